@@ -20,6 +20,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo "Variables: PYTHON=python3.12 (interpreter), CONFIG=broker.xml (make run), ROUNDS=3 (make explore),"
 	@echo "           ARGS='…' (make run, test, bench, soak, explore), such as ARGS='--seed 1' to repeat a run of tests"
+	@echo "           OLD=commit or directory of an older version to measure beside this one (make bench)"
 
 install: $(VENV)/.installed ## create .venv with the command artemis-py
 	@echo "Ready: $(VENV)/bin/artemis-py"

@@ -43,7 +43,12 @@ class Problem:
         return f"{self.file}:{self.line}" if self.line else self.file
 
     def __str__(self) -> str:
-        parts = [f"{self.place}: {self.message}"]
+        return f"{escaped(self.place)}: {self.text}"
+
+    @property
+    def text(self) -> str:
+        """What was found, without its place."""
+        parts = [self.message]
         if self.value is not None:
             parts.append(f"found {self.value!r}")
         if self.allowed is not None:

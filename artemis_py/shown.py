@@ -35,9 +35,9 @@ def shown_time(time_ms: int) -> str:
     return f"{datetime.fromtimestamp(whole, UTC):%Y-%m-%dT%H:%M:%S}.{part:03}Z"
 
 
-def many(count: int, one: str) -> str:
-    """A count and what it counts: ``1 file``, ``2,000 files``."""
-    return f"{count} {one}" if count == 1 else f"{count:,} {one}s"
+def many(count: int, one: str, several: str = "") -> str:
+    """A count and what it counts: ``1 file``, ``2,000 files``; ``several`` for a plural without s."""
+    return f"{count} {one}" if count == 1 else f"{count:,} {several or one + 's'}"
 
 
 def as_json(value: Any, indent: int | None = None, default: Callable[[Any], Any] | None = None) -> str:
@@ -76,7 +76,7 @@ def begin_log() -> None:
     _Log.has_begun = True
 
 
-def warn(line: object, code: str = OTHER, **who: str) -> None:
+def warn(line: object, /, code: str = OTHER, **who: str) -> None:
     """One line on standard error, at once. In a log it is a line of that, as ``log`` writes it."""
     if _Log.has_begun:
         log(line, code, **who)
@@ -84,7 +84,7 @@ def warn(line: object, code: str = OTHER, **who: str) -> None:
         _write(escaped(str(line)))
 
 
-def log(line: object, code: str = OTHER, traceback: str = "", **who: str) -> None:
+def log(line: object, /, code: str = OTHER, traceback: str = "", **who: str) -> None:
     """One line of the log on standard error: the time (UTC), the ``code`` (see ``log_codes``), fields that say who or
     what it is about, in logfmt, and what there is to say. The lines of a ``traceback`` follow, each behind a tab.
     """

@@ -7,27 +7,22 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 
-from artemis_py.errors import ArtemisError, PerfError
+from artemis_py.errors import ArtemisError
 from artemis_py.perf.scenario import Options
 from bench import document
-from bench.activemq import ActiveMqClassic
-from bench.artemis import Artemis
-from bench.broker import Broker
-from bench.coilmq import CoilMq
+from bench.brokers import BROKERS, present
 from bench.comparison import text, verdict
 from bench.day import DAY, SEGMENTS, Day, measure_day
 from bench.deep_queues import DEPTH, DEPTHS, DeepQueues, measure_depths
 from bench.driver import Measured, measure
+from bench.goals import GOAL, Goals, measure_goals
 from bench.operate import MESSAGES, OPERATE, QUEUES, Operating, measure_operating
-from bench.own import ArtemisPy, Relay
 from bench.pipeline import PIPELINE, Pipeline, measure_pipeline
-from bench.rabbitmq import RabbitMq
 
-BROKERS = (ArtemisPy, ActiveMqClassic, CoilMq, Artemis, RabbitMq, Relay)
-Part = Pipeline | DeepQueues | Day | Operating
-"""What is measured without peers."""
+Part = Pipeline | DeepQueues | Day | Operating | Goals
+"""What has a table of its own."""
 DEFAULT_BROKERS = "artemis_py,activemq,coilmq,artemis,rabbitmq"
-DEFAULT_SCENARIOS = "1,1t,1w,1u,2,5,6,8,8t,12,3,3i,4,11,7,9,10,recovery,pipeline,depth,day,operate"
+DEFAULT_SCENARIOS = "1,1t,1w,1u,2,5,6,8,8t,12,3,3i,4,11,7,9,10,recovery,goals,pipeline,depth,day,operate"
 
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -40,8 +35,9 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--scenario",
         default=DEFAULT_SCENARIOS,
-        help="ids with commas between (default %(default)s); pipeline is Spark on the broker's log, depth every type "
-        "of queue, deep and not, day questions about 24 hours of log, operate what operators cost others",
+        help="ids with commas between (default %(default)s); goals is what a message may cost, beside other peers and "
+        "the commit or directory that the environment names as OLD, pipeline is Spark on the broker's log, depth every "
+        "type of queue, deep and not, day questions about 24 hours of log, operate what operators cost others",
     )
     parser.add_argument("--rounds", type=int, default=3, help="default 3")
     parser.add_argument("--seconds", type=float, default=3.0, help="measured time per scenario (default 3)")
@@ -59,23 +55,6 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--check", action="store_true", help="exit code 1 when a target is missed")
     return parser.parse_args(argv)
-
-
-def present(names: Sequence[str]) -> tuple[list[Broker], list[str]]:
-    """The brokers that can be started, and a line for each that cannot. Raises PerfError for an unknown name."""
-    known = {broker.name: broker for broker in BROKERS}
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise PerfError(f"unknown broker {', '.join(unknown)}; there are {', '.join(known)}")
-    brokers, absent = [], []
-    for name in names:
-        broker: Broker = known[name]()
-        reason = broker.absent()
-        if reason is None:
-            brokers.append(broker)
-        else:
-            absent.append(f"{broker.title} ({reason})")
-    return brokers, absent
 
 
 def as_json(found: Sequence[Measured], absent: Sequence[str], parts: Mapping[str, Part]) -> str:
@@ -103,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     rounds, seconds = (1, 1.0) if args.quick else (args.rounds, args.seconds)
     options = Options(messages=args.messages, seconds=seconds, limit_s=args.limit)
     names = args.scenario.split(",")
-    scenarios = [name for name in names if name not in (PIPELINE, DEPTH, DAY, OPERATE)]
+    scenarios = [name for name in names if name not in (GOAL, PIPELINE, DEPTH, DAY, OPERATE)]
     found: list[Measured] = []
     absent: list[str] = []
     if scenarios:
@@ -112,6 +91,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             _say(f"not measured: {line}")
         found = measure(brokers, scenarios, options, rounds, _say)
     parts: dict[str, Part] = {}
+    if GOAL in names:
+        parts[GOAL] = measure_goals(options, rounds, _say)
     if PIPELINE in names:
         messages = args.messages or (100_000 if args.quick else 1_000_000)
         parts[PIPELINE] = measure_pipeline(messages, rounds, seconds, _say)

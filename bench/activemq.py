@@ -24,6 +24,7 @@ class ActiveMqClassic(Broker):
 
     name = "activemq"
     title = "ActiveMQ Classic"
+    gets_faster = True
     unsupported = DURABLE | ON_ANOTHER_PORT
 
     def __init__(self) -> None:

@@ -40,6 +40,7 @@ class Artemis(Broker):
 
     name = "artemis"
     title = "Apache Artemis"
+    gets_faster = True
 
     def __init__(self) -> None:
         self._tls: Target | None = None

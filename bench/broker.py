@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import socket
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Final
 
+from artemis_py.perf.link import Link
+from artemis_py.perf.registry import SCENARIOS
+from artemis_py.perf.scenario import Scenario
 from artemis_py.perf.target import Target
 
 LOOPBACK = "127.0.0.1"
@@ -17,11 +21,23 @@ CACHE = Path(__file__).resolve().parent.parent / ".cache" / "bench"
 
 
 class Broker(ABC):
-    """One broker on this machine. ``unsupported``: scenarios that it is not asked for."""
+    """One broker on this machine.
+
+    ``unsupported``: scenarios that it is not asked for. One that speaks no STOMP has ``scenarios`` of its own, and a
+    ``link`` that logs in. ``gets_faster``: it is a virtual machine that compiles what it runs often.
+    """
 
     name: ClassVar[str]
     title: ClassVar[str]
     unsupported: ClassVar[frozenset[str]] = frozenset()
+    scenarios: ClassVar[Mapping[str, type[Scenario]]] = SCENARIOS
+    link: ClassVar[type[Link]] = Link
+    gets_faster: ClassVar[bool] = False
+
+    def scenario(self, name: str) -> Scenario | None:
+        """As it is asked for, None where it is not."""
+        found = None if name in self.unsupported else self.scenarios.get(name)
+        return None if found is None else found()
 
     @abstractmethod
     def absent(self) -> str | None:

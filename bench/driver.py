@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -20,7 +20,6 @@ from artemis_py.perf.startup import running
 from bench.broker import Broker, free_port
 
 START_LIMIT_S: Final = 60.0
-WARM_UP: Final = "1"
 WARM_UP_S: Final = 6.0
 
 
@@ -39,10 +38,19 @@ class Measured:
 
 
 def measure(
-    brokers: Sequence[Broker], names: Sequence[str], options: Options, rounds: int, say: Callable[[str], None]
+    brokers: Sequence[Broker],
+    names: Sequence[str],
+    options: Options,
+    rounds: int,
+    say: Callable[[str], None],
+    pairs: Mapping[str, Collection[str]] | None = None,
 ) -> list[Measured]:
-    """All scenarios with all brokers, ``rounds`` times: A, B, C, A, B, C … A failure is kept in its outcome."""
-    groups = group(choose(names))
+    """All scenarios with all brokers, ``rounds`` times: A, B, C, A, B, C … A failure is kept in its outcome.
+
+    With ``pairs`` a scenario is only for the brokers named there, and each has a start of its own: those that are
+    compared follow one another.
+    """
+    groups = group(choose(names)) if pairs is None else [[scenario] for scenario in choose(names)]
     found = [Measured(broker, broker.version()) for broker in brokers]
     for measured in found:
         for scenario in (scenario for members in groups for scenario in members):
@@ -50,9 +58,13 @@ def measure(
     for number in range(1, rounds + 1):
         for members in groups:
             for measured in found:
-                ids = " ".join(scenario.id for scenario in members)
-                say(f"round {number} of {rounds}: {measured.broker.title}, scenario {ids}")
-                _measure_group(measured, members, options)
+                broker = measured.broker
+                if pairs is not None and broker.name not in pairs[members[0].id]:
+                    continue
+                if wanted := [asked for one in members if (asked := broker.scenario(one.id)) is not None]:
+                    ids = " ".join(scenario.id for scenario in wanted)
+                    say(f"round {number} of {rounds}: {broker.title}, scenario {ids}")
+                    _measure_group(measured, wanted, options)
     return found
 
 
@@ -67,11 +79,8 @@ def group(scenarios: Sequence[Scenario]) -> list[list[Scenario]]:
     return alone + [members for members in (plain, encrypted) if members]
 
 
-def _measure_group(measured: Measured, scenarios: Sequence[Scenario], options: Options) -> None:
+def _measure_group(measured: Measured, wanted: Sequence[Scenario], options: Options) -> None:
     broker = measured.broker
-    wanted = [scenario for scenario in scenarios if scenario.id not in broker.unsupported]
-    if not wanted:
-        return
     port = free_port()
     progress = Progress()
     progress.label = broker.title
@@ -87,15 +96,16 @@ def _measure_group(measured: Measured, scenarios: Sequence[Scenario], options: O
             if not wanted[0].needs_broker:
                 run_once(wanted[0], run, measured.outcomes[wanted[0].id])
                 return
-            with running(command, run.target, START_LIMIT_S, progress.show) as started:
+            with running(command, run.target, START_LIMIT_S, progress.show, broker.link) as started:
                 run.process = ProcessTree(started.pid)
-                if not wanted[0].fresh:
-                    warm_up(run)
+                target = broker.tls_target() if wanted[0].over_tls else run.target
+                if target is None:
+                    return
+                run.target = target
+                if broker.gets_faster and not wanted[0].fresh:
+                    warm_up(run, wanted[0])
                 for scenario in wanted:
-                    target = broker.tls_target() if scenario.over_tls else run.target
-                    if target is None:
-                        continue
-                    run_once(scenario, replace(run, target=target), measured.outcomes[scenario.id])
+                    run_once(scenario, run, measured.outcomes[scenario.id])
         except PerfError as error:
             for scenario in wanted:
                 measured.outcomes[scenario.id].failures.append(str(error))
@@ -103,8 +113,7 @@ def _measure_group(measured: Measured, scenarios: Sequence[Scenario], options: O
             progress.clear()
 
 
-def warm_up(run: Run) -> None:
-    """Load that is not measured, the same for all: a virtual machine needs some seconds to compile what is hot."""
-    scenario = choose([WARM_UP])[0]
+def warm_up(run: Run, scenario: Scenario) -> None:
+    """Load that is not measured, of the first scenario: a virtual machine needs some seconds to compile what is hot."""
     longer = replace(run.options, messages=None, seconds=max(WARM_UP_S, run.options.seconds))
     run_once(scenario, replace(run, options=longer), new_outcome(scenario))

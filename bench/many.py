@@ -29,7 +29,7 @@ _CONNECTIONS: Final = 4
 _TOPICS: Final = 1000
 _WAIT_S: Final = 120.0
 _HOST: Final = "127.0.0.1"
-_LISTENING: Final = re.compile(r"^listening on \S+:(\d+) for .* \(acceptor (\S+)\)$", re.MULTILINE)
+_LISTENING: Final = re.compile(r"^(?:\S+Z BRK-1002 .*)?listening on \S+:(\d+) for .* \(acceptor (\S+)\)$", re.MULTILINE)
 _PERSISTENT: Final = "persistent:true\n"
 
 _CONFIGURATION: Final = """\

@@ -1,14 +1,19 @@
-"""artemis_py itself, from this checkout, and the relay that shows the ceiling."""
+"""artemis_py itself, from this checkout and from an older one, and the relay that shows what the kernel alone costs."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 import sys
+from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
 from artemis_py.perf.target import Target
 from artemis_py.version import IS_COMPILED, VERSION
-from bench.broker import DURABLE, LOOPBACK, ON_ANOTHER_PORT, Broker, free_port
+from bench.broker import CACHE, LOOPBACK, ON_ANOTHER_PORT, Broker, free_port
 from bench.certificate import write_certificate, write_pem
 
 # What a user would write, with limits on memory out of the way: a queue is filled on purpose.
@@ -77,7 +82,11 @@ class ArtemisPy(Broker):
             home=home, host=LOOPBACK, port=port, http_port=self._http_port, more=more, encrypted=encrypted
         )
         file.write_text(text, encoding="utf-8")
-        return [sys.executable, "-m", "artemis_py", "run", str(file)]
+        return [*self.python(), "-m", "artemis_py", "run", str(file)]
+
+    def python(self) -> list[str]:
+        """The command before ``-m``."""
+        return [sys.executable]
 
     def tls_target(self) -> Target | None:
         """The acceptor for TLS of the configuration written last."""
@@ -108,21 +117,107 @@ class Retaining(ArtemisPy):
         return f"http://{LOOPBACK}:{self._http_port}"
 
 
-class Relay(Broker):
-    """``bench/relay.py``: no broker, but as fast as an event loop with this load generator can be."""
+class Older(ArtemisPy):
+    """The broker at another commit, named by ``OLD``: the commit, or a directory with a checkout of it.
 
-    name = "relay"
-    title = "relay (ceiling)"
-    unsupported = frozenset({"6", "6s", "7", "8", "12"}) | DURABLE | ON_ANOTHER_PORT
+    It runs with this interpreter and these libraries, compiled by its own ``tools/compile.py``, so that nothing but its
+    sources differs.
+    """
+
+    name = "older"
+    title = "artemis_py at OLD"
 
     def absent(self) -> str | None:
-        """Never."""
+        """Checks it out and compiles it when that was not done yet."""
+        return self._problem
+
+    @property
+    def _named(self) -> str:
+        return os.environ.get("OLD", "")
+
+    @cached_property
+    def _root(self) -> Path:
+        return Path(self._named).resolve() if Path(self._named).is_dir() else CACHE / f"artemis_py-{self._named}"
+
+    @cached_property
+    def _problem(self) -> str | None:
+        if not self._named:
+            return "no OLD=commit or OLD=directory"
+        if not self._root.is_dir() and not _check_out(self._named, self._root):
+            return f"{self._named} is no directory, and no commit of this repository"
+        if not any(self._root.glob("*__mypyc.*.so")):
+            # It is measured as it is where it cannot be compiled; its version says so.
+            with suppress(OSError, subprocess.SubprocessError):
+                compiler = [*self.python(), str(self._root / "tools" / "compile.py")]
+                subprocess.run(compiler, cwd=self._root, capture_output=True, timeout=COMPILE_LIMIT_S, check=False)
         return None
+
+    def version(self) -> str:
+        """As that checkout says, and its commit or directory."""
+        code = "from artemis_py.version import *; print(VERSION, 'compiled' if IS_COMPILED else 'interpreted')"
+        found = subprocess.run([*self.python(), "-c", code], capture_output=True, text=True, check=False).stdout
+        version, _, how = found.strip().partition(" ")
+        return f"{version or '?'} of {self._root.name.removeprefix('artemis_py-')} ({how or '?'})"
+
+    def python(self) -> list[str]:
+        """This interpreter, which looks for modules in that checkout, and not in the current directory (-P)."""
+        return ["env", f"PYTHONPATH={self._root}", sys.executable, "-P"]
+
+
+COMPILE_LIMIT_S: Final = 1800
+
+
+def _check_out(commit: str, folder: Path) -> bool:
+    """The files of a commit in a new directory; False if there is no such commit."""
+    repository = Path(__file__).resolve().parent.parent
+    try:
+        archive = subprocess.run(["git", "-C", repository, "archive", commit], capture_output=True, check=True)
+        part = folder.with_suffix(".part")
+        part.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["tar", "-x", "-C", part], input=archive.stdout, check=True)
+        part.rename(folder)
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return True
+
+
+SOURCE: Final = Path(__file__).with_name("relay.c")
+
+
+class Relay(Broker):
+    """``relay.c``: no broker, but what the kernel and the protocol alone cost with this load generator."""
+
+    name = "relay"
+    title = "relay in C"
+    unsupported = frozenset({"3", "3i", "recovery"}) | ON_ANOTHER_PORT
+
+    def absent(self) -> str | None:
+        """Compiles it when its source has changed."""
+        return self._problem
+
+    @cached_property
+    def _problem(self) -> str | None:
+        compiler = shutil.which("cc") or shutil.which("gcc")
+        if compiler is None:
+            return "there is no C compiler"
+        if self._program.exists() and self._program.stat().st_mtime > SOURCE.stat().st_mtime:
+            return None
+        self._program.parent.mkdir(parents=True, exist_ok=True)
+        part = self._program.with_suffix(f".{os.getpid()}")  # others may compile or run it at this moment
+        made = subprocess.run([compiler, "-O2", "-o", part, SOURCE], capture_output=True, check=False)
+        if made.returncode != 0:
+            return f"{SOURCE.name} does not compile"
+        part.replace(self._program)
+        return None
+
+    @property
+    def _program(self) -> Path:
+        return CACHE / "relay"
 
     def version(self) -> str:
         """It comes with this checkout."""
         return VERSION
 
     def command(self, home: Path, port: int, *, tls: bool = False) -> list[str]:
-        """Run by this interpreter."""
-        return [sys.executable, "-m", "bench.relay", str(port)]
+        """With a file for what is durable."""
+        return [str(self._program), str(port), str(home / "log")]

@@ -8,16 +8,20 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from artemis_py.cli import broker_http
+from artemis_py.cli.broker_http import RefusedError
 from artemis_py.errors import ArtemisError
 from artemis_py.management.notifications import SENTENCES
 from artemis_py.shown import as_json, escaped, say, say_made, warn
 
 HELP: Final = "print what happens in a running broker"
 _PATH: Final = "/api/events"
+_REFUSED: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+"""Trying again changes nothing."""
 _RETRY_S: Final = 0.5
 _RETRY_S_MAX: Final = 5.0
 _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:/@+$#*")
@@ -40,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints events until the broker stops, with ``--follow`` for ever. Raises ArtemisError."""
+    """Prints events until the broker stops; with ``--follow`` until it refuses the user. Raises ArtemisError."""
     listening = _Listening(args)
     while True:
         listening.listen()
@@ -67,9 +71,13 @@ class _Listening:
                 self._has_begun = True
                 self._retry_s = _RETRY_S
                 self._last_id = event.get("id", self._last_id)
-                self._print(event["event"], json.loads(event["data"]))
+                data = json.loads(event["data"])
+                self._print(event["event"], data)
+                if event["event"] == "problem" and "watch" not in data:
+                    raise ArtemisError(f"the broker has ended the events: {data['error']}")
         except ArtemisError as error:
-            if not (self._follows and self._has_begun):
+            is_refused = isinstance(error, RefusedError) and error.status in _REFUSED
+            if is_refused or not (self._follows and self._has_begun):
                 raise
             warn(f"{error}; trying again")
 

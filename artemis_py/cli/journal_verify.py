@@ -60,7 +60,7 @@ class Verification:
             say(f"LOST: {loss}")
         if losses:
             verdict = f"{damage}; a broker does not start while anything is LOST"
-        say(f"in all: {len(self._files)} files, {self._record_count} records, {verdict}")
+        say(f"in all: {many(len(self._files), 'file')}, {many(self._record_count, 'record')}, {verdict}")
         return EXIT_LOSS if losses else EXIT_DAMAGED if self._damage_count or version is not None else 0
 
     # ---- one file --------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ class Verification:
             except (CodecError, ValueError, LookupError, struct.error) as error:
                 damages.append(Damage(name, record.offset, f"an unreadable payload: {error}", torn=False))
         self._record_count += len(lsns)
-        parts = [f"{len(lsns)} records"]
+        parts = [many(len(lsns), "record")]
         if lsns:
             parts.append(f"lsn {min(lsns)} to {max(lsns)}")
         if times:
@@ -152,12 +152,12 @@ class Verification:
     def _tell_of_queues(self, examined: Examined) -> None:
         index = examined.index
         counts = messages_by_queue(index)
-        say(f"live: {len(index.home)} messages in {len(counts)} durable queues")
+        say(f"live: {many(len(index.home), 'message')} in {many(len(counts), 'durable queue')}")
         pages = index.pages.pages()
         if pages:
-            say(f"and {sum(map(index.pages.left, pages))} in {len(pages)} pages: see artemis-py pages list")
+            say(f"and {sum(map(index.pages.left, pages)):,} in {many(len(pages), 'page')}: see artemis-py pages list")
         for queue_id, count in counts.items():
-            say(f"  {index.queues[queue_id].get('name', '?')} (queue {queue_id}): {count} messages")
+            say(f"  {index.queues[queue_id].get('name', '?')} (queue {queue_id}): {many(count, 'message')}")
 
     def _tell_of_pages(self, examined: Examined) -> None:
         """Report missing pages. ``artemis-py pages`` checks the others."""
@@ -167,7 +167,7 @@ class Verification:
             return
         for name in sorted(missing.keys() - _names_of(examined.absent)):
             self._damage_count += 1
-            say(f"  DAMAGED: {name}, with {missing[name]} messages, is missing")
+            say(f"  DAMAGED: {name}, with {many(missing[name], 'message')}, is missing")
 
     def _tell_of_bodies(self, examined: Examined) -> None:
         """Report large bodies that living messages need. If all are missing, that is one loss, reported later."""
@@ -177,9 +177,9 @@ class Verification:
         if not large:
             return
         if not self._data.bodies:
-            say(f"large: {len(large)} bodies, not checked; name their directory with --large DIR")
+            say(f"large: {many(len(large), 'body', 'bodies')}, not checked; name their directory with --large DIR")
             return
-        say(f"large: {len(large)} bodies, {sum(len(body) for _, body in large)} bytes")
+        say(f"large: {many(len(large), 'body', 'bodies')}, {many(sum(len(body) for _, body in large), 'byte')}")
         absent = _names_of(examined.absent)
         for message_id, body in large:
             name = body_name(body.number, durable=True)
@@ -220,7 +220,7 @@ def run_repair(directory: Path, *, write: bool) -> int:
             return EXIT_LOSS if examined.reasons else EXIT_DAMAGED
         sizes = [reading.header.made_bytes for reading in examined.readings if reading.header is not None]
         done = repair(directory, max([_FILE_BYTES_MIN, *sizes]))
-        say(f"repaired: {done.messages} messages outside pages; the old files are in {done.folder}")
+        say(f"repaired: {many(done.messages, 'message')} outside pages; the old files are in {done.folder}")
         return 0
     finally:
         lock.release()

@@ -12,7 +12,7 @@ from artemis_py.cli.journal_records import fields_of, summary_of
 from artemis_py.cli.output_form import add_json
 from artemis_py.cli.read_only import ReadOnlyDisk
 from artemis_py.errors import ArtemisError
-from artemis_py.shown import as_json, say, say_made, warn
+from artemis_py.shown import as_json, many, say, say_made, warn
 from artemis_py.storage.format import codec, page_codec
 from artemis_py.storage.format.codec import CodecError, Record
 from artemis_py.storage.format.log_events import event_of
@@ -135,7 +135,8 @@ def _print_table(found: list[PageFile], *, with_left: bool) -> None:
         say(f"{shown}  {places:<21}  {one.address}")
     total = sum(one.messages for one in found)
     size = sum(one.size_bytes for one in found)
-    say(f"in all: {len(found)} pages of {len({one.stream for one in found})} addresses, {total} messages, {size} bytes")
+    addresses = many(len({one.stream for one in found}), "address", "addresses")
+    say(f"in all: {many(len(found), 'page')} of {addresses}, {many(total, 'message')}, {many(size, 'byte')}")
 
 
 def _dump(args: argparse.Namespace) -> int:

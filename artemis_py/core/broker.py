@@ -36,7 +36,7 @@ from artemis_py.core.recovery import restore_ids, restore_messages, restore_stre
 from artemis_py.core.reload import Redeployment
 from artemis_py.core.slow_consumers import SlowConsumers
 from artemis_py.core.sweep import Sweep
-from artemis_py.core.tasks import QueueWork
+from artemis_py.core.tasks import Task
 from artemis_py.errors import Problem
 from artemis_py.message import Head, LargeBody, Message
 from artemis_py.records import Depth, PageLog, RecordLog, RecoveredState
@@ -173,12 +173,12 @@ class Broker:
         """Connect a consumer to a queue. Raises LimitError at ``max-consumers``, and where the queue belongs to
         others.
         """
-        exclusivity = queue.seats.exclusivity
+        exclusivity = queue.consumer_registry.exclusivity
         owner = exclusivity.owner
         queue.attach(consumer, now_ms)
         kind = "browser" if consumer.browses else "consumer"
         selector = "" if consumer.selector is None else consumer.selector.text
-        fields: dict[str, str | int] = {"consumer": consumer.id, "kind": kind, "selector": selector}
+        fields = {"consumer": consumer.id, "kind": kind, "selector": selector, **consumer.reader.who}
         try:
             self.note_event(SUBSCRIBED, queue, fields, kind=str(consumer.id))
             if self.notices.is_heard:
@@ -193,19 +193,20 @@ class Broker:
             self.detach(queue, consumer, failed=False, now_ms=now_ms)
             raise
 
-    def detach(self, queue: Queue, consumer: Consumer, *, failed: bool, now_ms: int) -> QueueWork | None:
+    def detach(self, queue: Queue, consumer: Consumer, *, failed: bool, now_ms: int) -> Task | None:
         """Disconnect a consumer; a temporary queue goes with its last one. Returns the work that is left, None when all
         is done.
         """
         if queue.deleted:
             queue.parts.tell_left(consumer, failed=failed)
             return None
-        unfinished: QueueWork | None = None
+        unfinished: Task | None = None
         try:
             unfinished = queue.detach(consumer, failed=failed, now_ms=now_ms)
         except Exception as error:
             set_aside(self.host, queue, "detach", error)
-        self.note_event(UNSUBSCRIBED, queue, {"consumer": consumer.id}, kind=str(consumer.id))
+        who = {"consumer": consumer.id, **consumer.reader.who}
+        self.note_event(UNSUBSCRIBED, queue, who, kind=str(consumer.id))
         if self.notices.is_heard:
             tell_consumer(self.notices, CONSUMER_CLOSED, queue, consumer)
         if queue.temporary and not queue.consumer_count:
@@ -246,7 +247,7 @@ class Broker:
         """Do what is due at ``now_ms``: schedules, redelivery delays, gates, expiry scans, deletions."""
         self.log.now_ms = now_ms
         is_due = self.clock.due_ms <= now_ms - self.clock.shift_ms
-        if not is_due and not self.agenda.chores:
+        if not is_due and not self.agenda.tasks:
             return
         self.budget.allow(_TICK_PARTS)
         if is_due:
@@ -256,7 +257,7 @@ class Broker:
                 self._sweep.run(now_ms)
                 self.slow_consumers.run(now_ms)
             self._wait()
-        if self.agenda.chores:
+        if self.agenda.tasks:
             share = self.budget.lend()
             self._work_off(share, now_ms)
             self.budget.take_back(share)
@@ -271,9 +272,9 @@ class Broker:
         """Go on with what was decided and is not done."""
         self.agenda.run(budget, now_ms)
         while self.agenda.broken:
-            name, failure = self.agenda.broken.pop()
+            task, failure = self.agenda.broken.pop()
             self.step_broke_off(now_ms)
-            give_up(self.host, "", name, failure)
+            give_up(self.host, "", type(task).__name__, failure)
 
     def dispatch(self, now_ms: int) -> None:
         """Offer what is ready to consumers, and publish the copies that this and the turn so far brought forth."""
@@ -317,7 +318,7 @@ class Broker:
         """The broker stops: carry out to its end what was decided."""
         self.handling.stop()
         unlimited = Budget()
-        while self.agenda.chores:
+        while self.agenda.tasks:
             self._work_off(unlimited, now_ms)
         self.forwarding.flush(now_ms)
         self.started = False
@@ -326,7 +327,7 @@ class Broker:
     def has_ready(self) -> bool:
         """Is there something left to do in another turn?"""
         now_ms = self.log.now_ms
-        return bool(self.host.ready or self.agenda.chores) or self.clock.due_ms <= now_ms - self.clock.shift_ms
+        return bool(self.host.ready or self.agenda.tasks) or self.clock.due_ms <= now_ms - self.clock.shift_ms
 
     def next_due_ms(self) -> int | None:
         """The date at which ``tick`` has something to do next if nobody sets the clock until then, or None."""
@@ -345,7 +346,7 @@ class Broker:
 
 def depths_of(queues: Iterable[Queue], coming: dict[int, list[int]]) -> list[Depth]:
     """The depths of durable queues that hold persistent messages. ``coming`` counts messages that are logged for a
-    queue and not on it yet (``Placing.add_to``): for a reader of the log the queue has them.
+    queue and not on it yet (``FanOut.add_to``): for a reader of the log the queue has them.
     """
     if not coming:
         return [depth for queue in queues if (depth := queue.depth()) is not None]

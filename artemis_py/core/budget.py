@@ -26,6 +26,9 @@ OVERDRAFT_UNITS: Final = 2_000
 offers its entries to consumers before it refuses or drops anything.
 """
 
+SLICE_MAX: Final = 512
+"""How many entries go into one record of the log, or are looked at before the budget is checked again."""
+
 
 @final
 class Budget:
@@ -46,6 +49,10 @@ class Budget:
         if self.left >= 0:
             return False
         return units > max(self.turn_units // _PIECES, _PIECE_UNITS_MIN) or self.left < -OVERDRAFT_UNITS
+
+    def slice_of(self, units_each: int) -> int:
+        """How many things that cost so much each may be done before the budget is checked again: at least one."""
+        return min(max(self.left // units_each, 1), SLICE_MAX)
 
     def refill(self, units: int) -> None:
         """Begin a new turn with this many units."""

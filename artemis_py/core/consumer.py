@@ -21,7 +21,7 @@ from artemis_py.selector import Selector
 
 
 @final
-class Dealings:
+class ConsumerStatistics:
     """Counts of messages, and dates in epoch ms (0: never). They move once for messages that go together."""
 
     __slots__ = (
@@ -85,12 +85,39 @@ def encoded_size(message: Message) -> int:
 @final
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Who reads: the number of the connection, the client id and user that it named, and its address as host:port."""
+    """Who reads: the number of the connection, the client id and user that it named, its address as host:port, and the
+    acceptor that it came by.
+    """
 
     connection: int = 0
     client_id: str | None = None
     user: str | None = None
     address: str = ""
+    acceptor: str = ""
+
+    @property
+    def who(self) -> dict[str, str | int]:
+        """For a line of the log: the client, as far as it is known."""
+        return client_fields(self.connection, self.user, self.client_id, self.address, self.acceptor)
+
+
+_WHO_MAX: Final = 200
+
+
+def client_fields(
+    connection: int, user: str | None, client_id: str | None, address: str, acceptor: str
+) -> dict[str, str | int]:
+    """The fields of a line of the log that say which client it is about; those that are known."""
+    fields: dict[str, str | int] = {"session": f"s{connection}"}
+    if user:
+        fields["user"] = user[:_WHO_MAX]
+    if client_id:
+        fields["client_id"] = client_id[:_WHO_MAX]
+    if address:
+        fields["from"] = address
+    if acceptor:
+        fields["acceptor"] = acceptor
+    return fields
 
 
 NOBODY: Final = Reader()
@@ -141,7 +168,7 @@ class Consumer:
     # fmt: off
     __slots__ = (
         "_head_only", "_last_head", "_last_verdict", "_units", "_units_per_kb", "acks", "actor", "after_id",
-        "asked_units", "backlog_max", "barrier", "browses", "closed", "credit_bytes", "cursor", "dealings",
+        "asked_units", "backlog_max", "barrier", "browses", "closed", "credit_bytes", "cursor", "statistics",
         "destructive", "eased", "exclusive", "firsts", "handed", "held", "id", "listed", "no_local", "outbox", "owner",
         "parked", "passed_over", "priority", "reader", "room_bytes", "selector", "settles", "since_ms", "weigh",
         "weights", "window_bytes",
@@ -222,7 +249,7 @@ class Consumer:
         has lost none.
         """
         self.closed = False
-        self.dealings = Dealings()
+        self.statistics = ConsumerStatistics()
         self._units = self._units_per_kb = 0
         self._head_only = self._last_verdict = False
         self._last_head: Head | None = None

@@ -20,7 +20,7 @@ _ATTRIBUTES = ("dead_letter_address", "expiry_address")
 
 
 @final
-class Graves:
+class DeadLetterAddresses:
     """The addresses that address-settings, or queues by themselves, name for dead and expired messages. One that a
     queue has named counts until a restart, because messages of that queue may still be there.
     """

@@ -1,8 +1,8 @@
 """Carries out what is due: scheduled messages become ready, gates open, and queues answer their alarms.
 
 Of scheduled messages that are due together the earliest is first in line. So all of them are collected before the first
-one moves (``Falling``). Each queue then puts the latest at its head first, and each of the others before it. A restart
-finds them in the same order: a message that the log mentions later stands further in front.
+one moves (``DueMessages``). Each queue then puts the latest at its head first, and each of the others before it. A
+restart finds them in the same order: a message that the log mentions later stands further in front.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from artemis_py.core.faults import set_aside
 from artemis_py.core.host import Host
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.tasks import SLICE_MAX, Chore
+from artemis_py.core.tasks import Task
 
 _TAKE_UNITS: Final = 2
 
@@ -27,7 +27,7 @@ class Due:
     def __init__(self, host: Host, queues: dict[int, Queue]) -> None:
         self._host = host
         self._queues = queues
-        self._falling: Falling | None = None
+        self._messages: DueMessages | None = None
         """Scheduled messages that are due, while they are taken from the schedule; None before the first."""
 
     def run(self, now_ms: int) -> bool:
@@ -35,12 +35,12 @@ class Due:
         wait for it.
         """
         host = self._host
-        is_done = self._falling is None or self._falling.is_done
+        is_done = self._messages is None or self._messages.done
         if is_done and host.timers.scheduled.is_due(now_ms, host.clock.shift_ms):
-            falling = self._falling = Falling(host, self._queues, now_ms)
-            is_done = falling.work(host.budget, now_ms)
+            messages = self._messages = DueMessages(host, self._queues, now_ms)
+            is_done = messages.done = messages.work(host.budget, now_ms)
             if not is_done:
-                host.agenda.add(falling)
+                host.agenda.add(messages)
         if not is_done:
             return False
         self._open_gates(host.clock.steady_ms(now_ms))
@@ -66,7 +66,7 @@ class Due:
         budget = self._host.budget
         is_more = True
         while is_more:
-            count_max = min(max(budget.left, 1), SLICE_MAX)
+            count_max = budget.slice_of(1)
             ringing, count = self._host.timers.pop_alarms(now_ms, count_max)
             budget.spend(count)
             for queue_id in ringing:
@@ -87,7 +87,7 @@ class Due:
         budget, steady_ms = host.budget, host.clock.steady_ms(now_ms)
         is_more = True
         while is_more:
-            count_max = min(max(budget.left, 1), SLICE_MAX)
+            count_max = budget.slice_of(1)
             ending, count = host.timers.pop_leases(steady_ms, count_max)
             budget.spend(count)
             for queue_id in ending:
@@ -102,7 +102,7 @@ class Due:
 
 
 @final
-class Falling(Chore):
+class DueMessages(Task):
     """Takes everything due at the date ``until_ms`` from the schedule and hands it to the queues."""
 
     def __init__(self, host: Host, queues: dict[int, Queue], until_ms: int) -> None:
@@ -112,7 +112,6 @@ class Falling(Chore):
         self._shift_ms = host.clock.shift_ms
         self._groups: dict[int, list[Entry]] = {}
         self._ready: deque[tuple[int, list[Entry]]] | None = None
-        self.is_done = False
 
     def work(self, budget: Budget, now_ms: int) -> bool:
         ready = self._ready
@@ -134,13 +133,12 @@ class Falling(Chore):
                 set_aside(self._host, queue, "schedule", error)
             if budget.is_spent and ready:
                 return False
-        self.is_done = True
         return True
 
     def _collect(self, budget: Budget) -> bool:
         """Take some due items from the schedule. Returns True when none is left."""
         timers = self._host.timers
-        count = min(max(budget.left // _TAKE_UNITS, 1), SLICE_MAX)
+        count = budget.slice_of(_TAKE_UNITS)
         due = timers.scheduled.pop_due(self._until_ms, self._shift_ms, count)
         budget.spend(_TAKE_UNITS * len(due))
         for item in due:
@@ -149,6 +147,5 @@ class Falling(Chore):
                 self._groups.setdefault(item[0], []).append(entry)
         return len(due) < count
 
-    def recover(self) -> bool:
-        self.is_done = not self._ready
-        return not self.is_done
+    def break_off(self, now_ms: int) -> bool:
+        return bool(self._ready)

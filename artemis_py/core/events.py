@@ -37,6 +37,12 @@ PAST_LOST: Final = "ART-1010"
 CONSUMER_SLOW: Final = "ART-1011"
 ORPHANED: Final = "ART-1012"
 FOREIGN_HEADER: Final = "ART-1013"
+ADDRESS_DROPS: Final = "ART-1014"
+ADDRESS_REFUSES: Final = "ART-1015"
+PAGES: Final = "ART-1016"
+NO_ID: Final = "ART-1017"
+ERROR: Final = "ART-1018"
+CLOSED: Final = "ART-1019"
 
 MEANINGS: Final = {
     CREATED: "queue created",
@@ -58,14 +64,20 @@ MEANINGS: Final = {
     LOOPED: "message dropped: diverts, dead-letter or expiry addresses form a loop",
     LIMITED: "address, queue or connection refused at a limit",
     SET_ASIDE: "queue paused because a step failed; resume it to try again",
-    GIVEN_UP: "a copy or a chore failed and was given up",
+    GIVEN_UP: "a copy or a task failed and was given up",
     LEASES_ENDED: "leases ended before their messages were acknowledged",
     HELD_UP: "nothing is delivered although messages are ready: backlogs are used up",
     FILLED: "queue filled from the log",
     PAST_LOST: "queue misses messages of the past: the log does not have them any more",
     CONSUMER_SLOW: "consumer is slow",
     ORPHANED: "message dropped: it was sent to a temporary destination whose client has gone",
-    FOREIGN_HEADER: "client relies on a header of another broker, or on one that it leaves out",
+    ADDRESS_DROPS: "messages dropped by a full address",
+    ADDRESS_REFUSES: "messages refused by a full address",
+    PAGES: "address full: from now on it pages",
+    FOREIGN_HEADER: "client sends a header that means nothing here",
+    NO_ID: "client subscribes without an id, so the destination serves as one",
+    ERROR: "client got an ERROR",
+    CLOSED: "connection closed by the broker",
 }
 """What each code means."""
 

@@ -1,4 +1,4 @@
-"""What happens when a step of a queue, or a chore, raises an exception."""
+"""What happens when a step of a queue, or a task, raises an exception."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def set_aside(host: Host, queue: Queue, step: str, error: Exception) -> None:
 
 
 def give_up(host: Host, queue_name: str, step: str, error: Exception) -> None:
-    """A copy or a chore broke off: the operational log tells it, and it does not happen. Raises the error when the disk
+    """A copy or a task broke off: the operational log tells it, and it does not happen. Raises the error when the disk
     failed.
     """
     host.events.note(GIVEN_UP, queue_name, described(step, error), kind=step)

@@ -8,9 +8,9 @@ from typing import final
 from artemis_py.core.budget import Budget
 from artemis_py.core.clock import Clock
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.dead_letters import Copies, Graves
+from artemis_py.core.dead_letters import Copies, DeadLetterAddresses
 from artemis_py.core.events import Events
-from artemis_py.core.notifications import Notices
+from artemis_py.core.notifications import Notifications
 from artemis_py.core.publish_outcome import PublishOutcome
 from artemis_py.core.reference import QueueReference
 from artemis_py.core.tasks import Agenda
@@ -37,8 +37,8 @@ class Host:
         self.copies = Copies(log)
         self.events = Events()
         """What the operational log is to tell."""
-        self.graves = Graves()
-        self.notices = Notices()
+        self.graves = DeadLetterAddresses()
+        self.notices = Notifications()
         """What listeners are to be told."""
         self.outcomes: dict[int, PublishOutcome] = {}
         """By message id: what becomes of messages whose publishers wait to know."""

@@ -73,7 +73,7 @@ class Notice:
 
 
 @final
-class Notices:
+class Notifications:
     """Those that were not taken yet."""
 
     __slots__ = ("_has_queues", "_is_listened_to", "is_heard", "lost", "noted")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.notifications import BINDING_REMOVED, CONSUMER_CLOSED, Fields, Notices
+from artemis_py.core.notifications import BINDING_REMOVED, CONSUMER_CLOSED, Fields, Notifications
 from artemis_py.core.queue.queue import Queue
 
 
-def tell_address(notices: Notices, type: str, address: Address) -> None:
+def tell_address(notices: Notifications, type: str, address: Address) -> None:
     """An address came or went."""
     fields: Fields = {"address": address.name, "temporary": _flag(address.temporary)}
     if address.routing_types:
@@ -16,7 +16,7 @@ def tell_address(notices: Notices, type: str, address: Address) -> None:
     notices.note(type, fields)
 
 
-def tell_binding(notices: Notices, type: str, queue: Queue) -> None:
+def tell_binding(notices: Notifications, type: str, queue: Queue) -> None:
     """A queue came or went."""
     fields: Fields = {
         "queue": queue.name,
@@ -31,7 +31,9 @@ def tell_binding(notices: Notices, type: str, queue: Queue) -> None:
     notices.note(type, fields)
 
 
-def tell_consumer(notices: Notices, type: str, queue: Queue, consumer: Consumer, more: Fields | None = None) -> None:
+def tell_consumer(
+    notices: Notifications, type: str, queue: Queue, consumer: Consumer, more: Fields | None = None
+) -> None:
     """A consumer came or went, or is slow; ``more`` are further fields."""
     reader = consumer.reader
     fields: Fields = {

@@ -36,8 +36,8 @@ class PublishOutcome:
 
     __slots__ = (
         "_copies_count", "_ids", "_watched", "dropped_by", "dropped_count", "full_address", "has_targets",
-        "is_awaited", "is_duplicate", "is_orphaned", "looped_count", "message_id", "queue_count", "taken_by",
-        "unrouted_because",
+        "is_awaited", "is_duplicate", "is_orphaned", "looped_count", "message_id", "origin", "queue_count",
+        "replaced_count", "taken_by", "unrouted_because",
     )  # fmt: skip
 
     def __init__(self, watched: dict[int, PublishOutcome]) -> None:
@@ -47,6 +47,10 @@ class PublishOutcome:
         """How many copies for other addresses are on their way."""
         self.message_id = 0
         """Its number; 0 before it is published."""
+        self.origin = 0
+        """The connection of a publisher who wants to know, too, what became of its messages before; 0: nobody does."""
+        self.replaced_count = 0
+        """How many of these have left a queue because this one came. One that leaves two queues counts twice."""
         self.queue_count = 0
         """How many queues took it. A consumer that waits for it counts as its queue."""
         self.taken_by: list[str] = []
@@ -148,11 +152,16 @@ def note_taken(outcomes: dict[int, PublishOutcome], messages: list[Message], que
 
 
 def note_dropped(outcomes: dict[int, PublishOutcome], messages: list[Message], queue_name: str) -> None:
-    """A queue drops messages that it had taken, some of which may be watched."""
+    """A queue drops messages that it had taken, some of which may be watched. Others make room for one that is."""
     for message in messages:
         outcome = outcomes.get(message.id)
         if outcome is not None:
             outcome.drop(queue_name)
+        elif message.origin:
+            for newer in outcomes.values():
+                if newer.origin == message.origin:
+                    newer.replaced_count += 1
+                    break
 
 
 def _queues(names: list[str]) -> str:

@@ -40,7 +40,7 @@ def restore_messages(recovered: RecoveredState, bindings: Bindings, now_ms: int)
             continue
         entries = [(_entry_of(one, queue, bindings), one.due_ms) for one in survivors]
         queue.arrivals.take_back(entries, now_ms)
-        replaced = queue.contents.tally.replaced
+        replaced = queue.contents.counters.replaced
         if replaced:
             place = queue.origin or NOWHERE
             why = replaced_because(queue.own, replaced, len(survivors))

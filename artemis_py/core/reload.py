@@ -24,11 +24,9 @@ from artemis_py.core.publish.duplicates import Duplicates
 from artemis_py.core.queue.attributes import declaration_of, use_declaration
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.slow_consumers import SlowConsumers
-from artemis_py.core.tasks import QueueWork
+from artemis_py.core.tasks import WAIT, Task, until_done
 from artemis_py.errors import StorageError
 
-WAIT: Final = True
-"""What a step yields if the work can only go on in another turn."""
 _LOOKS_PER_STEP: Final = 64
 _FAILURES_MAX: Final = 100
 _PLACES_PER_STEP: Final = 1000
@@ -216,7 +214,7 @@ class Redeployment:
 
     def _send_off(self, queue: Queue) -> Steps:
         """Disconnect the consumers of a queue, and admit no others."""
-        queue.seats.consumers_max = 0
+        queue.consumer_registry.consumers_max = 0
         reason = f"Queue {queue.name} is deleted: broker.xml does not declare it any more"
         for consumer in list(queue.distribution.consumers):
             if not consumer.closed:
@@ -235,7 +233,7 @@ class Redeployment:
             self._admit_again(queue)
             return
         count = queue.message_count
-        unfinished: list[QueueWork | None] = []
+        unfinished: list[Task | None] = []
         self._try(name, lambda: unfinished.append(self._registry.delete_queue(queue, self._now_ms())))
         if unfinished:
             self.removed_messages += count
@@ -243,19 +241,18 @@ class Redeployment:
         else:
             self._admit_again(queue)
         yield None
-        while unfinished and unfinished[0] is not None and not unfinished[0].may_go_on:
-            yield WAIT
+        yield from until_done(unfinished)
 
     def _must_wait(self, queue: Queue) -> bool:
         if queue.deleted:
             return False
-        return queue.consumer_count > 0 or self._bindings.address_of(queue).is_spreading
+        return queue.consumer_count > 0 or self._bindings.address_of(queue).is_fanning_out
 
     def _steady_ms(self) -> int:
         return self._host.clock.steady_ms(self._now_ms())
 
     def _admit_again(self, queue: Queue) -> None:
-        queue.seats.consumers_max = -1 if queue.own is None else queue.own.max_consumers
+        queue.consumer_registry.consumers_max = queue.own.max_consumers
 
     # ---- addresses and queues --------------------------------------------------------------------
 

@@ -18,8 +18,9 @@ from artemis_py.core.host import Host
 from artemis_py.core.notifications import Fields
 from artemis_py.core.notify import tell_consumer
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.tasks import Chore
+from artemis_py.core.tasks import Task
 from artemis_py.core.timers import Schedule
+from artemis_py.shown import many
 
 KILL: Final = "KILL"
 NOTIFY: Final = "NOTIFY"
@@ -48,12 +49,14 @@ class Slow(NamedTuple):
 class _Watch:
     """One queue: when it was looked at last, and what had come until then."""
 
-    __slots__ = ("added", "is_enough", "place", "queue_id", "since_ms", "span_ms")
+    __slots__ = ("added", "due_ms", "is_enough", "place", "queue_id", "since_ms", "span_ms")
 
     def __init__(self, queue: Queue, steady_ms: int) -> None:
         self.queue_id = queue.id
         self.since_ms = steady_ms
-        self.added = queue.contents.tally.added
+        self.due_ms = 0
+        """The steady time of the next look; 0 while one is made."""
+        self.added = queue.contents.counters.added
         self.place = 0
         """How many consumers the current look has seen."""
         self.span_ms = 0
@@ -63,35 +66,47 @@ class _Watch:
 
 def settled_count(consumer: Consumer) -> int:
     """How many messages a consumer has settled, or given back, since it attached."""
-    return consumer.dealings.delivered_count - len(consumer.held)
+    return consumer.statistics.delivered_count - len(consumer.held)
 
 
 @final
-class SlowConsumers(Chore):
+class SlowConsumers(Task):
     """Looks at the queues that have a threshold and a consumer. ``queues`` are all queues, by number."""
 
     def __init__(self, host: Host, queues: dict[int, Queue]) -> None:
         self._host = host
         self._queues = queues
         self._watches: dict[int, _Watch] = {}
-        self._due: Schedule[int] = Schedule(lambda queue_id: queue_id not in self._watches)
+        self._due: Schedule[tuple[int, int]] = Schedule(self._is_void)
+        """Queue numbers, and the steady times of looks."""
         self._ready: deque[_Watch] = deque()
-        self._is_running = False
+        self.done = True
         self.killed: list[Slow] = []
         """Consumers whose connections must be closed; whoever closes them takes them out."""
 
     def note_consumer(self, queue: Queue, consumer: Consumer, now_ms: int) -> None:
-        """A consumer has attached: what it settles counts from now on."""
-        if consumer.browses or queue.address.settings.slow_consumer_threshold <= 0 or queue.id in self._watches:
+        """A consumer has attached, and what it settles counts from now on; or the settings have changed, and a shorter
+        period counts at once.
+        """
+        settings = queue.address.settings
+        if consumer.browses or settings.slow_consumer_threshold <= 0:
             return
-        steady_ms = self._host.clock.steady_ms(now_ms)
-        self._watches[queue.id] = _Watch(queue, steady_ms)
-        self._wait(queue.id, steady_ms + _period_ms(queue.address.settings))
+        watch = self._watches.get(queue.id)
+        if watch is None:
+            watch = self._watches[queue.id] = _Watch(queue, self._host.clock.steady_ms(now_ms))
+        elif watch.due_ms <= watch.since_ms + _period_ms(settings):
+            return
+        self._wait(watch, watch.since_ms + _period_ms(settings))
 
-    def _wait(self, queue_id: int, steady_ms: int) -> None:
-        """Look at a queue at this steady time."""
-        self._due.add(steady_ms, queue_id)
+    def _wait(self, watch: _Watch, steady_ms: int) -> None:
+        """Look at a queue at this steady time, and not at another one."""
+        watch.due_ms = steady_ms
+        self._due.add(steady_ms, (watch.queue_id, steady_ms))
         self._host.clock.wait_until(steady_ms)
+
+    def _is_void(self, item: tuple[int, int]) -> bool:
+        watch = self._watches.get(item[0])
+        return watch is None or watch.due_ms != item[1]
 
     def next_due_ms(self) -> int | None:
         """The steady time of the next look; None when no queue is watched."""
@@ -99,12 +114,12 @@ class SlowConsumers(Chore):
 
     def run(self, now_ms: int) -> None:
         """Begin the looks that are due."""
-        for queue_id in self._due.pop_due(self._host.clock.steady_ms(now_ms)):
-            watch = self._watches.get(queue_id)
-            if watch is not None:
+        for item in self._due.pop_due(self._host.clock.steady_ms(now_ms)):
+            if not self._is_void(item):
+                watch = self._watches[item[0]]
+                watch.due_ms = 0
                 self._ready.append(watch)
-        if self._ready and not self._is_running:
-            self._is_running = True
+        if self._ready and self.done:
             self._host.agenda.add(self)
 
     def work(self, budget: Budget, now_ms: int) -> bool:
@@ -113,15 +128,13 @@ class SlowConsumers(Chore):
                 self._ready.popleft()
             if budget.is_spent:
                 break
-        self._is_running = bool(self._ready)
-        return not self._is_running
+        return not self._ready
 
-    def recover(self) -> bool:
+    def break_off(self, now_ms: int) -> bool:
         """A look has failed: the queue is not watched any more."""
         if self._ready:
             self._watches.pop(self._ready.popleft().queue_id, None)
-        self._is_running = bool(self._ready)
-        return self._is_running
+        return bool(self._ready)
 
     def _look(self, watch: _Watch, budget: Budget, now_ms: int) -> bool:
         """Look at some consumers of a queue. Returns True when all were seen."""
@@ -140,7 +153,7 @@ class SlowConsumers(Chore):
         watch.place += len(some)
         for consumer in some:
             settled = settled_count(consumer)
-            seen, consumer.dealings.settled_before = consumer.dealings.settled_before, settled
+            seen, consumer.statistics.settled_before = consumer.statistics.settled_before, settled
             if consumer.browses or seen < 0 or not watch.is_enough or consumer.closed:
                 continue  # the first look only begins to measure
             if (settled - seen) * _MS < _threshold(settings) * watch.span_ms:
@@ -148,22 +161,22 @@ class SlowConsumers(Chore):
         if watch.place < queue.consumer_count:
             return False
         watch.place = 0
-        watch.since_ms, watch.added = steady_ms, queue.contents.tally.added
-        self._wait(queue.id, steady_ms + _period_ms(settings))
+        watch.since_ms, watch.added = steady_ms, queue.contents.counters.added
+        self._wait(watch, steady_ms + _period_ms(settings))
         return True
 
     def _found(self, queue: Queue, consumer: Consumer, settled: int, span_ms: int) -> None:
         settings, reader = queue.address.settings, consumer.reader
         threshold, unit = settings.slow_consumer_threshold, settings.slow_consumer_threshold_measurement_unit
         text = (
-            f"it settled {settled} messages in {span_ms / _MS:g} s, and slow-consumer-threshold is {threshold} {unit}"
+            f"it settled {many(settled, 'message')} in {span_ms / _MS:g} s, and slow-consumer-threshold is "
+            f"{threshold} {unit}"
         )
         fields: dict[str, str | int] = {
             "reason": SLOW,
             "consumer": consumer.id,
             "connection": reader.connection,
-            "client_id": reader.client_id or "",
-            "user": reader.user or "",
+            **reader.who,
             "settled": settled,
             "span_ms": span_ms,
             "held": len(consumer.held),
@@ -189,7 +202,7 @@ def _begin(watch: _Watch, queue: Queue, steady_ms: int) -> None:
     """A look begins: had the queue enough for each consumer to reach the threshold? If not, nobody is to blame."""
     watch.span_ms = max(steady_ms - watch.since_ms, 1)
     wanted = _threshold(queue.address.settings) * watch.span_ms * queue.taker_count
-    came = queue.contents.tally.added - watch.added
+    came = queue.contents.counters.added - watch.added
     watch.is_enough = came * _MS >= wanted or queue.message_count * _MS >= wanted
 
 

@@ -14,7 +14,7 @@ from artemis_py.core.faults import set_aside
 from artemis_py.core.host import Host
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.reference import deletion_of
-from artemis_py.core.tasks import Chore
+from artemis_py.core.tasks import Task
 
 Item = TypeVar("Item")
 
@@ -24,12 +24,12 @@ _DELETION: Final = 2
 
 
 @final
-class Sweep(Chore):
+class Sweep(Task):
     """``message-expiry-scan-period`` and ``address-queue-scan-period``, both in ms; -1 switches a round off.
 
     A queue or address is deleted when two rounds in a row find it unused (as Artemis' reaper does). So one created a
-    moment before a round has a whole period to be used. A round lasts as many turns as it takes. One that is due
-    meanwhile follows it.
+    moment before a round has a whole period to be used. An address is in use while clients send to it, also if no queue
+    takes what they send. A round lasts as many turns as it takes. One that is due meanwhile follows it.
     """
 
     def __init__(self, host: Host, registry: Registry, config: BrokerConfig, steady_ms: int) -> None:
@@ -40,8 +40,7 @@ class Sweep(Chore):
         expiry_period_ms = self._expiry_period_ms = config.message_expiry_scan_period
         self._next_deletion_ms = steady_ms + deletion_period_ms if deletion_period_ms > 0 else None
         self._next_expiry_ms = steady_ms + expiry_period_ms if expiry_period_ms > 0 else None
-        self._is_running = False
-        """Is a round being made?"""
+        self.done = True
         self._asked = 0
         """What the next round must do (flags)."""
         self._duties = 0
@@ -67,7 +66,7 @@ class Sweep(Chore):
             if address.deleted or self._keeps_messages(address):
                 continue  # it went with the address whose messages it kept, or keeps some for queues to come
             address.had_binding = address.had_binding or address.auto_created
-            if not address.paused and _address_is_unused(address, steady_ms):
+            if _address_is_unused(address, steady_ms):
                 self._registry.delete_address(address)
 
     def _keeps_messages(self, address: Address) -> bool:
@@ -93,12 +92,11 @@ class Sweep(Chore):
         if self._next_deletion_ms is not None and steady_ms >= self._next_deletion_ms:
             self._next_deletion_ms = steady_ms + self._deletion_period_ms
             self._asked |= _DELETION
-        if self._asked and not self._is_running:
+        if self._asked and self.done:
             self._begin()
             self._host.agenda.add(self)
 
     def _begin(self) -> None:
-        self._is_running = True
         self._duties, self._asked = self._asked, 0
         if self._duties & _DELETION:
             self._deletions += 1
@@ -109,13 +107,12 @@ class Sweep(Chore):
         while True:
             if not self._step(budget, now_ms):
                 if not self._asked:
-                    self._is_running = False
                     return True
                 self._begin()
             if budget.is_spent or self._host.budget.is_spent:
                 return False
 
-    def recover(self) -> bool:
+    def break_off(self, now_ms: int) -> bool:
         return True  # with the next item: the failed one is behind
 
     def _step(self, budget: Budget, now_ms: int) -> bool:
@@ -143,7 +140,11 @@ class Sweep(Chore):
         return True
 
     def _look_at_address(self, address: Address, budget: Budget, now_ms: int) -> None:
-        unused = _address_is_unused(address, self._host.clock.steady_ms(now_ms))
+        steady_ms = self._host.clock.steady_ms(now_ms)
+        is_sent_to = address.note_sent(steady_ms)
+        unused = not is_sent_to and _address_is_unused(address, steady_ms)
+        if unused and not address.had_binding and self._keeps_messages(address):
+            unused = False  # nobody has had what it keeps; what once had a queue goes with all that it keeps (Artemis)
         if self._is_condemned(self._bindings.address_walk, address, unused=unused):
             budget.spend(_DELETION_UNITS)
             self._registry.delete_address(address)
@@ -174,7 +175,7 @@ def _queue_is_unused(queue: Queue, steady_ms: int) -> bool:
         return False
     if not queue.contents.was_used and not settings.auto_delete_queues_skip_usage_check:
         return False
-    return steady_ms - queue.seats.idle_since_ms >= deletion.delay_ms
+    return steady_ms - queue.consumer_registry.idle_since_ms >= deletion.delay_ms
 
 
 def _comes_back(queue: Queue) -> bool:
@@ -193,9 +194,11 @@ def _address_is_unused(address: Address, steady_ms: int) -> bool:
         or address.queues
         or address.is_paging
         or address.diverts
+        or address.paused
         or not settings.auto_delete_addresses
     ):
         return False
-    if not address.had_binding and not settings.auto_delete_addresses_skip_usage_check:
+    was_used = address.had_binding or address.sent_count
+    if not was_used and not settings.auto_delete_addresses_skip_usage_check:
         return False
     return steady_ms - address.empty_since_ms >= settings.auto_delete_addresses_delay

@@ -1,165 +1,196 @@
-"""Work that goes on in later turns, with its share of the budget: of the broker, and of one queue in its order."""
+"""Work that is larger than a turn: it goes on in later turns, with its share of the budget, its order and its end on
+failure.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from typing import Final, final
+from collections.abc import Callable, Generator, Iterable
+from typing import Any, Final, NamedTuple, Protocol, final
 
 from mypy_extensions import mypyc_attr
 
 from artemis_py.core.budget import Budget
 from artemis_py.errors import StorageError
 
-# ---- agenda ----------------------------------------------------------------------------------------------------------
+# ---- waiting ---------------------------------------------------------------------------------------------------------
 #
-# Work that may be larger than a turn: it is done in slices, a little of each chore in every turn.
+# What a task waits for before it goes on. One that is written as a generator says so after each of its steps.
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
-class Chore(ABC):
-    """Work that was decided and is carried out over as many turns as it takes."""
-
-    @abstractmethod
-    def work(self, budget: Budget, now_ms: int) -> bool:
-        """Do some of it. Spend from ``budget`` and stop soon after that is spent, but get on by at least one step even
-        when it is spent already. Returns True when everything is done.
-        """
-
-    def recover(self) -> bool:
-        """``work`` has raised an exception. Returns True when there is more to do that does not depend on the step that
-        failed; otherwise the chore is given up.
-        """
-        return False
-
-
-@final
-class Agenda:
-    """The unfinished chores. Each gets its share of a turn, so none holds up another."""
-
-    __slots__ = ("_share", "broken", "chores")
-
-    def __init__(self) -> None:
-        self.broken: list[tuple[str, Exception]] = []
-        """Chores that raised an exception, by the name of their class. Whoever reports them takes them out."""
-        self.chores: deque[Chore] = deque()
-        """Those that are not done."""
-        self._share = Budget()
-
-    def __len__(self) -> int:
-        return len(self.chores)
-
-    def add(self, chore: Chore) -> None:
-        """Have a chore done, from the next ``run`` on."""
-        self.chores.append(chore)
-
-    def run(self, budget: Budget, now_ms: int) -> None:
-        """Go around the chores once at most. The first chore gets on in any case: a turn that others have used up must
-        not put it off for ever.
-
-        A chore that raises an exception leaves the shares of the others alone. It is noted in ``broken`` and goes on if
-        ``Chore.recover`` says so. StorageError passes: the disk failed.
-        """
-        chores = self.chores
-        share = self._share
-        for waiting in range(len(chores), 0, -1):
-            units = max(budget.left // waiting, 1)
-            share.refill(units)
-            chore = chores.popleft()
-            try:
-                is_done = chore.work(share, now_ms)
-            except StorageError:
-                raise
-            except Exception as error:
-                self.broken.append((type(chore).__name__, error))
-                is_done = not chore.recover()
-            if not is_done:
-                chores.append(chore)
-            budget.spend(units - share.left)
-            if budget.is_spent:
-                break
-
-
-# ---- works -----------------------------------------------------------------------------------------------------------
-#
-# Works of a queue that may take longer than a turn: they are carried out one after the other, a little in each turn.
-# Each work is decided at once and carried out in order, so its result is the same as in one go. While a work moves
-# entries (``holds``), the queue dispatches nothing: no consumer may get an entry that stands behind one on its way
-# back.
-
-
-SLICE_MAX: Final = 512
-"""How many entries go into one record of the log, or are looked at before the budget is checked again."""
-
-
-@mypyc_attr(allow_interpreted_subclasses=True)
-class QueueWork(ABC):
-    """One work of a queue. Who asked for it may have to wait until ``may_go_on``."""
-
-    def __init__(self, *, holds: bool) -> None:
-        self.holds = holds
-        """Is dispatch held back until it is done?"""
-        self.added_count = 0
-        """How many entries it has put on the queue. The queue reacts to them when it is done."""
-        self.done = False
-        self.failed = False
-        """Has it broken off with an exception? The exception is reported."""
+class Awaited(Protocol):
+    """Something that is looked at in each turn; something else has a turn run then."""
 
     @property
     def may_go_on(self) -> bool:
-        """Is it done?"""
+        """Is the wait over?"""
+
+
+class Coming(Protocol):
+    """Something that comes from elsewhere, such as a thread, and costs nothing meanwhile."""
+
+    def add_done_callback(self, call: Callable[[Any], object], /) -> object:
+        """Have ``call`` called when it is there."""
+
+    def cancel(self) -> object:
+        """Nobody waits for it any more."""
+
+
+class Until(NamedTuple):
+    """A steady time, in ms."""
+
+    steady_ms: int
+
+
+WAIT: Final = True
+"""Another turn."""
+Step = bool | Until | Awaited | Coming | None
+"""None: nothing, if the turn has time left."""
+AnySteps = Generator[Step, None, Any]
+
+
+def until_done(tasks: Iterable[Task | None]) -> Generator[bool, None, None]:
+    """The steps that wait for tasks; None stands for one that is done."""
+    for task in tasks:
+        while task is not None and not task.may_go_on:
+            yield WAIT
+
+
+# ---- tasks -----------------------------------------------------------------------------------------------------------
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Task(ABC):
+    """Work that was decided, and is carried out over as many turns as it takes: on the agenda, or in a line."""
+
+    done: bool = False
+    """Has it ended? Who asked for it may have to wait for that."""
+    failed: bool = False
+    """Has a step of it raised an exception? It was reported."""
+    holds: bool = False
+    """In a queue's line: is dispatch held back until it is done? While a task moves entries, no consumer may get one
+    that stands behind another on its way back.
+    """
+    added_count: int = 0
+    """How many entries it has put on its queue. The queue reacts to them when it is done."""
+
+    @property
+    def may_go_on(self) -> bool:
+        """May who waits for it go on?"""
         return self.done
 
     @abstractmethod
     def work(self, budget: Budget, now_ms: int) -> bool:
-        """Do some of it; see ``Chore.work``. What raises in a step leaves the entries of the step on the queue."""
+        """Do some of it. Spend from ``budget`` and stop soon after that is spent, but get on by at least one step even
+        when it is spent already. Returns True when everything is done. What raises in a step leaves what the step was
+        about where it was.
+        """
 
-    def break_off(self, now_ms: int) -> None:
-        """A step has failed, and the work ends: put back what it was still to do something with."""
-        return
+    def break_off(self, now_ms: int) -> bool:
+        """A step has raised an exception. Returns True when there is more to do that does not depend on it. Otherwise
+        the task ends: put back what it was still to do something with.
+        """
+        return False
+
+    def fail(self, now_ms: int) -> None:
+        """A step has raised an exception: go on behind it, or end."""
+        self.failed = True
+        self.done = not self.break_off(now_ms)
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class TaskLine(Task):
+    """Tasks that are carried out one after the other, so that what comes of them is the same as in one go. The line is
+    on the agenda while one of them is unfinished.
+    """
+
+    def __init__(self) -> None:
+        self._tasks: deque[Task] | None = None
+        """None before the first of them: most queues never have any."""
+
+    @property
+    def may_go_on(self) -> bool:
+        """Is no task unfinished?"""
+        return not self._tasks
+
+    @property
+    def unfinished(self) -> list[Task]:
+        """The tasks in order; the first is under way."""
+        return list(self._tasks or ())
+
+    def add(self, task: Task) -> None:
+        """Add a task behind all others."""
+        if self._tasks is None:
+            self._tasks = deque()
+        self._tasks.append(task)
+
+    def work(self, budget: Budget, now_ms: int) -> bool:
+        tasks = self._tasks
+        while tasks and tasks[0].work(budget, now_ms):
+            self.end_first(tasks[0], now_ms)
+            if budget.is_spent:
+                break
+        return not tasks
+
+    def break_off(self, now_ms: int) -> bool:
+        tasks = self._tasks
+        assert tasks, "what broke off was under way"
+        tasks[0].fail(now_ms)
+        if tasks[0].done:
+            self.end_first(tasks[0], now_ms)
+        return bool(tasks)
+
+    def end_first(self, task: Task, now_ms: int) -> None:
+        """The first task has ended: it is the next one's turn."""
+        assert self._tasks, "something is under way"
+        self._tasks.popleft()
+        task.done = True
 
 
 @final
-class QueueWorks:
-    """The unfinished works of one queue, in order."""
+class Agenda:
+    """The unfinished tasks. Each gets its share of a turn, so none holds up another."""
 
-    __slots__ = ("_holding_count", "_waiting", "is_lifted", "late_count")
+    __slots__ = ("_share", "broken", "tasks")
 
     def __init__(self) -> None:
-        self._waiting: deque[QueueWork] | None = None
-        """None before the first of them: most queues never have any."""
-        self._holding_count = 0
-        self.is_lifted = False
-        """Has the first work finished moving entries? It serves consumers before it ends."""
-        self.late_count = 0
-        """How many entries arrived meanwhile. A full queue has not been trimmed for them yet."""
+        self.broken: list[tuple[Task, Exception]] = []
+        """Tasks that raised an exception. Whoever reports them takes them out."""
+        self.tasks: deque[Task] = deque()
+        """Those that are not done."""
+        self._share = Budget()
 
-    @property
-    def holds(self) -> bool:
-        """Is dispatch held back now?"""
-        return self._holding_count > 0 and not self.is_lifted
+    def __len__(self) -> int:
+        return len(self.tasks)
 
-    @property
-    def first(self) -> QueueWork | None:
-        """The work that is under way; None when there is none."""
-        return self._waiting[0] if self._waiting else None
+    def add(self, task: Task) -> None:
+        """Have a task done, or done again, from the next ``run`` on."""
+        task.done = False
+        self.tasks.append(task)
 
-    def add(self, work: QueueWork) -> None:
-        """Add a work behind all others."""
-        if self._waiting is None:
-            self._waiting = deque()
-        self._waiting.append(work)
-        self._holding_count += work.holds
+    def run(self, budget: Budget, now_ms: int) -> None:
+        """Go around the tasks once at most. The first task gets on in any case: a turn that others have used up must
+        not put it off for ever.
 
-    def end_first(self) -> bool:
-        """End the first work. Returns whether it was the last of those that move entries."""
-        assert self._waiting, "something is under way"
-        work = self._waiting.popleft()
-        work.done = True
-        self._holding_count -= work.holds
-        return work.holds and not self._holding_count
-
-    def take_late(self) -> int:
-        """How many entries arrived meanwhile. The count starts again at 0."""
-        count, self.late_count = self.late_count, 0
-        return count
+        A task that raises an exception leaves the shares of the others alone. It is noted in ``broken`` and goes on if
+        ``Task.break_off`` says so. StorageError passes: the disk failed.
+        """
+        tasks = self.tasks
+        share = self._share
+        for waiting in range(len(tasks), 0, -1):
+            units = max(budget.left // waiting, 1)
+            share.refill(units)
+            task = tasks.popleft()
+            try:
+                task.done = task.work(share, now_ms)
+            except StorageError:
+                raise
+            except Exception as error:
+                self.broken.append((task, error))
+                task.fail(now_ms)
+            if not task.done:
+                tasks.append(task)
+            budget.spend(units - share.left)
+            if budget.is_spent:
+                break

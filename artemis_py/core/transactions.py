@@ -5,17 +5,19 @@ from __future__ import annotations
 from typing import Final, final
 
 from artemis_py.core.addresses.address import Address
-from artemis_py.core.addresses.batch import Batch, Verdicts
+from artemis_py.core.addresses.batch import Batch, FilterResults
+from artemis_py.core.addresses.fullness import note_full
 from artemis_py.core.addresses.route import Route
 from artemis_py.core.addresses.routing_table import Bindings
 from artemis_py.core.broker import Broker
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
+from artemis_py.core.events import ADDRESS_REFUSES
 from artemis_py.core.order.entry import ABORTED, NACKED, Entry
 from artemis_py.core.publish.publish import Admission
 from artemis_py.core.queue.acknowledge import Chosen
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.tasks import QueueWork
+from artemis_py.core.tasks import Task
 from artemis_py.errors import AddressFullError, DuplicateError, QueueFullError
 from artemis_py.message import LargeBody, Message
 from artemis_py.records import Actor, RecordLog
@@ -33,7 +35,7 @@ COMMIT.
 
 
 @final
-class Inquiry:
+class FilterEvaluation:
     """Asks some selectors in each turn, because all of them may cost more than one turn has."""
 
     __slots__ = ("_asked", "_passes_left", "_place", "_sends", "verdicts")
@@ -46,7 +48,7 @@ class Inquiry:
         """The programs that this pass asks about the messages of each route, taken when it reached the first of
         them.
         """
-        self.verdicts: dict[Message, Verdicts] = {}
+        self.verdicts: dict[Message, FilterResults] = {}
 
     def ask(self, bindings: Bindings, budget: Budget, stop_at: int) -> bool:
         """Ask until the budget is down to ``stop_at`` units, at least one selector. Returns True when all are asked."""
@@ -66,7 +68,7 @@ class Inquiry:
             if programs:
                 verdicts = self.verdicts.get(message)
                 if verdicts is None:
-                    verdicts = self.verdicts[message] = Verdicts(message)
+                    verdicts = self.verdicts[message] = FilterResults(message)
                 if not verdicts.ask_ahead(programs, budget, stop_at):
                     return False
             self._place += 1
@@ -93,7 +95,7 @@ class Transaction:
     delivery.
     """
 
-    __slots__ = ("_inquiry", "acknowledged", "begun_ms", "expired", "refused", "sends", "sifted", "size_bytes")
+    __slots__ = ("_inquiry", "acknowledged", "begun_ms", "by_filter", "expired", "refused", "sends", "size_bytes")
 
     def __init__(self, begun_ms: int = 0) -> None:
         self.begun_ms = begun_ms
@@ -103,10 +105,10 @@ class Transaction:
         self.refused: list[tuple[Queue, Consumer, Entry]] = []
         self.expired: list[tuple[Queue, Consumer, Entry]] = []
         """Entries that a consumer has expire with the COMMIT."""
-        self.sifted: list[tuple[Queue, Chosen, str, int, Actor | None]] = []
+        self.by_filter: list[tuple[Queue, Chosen, str, int, Actor | None]] = []
         """What a client names by itself: it is looked for when the COMMIT is carried out."""
         self.size_bytes = 0
-        self._inquiry: Inquiry | None = None
+        self._inquiry: FilterEvaluation | None = None
         """What selectors say of the messages, where they are asked over several turns."""
 
     def send(self, route: Route, message: Message, due_ms: int) -> None:
@@ -119,9 +121,11 @@ class Transaction:
         self.sends.extend([(route, message, 0) for message in messages])
         self.size_bytes += size_bytes
 
-    def sift(self, queue: Queue, chosen: Chosen, outcome: str, connection: int, actor: Actor | None) -> None:
-        """Keep for the COMMIT what ``Queue.sift`` is to look for."""
-        self.sifted.append((queue, chosen, outcome, connection, actor))
+    def acknowledge_by_filter(
+        self, queue: Queue, chosen: Chosen, outcome: str, connection: int, actor: Actor | None
+    ) -> None:
+        """Keep for the COMMIT what ``Queue.acknowledge_by_filter`` is to look for."""
+        self.by_filter.append((queue, chosen, outcome, connection, actor))
         self.size_bytes += chosen.size_bytes
 
     def blocked_by(self) -> Address | None:
@@ -142,7 +146,7 @@ class Transaction:
     @property
     def settled_count(self) -> int:
         """Messages acknowledged, refused and expired, and what is to be looked for."""
-        return len(self.acknowledged) + len(self.refused) + len(self.expired) + len(self.sifted)
+        return len(self.acknowledged) + len(self.refused) + len(self.expired) + len(self.by_filter)
 
     def places(self, bindings: Bindings) -> int:
         """How often a COMMIT must decide whether a message goes to a queue: this is done in one piece."""
@@ -160,7 +164,7 @@ class Transaction:
                     units += cost.of_all(messages)
             if units <= budget.left - stop_at:
                 return True
-            self._inquiry = Inquiry(self.sends)
+            self._inquiry = FilterEvaluation(self.sends)
         return self._inquiry.ask(bindings, budget, stop_at)
 
     def _runs(self) -> list[tuple[Route, list[Message]]]:
@@ -174,9 +178,9 @@ class Transaction:
             runs[-1][1].append(message)
         return runs
 
-    def _verdicts_of(self, message: Message) -> Verdicts:
+    def _verdicts_of(self, message: Message) -> FilterResults:
         known = None if self._inquiry is None else self._inquiry.verdicts.get(message)
-        return Verdicts(message) if known is None else known
+        return FilterResults(message) if known is None else known
 
     def make_way(self, admission: Admission, now_ms: int) -> Queue | None:
         """Let consumers take messages from queues that have stopped their senders. Returns the first queue that still
@@ -196,7 +200,7 @@ class Transaction:
                     return queue
         return None
 
-    def commit(self, broker: Broker, now_ms: int, commit_id: str | None = None, digest: str = "") -> list[QueueWork]:
+    def commit(self, broker: Broker, now_ms: int, commit_id: str | None = None, digest: str = "") -> list[Task]:
         """Carry everything out, as one group of records; ``commit_id``, which must be new, is remembered with it. What
         must be looked for follows, perhaps in later turns. Returns what of it is unfinished.
 
@@ -214,9 +218,9 @@ class Transaction:
         if commit_id is not None:  # when all of it has happened: a COMMIT that breaks off is not confirmed later
             broker.commits.remember(commit_id, digest, broker.log)
         broker.log.end_group()
-        unfinished: list[QueueWork] = []
-        for queue, chosen, outcome, connection, actor in self.sifted:
-            work = queue.sift(chosen, outcome, now_ms, connection=connection, actor=actor)
+        unfinished: list[Task] = []
+        for queue, chosen, outcome, connection, actor in self.by_filter:
+            work = queue.acknowledge_by_filter(chosen, outcome, now_ms, connection=connection, actor=actor)
             if work is not None:
                 unfinished.append(work)
         return unfinished
@@ -295,7 +299,8 @@ class Transaction:
             if may_fail:
                 count, size = planned.get(address.name, (0, 0))
                 if not _fits(address, count, size):
-                    self._note_refused(broker.log, address, "fail")
+                    refused = self._note_refused(broker.log, address, "fail")
+                    note_full(broker.events, ADDRESS_REFUSES, address, count=refused)
                     raise AddressFullError(f"Address {address.name} is full")
                 planned[address.name] = (count + 1, size + message.memory_bytes)
             if is_limited:
@@ -335,26 +340,29 @@ class Transaction:
         ]
         return len(sizes), sum(sizes)
 
-    def _note_refused(self, log: RecordLog, full: Address, policy: str) -> None:
-        """Nothing of the transaction arrives; what it would have sent to the full address counts as refused there."""
-        for route, message, _ in self.sends:
-            if route.address is full:
-                log.story.refused(full.name, policy, message)
+    def _note_refused(self, log: RecordLog, full: Address, policy: str) -> int:
+        """Nothing of the transaction arrives; what it would have sent to the full address counts as refused there.
+        Returns how many messages these are.
+        """
+        refused = [message for route, message, _ in self.sends if route.address is full]
+        for message in refused:
+            log.story.refused(full.name, policy, message)
+        return len(refused)
 
-    def abort(self, now_ms: int) -> list[QueueWork]:
+    def abort(self, now_ms: int) -> list[Task]:
         """Forget the messages; acknowledged and refused entries go back to their queues as failed deliveries. Returns
-        the works that are not finished.
+        the tasks that are not done.
         """
         taken = self.acknowledged + self.refused + self.expired
         self.acknowledged, self.expired = [], []
         self.refused.clear()
         return self._release(taken, now_ms, ABORTED)
 
-    def _release(self, taken: list[tuple[Queue, Consumer, Entry]], now_ms: int, cause: str) -> list[QueueWork]:
+    def _release(self, taken: list[tuple[Queue, Consumer, Entry]], now_ms: int, cause: str) -> list[Task]:
         """Give back what was ``taken``, which is empty then. If one queue fails, the others have theirs all the same,
         before its exception is raised.
         """
-        unfinished: list[QueueWork] = []
+        unfinished: list[Task] = []
         failures: list[Exception] = []
         groups = _by_consumer(taken)
         taken.clear()

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, final
 
-from artemis_py.config.changes.queue_effects import held_back
+from artemis_py.config.changes.effects import held_back
 from artemis_py.config.changes.remembered import FORCE, stays_because
 from artemis_py.config.settings import AddressConfig, AddressSettings, BrokerConfig, QueueConfig
-from artemis_py.config.tables.queue_settings import QueueSettings
+from artemis_py.config.tables.queue_settings import LIFETIME, QueueSettings, parts_of
 from artemis_py.core.addresses import retroactive
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.broker import Broker
@@ -19,7 +19,6 @@ from artemis_py.core.queue.recipe import own_settings
 
 ROWS_MAX: Final = 1000
 _LOOKS_PER_STEP: Final = 32
-_LIFETIME: Final = frozenset(("min_message_ttl", "max_message_ttl", "expiration"))
 
 
 @final
@@ -112,8 +111,6 @@ def _look_at_address(address: Address, settings: AddressSettings, found: Affecte
 
 def _look_at_queue(queue: Queue, declared: QueueConfig | None, settings: AddressSettings, found: Affected) -> None:
     old = queue.own
-    if old is None:
-        return
     if declared is not None:
         why = stays_because(declared, queue.address.name, queue.message_count, durable=queue.durable)
         if why is not None:
@@ -146,7 +143,7 @@ def _words(queue: Queue, old: QueueSettings, new: QueueSettings) -> Iterator[str
         yield f"deeper than max-depth-messages {limit}: {new.policy} {when}"
     if depth and new.last_value_key is not None and new.last_value_key != old.last_value_key:
         yield f"with last-value-key {new.last_value_key} a restart drops all but the last message of each value"
-    if depth and held & _LIFETIME:
+    if depth and any(LIFETIME in parts_of(name) for name in held):
         yield "its messages have another time to live after a restart: what is too old then expires"
     if new.max_consumers != old.max_consumers and 0 <= new.max_consumers < queue.taker_count:
         yield f"has more consumers than max-consumers {new.max_consumers}: they stay, and no other comes"

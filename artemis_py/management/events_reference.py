@@ -87,6 +87,7 @@ Each event has an `event:` line with its kind and one `data:` line with a JSON o
 | `state` | first for each `watch`, and after changes were left out | `watch`, `at`, `data`: everything |
 | `changes` | about once a second, if something changed | `watch`, `at`, `data`: what changed |
 | `problem` | a `watch` cannot be told of, such as a queue that was deleted | `watch`, `at`, `error` |
+| `problem` | the last event: the client may not have them any more, or its login has ended | `error` |
 | `lost` | the client read too slowly | `count`: how many notifications were left out |
 
 **To watch** is to get what a look operation answers, and then what changes in it. A `watch` is the request without
@@ -100,7 +101,7 @@ percent-encoded. It needs the permission of that operation, too. `watch` in an e
   `changes` has `count`, and in `data` the rows that are new or have changed: each with its `key` and the fields that
   have other values now, a new one with all fields. If rows have come, gone or moved, `order` has the keys of all rows
   of the page, in order; rows that are not in it are gone. Without `order`, the rows are those that were there.
-- **After `problem`** the broker goes on trying. `state` comes when it can tell again.
+- **After `problem`** with a `watch` the broker goes on trying. `state` comes when it can tell again.
 - **Rates** are differences of counters such as `messagesAdded`, divided by the difference of `at`.
 
 All clients that watch the same share one look a second. The broker looks in steps, so no turn is longer for it.
@@ -114,5 +115,6 @@ All clients that watch the same share one look a second. The broker looks in ste
   when the other one is gone.
 - **A list** that is watched has a page of at most 200 rows.
 - At most 50 clients may have such a response; more get status 503. When the broker stops, the responses
-  end.
+  end. They end with a `problem` that has no `watch` when permissions, users or roles have changed so that the client
+  may not have them any more, and when its login has ended; `artemis-py events` then prints that and exits with 1.
 """

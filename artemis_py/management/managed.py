@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from artemis_py.config.problems import nearest
 from artemis_py.core.broker import Broker
+from artemis_py.core.tasks import Step, Until
 from artemis_py.errors import NotFoundError
 from artemis_py.management.jobs import Jobs
 from artemis_py.management.lists.connections import Connected
@@ -18,7 +19,6 @@ from artemis_py.management.lists.field import Row
 from artemis_py.management.lists.places import Port
 from artemis_py.management.lists.selection import Selection
 from artemis_py.management.messages.cursors import Cursors
-from artemis_py.management.steps import Step, Until
 from artemis_py.management.stored import Stored
 from artemis_py.management.why.vitals import Vitals
 from artemis_py.message import LargeBody

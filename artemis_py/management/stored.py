@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from artemis_py.core.tasks import Coming
 from artemis_py.management.lists.log import LogCursor
 from artemis_py.management.lists.places import Space
-from artemis_py.management.steps import Coming
 
 
 class Life(NamedTuple):

@@ -122,17 +122,17 @@ _PRESENT: Final[tuple[Gauge[Queue], ...]] = (
     ),
     Gauge(
         "artemis_durable_message_count",
-        durable(lambda queue: queue.contents.tally.durable_count),
+        durable(lambda queue: queue.contents.counters.durable_count),
         "Durable messages in the queue",
     ),
     Gauge(
         "artemis_persistent_size",
-        lambda queue: queue.contents.tally.size_bytes,
+        lambda queue: queue.contents.counters.size_bytes,
         "Encoded bytes of the messages in the queue",
     ),
     Gauge(
         "artemis_durable_persistent_size",
-        durable(lambda queue: queue.contents.tally.durable_size_bytes),
+        durable(lambda queue: queue.contents.counters.durable_size_bytes),
         "Encoded bytes of the durable messages in the queue",
     ),
 )
@@ -145,17 +145,17 @@ _DELIVERING: Final[tuple[Gauge[Queue], ...]] = (
     ),
     Gauge(
         "artemis_delivering_durable_message_count",
-        durable(lambda queue: queue.contents.tally.held_durable_count),
+        durable(lambda queue: queue.contents.counters.held_durable_count),
         "Durable messages sent to consumers and not yet settled",
     ),
     Gauge(
         "artemis_delivering_persistent_size",
-        lambda queue: queue.contents.tally.held_size_bytes,
+        lambda queue: queue.contents.counters.held_size_bytes,
         "Encoded bytes of the messages sent to consumers and not yet settled",
     ),
     Gauge(
         "artemis_delivering_durable_persistent_size",
-        durable(lambda queue: queue.contents.tally.held_durable_size_bytes),
+        durable(lambda queue: queue.contents.counters.held_durable_size_bytes),
         "Encoded bytes of the durable messages sent to consumers and not yet settled",
     ),
 )
@@ -168,17 +168,17 @@ _SCHEDULED: Final[tuple[Gauge[Queue], ...]] = (
     ),
     Gauge(
         "artemis_scheduled_durable_message_count",
-        durable(lambda queue: queue.contents.tally.scheduled_durable_count),
+        durable(lambda queue: queue.contents.counters.scheduled_durable_count),
         "Durable scheduled messages",
     ),
     Gauge(
         "artemis_scheduled_persistent_size",
-        lambda queue: queue.contents.tally.scheduled_size_bytes,
+        lambda queue: queue.contents.counters.scheduled_size_bytes,
         "Encoded bytes of the scheduled messages",
     ),
     Gauge(
         "artemis_scheduled_durable_persistent_size",
-        durable(lambda queue: queue.contents.tally.scheduled_durable_size_bytes),
+        durable(lambda queue: queue.contents.counters.scheduled_durable_size_bytes),
         "Encoded bytes of the durable scheduled messages",
     ),
 )
@@ -186,27 +186,27 @@ _SCHEDULED: Final[tuple[Gauge[Queue], ...]] = (
 _COUNTERS: Final[tuple[Gauge[Queue], ...]] = (
     Gauge(
         "artemis_messages_added",
-        lambda queue: queue.contents.tally.added,
+        lambda queue: queue.contents.counters.added,
         "Messages added since the queue was created, including those a ring dropped at once",
     ),
     Gauge(
         "artemis_messages_acknowledged",
-        lambda queue: queue.contents.tally.acknowledged,
+        lambda queue: queue.contents.counters.acknowledged,
         "Messages acknowledged since the queue was created",
     ),
     Gauge(
         "artemis_messages_killed",
-        lambda queue: queue.contents.tally.killed,
+        lambda queue: queue.contents.counters.killed,
         "Messages removed after too many delivery attempts or by purge",
     ),
     Gauge(
         "artemis_messages_expired",
-        lambda queue: queue.contents.tally.expired,
+        lambda queue: queue.contents.counters.expired,
         "Messages that expired",
     ),
     Gauge(
         "artemis_messages_replaced",
-        lambda queue: queue.contents.tally.replaced,
+        lambda queue: queue.contents.counters.replaced,
         "Messages dropped by a ring or replaced by a newer last value",
     ),
     Gauge(
@@ -275,7 +275,9 @@ ALIAS_GAUGES: Final[tuple[Gauge[Queue], ...]] = (
         lambda queue: queue.contents.delivering_count,
         "As artemis_delivering_message_count",
     ),
-    Gauge("broker_queue_persistent_size", lambda queue: queue.contents.tally.size_bytes, "As artemis_persistent_size"),
+    Gauge(
+        "broker_queue_persistent_size", lambda queue: queue.contents.counters.size_bytes, "As artemis_persistent_size"
+    ),
 )
 """The names of the ArkMQ operator's broker service, which dashboards made for it query. They have one label more, the
 routing type.

@@ -35,10 +35,10 @@ class Census:
         queues = list(self._broker.queues.values())
         for start in range(0, len(queues), _QUEUES_PER_STEP):
             for queue in queues[start : start + _QUEUES_PER_STEP]:
-                tally = queue.contents.tally
+                counters = queue.contents.counters
                 pending += queue.message_count
-                added += tally.added
-                acknowledged += tally.acknowledged
+                added += counters.added
+                acknowledged += counters.acknowledged
             yield
         self._counted = Totals(pending, added, acknowledged)
 

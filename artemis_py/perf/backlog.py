@@ -6,7 +6,7 @@ import time
 from typing import Final
 
 from artemis_py.errors import PerfError
-from artemis_py.perf.frames import blocks, body_of, marker_of, send_frame, send_headers
+from artemis_py.perf.frames import blocks, body_of, marker_of, numbered, send_frame, send_headers
 from artemis_py.perf.link import Link
 from artemis_py.perf.process import Usage
 from artemis_py.perf.pump import Pump, Receiver, Sender
@@ -44,11 +44,10 @@ class Backlog(Scenario):
 
     def _fill(self, run: Run, producer: Link, queue: str, body: bytes, count: int) -> float:
         """Sends ``count`` messages; the receipt of the last proves that the broker accepted them all."""
-        frame = send_frame(run.target, queue, body)
         started = time.perf_counter()
         if count > 1:
-            sender = Sender(producer, blocks(frame, count - 1))
-            self._pump(run, [sender], [], len(frame))
+            sender = Sender(producer, blocks(lambda at: send_frame(run.target, queue, numbered(body, at)), count - 1))
+            self._pump(run, [sender], [], len(send_frame(run.target, queue, body)))
         producer.confirmed("SEND", send_headers(run.target, queue, body), body)
         return time.perf_counter() - started
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from artemis_py.errors import PerfError
-from artemis_py.perf.frames import BLOCK_NUMBER, body_of, send_headers
+from artemis_py.perf.frames import BLOCK_NUMBER, body_of, numbered, send_headers
 from artemis_py.perf.link import Link, raise_if_error
 from artemis_py.perf.scenario import Run, Scenario, warm_up
 from artemis_py.perf.target import Headers, Target
@@ -42,6 +42,7 @@ class Durable(Scenario):
 
     id = "3"
     title = "durable 100 B, receipts and acks per 100"
+    link: ClassVar[type[Link]] = Link
     mode: ClassVar[str] = "client"
     acks_each: ClassVar[bool] = False
 
@@ -52,11 +53,9 @@ class Durable(Scenario):
             raise PerfError(f"scenario {self.id} needs STOMP 1.1 or 1.2")
         body = body_of(run.options.size or 100)
         queue = run.queue()
-        with Link(run.target) as consumer, Link(run.target) as producer:
-            headers = (("id", "0"), ("destination", queue), ("ack", self.mode), *WINDOW, *run.target.subscribe_headers)
-            consumer.confirmed("SUBSCRIBE", headers)
-            source = Source(producer, group_of(run.target, queue, body))
-            sink = Sink(consumer, self.acks_each)
+        with self.link(run.target) as consumer, self.link(run.target) as producer:
+            sink = self.sink(run, consumer, queue)
+            source = self.source(run, producer, queue, body)
             traffic = Traffic(run, source, sink)
             count = -(-warm_up(run, traffic.send) // GROUP) * GROUP
             metrics: dict[str, float] = {"messages": count}
@@ -68,10 +67,20 @@ class Durable(Scenario):
             surplus = consumer.goodbye()
         if surplus:
             raise PerfError(f"the consumer received {surplus:,} more messages than were sent")
-        self._nothing_left(run, queue)
+        self.nothing_left(run, queue)
         return metrics
 
-    def _nothing_left(self, run: Run, queue: str) -> None:
+    def source(self, run: Run, producer: Link, queue: str, body: bytes) -> Source:
+        """Where messages come from."""
+        return Source(producer, group_of(run.target, queue, body))
+
+    def sink(self, run: Run, consumer: Link, queue: str) -> Sink:
+        """Where they go to: it has subscribed."""
+        headers = (("id", "0"), ("destination", queue), ("ack", self.mode), *WINDOW, *run.target.subscribe_headers)
+        consumer.confirmed("SUBSCRIBE", headers)
+        return Sink(consumer, self.acks_each)
+
+    def nothing_left(self, run: Run, queue: str) -> None:
         """Sends one more message. Raises PerfError if an already acknowledged message arrives before it."""
         surplus = 0
         with Link(run.target) as late:
@@ -96,8 +105,10 @@ class DurableIndividual(Durable):
 def group_of(target: Target, queue: str, body: bytes) -> bytes:
     """A hundred durable SENDs, of which the last asks for a receipt."""
     headers = (*send_headers(target, queue, body), *PERSISTENT)
-    last = frame("SEND", (*headers, ("receipt", BLOCK_NUMBER.decode())), body, target.version)
-    return frame("SEND", headers, body, target.version) * (GROUP - 1) + last
+    others = [frame("SEND", headers, numbered(body, place), target.version) for place in range(GROUP - 1)]
+    receipt = ("receipt", BLOCK_NUMBER.decode())
+    last = frame("SEND", (*headers, receipt), numbered(body, GROUP - 1), target.version)
+    return b"".join((*others, last))
 
 
 class Wire:
@@ -110,6 +121,13 @@ class Wire:
 
     def read(self) -> bytes:
         """The complete frames so far. Bodies have no NUL, so the last NUL ends a frame. Raises PerfError."""
+        data = self._tail + self.receive()
+        end = data.rfind(b"\0") + 1
+        self._tail = data[end:]
+        return data[:end]
+
+    def receive(self) -> bytes:
+        """What has arrived, if anything has. Raises PerfError."""
         try:
             data = self.link.sock.recv(RECEIVE_BYTES)
         except BlockingIOError:
@@ -119,10 +137,7 @@ class Wire:
         if not data:
             self._raise_last_words()
             raise PerfError("the broker closed the connection")
-        data = self._tail + data
-        end = data.rfind(b"\0") + 1
-        self._tail = data[end:]
-        return data[:end]
+        return data
 
     def write(self) -> None:
         """Send what the socket takes. Raises PerfError."""

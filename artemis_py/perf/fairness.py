@@ -208,7 +208,7 @@ class LeasedQueue:
         spent.setdefault("single_us", []).append(single["single_us"][0] / _SINGLE)
         self._let_lapse(spent)
         assert self._queue.contents.order.count == self.depth
-        assert self._queue.contents.tally.held_count == self.held
+        assert self._queue.contents.counters.held_count == self.held
 
     def _let_lapse(self, spent: dict[str, list[float]]) -> None:
         """All leases end, as often as it takes, and the messages are leased again."""

@@ -6,7 +6,7 @@ import socket
 import struct
 import time
 from types import TracebackType
-from typing import Final
+from typing import Final, Self
 
 from artemis_py.errors import PerfError
 from artemis_py.perf.target import Headers, Target
@@ -33,12 +33,12 @@ class Link:
         self._payloads = PayloadReader() if target.over_websocket else None
         self.sock = _connect(target)
         try:
-            self._log_in()
+            self.log_in()
         except BaseException:
             self.close()
             raise
 
-    def __enter__(self) -> Link:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -50,7 +50,8 @@ class Link:
         """Closes the socket without DISCONNECT; safe to call twice."""
         self.sock.close()
 
-    def _log_in(self) -> None:
+    def log_in(self) -> None:
+        """CONNECT."""
         target = self.target
         self.send(self._client.connect(target.host, target.login, target.passcode, target.connect_headers))
         answer = self.next_frame("CONNECTED")

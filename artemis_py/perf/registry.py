@@ -30,7 +30,7 @@ from artemis_py.perf.streams import (
     TransientUnique,
     TransientWebSocket,
 )
-from artemis_py.perf.sync import SyncProducers
+from artemis_py.perf.sync import SyncProducer, SyncProducers
 
 SCENARIOS: Final[dict[str, type[Scenario]]] = {
     scenario.id: scenario
@@ -54,6 +54,7 @@ SCENARIOS: Final[dict[str, type[Scenario]]] = {
         Startup,
         DurableSyncProducers,
         SyncProducers,
+        SyncProducer,
         Recovery,
         DepthPlain,
         DepthStandard,

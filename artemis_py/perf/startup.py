@@ -55,9 +55,13 @@ class RunningBroker:
 
 @contextmanager
 def running(
-    command: Sequence[str], target: Target, limit_s: float, show: Callable[[Callable[[], str]], None]
+    command: Sequence[str],
+    target: Target,
+    limit_s: float,
+    show: Callable[[Callable[[], str]], None],
+    link: type[Link] = Link,
 ) -> Iterator[RunningBroker]:
-    """Starts a broker in its own process group and stops the whole group at the end of the block.
+    """Starts a broker in its own process group and stops the whole group at the end of the block. ``link`` logs in.
 
     Raises PerfError if the address is in use, the command ends, or no CONNECTED arrives within ``limit_s`` seconds.
     """
@@ -70,7 +74,7 @@ def running(
         except OSError as error:
             raise PerfError(f"cannot start {command[0]}: {error.strerror}") from error
         try:
-            _await_connected(process, target, limit_s, output, show)
+            _await_connected(process, target, limit_s, output, show, link)
             yield RunningBroker(process.pid, time.perf_counter() - started)
         finally:
             _stop_group(process)
@@ -91,13 +95,14 @@ def _await_connected(
     limit_s: float,
     output: IO[bytes],
     show: Callable[[Callable[[], str]], None],
+    link: type[Link],
 ) -> None:
     until = time.monotonic() + limit_s
     while time.monotonic() < until:
         if process.poll() is not None:
             raise PerfError(f"the start command ended with exit code {process.returncode}: {_last_lines(output)}")
         if _listening(target):
-            Link(target).close()
+            link(target).close()
             return
         show(lambda: "waiting for CONNECTED")
         time.sleep(POLL_S)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import ClassVar, Final
 
 from artemis_py.errors import PerfError
-from artemis_py.perf.frames import blocks, body_of, marker_of, send_frame, single_frames, unique_blocks, unique_frame
+from artemis_py.perf.frames import BLOCK_BYTES, blocks, body_of, marker_of, numbered, send_frame, unique_frame
 from artemis_py.perf.link import Link
 from artemis_py.perf.pump import Pump, Receiver, Sender
 from artemis_py.perf.scenario import Run, Scenario, warm_up
@@ -22,6 +21,10 @@ class Stream(Scenario):
 
     size: ClassVar[int] = 100
     lanes: ClassVar[int] = 1
+    link: ClassVar[type[Link]] = Link
+    block_bytes: ClassVar[int] = BLOCK_BYTES
+    burst: ClassVar[int] = 1
+    """How many blocks at most are sent per turn."""
 
     def run(self, run: Run) -> dict[str, float]:
         """Deliveries per second from the first send to the last arrival, the broker's CPU time and memory."""
@@ -44,10 +47,10 @@ class Stream(Scenario):
         for _ in range(self.lanes):
             destination = self.destination(run)
             for place in range(self.consumers(run)):
-                link = stack.enter_context(Link(run.target))
+                link = stack.enter_context(self.link(run.target))
                 link.subscribe(destination, self.subscription(run, place))
-                traffic.receivers.append(Receiver(link, marker_of(body)))
-            traffic.producers.append((stack.enter_context(Link(run.target)), destination))
+                traffic.receivers.append(Receiver(link, self.marker(body)))
+            traffic.producers.append((stack.enter_context(self.link(run.target)), destination))
         return traffic
 
     def destination(self, run: Run) -> str:
@@ -62,13 +65,18 @@ class Stream(Scenario):
         """The subscription id of one consumer."""
         return "0"
 
-    def frame_bytes(self, run: Run, destination: str, body: bytes) -> int:
-        """Length of one SEND."""
-        return len(send_frame(run.target, destination, body))
+    def marker(self, body: bytes) -> bytes:
+        """How each message ends at the consumer."""
+        return marker_of(body)
+
+    def frame(self, run: Run, destination: str, body: bytes, place: int) -> bytes:
+        """The SEND at a place of a block."""
+        return send_frame(run.target, destination, numbered(body, place))
 
     def sender(self, run: Run, link: Link, destination: str, body: bytes, total: int) -> Sender:
         """A producer of ``total`` messages."""
-        return Sender(link, blocks(send_frame(run.target, destination, body), total))
+        found = blocks(lambda place: self.frame(run, destination, body, place), total, self.block_bytes)
+        return Sender(link, found, self.burst)
 
 
 class Traffic:
@@ -93,11 +101,10 @@ class Traffic:
         senders = [
             self._stream.sender(self._run, link, destination, self._body, share) for link, destination in self.producers
         ]
-        frame_bytes = self._stream.frame_bytes(self._run, self.producers[0][1], self._body)
         return Pump(
             senders,
             self.receivers,
-            frame_bytes=frame_bytes,
+            frame_bytes=len(self._stream.frame(self._run, self.producers[0][1], self._body, 0)),
             limit_s=self._run.options.limit_s,
             progress=self._run.progress,
         ).run()
@@ -125,26 +132,19 @@ class TransientSingle(Transient):
 
     id = "1s"
     title = "transient 100 B, one send per frame"
-
-    def sender(self, run: Run, link: Link, destination: str, body: bytes, total: int) -> Sender:
-        """A producer of ``total`` messages, one by one."""
-        return Sender(link, single_frames(send_frame(run.target, destination, body), total), SINGLE_BURST)
+    block_bytes = 1
+    burst = SINGLE_BURST
 
 
 class TransientUnique(Transient):
-    """No two frames are equal, so a broker cannot reuse cached header blocks."""
+    """No two header blocks are equal, so a broker cannot reuse cached ones."""
 
     id = "1u"
     title = "transient 100 B, unique header"
 
-    def frame_bytes(self, run: Run, destination: str, body: bytes) -> int:
-        """Length of one SEND."""
-        return len(unique_frame(run.target, destination, body, 0))
-
-    def sender(self, run: Run, link: Link, destination: str, body: bytes, total: int) -> Sender:
-        """A producer of ``total`` messages, each with a ``correlation-id`` of its own within the batch."""
-        found: Iterator[memoryview] = unique_blocks(run.target, destination, body, total)
-        return Sender(link, found)
+    def frame(self, run: Run, destination: str, body: bytes, place: int) -> bytes:
+        """A SEND with a ``correlation-id`` of its own within the batch."""
+        return unique_frame(run.target, destination, numbered(body, place), place)
 
 
 class TransientTls(Transient):
@@ -165,13 +165,9 @@ class TransientWebSocket(Transient):
         """As plain STOMP."""
         return super().run(replace(run, target=replace(run.target, over_websocket=True)))
 
-    def frame_bytes(self, run: Run, destination: str, body: bytes) -> int:
-        """Length of one SEND as a message."""
-        return len(message(send_frame(run.target, destination, body)))
-
-    def sender(self, run: Run, link: Link, destination: str, body: bytes, total: int) -> Sender:
-        """A producer of ``total`` messages."""
-        return Sender(link, blocks(message(send_frame(run.target, destination, body)), total))
+    def frame(self, run: Run, destination: str, body: bytes, place: int) -> bytes:
+        """A SEND as a message."""
+        return message(super().frame(run, destination, body, place))
 
 
 class TransientLarge(Transient):

@@ -1,4 +1,4 @@
-"""Scenario 12: many producers that each wait for a receipt before they send the next message."""
+"""Scenarios 12 and 13: producers that wait for a receipt before they send the next message."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from typing import ClassVar, Final
 
 from artemis_py.errors import PerfError
-from artemis_py.perf.frames import body_of, marker_of, send_headers
+from artemis_py.perf.frames import BLOCK_NUMBER, body_of, marker_of, numbered, send_headers
 from artemis_py.perf.link import Link, raise_if_error
 from artemis_py.perf.pump import Pump, Receiver
 from artemis_py.perf.result import latency_metrics
@@ -24,6 +24,7 @@ class SyncProducers(Scenario):
 
     id = "12"
     title = "100 producers, window 1, receipts"
+    link: ClassVar[type[Link]] = Link
     producers: ClassVar[int] = 100
     extra_headers: ClassVar[Headers] = ()
 
@@ -32,7 +33,7 @@ class SyncProducers(Scenario):
         run.need_receipts(self.id)
         body = body_of(run.options.size or 100)
         with ExitStack() as stack:
-            windows = [self._producer(run, body, stack) for _ in range(self.producers)]
+            windows = [self.producer(run, body, place, stack) for place in range(self.producers)]
             if run.options.warmup_s > 0:
                 Rounds(run, windows).send_for(run.options.warmup_s, None)
             metrics: dict[str, float] = {}
@@ -49,47 +50,57 @@ class SyncProducers(Scenario):
             metrics |= run.resident_mb()
             for window in windows:
                 window.link.goodbye()
-            self._drain(run, windows, marker_of(body), stack)
+            self.drain(run, windows, body, stack)
         return metrics
 
-    def _producer(self, run: Run, body: bytes, stack: ExitStack) -> Window:
+    def producer(self, run: Run, body: bytes, place: int, stack: ExitStack) -> Window:
+        """One of them, connected."""
         queue = run.queue()
-        headers = (*send_headers(run.target, queue, body), *self.extra_headers)
-        return Window(stack.enter_context(Link(run.target)), queue, headers, body)
+        headers = (*send_headers(run.target, queue, body), *self.extra_headers, ("receipt", BLOCK_NUMBER.decode()))
+        rendered = frame("SEND", headers, numbered(body, place), run.target.version)
+        return Window(stack.enter_context(self.link(run.target)), queue, rendered)
 
-    def _drain(self, run: Run, windows: list[Window], marker: bytes, stack: ExitStack) -> None:
+    def drain(self, run: Run, windows: list[Window], body: bytes, stack: ExitStack) -> None:
         """Reads every queue on one connection. Raises PerfError unless exactly the confirmed messages arrive."""
         consumer = stack.enter_context(Link(run.target))
         for place, window in enumerate(windows):
             consumer.subscribe(window.queue, f"s{place}", confirm=False)
         confirmed = sum(window.confirmed for window in windows)
-        receiver = Receiver(consumer, marker, confirmed)
+        receiver = Receiver(consumer, marker_of(body), confirmed)
         Pump([], [receiver], frame_bytes=1, limit_s=run.options.limit_s, progress=run.progress).run()
         surplus = consumer.goodbye()
         if surplus:
             raise PerfError(f"{confirmed:,} messages were confirmed, but {surplus:,} more were delivered")
 
 
+class SyncProducer(SyncProducers):
+    """One client as most are written: what a message costs that nothing shares a system call with."""
+
+    id = "13"
+    title = "1 producer, window 1, receipts"
+    headline = "cpu_s_per_million"
+    producers = 1
+
+
 class Window:
-    """A producer with at most one message under way. The receipt's id is the number of the message."""
+    """A producer with at most one message under way. ``rendered`` is a SEND with ``BLOCK_NUMBER`` where the number of
+    the message goes, among others as the receipt's id.
+    """
 
     __slots__ = (
-        "_after",
-        "_before",
         "_expected",
         "_reader",
         "_receipt_after",
         "_receipt_before",
+        "_rendered",
         "confirmed",
         "link",
         "queue",
         "sent_ns",
     )
 
-    def __init__(self, link: Link, queue: str, headers: Headers, body: bytes) -> None:
-        placeholder = b"#" * 12
-        rendered = frame("SEND", (*headers, ("receipt", placeholder.decode())), body, link.target.version)
-        self._before, self._after = rendered.split(placeholder)
+    def __init__(self, link: Link, queue: str, rendered: bytes) -> None:
+        self._rendered = rendered
         self.link = link
         self.queue = queue
         self.confirmed = 0
@@ -100,8 +111,9 @@ class Window:
 
     def send(self) -> None:
         """Sends the next message."""
-        data = b"%b%d%b" % (self._before, self.confirmed, self._after)
-        self._expected = b"%b%d%b" % (self._receipt_before, self.confirmed, self._receipt_after)
+        number = b"%08d" % self.confirmed
+        data = self._rendered.replace(BLOCK_NUMBER, number)
+        self._expected = self._receipt_before + number + self._receipt_after
         self.sent_ns = time.monotonic_ns()
         self.link.send(data)
 
@@ -114,9 +126,9 @@ class Window:
             if found is None:
                 return False
             raise_if_error(found)
-            if found.command != "RECEIPT" or found.headers.get("receipt-id") != str(self.confirmed):
+            if found.command != "RECEIPT" or found.headers.get("receipt-id") != f"{self.confirmed:08d}":
                 raise PerfError(f"expected receipt {self.confirmed}, got {found.command} {found.headers}")
-            self._receipt_before, _, self._receipt_after = data.partition(b"%d" % self.confirmed)
+            self._receipt_before, _, self._receipt_after = data.partition(b"%08d" % self.confirmed)
         self.confirmed += 1
         return True
 

@@ -14,7 +14,8 @@ class Credentials:
     ``certificate`` is the client's verified TLS certificate as DER, None without one. ``domain`` is the acceptor's
     ``securityDomain``, None without one. ``peer`` is the client's IP address, or "" if it has none; it is for an
     authenticator's log and must not decide, because a result counts for all peers with the same credentials.
-    ``asks_first``: does the client send what it has only when it is asked, as browsers do?
+    ``asks_first``: does the client send what it has only when it is asked, as browsers do? ``address`` is the client's
+    as host:port, and ``acceptor`` the one that it came by: both for the log.
     """
 
     user: str | None
@@ -23,6 +24,8 @@ class Credentials:
     domain: str | None = None
     peer: str = ""
     asks_first: bool = field(default=False, compare=False)
+    address: str = field(default="", compare=False)
+    acceptor: str = field(default="", compare=False)
 
     @property
     def is_question(self) -> bool:

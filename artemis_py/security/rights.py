@@ -33,6 +33,8 @@ _TEXTS: Final = {name: re.sub(r"([A-Z])", r"_\1", name).upper() for name in PERM
 """The permissions as Artemis' errors name them: ``createDurableQueue`` is ``CREATE_DURABLE_QUEUE``."""
 _CONSUMING: Final = frozenset({"consume", "browse"})
 USER_HEADER: Final = "JMSXUserID"
+DENIED: Final = "AMQ229032"
+"""A message that begins so says that a user may not do something."""
 NAMELESS: Final = "AMQ229225: Validated User is not set"
 """Why ``reject-empty-validated-user`` refuses a message."""
 
@@ -220,7 +222,7 @@ class Rights:
         what = f"User: {self.user} does not have permission='{_TEXTS[permission]}'"
         place = f"on address {address[:_SHOWN_MAX]}"
         if queue is None:
-            reason = f"AMQ229032: {what} {place}"
+            reason = f"{DENIED}: {what} {place}"
         else:
             reason = f"AMQ229213: {what} for queue {queue[:_SHOWN_MAX]} {place}"
         self._authorizer.note_denial(self.user, _TEXTS[permission], address, reason, self._peer)

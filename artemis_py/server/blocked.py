@@ -7,8 +7,8 @@ from itertools import islice
 from time import monotonic_ns
 from typing import final
 
+from artemis_py.core.tasks import Awaited
 from artemis_py.server.client import Client
-from artemis_py.stomp.service import Awaited
 
 
 @final

@@ -3,41 +3,65 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
 from time import perf_counter_ns
-from typing import Any, Final, NamedTuple, cast, final
+from typing import Any, Final, cast, final
 
+from artemis_py.core.budget import Budget
 from artemis_py.core.clock import Clock
-from artemis_py.errors import StorageError
-from artemis_py.management.steps import AnySteps, Awaited, Coming, Step, Until
+from artemis_py.core.tasks import Agenda, AnySteps, Awaited, Coming, Task, Until
 
-_SLICE_NS: Final = 2_000_000
-"""For how long steps are made in a turn. A step takes less than that."""
+_SLICE_UNITS: Final = 2_000
+"""What the calls of a turn may spend, in units of a microsecond. A step takes less than that."""
+_UNIT_NS: Final = 1_000
 
 
-class _Begun(NamedTuple):
-    """A work, what will have its result, and whether it changes something."""
+@final
+class _Call(Task):
+    """A generator that is advanced a little in each turn, what will have its result, and whether it changes something.
+    It leaves the agenda when it has to wait.
+    """
 
-    work: AnySteps
-    future: asyncio.Future[Any]
-    changes: bool
+    def __init__(self, calls: Calls, steps: AnySteps, future: asyncio.Future[Any], *, changes: bool) -> None:
+        self._calls = calls
+        self._steps = steps
+        self.future = future
+        self.changes = changes
 
     @property
     def is_vain(self) -> bool:
         """Does nobody wait for it any more?"""
         return self.future.done() and not self.changes
 
+    def work(self, budget: Budget, now_ms: int) -> bool:
+        if self.is_vain:
+            self._steps.close()
+            return True
+        began_ns = perf_counter_ns()
+        until_ns = began_ns + budget.left * _UNIT_NS
+        try:
+            while (step := next(self._steps)) is None and perf_counter_ns() < until_ns:
+                pass
+        except StopIteration as ended:
+            self._calls.note_result(self, ended.value)
+            return True
+        finally:
+            budget.spend((perf_counter_ns() - began_ns) // _UNIT_NS)
+        if step is None or isinstance(step, bool):
+            return False
+        self._calls.put_off(self, step)
+        return True
+
 
 @final
 class Calls:
-    """The works that are under way. Each turn gives some time to the first, and then it is the next one's turn.
+    """The calls that are under way, on an agenda of their own, and those that wait.
 
     ``when_durable`` calls a function when everything that was recorded so far survives a crash: the answer to a change
     waits for that. ``schedule`` has a turn run soon.
     """
 
-    __slots__ = ("_awaiting", "_clock", "_loop", "_schedule", "_sleeping", "_when_durable", "_works", "is_due")
+    __slots__ = ("_agenda", "_budget", "_clock", "_loop", "_schedule", "_waiting", "_when_durable", "is_due")
 
     def __init__(
         self,
@@ -47,42 +71,42 @@ class Calls:
         when_durable: Callable[[Callable[[], None]], None],
     ) -> None:
         self.is_due = False
-        """Is a work under way?"""
+        """Is a call under way?"""
         self._loop = loop
         self._clock = clock
         self._schedule = schedule
         self._when_durable = when_durable
-        self._works: deque[_Begun] = deque()
-        """Those that can go on."""
-        self._sleeping: list[tuple[int, _Begun]] = []
-        """Those that wait for a time (steady ms)."""
-        self._awaiting: list[tuple[Awaited, _Begun]] = []
-        """Those that wait for something that each turn looks at."""
+        self._agenda = Agenda()
+        self._budget = Budget()
+        self._waiting: list[tuple[Until | Awaited, _Call]] = []
+        """Those that wait for a time, or for something that each turn looks at."""
 
     def __len__(self) -> int:
-        return len(self._works) + len(self._sleeping) + len(self._awaiting)
+        return len(self._agenda) + len(self._waiting)
 
     @property
     def have_ready(self) -> bool:
-        """Is there a work that can go on?"""
-        return bool(self._works) or any(one.may_go_on or begun.is_vain for one, begun in self._awaiting)
+        """Is there a call that can go on? The clock tells when a time has come."""
+        return len(self._agenda) > 0 or any(
+            call.is_vain or (not isinstance(awaited, Until) and awaited.may_go_on) for awaited, call in self._waiting
+        )
 
     def next_due_ms(self) -> int | None:
         """The steady time at which the first of those that wait for one goes on; None: none does."""
-        return min((due_ms for due_ms, _ in self._sleeping), default=None)
+        return min((awaited.steady_ms for awaited, _ in self._waiting if isinstance(awaited, Until)), default=None)
 
-    def begin(self, work: AnySteps, *, changes: bool) -> asyncio.Future[Any]:
+    def begin(self, steps: AnySteps, *, changes: bool) -> asyncio.Future[Any]:
         """Returns what will have the result, or what the work raises. If nobody waits for it any more, a work that
         changes nothing is given up.
         """
         future: asyncio.Future[Any] = self._loop.create_future()
         if not changes:
             future.add_done_callback(self._given_up)
-        self._go_on_with(_Begun(work, future, changes))
+        self._go_on_with(_Call(self, steps, future, changes=changes))
         return future
 
-    def _go_on_with(self, begun: _Begun) -> None:
-        self._works.append(begun)
+    def _go_on_with(self, call: _Call) -> None:
+        self._agenda.add(call)
         self.is_due = True
         self._schedule()
 
@@ -93,57 +117,41 @@ class Calls:
 
     def run(self, steady_ms: int) -> None:
         """The share of a turn at this steady time. Raises StorageError."""
-        if self._sleeping:
-            self._works += [begun for due_ms, begun in self._sleeping if due_ms <= steady_ms or begun.is_vain]
-            self._sleeping = [one for one in self._sleeping if one[0] > steady_ms and not one[1].is_vain]
-        if self._awaiting:
-            waiting, self._awaiting = self._awaiting, []
-            for awaited, begun in waiting:
-                if awaited.may_go_on or begun.is_vain:
-                    self._works.append(begun)
+        if self._waiting:
+            waiting, self._waiting = self._waiting, []
+            for awaited, call in waiting:
+                is_over = awaited.steady_ms <= steady_ms if isinstance(awaited, Until) else awaited.may_go_on
+                if is_over or call.is_vain:
+                    self._agenda.add(call)
                 else:
-                    self._awaiting.append((awaited, begun))
-        until_ns = perf_counter_ns() + _SLICE_NS
-        for _ in range(len(self._works)):
-            self._go_on(self._works.popleft(), until_ns)
-            if perf_counter_ns() >= until_ns:
-                break
+                    self._waiting.append((awaited, call))
+        self._budget.refill(_SLICE_UNITS)
+        self._agenda.run(self._budget, steady_ms)
+        while self._agenda.broken:
+            broken, error = self._agenda.broken.pop()
+            assert isinstance(broken, _Call)
+            if not broken.future.done():
+                broken.future.set_exception(error)
         self.is_due = len(self) > 0
 
-    def _go_on(self, begun: _Begun, until_ns: int) -> None:
-        if begun.is_vain:
-            begun.work.close()
-            return
-        try:
-            while (step := next(begun.work)) is None and perf_counter_ns() < until_ns:
-                pass
-        except StopIteration as ended:
-            result = ended.value
-            if begun.changes:
-                self._when_durable(lambda: _settle(begun.future, result))
-            else:
-                _settle(begun.future, result)
-        except StorageError:
-            raise
-        except Exception as error:
-            if not begun.future.done():
-                begun.future.set_exception(error)
-        else:
-            self._put_off(begun, step)
-
-    def _put_off(self, begun: _Begun, step: Step) -> None:
-        if step is None or isinstance(step, bool):
-            self._works.append(begun)
-        elif isinstance(step, Until):
-            self._sleeping.append((step.steady_ms, begun))
+    def put_off(self, call: _Call, step: Until | Awaited | Coming) -> None:
+        """A call waits for a time, or for something."""
+        if isinstance(step, Until):
             self._clock.wait_until(step.steady_ms)
         elif hasattr(step, "add_done_callback"):
             coming = cast(Coming, step)
-            if not begun.changes:
-                begun.future.add_done_callback(lambda _: coming.cancel())
-            coming.add_done_callback(lambda _: self._go_on_with(begun))
+            if not call.changes:
+                call.future.add_done_callback(lambda _: coming.cancel())
+            coming.add_done_callback(lambda _: self._go_on_with(call))
+            return
+        self._waiting.append((step, call))
+
+    def note_result(self, call: _Call, result: Any) -> None:
+        """A call has ended: answer it, a change when it is durable."""
+        if call.changes:
+            self._when_durable(lambda: _settle(call.future, result))
         else:
-            self._awaiting.append((step, begun))
+            _settle(call.future, result)
 
 
 def _settle(future: asyncio.Future[Any], result: Any) -> None:

@@ -86,6 +86,9 @@ class Client(Protocol):
     def cut_off(self, reason: str, now_ms: int) -> None:
         """The broker needs the memory: end the session with an ERROR."""
 
+    def dismiss(self, reason: str, now_ms: int) -> None:
+        """End the session with an ERROR, behind what is on its way to the client."""
+
     def fail(self, now_ms: int) -> None:
         """A step failed: the connection ends now."""
 

@@ -58,6 +58,8 @@ class Clocks:
         self._tell = tell
         self._ahead_ns = self._first_ns = self._read_ahead_ns()
         self._told_ns = self._ahead_ns
+        self._seen_ms = clock.shift_ms
+        """How far the wall clock was set ahead at the last look."""
 
     def date_ms(self) -> int:
         """The current date of the wall clock in epoch milliseconds."""
@@ -68,10 +70,12 @@ class Clocks:
         return wall_ns // NS_PER_MS
 
     def look(self) -> bool:
-        """Read the clocks without a request for the time; True if the wall clock was set since the last one."""
-        before_ms = self._clock.shift_ms
+        """Read the clocks without a request for the time; True if the wall clock was set since the last look, whoever
+        has noticed it.
+        """
         self.date_ms()
-        return abs(self._clock.shift_ms - before_ms) >= STEP_MS
+        before_ms, self._seen_ms = self._seen_ms, self._clock.shift_ms
+        return abs(self._seen_ms - before_ms) >= STEP_MS
 
     def _read_ahead_ns(self) -> int:
         """How far the wall clock is ahead of the steady one."""

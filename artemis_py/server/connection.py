@@ -14,6 +14,7 @@ from artemis_py.server.transports import CLIENT_CERTIFICATE, shown_address
 from artemis_py.server.turns import Turns
 from artemis_py.server.websocket.first_bytes import FirstBytes
 from artemis_py.server.websocket.rules import GOING_AWAY, INTERNAL, WebSocketRules
+from artemis_py.shown import many
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.session.session import Session
 
@@ -126,7 +127,7 @@ class Acceptance:
     def _why_full(self) -> str | None:
         if 0 <= self.connections_max <= self.open_count:
             return (
-                f"This acceptor allows {self.connections_max} connections: close others, or raise its "
+                f"This acceptor allows {many(self.connections_max, 'connection')}: close others, or raise its "
                 "connectionsAllowed"
             )
         holdings = self.turns.guard.holdings
@@ -220,14 +221,14 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._inbox = data
         if not self.in_line:
-            turns.input.rota.add(self)
+            turns.input.scheduler.add(self)
         turns.arrived(self)
 
     def eof_received(self) -> bool:
         """The client closed its sending side; its frames are still processed and answered."""
         self._eof = True
         if not self.in_line:
-            self._turns.input.rota.add(self)
+            self._turns.input.scheduler.add(self)
         self._turns.schedule()
         return True
 
@@ -281,7 +282,7 @@ class Connection(asyncio.BufferedProtocol):
         if count:
             self._inbox = bytes(turns.read_buffer[:count])
             turns.stats.bytes_in += count
-            turns.input.rota.add(self)
+            turns.input.scheduler.add(self)
         return count > 0
 
     def read(self, now_ms: int, stop_at: int) -> bool:
@@ -330,7 +331,7 @@ class Connection(asyncio.BufferedProtocol):
         elif not self.intake.has_more:
             self.socket.let_read(reads=not self._inbox)
         elif not self.in_line:
-            turns.input.rota.add(self)
+            turns.input.scheduler.add(self)
 
     def weigh(self) -> None:
         """Measure what the broker holds for the connection, and report a change."""
@@ -351,13 +352,19 @@ class Connection(asyncio.BufferedProtocol):
 
     def cut_off(self, reason: str, now_ms: int) -> None:
         """The broker needs the memory: end the session with an ERROR. A client that does not read will not see it."""
-        self.session.kick(reason, now_ms)
         if self.weight.output_bytes:
+            self.session.kick(reason, now_ms)
             self.session.out.clear()
             self.cut()
+            self.weigh()
         else:
-            self._turns.output.mark_dirty(self)
-            self._turns.schedule()
+            self.dismiss(reason, now_ms)
+
+    def dismiss(self, reason: str, now_ms: int) -> None:
+        """End the session with an ERROR, behind what is on its way: a client that reads it gets to the ERROR."""
+        self.session.kick(reason, now_ms)
+        self._turns.output.mark_dirty(self)
+        self._turns.schedule()
         self.weigh()
 
     def flush(self, durable_lsn: int, now_ms: int) -> None:
@@ -397,7 +404,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _watch_pulse(self, now_ms: int) -> None:
         turns = self._turns
-        due_ms = self.session.pulse.next_ms(hears=self.session.blocked_by is None)
+        due_ms = self.session.pulse.next_ms(now_ms, hears=self.session.blocked_by is None)
         if due_ms is None:
             turns.watches.forget(self)
         else:

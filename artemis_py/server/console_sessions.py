@@ -35,8 +35,6 @@ class Sessions:
         self._steady_ms = steady_ms
         self._date_ms = date_ms
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
-        self.before_login: Callable[[], None] | None = None
-        """Called before somebody logs in who wants a session."""
 
     def __len__(self) -> int:
         return len(self._sessions)

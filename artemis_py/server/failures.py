@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import threading
 import time
 from asyncio import AbstractEventLoop
 from collections.abc import Callable
@@ -14,28 +16,34 @@ from artemis_py.shown import escaped, warn
 
 # ---- complaints ------------------------------------------------------------------------------------------------------
 #
-# Lines about failures on standard error: a few of each kind in ten seconds, then only their number. Otherwise a
-# failure of every client or every write would fill the disk with equal lines.
+# Lines about failures on standard error: a few of each kind in ten seconds, then one more for all that followed.
+# Otherwise a failure of every client or every write would fill the disk with equal lines.
 
 
 WINDOW_S: Final = 10.0
 LINES_MAX: Final = 3
 """Lines of one kind per window."""
 _KINDS_MAX: Final = 1_000
+_Line = tuple[str, str, dict[str, str]]
+"""What there is to say, the code, and who it is about."""
 
 
 class _Window:
-    __slots__ = ("begun_s", "left_out", "lines")
+    """``held`` is the last line that was held back, with its code and fields; ``left_out`` counts those before it."""
+
+    __slots__ = ("begun_s", "held", "left_out", "lines")
 
     def __init__(self, begun_s: float) -> None:
         self.begun_s = begun_s
         self.lines = 0
-        self.left_out = 0
+        self.left_out = -1
+        self.held: _Line = ("", "", {})
 
 
 class Complaints:
-    """Writes lines to the log, or with ``write``, at most LINES_MAX of a kind per window. The next written line says
-    how many were omitted. ``clock_s`` must never go back. Any thread may call ``tell``.
+    """Writes lines to the log, or with ``write``, at most LINES_MAX of a kind per window. When the window is over, and
+    somebody calls ``write_held`` now and then, the last line that was held back is written, and says how many before
+    it were not. ``clock_s`` must never go back. Any thread may call ``tell``.
     """
 
     def __init__(
@@ -44,38 +52,72 @@ class Complaints:
         self._write = write
         self._clock_s = clock_s
         self._windows: dict[str, _Window] = {}
+        self._holding: list[_Window] = []
+        """Windows in which a line was held back."""
+        self._lock = threading.Lock()
 
     def tell(self, line: str, kind: str | None = None, *, code: str = OTHER, **who: str) -> None:
-        """Write a line, unless there were enough of its ``kind`` (None: of this same line). ``code`` and ``who`` are
-        those of ``warn``.
+        """Write a line, or hold it back if there were enough of its ``kind`` (None: of this same line). ``code`` and
+        ``who`` are those of ``warn``.
         """
-        if self._may_write(kind or line):
-            text = line + self._left_out(kind or line)
-            if self._write is None:
-                warn(text, code, **who)
-            else:
-                self._write(text)
+        with self._lock:
+            told = self._admit(kind or line, line, code, who)
+        self._tell_all(told)
 
-    def _may_write(self, kind: str) -> bool:
+    def write_held(self) -> None:
+        """Write what was held back in windows that are over."""
+        with self._lock:
+            told = self._held_until(self._clock_s() - WINDOW_S)
+        self._tell_all(told)
+
+    def end(self) -> None:
+        """Write all that was held back: nobody calls ``write_held`` any more."""
+        with self._lock:
+            told = self._held_until(math.inf)
+        self._tell_all(told)
+
+    def _admit(self, kind: str, line: str, code: str, who: dict[str, str]) -> list[_Line]:
         now_s = self._clock_s()
+        told = self._held_until(now_s - WINDOW_S)
         window = self._windows.get(kind)
         if window is None:
             if len(self._windows) >= _KINDS_MAX:
+                told += self._held_until(math.inf)
                 self._windows.clear()
             window = self._windows[kind] = _Window(now_s)
         elif now_s - window.begun_s >= WINDOW_S:
-            window.begun_s = now_s
-            window.lines = 0
-        if window.lines >= LINES_MAX:
-            window.left_out += 1
-            return False
-        window.lines += 1
-        return True
+            window.begun_s, window.lines = now_s, 0
+        if window.lines < LINES_MAX:
+            window.lines += 1
+            return [*told, (line, code, who)]
+        if window.left_out < 0:
+            self._holding.append(window)
+        window.held = line, code, who
+        window.left_out += 1
+        return told
 
-    def _left_out(self, kind: str) -> str:
-        window = self._windows[kind]
-        left_out, window.left_out = window.left_out, 0
-        return f" ({left_out:,} similar lines before this one were not written)" if left_out else ""
+    def _held_until(self, begun_s: float) -> list[_Line]:
+        """What was held back in windows that have begun until then. Its line is the first of the next window."""
+        over = [window for window in self._holding if window.begun_s <= begun_s]
+        if not over:
+            return []
+        self._holding = [window for window in self._holding if window.begun_s > begun_s]
+        told: list[_Line] = []
+        for window in over:
+            line, code, who = window.held
+            if window.left_out:
+                who = {**who, "not_written_before": str(window.left_out)}
+            told.append((line, code, who))
+            window.left_out, window.lines, window.begun_s = -1, 1, self._clock_s()
+        return told
+
+    def _tell_all(self, told: list[_Line]) -> None:
+        for line, code, who in told:
+            if self._write is None:
+                warn(line, code, **who)
+            else:
+                left_out = who.get("not_written_before")
+                self._write(line if left_out is None else f"not_written_before={left_out} {line}")
 
 
 # ---- faults ----------------------------------------------------------------------------------------------------------

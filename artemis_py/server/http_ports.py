@@ -16,7 +16,7 @@ from artemis_py.server.encryption import Encryption
 from artemis_py.server.failures import Complaints
 from artemis_py.server.gate import SecurityGate
 from artemis_py.server.http import HttpLimits, HttpService
-from artemis_py.server.http.authentication import Doors
+from artemis_py.server.http.authentication import Authentication
 from artemis_py.server.http.departures import Departures
 from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.routing import Route
@@ -88,6 +88,7 @@ class HttpPorts:
             faults=self._stats.faults,
             holdings=self._holdings,
             departures=self._departures,
+            name=acceptor.name,
             is_short=lambda: not is_free_below(self._descriptors.http_max, self._stored),
         )
         self.services.append(http)
@@ -131,12 +132,12 @@ class HttpPorts:
         service.stop()
         self.services.remove(service)
 
-    def _doors(self, acceptor: AcceptorConfig) -> Doors | None:
+    def _doors(self, acceptor: AcceptorConfig) -> Authentication | None:
         gate = self._gate
         if gate is None:
             return None
         prefix = self._config.management_rbac_prefix
-        return Doors.of(acceptor, prefix, gate.desk, gate.authorizer, gate.sessions, gate.refusals)
+        return Authentication.of(acceptor, prefix, gate.desk, gate.authorizer, gate.sessions, gate.refusals)
 
     def connection_counts(self) -> dict[str, int]:
         """How many clients each acceptor serves, by its name."""

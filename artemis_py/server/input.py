@@ -97,7 +97,7 @@ QUANTUM_MIN: Final = 32
 """What a connection may spend in one round if many wait."""
 
 
-class Rota:
+class InputScheduler:
     """The connections that wait with input, in deficit round robin (Shreedhar and Varghese, "Efficient Fair Queuing
     using Deficit Round-Robin").
 
@@ -208,10 +208,10 @@ _ASKED_MAX: Final = 256
 class TurnInput:
     """The connections with input, the lost ones, and the blocked ones."""
 
-    __slots__ = ("_budget", "_isolation", "blocked", "lost", "rota")
+    __slots__ = ("_budget", "_isolation", "blocked", "lost", "scheduler")
 
     def __init__(self, budget: Budget, isolation: Isolation) -> None:
-        self.rota = Rota()
+        self.scheduler = InputScheduler()
         """Connections with input."""
         self.lost: list[Client] = []
         """Connections whose socket is gone."""
@@ -222,7 +222,7 @@ class TurnInput:
 
     def peer_of(self, user: str) -> str:
         """The address of the client whose input is being processed, if it is one of this user; else empty."""
-        reading = self.rota.reading
+        reading = self.scheduler.reading
         return "" if reading is None or reading.session.state.user != user else reading.peer
 
     def take_in(self, now_ms: int) -> None:

@@ -20,7 +20,7 @@ from artemis_py.records import RecoveredState
 from artemis_py.server.cursor_desk import CursorDesk
 from artemis_py.server.log_view import LogView
 from artemis_py.server.store import Store
-from artemis_py.shown import warn
+from artemis_py.shown import many, warn
 from artemis_py.storage.disk.committer import ThreadCommitter
 from artemis_py.storage.disk.disk import DiskError, FileDisk
 from artemis_py.storage.disk.lock import ACTIVE, STOPPED, DirectoryLock
@@ -31,7 +31,7 @@ from artemis_py.storage.journal.sidecars import index_beside
 from artemis_py.storage.journal.start import JournalSettings
 from artemis_py.storage.log_id import LogId, log_id
 from artemis_py.storage.open import Disks, OpenStore, StoreSettings, Workers, open_files
-from artemis_py.storage.reclaim import Relief, make_room, rooms_of
+from artemis_py.storage.reclaim import SpaceReclaim, make_room, rooms_of
 from artemis_py.storage.recovery.absent import DataDirectories
 from artemis_py.storage.recovery.findings import damage_lines
 from artemis_py.storage.recovery.recovery import Recovered, weigh
@@ -218,7 +218,7 @@ class JournalStore(Store):
         self._files, self.pages, self.large = files, files.pages, files.large
         self.log, self.durability = files.journal.records, files.journal
         retention = None if self._retained is None else self._retained.retention
-        Relief(self._disk, files.journal, retention, lambda: self._committer.is_here, _say).offer(self.rooms)
+        SpaceReclaim(self._disk, files.journal, retention, lambda: self._committer.is_here, _say).offer(self.rooms)
         directories = [self._disk.directory] + ([] if retention is None else [retention.directory])
         identity = log_id(directories)
         files.journal.damaged_places += len(identity.faults)
@@ -363,11 +363,9 @@ def _report(recovered: Recovered, directory: Path) -> list[str]:
     if recovered.segments:
         index = recovered.index
         pages = index.pages.pages()
-        in_pages = f" and {sum(map(index.pages.left, pages))} in {len(pages)} pages" if pages else ""
-        lines.append(
-            f"recovered {len(index.home)} messages{in_pages} from {recovered.record_count} records in"
-            f" {len(recovered.segments)} journal files"
-        )
+        in_pages = f" and {sum(map(index.pages.left, pages)):,} in {many(len(pages), 'page')}" if pages else ""
+        records, files = many(recovered.record_count, "record"), many(len(recovered.segments), "journal file")
+        lines.append(f"recovered {many(len(index.home), 'message')}{in_pages} from {records} in {files}")
     return lines
 
 
@@ -400,4 +398,4 @@ class _Progress:
             print(f"\rrecovering: {done} of {total} journal files", end=end, file=sys.stderr, flush=True)
         elif tenths != self._told:
             self._told = tenths
-            warn(f"recovering: {done} of {total} journal files")
+            warn(f"recovering: {done} of {total} journal files", STORAGE)

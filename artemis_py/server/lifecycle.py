@@ -18,7 +18,7 @@ from artemis_py.config.problems import WARNING, Problems
 from artemis_py.config.reader import load
 from artemis_py.config.settings import BrokerConfig, SharedStoreConfig
 from artemis_py.errors import ArtemisError, ConfigError
-from artemis_py.log_codes import FAILED, LISTENING, READY, STANDBY, STOPPED, STOPPING, STORAGE
+from artemis_py.log_codes import FAILED, LISTENING, NOTICE, READY, STANDBY, STOPPED, STOPPING, STORAGE
 from artemis_py.security.authenticator import Authenticator
 from artemis_py.server.collector import Collector
 from artemis_py.server.configuration.reading import Source
@@ -26,7 +26,7 @@ from artemis_py.server.failures import TurnError
 from artemis_py.server.operational_log import write_to_stderr
 from artemis_py.server.ports import Bound, console_url, shown_port
 from artemis_py.server.server import Server, Taken
-from artemis_py.shown import begin_log, say, warn
+from artemis_py.shown import begin_log, log, many, say, warn
 from artemis_py.storage.disk.disk import DiskError, LockedError, NoSpaceError
 from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.format.codec import CodecError
@@ -211,6 +211,7 @@ def run(
     if strict and any(notice.severity == WARNING for notice in notices):
         raise ConfigError(notices)
     config = replace(config, notices=tuple(notices))
+    begin_log()
     if accept_loss and config.persistence_enabled and config.shared_store is None:
         _accept_losses(config, None)
     keep_freed_memory()
@@ -288,7 +289,8 @@ class _Life:
         self._notifier = Notifier()
         self._notifier.watch(loop)
         for notice in config.notices:
-            warn(f"{kind_of(notice)}: {notice}")
+            line = str(notice.line) if notice.line else ""
+            warn(f"{kind_of(notice)}: {notice.text}", NOTICE, file=notice.file, line=line)
 
     async def run(self) -> int:
         """Returns the exit code."""
@@ -327,7 +329,6 @@ class _Life:
     def _tell_of_waiting(self, waits_for: str) -> None:
         self._notifier.ready(f"stand-by: waits for {waits_for}")
         warn(f"broker {self._config.name} is a stand-by: it waits for {waits_for}", STANDBY)
-        begin_log()
 
     def _tell_of_stop(self, *, gives_back: bool) -> None:
         if gives_back:
@@ -344,8 +345,8 @@ class _Life:
         except LossError as loss:
             from artemis_py.storage.recovery.findings import loss_lines
 
-            for line in loss_lines(loss.examined, config.journal_directory):
-                warn(line, FAILED)
+            first, *more = loss_lines(loss.examined, config.journal_directory)
+            log(first, FAILED, "\n".join(more))
             return EXIT_LOSS
         except (DiskError, LockedError, CodecError) as error:
             warn(f"the journal cannot be opened: {error}", FAILED)
@@ -390,7 +391,7 @@ def _tell_of_failure(failure: ArtemisError) -> str:
 
 
 def _tell_of_port(bound: Bound) -> None:
-    warn(shown_port(bound), LISTENING)
+    warn(shown_port(bound), LISTENING, acceptor=bound[0].name)
 
 
 def _report(config: BrokerConfig, server: Server) -> str:
@@ -401,10 +402,9 @@ def _report(config: BrokerConfig, server: Server) -> str:
         _tell_of_port(bound)
     for bound in server.ports.bound:
         if "HTTP" in bound[0].protocols:
-            warn(f"console: {console_url(bound)}", LISTENING)
+            warn(f"console: {console_url(bound)}", LISTENING, acceptor=bound[0].name)
     is_open = any("STOMP" in acceptor.protocols for acceptor, _, _ in server.ports.bound)
     state = "ready" if is_open else "up, but no port is open for STOMP, so no client can connect"
-    counts = f"{len(server.broker.addresses)} addresses, {len(server.broker.queues)} queues"
+    counts = f"{many(len(server.broker.addresses), 'address', 'addresses')}, {many(len(server.broker.queues), 'queue')}"
     warn(f"broker {config.name} is {state}: {counts}", READY)
-    begin_log()
     return f"{state}: {counts}"

@@ -77,6 +77,7 @@ class ManagementMessages:
 
     def _refuse(self, pending: Pending, request: Request, failure: BaseException, why: str) -> None:
         pending.failure = failure
+        pending.why_failed = why
         pending.reply = json.dumps([why], ensure_ascii=False)
         self.answers.append((pending, request))
 

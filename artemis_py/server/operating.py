@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, final
 
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.tasks import QueueWork
+from artemis_py.core.tasks import Step, Task
 from artemis_py.core.transactions import Transaction
 from artemis_py.errors import ArtemisError, BrokerError, NotFoundError, StorageError
 from artemis_py.histogram import Histogram
@@ -22,7 +22,6 @@ from artemis_py.management.lists.field import Row
 from artemis_py.management.lists.log import LogCursor
 from artemis_py.management.lists.places import Space
 from artemis_py.management.managed import BodyRoom, Managed
-from artemis_py.management.steps import Step
 from artemis_py.management.stored import Life
 from artemis_py.management.why.vitals import Awaited
 from artemis_py.records import Durability
@@ -180,7 +179,7 @@ class ConnectedClient:
             isolation.cut_off(client, "end", error)
         return True
 
-    def roll_back(self, name: str) -> Sequence[QueueWork]:
+    def roll_back(self, name: str) -> Sequence[Task]:
         """Rolls one of its transactions back. Returns what is not finished. Raises BrokerError."""
         try:
             return self._client.session.transactions.roll_back(name, self._turns.isolation.turn_ms)
@@ -196,7 +195,7 @@ class ConnectedClient:
         except ArtemisError as error:
             raise _refusal(error) from None
 
-    def commit(self, name: str) -> Sequence[QueueWork]:
+    def commit(self, name: str) -> Sequence[Task]:
         """Commits what one of its transactions has so far. Returns what is not finished. Raises BrokerError."""
         try:
             return self._client.session.transactions.commit_now(name, self._turns.isolation.turn_ms)

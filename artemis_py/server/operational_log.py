@@ -10,16 +10,25 @@ import traceback
 from collections.abc import Mapping
 from typing import Any, Final, final
 
+from artemis_py.core.clock import NEVER_MS
 from artemis_py.core.events import (
+    ADDRESS_DROPS,
+    ADDRESS_REFUSES,
+    BLOCKED,
+    CLOSED,
     CREATED,
     DELETED,
     DROPPED,
+    ERROR,
     FOREIGN_HEADER,
     LEASES_ENDED,
     LIMITED,
     MEANINGS,
+    NO_ID,
     OPENED,
+    PAGES,
     SUBSCRIBED,
+    UNBLOCKED,
     UNSUBSCRIBED,
     Event,
 )
@@ -29,25 +38,29 @@ from artemis_py.shown import as_json, log, quoted
 #
 # The operational log: one line for each event of a queue, with a code and fields that programs can read. A line is
 # ``CODE queue=NAME key=value … meaning``, in logfmt. Each queue may write one line per code every ten seconds (a few
-# more of the codes that occur once in a queue's life); the next line counts the omitted ones.
+# more of the codes that occur once in a queue's life). What was held back is written as one line when these are over.
 
 
 LOGGER_NAME: Final = "artemis_py.operational"
 WINDOW_MS: Final = 10_000
 """The window in which lines of one kind are counted together."""
 COMMON_LINES_MAX: Final = 20
-"""Maximum lines per window of codes that occur once per queue or subscription."""
+"""Maximum lines per window of codes that occur once per queue, subscription or client."""
 _KEYS_MAX: Final = 10_000
 _NAME_MAX: Final = 256
 """Queues whose names share this many leading characters share a line, because clients choose names."""
 
-_COUNTED: Final = frozenset({DROPPED, LEASES_ENDED})
-"""Codes whose lines always say how many messages they are about."""
-_COMMON: Final = frozenset({CREATED, DELETED, FOREIGN_HEADER, LIMITED, OPENED, SUBSCRIBED, UNSUBSCRIBED})
+_COUNTED: Final = frozenset({ADDRESS_DROPS, ADDRESS_REFUSES, DROPPED, LEASES_ENDED})
+"""Codes whose lines always say how many messages they are about. Lines that are held back are added up."""
+_OF_ADDRESSES: Final = frozenset({ADDRESS_DROPS, ADDRESS_REFUSES, BLOCKED, PAGES, UNBLOCKED})
+"""Codes that may be about an address, which has its own lines as a queue has."""
+_COMMON: Final = frozenset(
+    {CLOSED, CREATED, DELETED, ERROR, FOREIGN_HEADER, LIMITED, NO_ID, OPENED, SUBSCRIBED, UNSUBSCRIBED}
+)
 
 
 def line_of(event: Event, left_out: int = 0) -> str:
-    """The line of an event; ``left_out`` counts similar ones omitted since the last line."""
+    """The line of an event; ``left_out`` counts lines that were never written, and that it does not add up."""
     fields: dict[str, str | int] = {**({"queue": event.queue} if event.queue else {}), **event.fields}
     if event.count > 1 or event.code in _COUNTED:
         fields["count"] = event.count
@@ -58,44 +71,91 @@ def line_of(event: Event, left_out: int = 0) -> str:
 
 
 class _Window:
-    __slots__ = ("begun_ms", "left_out", "lines")
+    __slots__ = ("begun_ms", "lines")
 
     def __init__(self, begun_ms: int) -> None:
         self.begun_ms = begun_ms
         self.lines = 0
-        self.left_out = 0
+
+
+class _Held:
+    """The last event of those that were held back in a window, or their sum, and how many lines it stands for."""
+
+    __slots__ = ("event", "lines")
+
+    def __init__(self, event: Event) -> None:
+        self.event = event
+        self.lines = 1
+
+    def add(self, event: Event) -> None:
+        count = event.count
+        if event.code in _COUNTED:
+            count += self.event.count
+        else:
+            self.lines += 1
+        self.event = Event(event.code, event.queue[:_NAME_MAX], event.fields, count)
+
+
+_Key = tuple[str, str, str]
 
 
 class OperationalLog:
-    """Writes events to a logger, within its limits. Called once a turn, only if something happened."""
+    """Writes events to a logger, within its limits. Called in a turn, if something happened, or if ``tell`` has asked
+    for it.
+    """
 
     def __init__(self, logger: logging.Logger | None = None) -> None:
         self._logger = logger or logging.getLogger(LOGGER_NAME)
-        self._windows: dict[tuple[str, str, str], _Window] = {}
+        self._windows: dict[_Key, _Window] = {}
+        self._held: dict[_Key, _Held] = {}
 
-    def tell(self, events: list[Event], now_ms: int) -> None:
-        """Write the events within the limits, count the others. ``now_ms`` is steady time."""
+    def tell(self, events: list[Event], now_ms: int) -> int:
+        """Write the events within the limits, and what was held back long enough. ``now_ms`` is steady time. Returns
+        the steady time at which to call it again even if nothing has happened.
+        """
+        self._write_held(now_ms)
         for event in events:
-            window = self._window(event, now_ms)
-            if window.lines >= (COMMON_LINES_MAX if event.code in _COMMON else 1):
-                window.left_out += event.count
-                continue
-            window.lines += 1
-            left_out, window.left_out = window.left_out, 0
-            self._logger.info(line_of(event, left_out))
+            key = _key_of(event)
+            window = self._window(key, now_ms)
+            if window.lines < (COMMON_LINES_MAX if event.code in _COMMON else 1):
+                window.lines += 1
+                self._logger.info(line_of(event))
+            elif key in self._held:
+                self._held[key].add(event)
+            else:
+                self._held[key] = _Held(event)
+        return min((self._windows[key].begun_ms + WINDOW_MS for key in self._held), default=NEVER_MS)
 
-    def _window(self, event: Event, now_ms: int) -> _Window:
-        own = "" if event.code in _COMMON else event.queue[:_NAME_MAX]
-        key = event.code, own, str(event.fields.get("alert", ""))
+    def end(self) -> None:
+        """Write all that was held back: nobody calls ``tell`` any more."""
+        self._write_held(NEVER_MS)
+
+    def _write_held(self, now_ms: int) -> None:
+        """Each kind gets a line, which is the first of the next ten seconds."""
+        for key in [key for key in self._held if now_ms - self._windows[key].begun_ms >= WINDOW_MS]:
+            held = self._held.pop(key)
+            self._window(key, now_ms).lines = 1
+            self._logger.info(line_of(held.event, held.lines - 1))
+
+    def _window(self, key: _Key, now_ms: int) -> _Window:
         window = self._windows.get(key)
         if window is None:
             if len(self._windows) >= _KEYS_MAX:
+                self.end()
                 self._windows.clear()
             window = self._windows[key] = _Window(now_ms)
         elif now_ms - window.begun_ms >= WINDOW_MS:
             window.begun_ms = now_ms
             window.lines = 0
         return window
+
+
+def _key_of(event: Event) -> _Key:
+    """What is limited together."""
+    own = "" if event.code in _COMMON else event.queue
+    if not own and event.code in _OF_ADDRESSES:
+        own = str(event.fields["address"])
+    return event.code, own[:_NAME_MAX], str(event.fields.get("alert", ""))
 
 
 @final

@@ -1,5 +1,5 @@
-"""Ends what outlives a login that no longer holds, sessions of the console and long answers of HTTP: the files that
-name users are watched, once somebody has logged in over HTTP.
+"""Ends what outlives a login that no longer holds, sessions of the console and long answers: the files that name users
+are watched.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class RealmWatch:
         loop: asyncio.AbstractEventLoop,
         config: Callable[[], BrokerConfig],
         gate: SecurityGate,
-        ended: Callable[[Set[str]], None],
+        ended: Callable[[Set[str]], object],
         say: Callable[[str], None],
     ) -> None:
         self._loop = loop
@@ -48,13 +48,15 @@ class RealmWatch:
         self._marks: _Marks | None = None
         self._look: asyncio.Task[None] | None = None
         self._is_due = False
+        self._is_read = asyncio.Event()
 
-    def begin(self) -> None:
-        """Watch from now on. What was remembered of logins is forgotten: those that follow are as the files are now."""
-        if self._watch is None:
-            self._gate.desk.forget()
-            self._watch = ConfigurationWatch(self._loop, Path(self._config().file), _PERIOD_S, self.look_soon)
-            self.look_soon()
+    async def begin(self) -> None:
+        """Watch from now on. Returns when the files were read, before anybody logs in: who is changed later is found
+        by what they said then.
+        """
+        self._watch = ConfigurationWatch(self._loop, Path(self._config().file), _PERIOD_S, self.look_soon)
+        self.look_soon()
+        await self._is_read.wait()
 
     def look_soon(self) -> None:
         """The files may have changed, or others count now."""
@@ -63,6 +65,7 @@ class RealmWatch:
         self._is_due = True
         if self._look is None:
             self._look = self._loop.create_task(self._look_while_due(self._watch))
+            self._look.add_done_callback(lambda _: self._is_read.set())  # also if that failed: a start must not wait
 
     def end(self) -> None:
         """Watch no longer."""
@@ -72,7 +75,7 @@ class RealmWatch:
             self._look.cancel()
 
     async def _look_while_due(self, watch: ConfigurationWatch) -> None:
-        is_first = self._marks is None
+        is_first = not self._is_read.is_set()
         while self._is_due:
             self._is_due = False
             stamps = watch.stamps()
@@ -83,6 +86,8 @@ class RealmWatch:
                 files, found = await self._loop.run_in_executor(None, _read, config, realms)
                 marks = marks if found is None else found
             if is_first:
+                self._marks = marks
+                self._is_read.set()
                 await watch.begin(files, stamps)
                 is_first, self._is_due = False, True  # what has changed until they were watched
             else:

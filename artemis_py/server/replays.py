@@ -21,7 +21,7 @@ REPLAY_PARTS: Final = 250
 class ReplayTurns:
     """Serves replays whose clients have room, in turn, within their part of each turn."""
 
-    __slots__ = ("_behind_receipts", "_budget", "_durability", "_durable_lsn", "_isolation", "_output", "desk", "fills")
+    __slots__ = ("_budget", "_durability", "_durable_lsn", "_isolation", "_output", "desk", "fills")
 
     def __init__(
         self, desk: Replays, fills: Fills, durability: Durability, output: TurnOutput, isolation: Isolation
@@ -33,8 +33,6 @@ class ReplayTurns:
         self._output = output
         self._isolation = isolation
         self._budget = Budget()
-        self._behind_receipts: list[Replay] = []
-        """Replays that wrote something which waits behind what is not durable yet."""
         self._durable_lsn = -1
 
     @property
@@ -57,8 +55,8 @@ class ReplayTurns:
         durable_lsn = self._durability.durable_lsn
         if durable_lsn != self._durable_lsn:
             self._durable_lsn = durable_lsn
-            behind, self._behind_receipts = self._behind_receipts, []
-            for replay in behind:
+            behind, desk.behind_receipts = desk.behind_receipts, {}
+            for replay in behind.values():
                 desk.wake(replay, now_ms)
         desk.take_in(budget, now_ms)
         while desk.news:
@@ -87,7 +85,7 @@ class ReplayTurns:
         room_bytes = replaying.room_bytes(self._durable_lsn)
         if room_bytes <= 0:
             self.desk.stall(replay)
-            self._behind_receipts.append(replay)
+            self.desk.behind_receipts[replay.id] = replay
             return
         try:
             self.desk.serve(replay, self._budget, room_bytes, now_ms)

@@ -147,8 +147,8 @@ class Drain:
         """How many messages are in delivery, those in transactions included. Nothing is added, so only queues that had
         some are asked again.
         """
-        self._queues = [queue for queue in self._queues if queue.contents.tally.held_count]
-        return sum(queue.contents.tally.held_count for queue in self._queues)
+        self._queues = [queue for queue in self._queues if queue.contents.counters.held_count]
+        return sum(queue.contents.counters.held_count for queue in self._queues)
 
     async def wait(self, timeout_ms: int, hurry: asyncio.Event, has_failed: Callable[[], bool]) -> None:
         """Wait until nothing is in delivery, for at most ``timeout_ms`` (-1: for ever), and no longer than until
@@ -168,8 +168,8 @@ def remains(broker: Broker) -> str:
         if queue.message_count:
             queue_count += 1
             count += queue.message_count
-            in_delivery += queue.contents.tally.held_count
-            durable += queue.contents.tally.durable_count if queue.durable else 0
+            in_delivery += queue.contents.counters.held_count
+            durable += queue.contents.counters.durable_count if queue.durable else 0
     if not broker.config.persistence_enabled:
         durable = 0
     parts = [f"{many(count, 'message')} in {many(queue_count, 'queue')}"]
@@ -281,7 +281,8 @@ class Server:
             fills.begin()
             self.turns.replays = ReplayTurns(desk, fills, store.durability, self.turns.output, self.turns.isolation)
         self.stats.blocked = self.turns.input.blocked
-        self.turns.tell = OperationalLog().tell
+        self._log = OperationalLog()
+        self.turns.tell = self._log.tell
         self._gate = gate_of(config, authenticator, loop, self.stats, self.complaints.tell)
         keeps = config.persistence_enabled
         say, probe = partial(self.complaints.tell, code=DISK), around.space_of
@@ -318,14 +319,12 @@ class Server:
         self._failback = self._failback_watch()
 
     def _watch_of_realm(self) -> RealmWatch | None:
-        """Nobody reads the files of users before somebody has logged in over HTTP."""
         if self._gate is None:
             return None
         from artemis_py.server.realm_watch import RealmWatch
 
-        ended, say = self.ports.http.ask_again, partial(warn, code=LOGIN)
+        ended, say = self.configuration.answers.ask_again, partial(warn, code=LOGIN)
         watch = RealmWatch(self._loop, lambda: self.configuration.in_force, self._gate, ended, say)
-        self._gate.sessions.before_login = watch.begin
         self._gate.desk.on_change = watch.look_soon
         return watch
 
@@ -431,6 +430,8 @@ class Server:
         """Open every acceptor that may be opened. Raises ListenError, and then none is open."""
         sockets = self.ports.bind()
         self._look_at_disk()  # before any client can send
+        if self._realm_watch is not None:
+            await self._realm_watch.begin()  # before anybody can log in
         self.ports.open(sockets)
         self.turns.schedule()
         self.configuration.begin()
@@ -448,6 +449,7 @@ class Server:
         if self._is_stopping:
             return
         self._loop.call_later(_CLOCK_LOOK_S, self._look_at_clock)
+        self.complaints.write_held()
         if self._clocks.look():
             self.turns.schedule()
 
@@ -519,10 +521,16 @@ class Server:
         """End at once: no further frame is sent. The files stay open until ``release`` or the end of the process."""
         self._is_stopping = True
         self._end_watches()
+        self._end_log()
         self.ports.abandon()
         self.turns.end()
         for connection in list(self.stats.connections):
             connection.cut()
+
+    def _end_log(self) -> None:
+        """Write the lines that were held back."""
+        self._log.end()
+        self.complaints.end()
 
     def _end_watches(self) -> None:
         self.configuration.end()
@@ -531,6 +539,7 @@ class Server:
 
     def release(self) -> None:
         """Close the files and end the threads; only after ``stop`` or ``abandon``. Raises DiskError."""
+        self._end_log()
         try:
             self.store.close()
         finally:

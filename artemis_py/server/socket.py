@@ -181,7 +181,10 @@ could lose the ERROR.
 class ClientSocket:
     """Owns the transport, None before the client connects and after it is gone, and the flow of output."""
 
-    __slots__ = ("_descriptor", "_is_plain", "flow", "framing", "linger_until_ms", "reads", "transport", "writable")
+    __slots__ = (
+        "_descriptor", "_is_plain", "_left_bytes", "flow", "framing", "linger_until_ms", "reads", "transport",
+        "writable",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.transport: asyncio.Transport | None = None
@@ -193,6 +196,8 @@ class ClientSocket:
         """What wraps the session's frames; None if they go out as they are."""
         self.linger_until_ms = 0
         """The steady time until which the client may read the last frames; 0 while nothing is closed."""
+        self._left_bytes = 0
+        """Of the last frames, so much was not taken by the system when it was looked at last."""
         self._descriptor = -1
         """The socket; -1 before and after."""
         self._is_plain = True
@@ -341,8 +346,8 @@ class ClientSocket:
 
     def close(self, steady_ms: int, *, has_left: bool) -> bool:
         """Signal the end of output, and wait briefly for the client to close: closing at once could reset the
-        connection. A flow still continues as long as the client keeps reading. ``has_left``: the client has closed its
-        side. True if the socket waits from now on, until ``linger_until_ms``.
+        connection. It waits for as long as the client keeps reading what was written before. ``has_left``: the client
+        has closed its side. True if the socket waits from now on, until ``linger_until_ms``.
         """
         transport = self.transport
         if transport is None:
@@ -354,6 +359,7 @@ class ClientSocket:
         if self.linger_until_ms:
             return False
         self.linger_until_ms = steady_ms + LINGER_MS
+        self._left_bytes = transport.get_write_buffer_size()
         if self.flow is None:
             try:
                 transport.write_eof()
@@ -363,12 +369,20 @@ class ClientSocket:
         return True
 
     def linger_on(self, transport: asyncio.Transport, steady_ms: int) -> bool:
-        """The wait for the client is over: cut it off, unless it reads the flow; then True, and it waits again."""
-        if self.flow is None or not self.flow.has_moved():
+        """The wait for the client is over: cut it off, unless it reads what there still is; then True, and it waits
+        again.
+        """
+        if not self._has_read(transport):
             transport.abort()
             return False
         self.linger_until_ms = steady_ms + LINGER_MS
         return True
+
+    def _has_read(self, transport: asyncio.Transport) -> bool:
+        """Did the client take some of the last frames since they were looked at?"""
+        before, self._left_bytes = self._left_bytes, transport.get_write_buffer_size()
+        has_moved = self.flow is not None and self.flow.has_moved()
+        return has_moved or self._left_bytes < before
 
     def forget(self) -> None:
         """The socket is gone or no longer used; may be called twice."""

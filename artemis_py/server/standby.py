@@ -159,6 +159,7 @@ class Standby:
         self._told = ""
         self._candidate = Candidate(config, part)
         complaints, holdings = Complaints(), Holdings(Account())
+        self._complaints = complaints
         stats = ServerStats(Faults(complaints))
         gate = gate_of(config, authenticator, loop, stats, complaints.tell)
         self._stop_gate = None if gate is None else gate.desk.stop
@@ -177,6 +178,7 @@ class Standby:
             return await self._wait(stopping)
         finally:
             self._candidate.give_up()
+            self._complaints.end()
             if self._stop_gate is not None:
                 self._stop_gate()
             self._encryption.stop()
@@ -193,6 +195,7 @@ class Standby:
                 if limit_ms >= 0 and self._loop.time() >= until:
                     raise LockedError(f"after {limit_ms} ms it still waits for {self._candidate.waits_for}")
                 self._look_open()
+                self._complaints.write_held()
                 await asyncio.wait([stop], timeout=_TRY_EVERY_S)
         finally:
             stop.cancel()

@@ -7,18 +7,18 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.core.addresses.address import Address
-from artemis_py.core.addresses.fan_out import Spread
 from artemis_py.core.addresses.fullness import QUEUE_DEPTH, limits_reached
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.tasks import Awaited as Thing
+from artemis_py.core.tasks import TaskLine
 from artemis_py.histogram import Histogram
 from artemis_py.management.why.vitals import Awaited
 from artemis_py.security.rights import Checks
 from artemis_py.server.failures import Faults
 from artemis_py.server.logins.counts import LoginCounts
-from artemis_py.stomp.service import Awaited as Thing
 from artemis_py.stomp.service import Traffic
 from artemis_py.stomp.session.connect import Entry
-from artemis_py.stomp.session.state import Errand
+from artemis_py.stomp.session.state import UnfinishedFrame
 
 if TYPE_CHECKING:
     from artemis_py.metrics.views import ConfigurationView
@@ -49,9 +49,9 @@ def in_words(thing: Thing) -> Awaited:
     """What is awaited: an address or queue as it is, anything else as a word."""
     if isinstance(thing, Address | Queue):
         return thing
-    if isinstance(thing, Spread):
+    if isinstance(thing, TaskLine):
         return SPREADING
-    if isinstance(thing, Errand):
+    if isinstance(thing, UnfinishedFrame):
         return WORK
     return LOGIN if isinstance(thing, Entry) else DISK
 

@@ -30,6 +30,11 @@ class Stream(ABC):
     def take(self) -> bytes:
         """What there is, or some of it; empty if there is nothing now."""
 
+    def end(self, why: str) -> None:
+        """The broker ends it, and tells the client why if the stream has a way to; nothing else is told from now on."""
+        self.is_over = True
+        self.wake()
+
     def close(self) -> None:
         """The client is gone."""
         self.is_closed = True

@@ -88,13 +88,13 @@ class Wakeup:
 # ---- turns -----------------------------------------------------------------------------------------------------------
 #
 # The turn: the server's whole work, in one order. 1. process the input of ready connections, each within its share
-# (``Rota``); 2. handle other events (pages read, connections lost, senders with room again, what operators ask for),
-# and tell listeners what happened; 3. ``broker.tick``: what is due; 4. dispatch, and write out what consumers got; 5.
-# seal the turn's records; 6. flush every connection that has output, up to the durable lsn; 7. move replays of the
-# log on (``server/replays.py``), and flush what they wrote. A turn runs when something happened: bytes arrived, a
+# (``InputScheduler``); 2. handle other events (pages read, connections lost, senders with room again, what operators
+# ask for), and tell listeners what happened; 3. ``broker.tick``: what is due; 4. dispatch, and write out what consumers
+# got; 5. seal the turn's records; 6. flush every connection that has output, up to the durable lsn; 7. move replays of
+# the log on (``server/replays.py``), and flush what they wrote. A turn runs when something happened: bytes arrived, a
 # socket accepted output, a time came. Nothing in it awaits. No connection's failure leaves its own step: whatever a
-# step raises ends its connection (``Isolation``), and the loop continues. A failure that belongs to no connection
-# ends the broker (``on_failure``).
+# step raises ends its connection (``Isolation``), and the loop continues. A failure that belongs to no connection ends
+# the broker (``on_failure``).
 
 
 READ_BYTES_MAX: Final = 65536
@@ -139,8 +139,8 @@ class Turns:
         self.units = TURN_UNITS
         """The budget of a turn."""
         self.on_failure: Callable[[ArtemisError], None] = _raise
-        self.tell: Callable[[list[Event], int], None] | None = None
-        """Gets the events once a turn (the operational log)."""
+        self.tell: Callable[[list[Event], int], int] | None = None
+        """Gets the events once a turn (the operational log); returns when it is to be called in any case."""
         self.replays: ReplayTurns | None = None
         """Moves replays of the log on; None where no log is retained."""
         self.calls: Calls | None = None
@@ -232,7 +232,6 @@ class Turns:
         started_ns = perf_counter_ns()
         broker, clock, durability, output = self.broker, self.broker.clock, self._durability, self.output
         steady_ms = now_ms - clock.shift_ms
-        is_time = clock.due_ms <= steady_ms
         broker.begin_turn(self.units, now_ms)
         if self._disk_has_news:
             self._disk_has_news = False
@@ -241,9 +240,9 @@ class Turns:
                 self._fail(failure)
                 return
         arrivals = self.input
-        durability.inline = arrivals.rota.count <= 1 and not output.waiting
-        if arrivals.rota.count:
-            arrivals.rota.serve(broker.budget, now_ms, self.isolation.cut_off)
+        durability.inline = arrivals.scheduler.count <= 1 and not output.waiting
+        if arrivals.scheduler.count:
+            arrivals.scheduler.serve(broker.budget, now_ms, self.isolation.cut_off)
         if arrivals.lost or arrivals.blocked.awaited:
             arrivals.take_in(now_ms)
         if self.calls is not None and self.calls.is_due:
@@ -252,6 +251,8 @@ class Turns:
             self.managing.run(now_ms)
         if self.notifying is not None and broker.notices.noted:
             self.notifying.run(now_ms)
+        is_time = clock.due_ms <= steady_ms  # perhaps only since this turn's input
+        now_ms = steady_ms + clock.shift_ms  # the input may have noticed that the clock was set
         broker.tick(now_ms)
         if broker.slow_consumers.killed:
             self._close_slow(now_ms)
@@ -273,7 +274,7 @@ class Turns:
         if self.replays is not None and self.replays.are_there:
             self.replays.run(self.units, now_ms)
             output.flush(now_ms)
-        if self.tell is not None and broker.events.noted:
+        if self.tell is not None and (is_time or broker.events.noted):
             self._tell_events(self.tell, steady_ms)
         if is_time:
             self._wait()
@@ -287,17 +288,17 @@ class Turns:
         if self.on_end is not None:
             self.on_end()
 
-    def _tell_events(self, tell: Callable[[list[Event], int], None], steady_ms: int) -> None:
+    def _tell_events(self, tell: Callable[[list[Event], int], int], steady_ms: int) -> None:
         events = self.broker.events.take()
-        tell(events, steady_ms)
-        if self.notifying is not None:
+        self.broker.clock.wait_until(tell(events, steady_ms))
+        if events and self.notifying is not None:
             self.notifying.note_events(events)
 
     @property
     def _has_more(self) -> bool:
         """Is there already work for another turn?"""
         broker, large, replays, calls = self.broker, self.large, self.replays, self.calls
-        if broker.host.ready or broker.agenda.chores or self.input.rota.count:
+        if broker.host.ready or broker.agenda.tasks or self.input.scheduler.count:
             return True
         if broker.clock.due_ms <= broker.log.now_ms - broker.clock.shift_ms:
             return True

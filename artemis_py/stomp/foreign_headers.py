@@ -4,10 +4,10 @@ here. Whoever moves from another broker would otherwise wonder why nothing comes
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, final
 
-from artemis_py.core.events import FOREIGN_HEADER, Events
+from artemis_py.core.events import FOREIGN_HEADER, NO_ID, Events
 
 _TOLD_MAX: Final = 256
 """So many are told by an acceptor. Clients choose names, so there must be a limit."""
@@ -43,7 +43,7 @@ KNOWN: Final[dict[str, dict[str, str]]] = {
     },
     "SUBSCRIBE": {
         **_OF_QUEUES,
-        "id": "an id of its own for each subscription; without one it is the destination",
+        "id": "an id of its own for each subscription",
         "persistent": "durable-subscription-name, and client-id in CONNECT",
         "prefetch": "prefetch-count",
         "prefetch_count": "prefetch-count",
@@ -91,32 +91,45 @@ OWN: Final = frozenset(
 class ForeignHeaders:
     """What one acceptor has told."""
 
-    __slots__ = ("_acceptor", "_events", "_told", "in_send")
+    __slots__ = ("_events", "_told", "found", "in_send")
 
-    def __init__(self, events: Events, acceptor: str) -> None:
+    def __init__(self, events: Events) -> None:
         self._events = events
-        self._acceptor = acceptor
         self._told: set[tuple[str, str]] = set()
+        self.found: list[str] = []
+        """Such headers of SENDs that were read, and not told yet: whoever reads a block does not know whose it is."""
         self.in_send = frozenset(name.encode() for name in KNOWN["SEND"])
         """The names to look for in a SEND, as they stand in its block."""
 
-    def look(self, command: str, names: Iterable[str], session: str) -> None:
+    def find(self, name: str) -> None:
+        """A header of a SEND is one of them."""
+        if ("SEND", name) not in self._told and name not in self.found:
+            self.found.append(name)
+
+    def tell_found(self, who: Mapping[str, str | int]) -> None:
+        """Tell of those that were found: ``who`` has sent them."""
+        found, self.found = self.found, []
+        for name in found:
+            self.note("SEND", name, who)
+
+    def look(self, command: str, names: Iterable[str], who: Mapping[str, str | int]) -> None:
         """Tell of those headers of a CONNECT or SUBSCRIBE that mean nothing here."""
         known = KNOWN[command]
         for name in names:
             if (name in known and name != "id") or (
                 command == "SUBSCRIBE" and name.startswith(FAMILIES) and name not in OWN
             ):
-                self.note(command, name, session)
+                self.note(command, name, who)
 
-    def note(self, command: str, name: str, session: str = "") -> None:
-        """Tell of one header, unless it was told before. ``session`` is whose frame it was, if that is known."""
+    def note(self, command: str, name: str, who: Mapping[str, str | int]) -> None:
+        """Tell of one header, unless it was told before. ``who`` are the fields of the client whose frame it was."""
         key = command, name[:_NAME_MAX]
         if key in self._told or len(self._told) >= _TOLD_MAX:
             return
         self._told.add(key)
-        fields: dict[str, str | int] = {"acceptor": self._acceptor, "frame": command, "header": key[1]}
-        if session:
-            fields["session"] = session
-        fields["use"] = KNOWN[command].get(name, "nothing: this broker has no such header")
+        use = KNOWN[command].get(name, "nothing: this broker has no such header")
+        if name == "id":
+            self._events.note(NO_ID, "", {**who, "use": use})
+            return
+        fields = {**who, "frame": command, "header": key[1], "use": use}
         self._events.note(FOREIGN_HEADER, "", fields, kind=f"{command} {key[1]}")

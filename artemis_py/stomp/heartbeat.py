@@ -12,6 +12,8 @@ from artemis_py.stomp.wire.frames import FrameError
 _SERVER_INTERVAL_MS_MIN: Final = 500
 _SERVER_INTERVAL_MS_MAX: Final = 300_000
 """A client that asks for fewer beats still gets this many: the broker detects dead clients by sending."""
+_LOOK_MS: Final = 60_000
+"""How often to look whether a login has ended that ends at a date: somebody may set the clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ class Pulse:
         """The date at which the client was last heard."""
         return self._clock.date_ms(self._last_in_ms)
 
-    def next_ms(self, *, hears: bool) -> int | None:
+    def next_ms(self, now_ms: int, *, hears: bool) -> int | None:
         """The steady time at which there is something to do, or None. ``hears``: is the client's socket read?"""
         due_ms: int | None = None
         if self.beats.send_ms:
@@ -110,7 +112,7 @@ class Pulse:
             dead_ms = self._last_in_ms + self.beats.ttl_ms
             due_ms = dead_ms if due_ms is None else min(due_ms, dead_ms)
         if self._ends_ms:
-            end_ms = self._clock.steady_ms(self._ends_ms)
+            end_ms = self._clock.steady_ms(min(self._ends_ms, now_ms + _LOOK_MS))
             due_ms = end_ms if due_ms is None else min(due_ms, end_ms)
         return due_ms
 

@@ -23,7 +23,9 @@ class ReplyTo:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request. ``rights`` are those of the sender, None where nothing is checked; ``peer`` is its IP address."""
+    """One request. ``rights`` are those of the sender, None where nothing is checked; ``peer`` is its address as
+    host:port.
+    """
 
     headers: Mapping[str, str]
     body: bytes
@@ -37,7 +39,7 @@ class Request:
 class Pending:
     """A request that is being carried out. The sender's next frames wait for it."""
 
-    __slots__ = ("done", "failed", "failure", "reply")
+    __slots__ = ("done", "failed", "failure", "reply", "why_failed")
 
     def __init__(self) -> None:
         self.done = False
@@ -45,6 +47,8 @@ class Pending:
         """Never: a request that fails is answered, too."""
         self.failure: BaseException | None = None
         """What it failed with, when it is done; None: it succeeded."""
+        self.why_failed = ""
+        """The same in words for the client."""
         self.reply = ""
         """The body of the reply: a JSON array, or empty."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Protocol, final
+from typing import Final, final
 
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.addresses.address import MULTICAST
 from artemis_py.core.addresses.route import Route
 from artemis_py.core.broker import Broker
 from artemis_py.core.replay.manager import Replays
+from artemis_py.core.tasks import Awaited
 from artemis_py.errors import NotAllowedError, NotFoundError
 from artemis_py.security.login import LoginDesk
 from artemis_py.security.rights import NAMELESS, Authorizer
@@ -66,14 +67,6 @@ class Routes:
 TURN_BYTES_MAX: Final = 131072
 """How many bytes one connection may get in one turn; its consumers share them."""
 _TURN_BYTES_MIN: Final = 8192
-
-
-class Awaited(Protocol):
-    """Something that a session must wait for: room on an address, or the disk."""
-
-    @property
-    def may_go_on(self) -> bool:
-        """Is the wait over?"""
 
 
 def _nobody() -> None:
@@ -135,7 +128,7 @@ class StompService:
         self.acceptor = acceptor
         self.limits = Limits.of(acceptor)
         self.prefixes = Prefixes.of(acceptor)
-        self.foreign = ForeignHeaders(broker.host.events, acceptor.name)
+        self.foreign = ForeignHeaders(broker.host.events)
         self.dialects = {
             version: Dialect(version, acceptor, asked_address=self.asked_address, foreign=self.foreign)
             for version in VERSIONS

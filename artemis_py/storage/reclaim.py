@@ -38,7 +38,7 @@ def _file_system(directory: Path) -> int:
         raise DiskError(f"{directory}: {error.strerror}") from None
 
 
-class Relief:
+class SpaceReclaim:
     """Finds room for a journal on ``disk``. ``is_here`` says whether the caller is in the committer's thread: only that
     thread removes files. ``say`` gets a line about each.
     """
@@ -83,13 +83,13 @@ class Relief:
         """A segment waits to be retained on another file system. Remove an older one there to make room for it; if
         there is none, remove the segment itself.
         """
-        departure = self._journal.files.departure
-        if not departure.waits:
+        retirement = self._journal.files.retirement
+        if not retirement.waits:
             return False
         if self._give_up_history(retention, room):
-            departure.retry()
+            retirement.retry()
             return True
-        name = departure.abandon(partial(delete_segment, self._disk))
+        name = retirement.abandon(partial(delete_segment, self._disk))
         if name is not None:
             self._say(f"warning: the disk of {room.directory} has no room: {name} was removed and is not retained")
         return name is not None

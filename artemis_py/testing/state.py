@@ -69,7 +69,7 @@ def state_of(queue: Queue | None) -> QueueState:
     """Look at a queue; only in the thread of the broker."""
     if queue is None:
         return QueueState()
-    contents, tally = queue.contents, queue.contents.tally
+    contents, counters = queue.contents, queue.contents.counters
     return QueueState(
         exists=True,
         count=contents.message_count,
@@ -78,9 +78,9 @@ def state_of(queue: Queue | None) -> QueueState:
         scheduled=len(contents.scheduled),
         paged=contents.paged.count,
         consumers=queue.taker_count,
-        added=tally.added,
-        acknowledged=tally.acknowledged,
-        expired=tally.expired,
-        killed=tally.killed,
-        replaced=tally.replaced,
+        added=counters.added,
+        acknowledged=counters.acknowledged,
+        expired=counters.expired,
+        killed=counters.killed,
+        replaced=counters.replaced,
     )

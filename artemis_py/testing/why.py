@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from artemis_py.management.steps import WAIT
+from artemis_py.core.tasks import WAIT
 from artemis_py.management.why.asking import Asking
 from artemis_py.management.why.not_delivered import not_delivered
 from artemis_py.management.why.nothing import about_no_queue

@@ -31,7 +31,6 @@ _LISTENING = re.compile(
     re.MULTILINE,
 )
 _READY = re.compile(r"^(?:\S+Z BRK-1004 )?broker \S+ is ready", re.MULTILINE)
-_BANNER = re.compile(r"^broker \S+ is (?:ready|up|a stand-by)\b.*\n", re.MULTILINE)
 _SHAPE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z [A-Z]{3}-\d{4} \S.*|\t.*")
 _SAMPLE = re.compile(r"^(?P<name>\w+)(?:\{(?P<labels>.*)\})? (?P<value>\S+)$", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
@@ -86,10 +85,17 @@ def needs_descriptors(count: int) -> None:
 
 
 def misshapen(said: str) -> list[str]:
-    """The lines of a log that are not as docs/monitoring.md says; those of the start, and a last half one, are free."""
-    banner = _BANNER.search(said)
-    lines = [] if banner is None else said[banner.end() :].split("\n")[:-1]
-    return [line for line in lines if _SHAPE.fullmatch(line) is None]
+    """The lines of a log that are not as docs/monitoring.md says. A last half one is free, and so is what was said
+    before the log began: of a first user, or of a start that is refused.
+    """
+    lines = said.split("\n")[:-1]
+    begun = next((place for place, line in enumerate(lines) if _SHAPE.fullmatch(line)), len(lines))
+    return [line for line in lines[begun:] if _SHAPE.fullmatch(line) is None]
+
+
+def ports_left_out(lines: list[str]) -> list[str]:
+    """Lines of the log in which the port of each client, which differs each time, is the word PORT."""
+    return [re.sub(r"( from=\S+):\d+(?= |$)", r"\1:PORT", line) for line in lines]
 
 
 class BrokerProcess:

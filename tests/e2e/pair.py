@@ -54,7 +54,7 @@ class Member(BrokerProcess):
     def await_ports(self) -> None:
         """Notes the ports that it said last."""
         for match in re.finditer(
-            r"^(?:\S+Z \S+ )?listening on \S+:(\d+) for .* \(acceptor (\S+)\)$", self.said, re.MULTILINE
+            r"^(?:\S+Z \S+ (?:\S+=\S+ )?)?listening on \S+:(\d+) for .* \(acceptor (\S+)\)$", self.said, re.MULTILINE
         ):
             self.ports[match[2]] = int(match[1])
 

@@ -232,7 +232,7 @@ def test_a_broker_that_is_killed_meanwhile_has_each_once(tmp_path: Path) -> None
             gate.let(100)
             told = data("imp", path, "--url", gate.url)
             assert told.returncode == 0, told.stderr
-            assert "(500 places had them from an earlier import)" in told.stdout
+            assert "(500 places got them in an earlier import)" in told.stdout
             with connected(broker.port) as client:
                 client.subscribe("jobs", ack="auto")
                 assert [client.message().body for _ in range(2000)] == [b"%d" % number for number in range(2000)]

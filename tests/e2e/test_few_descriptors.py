@@ -173,6 +173,8 @@ def test_a_thousand_connections_and_few_descriptors(file: Path) -> None:
             assert len(late.message().body) == 15_000
         broker.await_metric(1, "artemis_connection_count")
         assert broker.stop() == 0, broker.said
-    assert broker.said.count("accepts no connections until others are closed") <= 3
+    assert (
+        broker.said.count("accepts no connections until others are closed") <= 4
+    )  # the last one tells how often it was held back
     assert "Traceback" not in broker.said
     assert len(broker.said) < LOG_BYTES_MAX

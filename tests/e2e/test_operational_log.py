@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, STOMP, configuration, misshapen, running
+from tests.e2e.broker_process import HTTP, STOMP, configuration, misshapen, ports_left_out, running
 from tests.e2e.secured import USERS, basic, secured_broker
 from tests.e2e.stomp_socket import StompSocket, connected, frame
 from tests.e2e.test_messages_over_http import ask
@@ -41,9 +41,7 @@ def test_the_operational_log_of_a_broker(tmp_path: Path) -> None:
 
 def test_every_line_says_when_what_and_who(tmp_path: Path) -> None:
     """Besides this test, every broker that a test starts is asked for the shape of its lines when it ends."""
-    assert misshapen("a\nbroker b is ready: 1\n2026-01-01T00:00:00.000Z ART-2000 text\n\tmore\nno line\nhalf") == [
-        "no line"
-    ]
+    assert misshapen("a\n2026-01-01T00:00:00.000Z ART-2000 text\n\tmore\nno line\nhalf") == ["no line"]
     with secured_broker(tmp_path) as broker:
         assert ask(broker.ports["http"], "GET", "/api/queues").status == 401, "as a browser does before anybody logs in"
         with StompSocket(broker.port) as nobody:
@@ -58,9 +56,53 @@ def test_every_line_says_when_what_and_who(tmp_path: Path) -> None:
         wanted = "AMQ229213: User: eve does not have permission='CONSUME' for queue locked on address locked"
         assert denied == [f"user=eve from={host}:{port} {wanted}"]
         logins = re.findall(r"^\S+Z ART-2001 (.*)$", said, re.MULTILINE)
-        assert [line.partition(": User")[0] for line in logins] == [
-            "user=nobody from=127.0.0.1 warning: login of 'nobody' from 127.0.0.1"
+        assert [line.partition(": User")[0] for line in ports_left_out([f" {line}" for line in logins])] == [
+            " user=nobody from=127.0.0.1:PORT acceptor=stomp warning: login of 'nobody' refused"
         ], "to be asked for a login is no failed one"
+
+
+def test_what_happened_to_a_client_or_its_messages(tmp_path: Path) -> None:
+    """A message that an address drops is receipted, so the log alone tells of it; and who was sent away may not know
+    why.
+    """
+    acceptor = f"{STOMP};handshakeTimeout=500;connectionsAllowed=2"
+    settings = "".join(
+        f"<address-setting match='{policy}'><max-size-messages>3</max-size-messages>"
+        f"<address-full-policy>{policy}</address-full-policy></address-setting>"
+        for policy in ("DROP", "FAIL", "PAGE")
+    )
+    text = configuration({"stomp": acceptor}, settings=settings)
+    with running(text, tmp_path) as broker:
+        with connected(broker.port) as sender:
+            for policy in ("DROP", "PAGE", "FAIL"):
+                for number in range(3):
+                    sender.raw(frame("SEND", {"destination": f"/queue/{policy}", "receipt": number}))
+                    sender.expect("RECEIPT")
+                sender.raw(frame("SEND", {"destination": f"/queue/{policy}", "receipt": 3}))
+                sender.expect("ERROR" if policy == "FAIL" else "RECEIPT")
+            host, port = sender.socket.getsockname()
+        with StompSocket(broker.port) as late, StompSocket(broker.port), StompSocket(broker.port):
+            late.expect("ERROR")
+        said = broker.eventually("lines", lambda: broker.said, lambda said: said.count(" ART-1019 ") >= 2)
+    for line in (
+        "ART-1014 address=DROP messages=3 bytes=\\d+ limit=max-messages count=1 messages dropped by a full address",
+        "ART-1016 address=PAGE messages=3 bytes=\\d+ limit=max-messages address full: from now on it pages",
+        "ART-1015 address=FAIL messages=3 bytes=\\d+ limit=max-messages count=1 messages refused by a full address",
+        f"ART-1018 session=s1 from={host}:{port} acceptor=stomp why=.*full.* client got an ERROR",
+        "ART-1019 session=.* why=.*connectionsAllowed.* connection closed by the broker",
+        "ART-1019 session=.* why=.*handshakeTimeout.* connection closed by the broker",
+    ):
+        assert re.search(rf"^\S+Z {line}$", said, re.MULTILINE), (line, said)
+
+
+def test_lines_of_the_start(tmp_path: Path) -> None:
+    """What is wrong with the configuration has time, code, file and line, as all that follows."""
+    setting = "<thread-pool-max-size>3</thread-pool-max-size>"
+    text = configuration({"stomp": STOMP}).replace("<acceptors>", f"{setting}<acceptors>")
+    with running(text, tmp_path) as broker:
+        first, *others = broker.said.splitlines()
+    assert re.fullmatch(r"\S+Z CFG-1005 file=\S+ line=\d+ note\[tuning\]: .*thread-pool-max-size.*", first), first
+    assert [line.split()[1] for line in others[:2]] == ["BRK-1002", "BRK-1004"]
 
 
 def test_a_denial_over_http_says_where_it_came_from(tmp_path: Path) -> None:
@@ -75,7 +117,7 @@ def test_a_denial_over_http_says_where_it_came_from(tmp_path: Path) -> None:
             ask(broker.ports["http"], method, path, authorization=basic("eve"))
         denied = broker.eventually(
             "denials",
-            lambda: re.findall(r"^\S+Z ART-2002 (.*) AMQ\d+: .* on address (\S+)$", broker.said, re.MULTILINE),
+            lambda: re.findall(r"^\S+Z ART-2002 (.*):\d+ AMQ\d+: .* on address (\S+)$", broker.said, re.MULTILINE),
             lambda found: len(found) == 3,
         )
     places = ("mops.broker.listQueues", "locked", "mops.broker.getTotalMessageCount")

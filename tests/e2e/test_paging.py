@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from artemis_py.shown import many
 from tests.e2e.broker_process import HTTP, STOMP, WAIT_S, BrokerProcess, running
 from tests.e2e.forks import run_text
 from tests.e2e.stomp_socket import Closed, StompSocket, connected, frame
@@ -408,7 +409,7 @@ def test_pages_can_be_looked_at_when_the_broker_is_stopped(start: Start, tmp_pat
     assert {one["address"] for one in found} == {"q"}
     assert sum(one["messages"] for one in found) >= 12
     assert sum(one["left"] for one in left) == 12
-    assert told("pages", "list", folder)[-1].startswith(f"in all: {len(found)} pages of 1 addresses,")
+    assert told("pages", "list", folder)[-1].startswith(f"in all: {many(len(found), 'page')} of 1 address,")
     dumped = [line for path in pages_of(tmp_path) for line in told("pages", "dump", str(path), "--json")]
     assert [json.loads(line)["body"] for line in dumped][-1] == "20"
     assert any("12 in" in line and "pages" in line for line in told("journal", "verify", journal))

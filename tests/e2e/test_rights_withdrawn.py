@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -80,8 +81,9 @@ def test_a_stream_of_events(broker: BrokerProcess, tmp_path: Path, withdraw: Wit
         for stream in (bob, ann):
             assert stream.until("state").data["watch"] == "queues"
         withdraw(broker, tmp_path)
-        while bob.response.readline():  # up to the end
-            pass
+        told = bob.until("problem").data["error"]
+        assert "permission" in told if withdraw is withdraw_views else "login has changed" in told
+        assert bob.response.readline() == b""
         with StompSocket(broker.port) as client:
             client.connect(login="ann", passcode=USERS["ann"])
             client.ask("SEND", {"destination": "/queue/jobs"}, b"x")
@@ -209,6 +211,41 @@ def test_a_replay(broker: BrokerProcess, tmp_path: Path) -> None:
         assert consumer.message().body == b"on"
 
 
+def delete_bob_unseen(_: BrokerProcess, folder: Path) -> None:
+    """Nobody logs in over HTTP."""
+    users = folder / "artemis-users.properties"
+    users.write_text(users.read_text().replace(f"bob={USERS['bob']}\n", ""))
+
+
+def withdraw_browse(broker: BrokerProcess, folder: Path) -> None:
+    file = folder / "broker.xml"
+    permission = '<permission type="browse" roles="{}"/>'
+    read_again(
+        broker, file.read_text("utf-8").replace(permission.format("workers"), permission.format("editors")), file
+    )
+
+
+@pytest.mark.parametrize("header", [{"bookmark": "0"}, {"browser": "true"}], ids=["replay", "browser"])
+def test_readers_of_a_user_who_is_gone(broker: BrokerProcess, tmp_path: Path, header: dict[str, str]) -> None:
+    with StompSocket(broker.port) as reader, StompSocket(broker.port) as consumer, StompSocket(broker.port) as ann:
+        for client, user in ((reader, "bob"), (consumer, "bob"), (ann, "ann")):
+            client.connect(login=user, passcode=USERS[user])
+        reader.ask("SUBSCRIBE", {"id": "1", "destination": "/queue/jobs", **header})
+        consumer.subscribe("/queue/jobs", ack="auto")
+        delete_bob_unseen(broker, tmp_path)
+        assert "login of this connection has changed" in reader.expect("ERROR").text
+        ann.ask("SEND", {"destination": "/queue/jobs"}, b"on")
+        assert consumer.message().body == b"on"
+
+
+def test_a_browser(broker: BrokerProcess, tmp_path: Path) -> None:
+    with StompSocket(broker.port) as browser:
+        browser.connect(login="bob", passcode=USERS["bob"])
+        browser.ask("SUBSCRIBE", {"id": "1", "destination": "/queue/jobs", "browser": "true"})
+        withdraw_browse(broker, tmp_path)
+        assert "does not have permission='BROWSE'" in browser.expect("ERROR").text
+
+
 def test_a_file_that_was_cut_ends_nothing_and_lets_nobody_in(broker: BrokerProcess, tmp_path: Path) -> None:
     """It is told in the log, by health and by a metric, until it is mended."""
 
@@ -236,4 +273,7 @@ def test_a_file_that_was_cut_ends_nothing_and_lets_nobody_in(broker: BrokerProce
             users.write_text(whole)
             broker.eventually("no warning", stale, lambda found: found == [])
         assert broker.metric("artemis_login_files_stale") == 0
-    assert "what was read before stays in force" in broker.said
+    shape = r"^\S+Z ART-2011 (file=\S+) (?:line=(\d+) )?warning: .*stays in force$"
+    told = re.findall(shape, broker.said, re.MULTILINE)
+    assert all(file.endswith("artemis-users.properties") for file, _ in told)
+    assert {"", "1"} <= {line for _, line in told}, "an empty file has no line"

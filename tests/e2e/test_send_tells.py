@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess, running
 from tests.e2e.forks import run_text
 from tests.e2e.stomp_socket import StompSocket, connected
-from tests.e2e.test_data import http
+from tests.e2e.test_data import http as http_of
 from tests.wire.client_frames import ServerFrame
 
 pytestmark = pytest.mark.e2e
@@ -140,7 +141,10 @@ def test_some_are_nowhere(broker: BrokerProcess) -> None:
 
 def test_pages_rings_and_repeated_ids(broker: BrokerProcess) -> None:
     assert _sent(broker, "paged", "--count", "4")[:2] == (0, "sent 4 messages to paged: they are on queue paged\n")
-    assert _sent(broker, "ring", "--count", "5")[:2] == (0, "sent 5 messages to ring: they are on queue ring\n")
+    code, said, errors = _sent(broker, "ring", "--count", "5")
+    assert (code, said) == (1, "sent 5 messages to ring: 2 of them are on queue ring\n")
+    assert errors.startswith("3 messages of 5 are nowhere: the queue took it and dropped it again for a later one")
+    assert _sent(broker, "ring", "--count", "2") == (0, "sent 2 messages to ring: they are on queue ring\n", "")
     code, _, errors = _sent(broker, "ring", "--priority", "1")
     assert code == 1, "those with a higher priority rank above it"
     assert "the queue dropped it at once" in errors
@@ -149,6 +153,22 @@ def test_pages_rings_and_repeated_ids(broker: BrokerProcess) -> None:
     code, said, errors = _sent(broker, "orders", "--header", "_AMQ_DUPL_ID=one")
     assert (code, errors) == (0, "")
     assert said.endswith("orders: the address has had one with this _AMQ_DUPL_ID, and drops it as repeated\n")
+
+
+def test_a_request_to_management_is_no_message(broker: BrokerProcess) -> None:
+    """It says what HTTP says."""
+    link = http.client.HTTPConnection(LOOPBACK, broker.ports["http"], timeout=WAIT_S)
+    link.request("POST", "/messages/activemq.management", b"x")
+    answer = link.getresponse()
+    told = json.loads(answer.read())["error"]
+    link.close()
+    assert answer.status == 400
+    assert _sent(broker, "activemq.management") == (1, "", f"1 request of 1 failed: {told}\n")
+    asked = ("--header", "_AMQ_ResourceName=broker", "--header", "_AMQ_OperationName=getVersion")
+    line = ["send", "activemq.management", "[]", *asked, "--stomp", f"stomp://{LOOPBACK}:{broker.port}"]
+    done = run_text(line, timeout=WAIT_S)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "the broker has carried out 1 request to activemq.management\n"
 
 
 def test_a_message_that_a_consumer_takes_at_once_was_there(broker: BrokerProcess) -> None:
@@ -173,7 +193,7 @@ def test_what_it_says_is_what_the_queues_have(broker: BrokerProcess) -> None:
 
 
 def _counts(broker: BrokerProcess, opener: Any) -> dict[str, int]:
-    with opener.urlopen(f"{http(broker)}/api/queues?size=1000", timeout=WAIT_S) as answer:
+    with opener.urlopen(f"{http_of(broker)}/api/queues?size=1000", timeout=WAIT_S) as answer:
         return {row["name"]: row["messageCount"] for row in json.load(answer)["data"]}
 
 

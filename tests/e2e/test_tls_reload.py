@@ -95,7 +95,7 @@ def test_new_connections_get_the_new_certificate_while_others_work(world: World)
         ended.set()
         thread.join()
     assert failures == []
-    world.await_said("acceptor stomp: new connections get the certificate CN=new4, valid until ")
+    world.await_said("ART-2003 acceptor=stomp new connections get the certificate CN=new4, valid until ")
     assert world.broker.metric("artemis_tls_reloads_total", acceptor="stomp") >= 5
     assert served(world.broker.ports["fixed"], world.authority) != issued.certificate.public_bytes(Encoding.DER)
 
@@ -131,7 +131,7 @@ def test_parts_that_do_not_fit_yet(world: World) -> None:
     """A PEMCFG's files are watched, and replaced one after the other."""
     issued = world.authority.issue("second")
     (world.folder / "key.pem").write_bytes(issued.key_pem())
-    world.await_said("acceptor parts: a changed file is not used")
+    world.await_said("ART-2003 acceptor=parts warning: a changed file is not used")
     (world.folder / "chain.pem").write_bytes(issued.chain_pem())
     world.await_served(issued, "parts")
 

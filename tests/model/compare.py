@@ -22,7 +22,7 @@ def compare(world: SideBySide) -> None:
         _compare_counts(pair.queue, pair.model)
         _compare_sizes(pair.queue, pair.model)
         _compare_limits(pair.queue, pair.model)
-    for seat in world.seats:
+    for seat in world.consumer_registry:
         held = [item.letter.id for item in seat.reader.held + seat.reader.out]
         assert list(seat.consumer.held) == held, "a consumer holds something else"
         assert [entry.message.id for entry in seat.consumer.outbox] == seat.reader.unsent, "another outbox"
@@ -82,27 +82,27 @@ def _compare_contents(pair: Pair) -> None:
 
 
 def _compare_counts(queue: Queue, model: QueueModel) -> None:
-    counts, tally = model.counts, queue.contents.tally
-    assert tally.added == counts.added, "messages added"
-    assert tally.acknowledged == counts.acknowledged, "messages acknowledged"
-    assert tally.killed == counts.killed, "messages killed"
-    assert tally.expired == counts.expired, "messages expired"
-    assert tally.replaced == counts.replaced, "messages replaced"
+    counts, counters = model.counts, queue.contents.counters
+    assert counters.added == counts.added, "messages added"
+    assert counters.acknowledged == counts.acknowledged, "messages acknowledged"
+    assert counters.killed == counts.killed, "messages killed"
+    assert counters.expired == counts.expired, "messages expired"
+    assert counters.replaced == counts.replaced, "messages replaced"
     ready, held, scheduled = len(model.items), len(model.held_items()), len(model.scheduled)
     assert queue.message_count == ready + held + scheduled, "message count"
     assert len(queue.contents.scheduled) == scheduled, "scheduled count"
     assert queue.contents.delivering_count == held + len(model.read_items()), "delivering count"
     assert queue.consumer_count == len(model.readers), "consumer count"
-    gone = tally.acknowledged + tally.killed + tally.expired + tally.replaced
+    gone = counters.acknowledged + counters.killed + counters.expired + counters.replaced
     here = queue.message_count + len(model.picked_items())
-    assert tally.added == gone + here, "what came is not what went and what is there"
+    assert counters.added == gone + here, "what came is not what went and what is there"
 
 
 def _compare_sizes(queue: Queue, model: QueueModel) -> None:
     held = [item.letter for item in model.held_items()]
     scheduled = [item.letter for _, _, item in model.scheduled]
     every = model.letters()
-    tally = queue.contents.tally
+    counters = queue.contents.counters
     expected = {
         "size_bytes": sum(letter.size_bytes for letter in every),
         "durable_count": sum(letter.persistent for letter in every),
@@ -115,7 +115,7 @@ def _compare_sizes(queue: Queue, model: QueueModel) -> None:
         "scheduled_durable_count": sum(letter.persistent for letter in scheduled),
         "scheduled_durable_size_bytes": sum(letter.size_bytes for letter in scheduled if letter.persistent),
     }
-    found = {name: getattr(tally, name) for name in expected}
+    found = {name: getattr(counters, name) for name in expected}
     assert found == expected, f"sizes of {queue.name}"
 
 
@@ -158,7 +158,7 @@ def _compare_times(world: SideBySide) -> None:
     due += [pair.model.opens_at_ms for pair in world.pairs if pair.model.opens_at_ms is not None]
     due += [
         lease[0]
-        for seat in world.seats
+        for seat in world.consumer_registry
         for item in seat.reader.sent
         if (lease := seat.reader.leases.get(item.letter.id))
     ]

@@ -50,9 +50,9 @@ class ObservedConsumer(Consumer):
         super().take_barrier(entry)
 
     def _note(self, entry: Entry, *, is_barrier: bool) -> None:
-        tally, waits = self.queue.contents.tally, self.queue.flow.stopped
+        counters, waits = self.queue.contents.counters, self.queue.flow.stopped
         self.events.append(
-            Event(self.queue.name, entry.message.id, self.id, tally.added, tally.replaced, waits, is_barrier)
+            Event(self.queue.name, entry.message.id, self.id, counters.added, counters.replaced, waits, is_barrier)
         )
 
 
@@ -67,8 +67,8 @@ class ObservedCopies(Copies):
     def note_expired(self, queue: QueueReference, message: Message) -> None:
         """Note, and go on."""
         observed = self.queues[queue.id]
-        tally, waits = observed.contents.tally, observed.flow.stopped
-        self.events.append(Event(queue.name, message.id, None, tally.added, tally.replaced, waits))
+        counters, waits = observed.contents.counters, observed.flow.stopped
+        self.events.append(Event(queue.name, message.id, None, counters.added, counters.replaced, waits))
         super().note_expired(queue, message)
 
 

@@ -157,7 +157,7 @@ class PagingState:
         self.books = [
             Book(plan, self.broker.queues[f"q{number}"], address.attempts_max) for number, plan in enumerate(queues)
         ]
-        self.seats: list[Seat] = []
+        self.consumer_registry: list[Seat] = []
         self._lapsed: list[tuple[Consumer, int]] = []
         """What consumers held for too long, and must not hold any more."""
         self.transactions: dict[int, Open] = {}
@@ -221,7 +221,7 @@ class PagingState:
         assert not self.said, "damage without damage"
 
     def _check_queue(self, book: Book) -> set[int]:
-        queue, tally = book.queue, book.queue.contents.tally
+        queue, counters = book.queue, book.queue.contents.counters
         slots = {one: slot for one, slot in book.slots.items() if slot.state != HANDED}
         picked = sum(slot.state == PICKED for slot in slots.values())
         assert queue.message_count == len(slots) - picked, f"message count of {queue.name}"
@@ -229,14 +229,14 @@ class PagingState:
         if activation is not None:
             book.see_barrier(is_out=activation.broadcast is not None and activation.broadcast.is_out)
         held = sum(slot.state in {HELD, PENDING, OUT} for slot in slots.values())
-        assert tally.held_count == held, "in delivery"
-        gone = tally.acknowledged + tally.killed + tally.expired + tally.replaced
-        assert tally.added == gone + len(slots), "what came is not what went and what is there"
+        assert counters.held_count == held, "in delivery"
+        gone = counters.acknowledged + counters.killed + counters.expired + counters.replaced
+        assert counters.added == gone + len(slots), "what came is not what went and what is there"
         letters = [slot.letter for slot in slots.values()]
-        assert tally.size_bytes == sum(letter.size_bytes for letter in letters), "bytes"
-        assert tally.durable_count == sum(letter.persistent for letter in letters), "durable messages"
+        assert counters.size_bytes == sum(letter.size_bytes for letter in letters), "bytes"
+        assert counters.durable_count == sum(letter.persistent for letter in letters), "durable messages"
         durable = sum(letter.size_bytes for letter in letters if letter.persistent)
-        assert tally.durable_size_bytes == durable, "durable bytes"
+        assert counters.durable_size_bytes == durable, "durable bytes"
         places = [entry.message.id for entry in queue.contents.order] + list(queue.contents.scheduled)
         places += [entry.message.id for entry in behind_on(queue) if not queue.contents.is_aside(entry)]
         places += [one for one, slot in slots.items() if slot.state != READY]

@@ -56,8 +56,8 @@ def read_all(world: PagingWorld) -> list[int]:
         world.writer.step()
         world.turn()
     assert not world.broker.has_ready, "it goes on and on"
-    tally = world.books[0].queue.contents.tally
-    counts = world.books[0].queue.message_count, tally.size_bytes, tally.durable_count, tally.held_count
+    counters = world.books[0].queue.contents.counters
+    counts = world.books[0].queue.message_count, counters.size_bytes, counters.durable_count, counters.held_count
     assert counts == (0, 0, 0, 0), "something is waited for"
     assert world.address.number_of_pages == 0, "a page stays"
     assert world.address.account.message_count == 0

@@ -66,7 +66,7 @@ class Ring:
             queue.message_count,
             queue.contents.delivering_count,
             len(queue.contents.scheduled),
-            queue.contents.tally.replaced,
+            queue.contents.counters.replaced,
         )
 
     def left(self) -> str:
@@ -89,8 +89,8 @@ def test_01_basic() -> None:
     seat = ring.subscribe()
     assert ring.held(seat) == "CDE"
     assert ring.settle(seat, 3) == (0, 0, 0, 2)
-    tally = ring.world.pairs[0].queue.contents.tally
-    assert (tally.added, tally.acknowledged) == (5, 3)
+    counters = ring.world.pairs[0].queue.contents.counters
+    assert (counters.added, counters.acknowledged) == (5, 3)
 
 
 def test_02_in_delivery_overflow() -> None:
@@ -241,7 +241,7 @@ def test_15_expiry(scans: bool) -> None:
     ring.send(2)
     assert ring.turn(2000) == ((2, 0, 0, 0) if scans else (3, 0, 0, 0))
     assert ring.send() == ((3, 0, 0, 0) if scans else (3, 0, 0, 1))
-    assert ring.world.pairs[0].queue.contents.tally.expired == (1 if scans else 0)
+    assert ring.world.pairs[0].queue.contents.counters.expired == (1 if scans else 0)
 
 
 @pytest.mark.parametrize(("failed", "counts", "killed"), [(True, (0, 0, 0, 0), 4), (False, (3, 0, 0, 1), 0)])
@@ -252,7 +252,7 @@ def test_16_dead_letters(failed: bool, counts: Counts, killed: int) -> None:
     assert ring.send(4) == (4, 4, 0, 0)
     ring.world.end(1, failed=failed)
     assert ring.turn() == counts
-    assert ring.world.pairs[0].queue.contents.tally.killed == killed
+    assert ring.world.pairs[0].queue.contents.counters.killed == killed
     assert ring.world.broker.queues["dead"].message_count == killed
 
 
@@ -300,7 +300,10 @@ def test_21_rings_of_one_address() -> None:
     world = Trade(Plan((QueuePlan(ring_size=1), QueuePlan(ring_size=3))))
     for _ in range(3):
         world.publish(Spec())
-    assert [(pair.queue.message_count, pair.queue.contents.tally.replaced) for pair in world.pairs] == [(1, 2), (3, 0)]
+    assert [(pair.queue.message_count, pair.queue.contents.counters.replaced) for pair in world.pairs] == [
+        (1, 2),
+        (3, 0),
+    ]
     assert world.broker.addresses["a"].account.message_count == 3
 
 
@@ -311,7 +314,7 @@ def test_22_non_destructive() -> None:
     assert ring.send() == (1, 0, 0, 1)
     seat = ring.subscribe()
     assert ring.settle(seat) == (1, 0, 0, 1)
-    assert ring.world.pairs[0].queue.contents.tally.acknowledged == 0
+    assert ring.world.pairs[0].queue.contents.counters.acknowledged == 0
     assert ring.send() == (1, 1, 0, 2)
     assert ring.close(seat) == (1, 0, 0, 2)
 
@@ -343,7 +346,7 @@ def test_25_purge_on_no_consumers() -> None:
     seat = ring.subscribe()
     assert ring.send(4) == (4, 4, 0, 0)
     assert ring.close(seat) == (0, 0, 0, 1)
-    assert ring.world.pairs[0].queue.contents.tally.killed == 3
+    assert ring.world.pairs[0].queue.contents.counters.killed == 3
 
 
 @pytest.mark.parametrize("policy", ["DROP", "FAIL", "BLOCK"])

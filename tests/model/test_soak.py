@@ -15,17 +15,17 @@ from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.priority import LevelCursor, PriorityOrder
 from artemis_py.core.order.sorted import RankCursor, SortedOrder, ValueRank
-from artemis_py.core.queue.acknowledge import Sifting
+from artemis_py.core.queue.acknowledge import AcknowledgeByFilter
 from artemis_py.core.queue.barriers import Activation, Broadcast
 from artemis_py.core.queue.consumers import Exclusivity
-from artemis_py.core.queue.delivery import Aftermath
+from artemis_py.core.queue.delivery import AfterRemoval
 from artemis_py.core.queue.distribution import Distribution, Ranked
 from artemis_py.core.queue.expiry import ForcedExpiry
 from artemis_py.core.queue.gate import Gate
 from artemis_py.core.queue.groups import GroupOwners, GroupRule, GroupTable, Parking
-from artemis_py.core.queue.lease_expiry import Lapse
+from artemis_py.core.queue.lease_expiry import LeaseExpiry
 from artemis_py.core.queue.leases import Leases
-from artemis_py.core.queue.messages import Contents, Tries
+from artemis_py.core.queue.messages import Contents, DeliveryAttempts
 from artemis_py.core.queue.overflow import Depth, DepthRing, Flow, FlowControl, Reject, Ring
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.pending import BarrierRule, TargetDepth
@@ -119,7 +119,7 @@ def _none(self: ForcedExpiry, count: int) -> list[Entry]:
     return []
 
 
-def _one_too_many(self: Tries, message_id: int, *, refused: bool) -> str:
+def _one_too_many(self: DeliveryAttempts, message_id: int, *, refused: bool) -> str:
     return ""
 
 
@@ -127,11 +127,11 @@ def _never(self: LastValues, entry: Entry) -> bool:
     return False
 
 
-def _is_done(self: Sifting, budget: Any) -> None:
+def _is_done(self: AcknowledgeByFilter, budget: Any) -> None:
     self._ready_is_done = True
 
 
-def _no_more(self: Sifting, budget: Any) -> bool:
+def _no_more(self: AcknowledgeByFilter, budget: Any) -> bool:
     return False
 
 
@@ -254,9 +254,9 @@ _views_over = Views.over
 
 
 _NEEDS: Final[dict[type, Callable[[QueuePlan], bool]]] = {
-    Lapse: lambda queue: queue.leases,
+    LeaseExpiry: lambda queue: queue.leases,
     Leases: lambda queue: queue.leases,
-    Sifting: lambda queue: queue.is_like_amps,
+    AcknowledgeByFilter: lambda queue: queue.is_like_amps,
     Ranked: lambda queue: queue.fair != ROUND_ROBIN,
     GroupOwners: lambda queue: queue.is_grouped,
     Activation: lambda queue: queue.activates_in_order,
@@ -314,11 +314,11 @@ def _met_by(owner: type, name: str) -> Iterator[tuple[Plan, list[Taken]]]:
         (QueueParts, "confirm", _nothing),
         (QueueParts, "expire_held", QueueParts.acknowledge),
         (ForcedExpiry, "_next", _none),
-        (Tries, "note", _one_too_many),
-        (Lapse, "_take", _nothing),
-        (Sifting, "_look_among_ready", _is_done),
-        (Sifting, "_look_aside", _no_more),
-        (Sifting, "_holder_of", _nothing),
+        (DeliveryAttempts, "note", _one_too_many),
+        (LeaseExpiry, "_take", _nothing),
+        (AcknowledgeByFilter, "_look_among_ready", _is_done),
+        (AcknowledgeByFilter, "_look_aside", _no_more),
+        (AcknowledgeByFilter, "_holder_of", _nothing),
         (Consumer, "choose", _nothing),
         (Leases, "end", _nothing),
         (Leases, "holder_of", _nothing),
@@ -347,7 +347,7 @@ def _met_by(owner: type, name: str) -> Iterator[tuple[Plan, list[Taken]]]:
         (Flow, "admits", _always),
         (Contents, "append_held", _not_held),
         (Ages, "add", _nothing),
-        (Aftermath, "run", _nothing),
+        (AfterRemoval, "run", _nothing),
         (GroupRule, "closes", _none_is_last),
         (GroupRule, "group_of", _no_bucket),
         (GroupOwners, "rebalance", _nothing),

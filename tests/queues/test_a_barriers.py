@@ -224,7 +224,7 @@ def test_A_51_it_goes_to_every_consumer(cut: bool) -> None:
         (frame,) = bench.messages(name)
         assert (frame.body, frame.header("ack")) == (b"B", None)
     assert (bench.count(), bench.queue().contents.delivering_count) == (0, 0)
-    assert bench.queue().contents.tally.acknowledged == 1
+    assert bench.queue().contents.counters.acknowledged == 1
 
 
 @pytest.mark.parametrize("window", ["consumer-window-size:0", "consumer-window-size:1", "max-backlog:1"])
@@ -566,7 +566,7 @@ def test_A_50_A_66_purge_and_delete_take_all(cut: bool) -> None:
         bench.send("later", "AMQ_SCHEDULED_DELAY:1000")
         queue = bench.queue()
         assert queue.remove_all() == 6
-        assert (queue.message_count, queue.contents.tally.size_bytes, queue.contents.tally.killed) == (0, 0, 6)
+        assert (queue.message_count, queue.contents.counters.size_bytes, queue.contents.counters.killed) == (0, 0, 6)
         send_all(bench, "5B6")
         queue.purge("purged", bench.world.now_ms)
         assert bench.count() == 0

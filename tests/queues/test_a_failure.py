@@ -77,7 +77,7 @@ def test_A_45_A_28_expire_sends_it_to_the_expiry_address(cut: bool, command: str
     settle(bench, command, frame, "options:expire")
     assert bench.got("c1") == []
     assert counts(bench) == (0, 1, 0)
-    assert bench.queue().contents.tally.expired == 1
+    assert bench.queue().contents.counters.expired == 1
     assert reason_of(bench, "over") == "forced_expire"
 
 

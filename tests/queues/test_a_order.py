@@ -35,7 +35,7 @@ def test_A_55_what_nobody_takes_in_this_time_is_removed(cut: bool, written: str)
     bench.world.advance(499)
     assert bench.count() == 1
     bench.world.advance(1)
-    assert (bench.count(), bench.count("over"), bench.queue().contents.tally.expired) == (0, 1, 1)
+    assert (bench.count(), bench.count("over"), bench.queue().contents.counters.expired) == (0, 1, 1)
     bench.subscribe("looker", "browser:true", to="over")
     (frame,) = bench.messages("looker")
     assert frame.header("reason") == "time_limit"
@@ -96,7 +96,7 @@ def test_A_56_it_waits_while_a_consumer_holds_the_message(cut: bool, lease: str)
     bench.world.advance(2000)
     assert bench.count() == 1
     bench.settle("c", frame)
-    assert (bench.count(), bench.queue().contents.tally.acknowledged) == (0, 1)
+    assert (bench.count(), bench.queue().contents.counters.acknowledged) == (0, 1)
 
 
 @pytest.mark.parametrize("command", ["lease", "NACK", "lose"])

@@ -197,7 +197,7 @@ def test_A_61_only_what_the_queue_would_get() -> None:
     past.publish("last", headers=("colour:red", "expires:99000000000"))
     red = view("underlying-address='orders.eu'", "work", "<filter string=\"colour='red'\"/>")
     now = past.then(DESK, US, red)
-    assert now.life.broker.broker.queues["work"].contents.tally.added == 2
+    assert now.life.broker.broker.queues["work"].contents.counters.added == 2
     assert now.take("work") == ["red", "last"]
 
 

@@ -35,7 +35,7 @@ def test_A_13_the_queue_stays_as_it_is(cut: bool) -> None:
     for name, ack in (("c1", "auto"), ("c2", "client"), ("c3", "client-individual")):
         here.replay(name, "EPOCH", f"ack:{ack}")
         assert here.got(name) == ["a", "b"]
-    assert (queue.message_count, queue.consumer_count, queue.contents.tally.held_count) == (2, 0, 0)
+    assert (queue.message_count, queue.consumer_count, queue.contents.counters.held_count) == (2, 0, 0)
     assert here.life.read(here.client("consumer")) == ["a", "b"]
 
 

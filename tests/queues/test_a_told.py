@@ -40,10 +40,10 @@ def test_A_19_leases_that_end_are_told_with_their_number_and_last_holder(cut: bo
     assert (event.queue, event.count) == ("q", 3)
     assert event.fields == {
         "consumer": consumer.id, "connection": consumer.reader.connection, "client_id": "shop",
-        "user": "ada",
+        "user": "ada", "session": "s1", "acceptor": "stomp",
     }  # fmt: skip
     assert line_of_one([event]).startswith(f"ART-1007 queue=q consumer={consumer.id} connection=")
-    assert line_of_one([event]).endswith("user=ada count=3 leases ended before their messages were acknowledged")
+    assert line_of_one([event]).endswith("acceptor=stomp count=3 leases ended before their messages were acknowledged")
 
 
 def test_A_19_leases_that_do_not_end_are_not_told(cut: bool) -> None:

@@ -35,7 +35,7 @@ def test_runtime_2_8_an_expired_message(cut: bool) -> None:
     bench.send("a", f"expires:{bench.world.now_ms + 200}")
     assert (bench.count(), bench.count("old")) == (1, 0)
     bench.world.advance(31_000)
-    assert (bench.count(), bench.queue().contents.tally.expired, bench.count("old")) == (0, 1, 1)
+    assert (bench.count(), bench.queue().contents.counters.expired, bench.count("old")) == (0, 1, 1)
 
 
 def test_runtime_2_17_10_consumers_before_dispatch(cut: bool) -> None:
@@ -84,7 +84,7 @@ def test_runtime_2_17_13_dead_after_three_lost_connections(cut: bool) -> None:
         redelivered.append(the_one(bench).header("redelivered"))
         bench.lose("c")
     assert redelivered == ["false", "true", "true"]
-    assert (bench.count(), bench.queue().contents.tally.killed, bench.count("dead")) == (0, 1, 1)
+    assert (bench.count(), bench.queue().contents.counters.killed, bench.count("dead")) == (0, 1, 1)
     bench.subscribe("d", to="dead")
     frame = the_one(bench, "d")
     names = ("_AMQ_ORIG_ADDRESS", "_AMQ_ORIG_QUEUE", "persistent", "_AMQ_ORIG_ROUTING_TYPE")
@@ -99,7 +99,7 @@ def test_runtime_2_17_13_no_queue_on_the_dead_letter_address(cut: bool) -> None:
     bench.subscribe("c", ONE_AT_A_TIME)
     the_one(bench)
     bench.lose("c")
-    assert (bench.count(), bench.queue().contents.tally.killed) == (0, 1)
+    assert (bench.count(), bench.queue().contents.counters.killed) == (0, 1)
 
 
 @pytest.mark.parametrize("way", ["lose", "NACK"])
@@ -179,7 +179,7 @@ def test_runtime_2_17_18_duplicates(cut: bool) -> None:
     for number in range(2):
         bench.send("a", "_AMQ_DUPL_ID:1", f"receipt:{number}")
     assert [frame.header("receipt-id") for frame in bench.frames("producer")] == ["0", "1"]
-    assert (bench.count(), bench.queue().contents.tally.added) == (1, 1)
+    assert (bench.count(), bench.queue().contents.counters.added) == (1, 1)
     bench.write("p", "BEGIN", "transaction:t")
     bench.write("p", "SEND", "destination:/queue/q", "transaction:t", "receipt:sent", "_AMQ_DUPL_ID:1", body="b")
     bench.write("p", "SEND", "destination:/queue/q", "transaction:t", "receipt:more", body="c")

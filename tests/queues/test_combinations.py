@@ -6,8 +6,9 @@ import itertools
 
 import pytest
 
-from artemis_py.config.checks.queue_combinations import RULES
+from artemis_py.config.checks.queue_combinations import DOUBTS
 from artemis_py.config.reader import loads
+from artemis_py.config.tables.queue_conflicts import CONFLICTS
 from artemis_py.errors import ConfigError, Problem
 from tests.queues.bench import declared
 from tests.queues.life import Life
@@ -156,16 +157,16 @@ def test_three_that_are_refused(names: tuple[str, ...]) -> None:
 def counts_agree(life: Life) -> None:
     """What came is there or has left in one of the known ways, and every count tells the same."""
     queue = life.broker.broker.queues["q"]
-    tally = queue.contents.tally
-    left = tally.acknowledged + tally.expired + tally.killed + tally.replaced
-    assert tally.added - left == queue.message_count, "a message is there and not counted, or the other way round"
-    assert (tally.size_bytes > 0) == (queue.message_count > 0)
+    counters = queue.contents.counters
+    left = counters.acknowledged + counters.expired + counters.killed + counters.replaced
+    assert counters.added - left == queue.message_count, "a message is there and not counted, or the other way round"
+    assert (counters.size_bytes > 0) == (queue.message_count > 0)
     if queue.contents.last_values is None and not queue.non_destructive:
         assert (
             queue.message_count
             == queue.contents.order.count
             + (0 if queue.contents.behind is None else queue.contents.behind.count)
-            + tally.held_count
+            + counters.held_count
             + len(queue.contents.scheduled)
             + queue.contents.paged.count
         )
@@ -288,4 +289,4 @@ def test_every_rule_names_attributes_that_exist() -> None:
     from artemis_py.config.tables.fields import settings_of as rows_of
 
     known = {row.attribute for row in rows_of(QueueConfig).values()}
-    assert all(set(rule.attributes) <= known for rule in RULES)
+    assert all(set(rule.attributes) <= known for rule in (*CONFLICTS, *DOUBTS))

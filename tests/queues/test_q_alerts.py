@@ -6,6 +6,7 @@ import logging
 
 import pytest
 
+from artemis_py.core.clock import NEVER_MS
 from artemis_py.core.events import Event
 from artemis_py.core.reference import AutoDelete
 from artemis_py.server.operational_log import LOGGER_NAME, WINDOW_MS, OperationalLog, line_of
@@ -30,7 +31,7 @@ def size_of(body: str) -> int:
     """Encoded bytes of a message."""
     bench = Bench()
     bench.send(body)
-    return bench.queue().contents.tally.size_bytes
+    return bench.queue().contents.counters.size_bytes
 
 
 # ---- alerts --------------------------------------------------------------------------------------
@@ -158,7 +159,7 @@ def test_Q_62_what_each_policy_tells(cut: bool) -> None:
         "RING": {"QUE-1005"},
         "PRODUCER_FLOW_CONTROL": {"QUE-1003"},
         "FLOW_TO_DISK": set(),
-        "REJECT": {"ART-1002"},
+        "REJECT": {"ART-1002", "ART-1018"},  # and the ERROR that its client got
     }
 
 
@@ -236,8 +237,31 @@ def test_lines_are_limited_for_each_queue() -> None:
     for turn in range(100):
         log.tell([Event("QUE-1005", name, {}, 2) for name in ("a", "b")], turn)
     assert len(lines.lines) == 2
-    log.tell([Event("QUE-1005", "a", {}, 2)], WINDOW_MS)
-    assert "queue=a count=2 not_written_before=198" in lines.lines[2]
+    assert log.tell([], WINDOW_MS - 1) == WINDOW_MS
+    assert len(lines.lines) == 2
+    assert log.tell([], WINDOW_MS) == NEVER_MS
+    assert lines.lines[2:] == [f"QUE-1005 queue={name} count=198 messages dropped by a ring" for name in ("a", "b")]
+
+
+def test_a_line_that_was_held_back_counts_the_lines_before_it() -> None:
+    lines = Lines()
+    log = log_with(lines)
+    for number in range(5):
+        due_ms = log.tell([Event("QUE-1016", "a", {"operation": f"step {number}"}, 3)], 7)
+    assert due_ms == 7 + WINDOW_MS
+    log.end()
+    assert lines.lines[1:] == ['QUE-1016 queue=a operation="step 4" count=3 not_written_before=3 management operation']
+
+
+def test_what_was_held_back_begins_the_next_window() -> None:
+    lines = Lines()
+    log = log_with(lines)
+    for turn in range(3):
+        log.tell([Event("QUE-1005", "a", {})], turn)
+    log.tell([Event("QUE-1005", "a", {})], WINDOW_MS)
+    assert [line.split()[2] for line in lines.lines] == ["count=1", "count=2"]
+    log.tell([], 2 * WINDOW_MS)
+    assert [line.split()[2] for line in lines.lines] == ["count=1", "count=2", "count=1"]
 
 
 def test_lines_of_many_queues_that_come_and_go_are_limited_together() -> None:
@@ -245,8 +269,8 @@ def test_lines_of_many_queues_that_come_and_go_are_limited_together() -> None:
     log = log_with(lines)
     log.tell([Event("QUE-1001", f"temporary-{number}", {}) for number in range(1000)], 0)
     assert len(lines.lines) == 20
-    log.tell([Event("QUE-1001", "later", {})], WINDOW_MS)
-    assert lines.lines[-1].startswith("QUE-1001 queue=later not_written_before=980")
+    log.tell([], WINDOW_MS)
+    assert lines.lines[-1].startswith("QUE-1001 queue=temporary-999 not_written_before=979")
 
 
 def test_different_alerts_of_a_queue_do_not_hide_each_other() -> None:

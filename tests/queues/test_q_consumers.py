@@ -131,7 +131,7 @@ def test_Q_38_runtime_2_17_9_everybody_gets_everything(cut: bool) -> None:
     bench.send("6")
     assert bench.got("c1") == bench.got("c2") == ["6"]
     queue = bench.queue()
-    assert (queue.message_count, queue.contents.tally.acknowledged) == (6, 0)
+    assert (queue.message_count, queue.contents.counters.acknowledged) == (6, 0)
     assert queue.remove_all() == 6
     assert bench.count() == 0
 
@@ -147,7 +147,7 @@ def test_Q_39_acknowledging_takes_nothing_away(ack: str) -> None:
             bench.settle("c1", frame)
     bench.subscribe("c2")
     assert bench.got("c2") == ["a", "b"]
-    assert bench.queue().contents.tally.acknowledged == 0
+    assert bench.queue().contents.counters.acknowledged == 0
 
 
 # ---- replay period and default filters -----------------------------------------------------------

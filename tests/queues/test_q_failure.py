@@ -128,7 +128,7 @@ def test_Q_75_without_a_dead_letter_address_it_is_gone(attributes: str, settings
     bench.send("a")
     bench.subscribe("c", ONE_AT_A_TIME)
     refuse(bench, 2)
-    assert (bench.count(), bench.count("dead"), bench.queue().contents.tally.killed) == (0, 0, 1)
+    assert (bench.count(), bench.count("dead"), bench.queue().contents.counters.killed) == (0, 0, 1)
     assert codes(bench) == {code}
 
 
@@ -159,7 +159,7 @@ def test_Q_73_what_a_deleted_queue_still_has_is_gone(cut: bool) -> None:
     bench.write("c", "UNSUBSCRIBE", "id:1", "durable-subscription-name:mine", "receipt:r")
     assert [frame.command for frame in bench.frames("c")] == ["RECEIPT"]
     assert "me.mine" not in bench.world.broker.queues
-    assert (queue.message_count, queue.contents.tally.killed, bench.count("dead")) == (0, 2, 0)
+    assert (queue.message_count, queue.contents.counters.killed, bench.count("dead")) == (0, 2, 0)
 
 
 # ---- Artemis' resources --------------------------------------------------------------------------

@@ -44,7 +44,7 @@ def size_of(body: str, *headers: str) -> int:
     """Encoded bytes of a message."""
     bench = Bench()
     bench.send(body, *headers)
-    return bench.queue().contents.tally.size_bytes
+    return bench.queue().contents.counters.size_bytes
 
 
 def size_of_one() -> int:
@@ -114,7 +114,7 @@ def test_Q_53_ring_by_messages(cut: bool) -> None:
     assert len(receipts(bench)) == 3
     bench.subscribe("c")
     assert bench.got("c") == ["2", "3"]
-    assert (bench.queue().contents.tally.replaced, codes(bench)["QUE-1005"]) == (1, 1)
+    assert (bench.queue().contents.counters.replaced, codes(bench)["QUE-1005"]) == (1, 1)
 
 
 def test_Q_53_ring_by_bytes(cut: bool) -> None:

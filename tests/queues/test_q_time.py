@@ -32,7 +32,7 @@ def test_Q_40_the_longest_time_holds_for_all_messages(cut: bool) -> None:
     bench.world.advance(499)
     assert bench.count() == 2
     bench.world.advance(1)
-    assert (bench.count(), bench.queue().contents.tally.expired) == (0, 3)
+    assert (bench.count(), bench.queue().contents.counters.expired) == (0, 3)
 
 
 def test_Q_40_the_header_tells_what_counts(cut: bool) -> None:
@@ -86,7 +86,7 @@ def test_Q_40_in_every_type(attributes: str) -> None:
     for key in "cab":
         bench.send(key, f"k:{key}")
     bench.world.advance(500)
-    assert (bench.count(), bench.queue().contents.tally.expired) == (0, 3)
+    assert (bench.count(), bench.queue().contents.counters.expired) == (0, 3)
 
 
 def test_Q_40_not_while_in_delivery(cut: bool) -> None:
@@ -99,7 +99,7 @@ def test_Q_40_not_while_in_delivery(cut: bool) -> None:
     assert bench.count() == 1
     bench.lose("c")
     bench.subscribe("d")
-    assert (bench.got("d"), bench.count(), bench.queue().contents.tally.expired) == ([], 0, 1)
+    assert (bench.got("d"), bench.count(), bench.queue().contents.counters.expired) == ([], 0, 1)
 
 
 @pytest.mark.parametrize("paged", [False, True])
@@ -117,7 +117,7 @@ def test_Q_40_over_a_restart(paged: bool) -> None:
         queue.expire_paged(life.broker.loop.now_ms)  # as message-expiry-scan-period does
         life.broker.drain()
         assert queue.message_count == left
-    assert queue.contents.tally.expired == 3
+    assert queue.contents.counters.expired == 3
 
 
 # ---- hold on publish -----------------------------------------------------------------------------
@@ -207,9 +207,9 @@ def test_Q_50_a_held_value_is_one_from_its_arrival(cut: bool) -> None:
     bench = Bench(f"{HOLDS} queue-type='lvq' last-value-key='k'", cut=cut)
     bench.send("v1", "k:x")
     bench.send("v2", "k:x", NOT_BEFORE.format(after(bench, 1000)))
-    assert (bench.count(), bench.queue().contents.tally.replaced) == (1, 1)
+    assert (bench.count(), bench.queue().contents.counters.replaced) == (1, 1)
     bench.send("v3", "k:x")
-    assert (bench.count(), bench.queue().contents.tally.replaced) == (1, 2)
+    assert (bench.count(), bench.queue().contents.counters.replaced) == (1, 2)
     bench.world.advance(2000)
     bench.subscribe("c")
     assert bench.got("c") == ["v3"]
@@ -220,7 +220,7 @@ def test_Q_50_a_held_message_expires_at_its_time(cut: bool) -> None:
     bench = Bench(f"{HOLDS} max-message-ttl='500'", cut=cut)
     bench.send("a", NOT_BEFORE.format(after(bench, 60_000)))
     bench.world.advance(500)
-    assert (bench.count(), len(bench.queue().contents.scheduled), bench.queue().contents.tally.expired) == (0, 0, 1)
+    assert (bench.count(), len(bench.queue().contents.scheduled), bench.queue().contents.counters.expired) == (0, 0, 1)
     assert not bench.queue().contents.held_back
 
 
@@ -305,7 +305,7 @@ def test_expiry_policy(policy: str, settings: str, arrives_at: str | None, cut: 
     bench = Bench(f"max-message-ttl='100' {policy}", settings=settings, more=ENDS, cut=cut)
     bench.send("a")
     bench.world.advance(200)
-    assert (bench.count(), bench.queue().contents.tally.expired) == (0, 1)
+    assert (bench.count(), bench.queue().contents.counters.expired) == (0, 1)
     for name in ("expired", "dead"):
         assert bench.count(name) == (name == arrives_at)
     if arrives_at is not None:

@@ -198,7 +198,7 @@ def test_Q_13_a_newer_value_replaces_and_stands_at_the_tail(cut: bool) -> None:
     for body, key in (("A1", "A"), ("B1", "B"), ("A2", "A")):
         bench.send(body, f"sym:{key}")
     assert bench.count() == 2
-    assert bench.queue().contents.tally.replaced == 1
+    assert bench.queue().contents.counters.replaced == 1
     bench.subscribe("c")
     assert bench.got("c") == ["B1", "A2"]
 
@@ -305,7 +305,7 @@ def test_Q_19_acknowledged_it_goes_as_any_other(cut: bool) -> None:
     bench.send("A2", "sym:A")
     bench.settle("c", frame)
     assert bench.got("c") == ["A2"]
-    assert (bench.count(), bench.queue().contents.tally.replaced) == (1, 0)
+    assert (bench.count(), bench.queue().contents.counters.replaced) == (1, 0)
 
 
 def test_Q_19_the_newer_one_was_consumed_meanwhile(cut: bool) -> None:
@@ -356,7 +356,7 @@ def test_Q_54_a_ring_of_priorities_gives_up_the_oldest_of_the_lowest(cut: bool) 
     for body, priority in (("a", 1), ("b", 9), ("c", 9), ("d", 5)):
         bench.send(body, f"priority:{priority}")
     bench.send("e", "priority:0")
-    assert bench.queue().contents.tally.replaced == 2
+    assert bench.queue().contents.counters.replaced == 2
     bench.subscribe("c", ONE_AT_A_TIME)
     assert bench.one_by_one("c") == ["b", "c", "d"]
 
@@ -374,7 +374,7 @@ def test_a_ring_of_last_values(cut: bool) -> None:
     bench = Bench(LVQ + " ring-size='2'", cut=cut)
     for body in ("A1", "B1", "A2", "B2"):
         bench.send(body, f"sym:{body[0]}")
-    assert (bench.count(), bench.queue().contents.tally.replaced) == (2, 2)
+    assert (bench.count(), bench.queue().contents.counters.replaced) == (2, 2)
     bench.send("C1", "sym:C")
     bench.subscribe("c")
     assert bench.got("c") == ["B2", "C1"]

@@ -33,7 +33,7 @@ def test_runtime_2_17_17_who_comes_later_gets_the_last_messages(cut: bool) -> No
     publish(bench, "6")
     assert bench.got("x") == ["6"]
     assert subscribe(bench, "y") == ["4", "5", "6"]
-    assert (bench.count(RING), bench.queue(RING).contents.tally.replaced) == (3, 3)
+    assert (bench.count(RING), bench.queue(RING).contents.counters.replaced) == (3, 3)
 
 
 def test_runtime_2_11_as_they_were_sent(cut: bool) -> None:

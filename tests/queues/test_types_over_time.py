@@ -37,9 +37,9 @@ def test_a_scheduled_value_counts_when_it_is_due(cut: bool) -> None:
         bench.send(f"m{number}", "k:x", f"AMQ_SCHEDULED_DELAY:{100 + 100 * number}")
     assert bench.count() == 6
     bench.world.advance(150)
-    assert (bench.count(), bench.queue().contents.tally.replaced) == (5, 1)
+    assert (bench.count(), bench.queue().contents.counters.replaced) == (5, 1)
     bench.world.advance(1000)
-    assert (bench.count(), bench.queue().contents.tally.replaced) == (1, 5)
+    assert (bench.count(), bench.queue().contents.counters.replaced) == (1, 5)
     bench.subscribe("c")
     assert bench.got("c") == ["m4"]
 
@@ -55,7 +55,7 @@ def test_values_due_at_once_leave_the_last(cut: bool) -> None:
     bench.queue().resume()
     bench.subscribe("c")
     assert bench.got("c") == ["m2"]
-    assert bench.queue().contents.tally.replaced == 2
+    assert bench.queue().contents.counters.replaced == 2
 
 
 def test_a_scheduled_message_stands_before_its_equals(cut: bool) -> None:
@@ -78,7 +78,7 @@ def test_a_value_that_waits_for_redelivery_is_replaced(cut: bool) -> None:
     bench.send("v2", "k:x")
     assert bench.got("c") == ["v2"]
     bench.world.advance(1000)
-    assert (bench.count(), bench.queue().contents.tally.replaced) == (1, 1)
+    assert (bench.count(), bench.queue().contents.counters.replaced) == (1, 1)
 
 
 # ---- expiry, dead letters, transactions ----------------------------------------------------------
@@ -92,7 +92,7 @@ def test_an_expired_value_frees_its_key(cut: bool) -> None:
     assert bench.got("c") == []
     bench.send("v2", "k:x")
     assert bench.got("c") == ["v2"]
-    assert (bench.queue().contents.tally.expired, bench.queue().contents.tally.replaced) == (1, 0)
+    assert (bench.queue().contents.counters.expired, bench.queue().contents.counters.replaced) == (1, 0)
 
 
 @pytest.mark.parametrize("attributes", ["sort-key='k'", "priority-levels='3'", "queue-type='standard'"])
@@ -104,7 +104,7 @@ def test_expired_messages_are_passed_in_every_order(attributes: str, cut: bool) 
     bench.world.advance(200)
     bench.subscribe("c", ONE_AT_A_TIME)
     assert bench.one_by_one("c") == ["b"]
-    assert bench.queue().contents.tally.expired == 2
+    assert bench.queue().contents.counters.expired == 2
 
 
 def test_a_dead_value_frees_its_key(cut: bool) -> None:
@@ -115,7 +115,7 @@ def test_a_dead_value_frees_its_key(cut: bool) -> None:
     bench.settle("c", frame, "NACK")
     bench.send("v2", "k:x")
     assert bench.got("c") == ["v2"]
-    assert (bench.queue().contents.tally.killed, bench.queue().contents.tally.replaced) == (1, 0)
+    assert (bench.queue().contents.counters.killed, bench.queue().contents.counters.replaced) == (1, 0)
 
 
 def test_values_of_a_transaction_come_at_its_commit(cut: bool) -> None:
@@ -126,7 +126,7 @@ def test_values_of_a_transaction_come_at_its_commit(cut: bool) -> None:
         bench.write("p", "SEND", "destination:/queue/q", "transaction:t", "k:x", body=body)
     assert bench.count() == 1
     bench.write("p", "COMMIT", "transaction:t")
-    assert (bench.count(), bench.queue().contents.tally.replaced) == (1, 2)
+    assert (bench.count(), bench.queue().contents.counters.replaced) == (1, 2)
     bench.subscribe("c")
     assert bench.got("c") == ["v3"]
 
@@ -141,7 +141,7 @@ def test_an_aborted_acknowledgement_of_an_outdated_value(cut: bool) -> None:
     bench.send("v2", "k:x")
     assert bench.count() == 2
     bench.write("c", "ABORT", "transaction:t")
-    assert (bench.count(), bench.queue().contents.tally.replaced) == (1, 1)
+    assert (bench.count(), bench.queue().contents.counters.replaced) == (1, 1)
 
 
 # ---- Artemis' scenarios (rows 2.17.1 to 2.17.3) --------------------------------------------------
@@ -155,8 +155,8 @@ def test_runtime_2_17_1_last_value_without_consumer(cut: bool) -> None:
     bench.send("v2", "k:a")
     bench.send("p")
     bench.send("v3", "k:a")
-    tally = bench.queue().contents.tally
-    assert (bench.count(), tally.added, tally.replaced) == (2, 4, 2)
+    counters = bench.queue().contents.counters
+    assert (bench.count(), counters.added, counters.replaced) == (2, 4, 2)
     bench.queue().resume()
     bench.subscribe("c")
     assert bench.got("c") == ["p", "v3"]

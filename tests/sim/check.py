@@ -40,9 +40,10 @@ def records_match(life: Incarnation) -> None:
 
 def _queue_matches(queue: Queue, projection: Projection) -> None:
     items = projection.items(queue.id)
-    if len(items) != queue.contents.tally.durable_count:
+    if len(items) != queue.contents.counters.durable_count:
         raise Broken(
-            f"{queue.name} holds {queue.contents.tally.durable_count} persistent messages; written down: {len(items)}"
+            f"{queue.name} holds {queue.contents.counters.durable_count} persistent messages; "
+            f"written down: {len(items)}"
         )
     waiting = [item for item in items if not item.due_ms]
     late = {item.identity[0] for item in items if item.due_ms}

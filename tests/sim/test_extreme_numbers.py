@@ -86,7 +86,7 @@ class Run:
     def check(self) -> None:
         counts, faults = self.life.broker.events.counts, self.life.stats.faults.counts
         assert not counts.get(SET_ASIDE, 0), "a queue was paused because its step failed"
-        assert not counts.get(GIVEN_UP, 0), "a copy or a chore was given up"
+        assert not counts.get(GIVEN_UP, 0), "a copy or a task was given up"
         assert not sum(faults.values()), faults
         assert self.life.failure is None
         projection = self.life.projection()
@@ -99,7 +99,7 @@ class Run:
                 entry = contents.behind.next_from(entry.sequence + 1)
             assert queue.message_count == len(there) + contents.paged.count, queue.name
             written = {item.identity[0] for item in projection.items(queue.id)}
-            assert len(written) == contents.tally.durable_count, queue.name
+            assert len(written) == contents.counters.durable_count, queue.name
             assert contents.paged.count or written <= there, queue.name
 
 

@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -23,6 +24,7 @@ from tests.sim.disk import SimDisk
 from tests.sim.incarnation import Incarnation
 from tests.sim.opening import SimStore
 from tests.sim.projection import Projection
+from tests.sim.retained import Archive, Untrue
 from tests.wire.client_frames import ServerFrame
 from tests.wire.in_process import START_MS, Client, configuration
 
@@ -45,6 +47,10 @@ CORE = """
     <queue name="paged.values" queue-type="lvq" last-value-key="key"/></anycast></address>
   <address name="barriers"><anycast><queue name="barriers" barrier-expression="bar='1'"
     max-per-subscription-backlog="9"/></anycast></address>
+  <address name="doomed"><anycast><queue name="doomed"/></anycast></address>
+  <address name="paged.news"><multicast>
+    <queue name="paged.a"/><queue name="paged.b"><filter string="key = 'a'"/></queue></multicast></address>
+  <address name="paged.late"><anycast><queue name="paged.late"/></anycast></address>
   <address name="dead"><anycast><queue name="dead"/></anycast></address>
   <address name="late"><anycast><queue name="late"/></anycast></address>
 </addresses>
@@ -56,6 +62,10 @@ CORE = """
   <address-setting match="paged.#">
     <max-size-bytes>1</max-size-bytes><page-size-bytes>4096</page-size-bytes>
     <address-full-policy>PAGE</address-full-policy><max-read-page-messages>2</max-read-page-messages>
+  </address-setting>
+  <address-setting match="doomed">
+    <dead-letter-address>paged.late</dead-letter-address><expiry-address>paged.late</expiry-address>
+    <max-delivery-attempts>1</max-delivery-attempts>
   </address-setting>
   <address-setting match="leased"><max-delivery-attempts>-1</max-delivery-attempts></address-setting>
 </address-settings>
@@ -69,12 +79,12 @@ class Fault(Exception):
 
 
 class World:
-    """A broker with its journal, a producer, and what is on its queues."""
+    """A broker with its journal, whose log it perhaps ``retains``, a producer, and what is on its queues."""
 
-    def __init__(self) -> None:
-        self.life = Incarnation(
-            CONFIGURATION, SimStore(SimDisk(random.Random(1)), JournalSettings()), Projection(8), START_MS
-        )
+    def __init__(self, *, retains: bool = False) -> None:
+        settings = replace(JournalSettings(), retains=retains)
+        self.life = Incarnation(CONFIGURATION, SimStore(SimDisk(random.Random(1)), settings), Projection(8), START_MS)
+        self.retains = retains
         self.clients: dict[str, Client] = {}
         self.number = 0
         self.sent: list[str] = []
@@ -204,6 +214,16 @@ def _in_transaction(world: World) -> list[ServerFrame]:
     for frame in frames[:2]:
         world.settle("consumer", "ACK", frame, "transaction:t")
     world.write("consumer", "SEND", "destination:other", "persistent:true", "transaction:t", body="in t")
+    return frames
+
+
+def _in_transaction_into_pages(world: World) -> list[ServerFrame]:
+    _filled("paged")(world)
+    frames = _held("q")(world)
+    world.write("consumer", "BEGIN", "transaction:t")
+    for frame in frames[:2]:
+        world.settle("consumer", "ACK", frame, "transaction:t")
+    world.write("consumer", "SEND", "destination:paged", "persistent:true", "transaction:t", body="in t")
     return frames
 
 
@@ -342,6 +362,17 @@ OPERATIONS: dict[str, Operation] = {
     "retry": (_dead, _begun("retry", of="dead")),
     "prioritize": (_filled("q"), _begun("prioritize", 9)),
     "publish into pages": (_filled("paged"), lambda world, _: world.send("paged")),
+    "publish to several in pages": (_filled("paged.news"), lambda world, _: world.send("paged.news", "key:a")),
+    "commit into pages": (_in_transaction_into_pages, _commit),
+    "last nack into pages": (
+        lambda world: world.send("paged.late") and _held("doomed")(world),
+        lambda world, frames: world.settle("consumer", "NACK", frames[0]),
+    ),
+    "expiry into pages": (
+        lambda world: world.send("paged.late")
+        and [world.send("doomed", f"expires:{world.life.loop.clock_ms() + 50}") for _ in range(3)],
+        lambda world, _: world.advance(200),
+    ),
     "publish values into pages": (_filled("paged.values", 3, "key:a"), _send_key("paged.values")),
     "read ahead": (_filled("paged", 5), lambda world, _: world.subscribe("consumer", "paged")),
     "read values ahead": (
@@ -395,13 +426,15 @@ def _take(world: World, queue: str) -> None:
 # ---- faults ----------------------------------------------------------------------------------------
 
 _BOOKKEEPING = (
-    "core/order/", "core/budget.py", "core/queue/groups.py", "core/queue/waking.py", "core/queue/leases.py",
+    "core/order/", "core/budget.py", "core/queue/groups.py", "core/queue/wake_ups.py", "core/queue/leases.py",
     "core/host.py", "core/queue/distribution.py", "core/queue/pending.py", "core/publish_outcome.py",
 )  # fmt: skip
 """Plain moves of one entry and its counts, which take no number and no text of anybody: nothing raises in between."""
 _COUNTS = frozenset(
     {
-        "Tally", "Departed", "_measured", "Dates", "Walk", "Dealings", "ExpiryWatch", "Lifetime", "Holdings", "Tries",
+        "Counters", "Departed", "_measured", "Dates", "Walk", "ConsumerStatistics", "ExpiryWatch", "Lifetime",
+        "Holdings",
+        "DeliveryAttempts",
         "keep", "release", "selector_bytes",
     }
 )  # fmt: skip
@@ -414,7 +447,8 @@ _MOVES = frozenset(
         "Copies._open", "Delivery._note_taken", "Delivery._end_run", "Queue.consumer_count", "Queue.deleted",
         "_by_consumer", "Batch.memory_bytes", "RecordWriter._number", "Consumer._note_eased", "selector_bytes",
         "Contents.message_count", "Contents.memory_count", "Contents.standing_count", "Consumer.take_asked",
-        "Contents.unpick", "Delivery._deliver", "Queue.sent", "PagedContents.count",
+        "Contents.unpick", "Delivery._deliver", "Queue.sent", "PagedContents.count", "FullRecording.begin_paged",
+        "FullRecording.end_paged",
     }
 )  # fmt: skip
 """The same in a part that does more."""
@@ -430,12 +464,13 @@ _PAGED = frozenset(
 """The same for pages, with all that they call: counts and places, and records of numbers alone."""
 _VERBS = frozenset(
     {
-        "Queue.release", "Queue.acknowledge", "Queue.expire_held", "QueueParts.acknowledge", "Tasks.begin",
-        "Tasks._is_done", "QueueWorks.first", "Return._take_back", "Return.add", "Broker.detach", "Queue.detach",
-        "Seats.detach", "Seats._remove", "Transaction.abort", "Transaction._release", "_put_all", "put",
+        "Queue.release", "Queue.acknowledge", "Queue.expire_held", "QueueParts.acknowledge", "QueueTasks.begin",
+        "QueueTasks._is_done", "TaskLine.may_go_on", "Return._take_back", "Return.add", "Broker.detach", "Queue.detach",
+        "ConsumerRegistry.detach", "ConsumerRegistry._remove",
+        "Transaction.abort", "Transaction._release", "_put_all", "put",
         "Queue.fall_due", "Enqueuer._hand_over", "Enqueuer._put_on_several", "Arrivals._append", "Removal._kill",
         "Contents.count_in", "Arrivals.arrive", "Delivery._react", "Agenda.add", "Intake.bring_in", "Intake.give_back",
-        "Sifting._settle", "Sifting._settle_held", "QueueParts.expire_held",
+        "AcknowledgeByFilter._settle", "AcknowledgeByFilter._settle_held", "QueueParts.expire_held",
         "Arrivals.arrive_paged", "QueuePages.arrive", "PageStream._count", "Contents.take_back_behind",
     }
 )  # fmt: skip
@@ -478,10 +513,10 @@ def _calls(see: Callable[[Site], None]) -> Iterator[None]:
         sys.settrace(None)
 
 
-def sites_of(operation: Operation) -> list[Site]:
+def sites_of(operation: Operation, *, retains: bool) -> list[Site]:
     """Every place of the core that an operation passes."""
     prepare, act = operation
-    world = World()
+    world = World(retains=retains)
     given = prepare(world)
     found: dict[Site, None] = {}
     with _calls(lambda site: found.setdefault(site)):
@@ -489,10 +524,10 @@ def sites_of(operation: Operation) -> list[Site]:
     return list(found)
 
 
-def run(operation: Operation, at: Site) -> World:
+def run(operation: Operation, at: Site, *, retains: bool) -> World:
     """Carry out an operation that raises at this place, once."""
     prepare, act = operation
-    world = World()
+    world = World(retains=retains)
     given = prepare(world)
     has_raised = [False]
 
@@ -523,14 +558,18 @@ def check(world: World) -> list[str]:
         if queue.gate.paused:
             queue.resume()
     world.finish()
+    before = len(world.sent)
+    world.send("other")
+    if len(world.sent) == before:
+        wrong.append("nothing becomes durable any more")
     world.advance(2000)
     world.finish()
     projection = life.projection()
     there: Counter[str] = Counter()
     for queue in list(life.broker.queues.values()):
         contents = queue.contents
-        if contents.tally.held_count:
-            wrong.append(f"{queue.name}: {contents.tally.held_count} count as in delivery, and nobody has them")
+        if contents.counters.held_count:
+            wrong.append(f"{queue.name}: {contents.counters.held_count} count as in delivery, and nobody has them")
         if contents.scheduled:
             wrong.append(f"{queue.name}: {len(contents.scheduled)} are still put aside")
         written = Counter(item.identity[3].decode() for item in projection.items(queue.id))
@@ -554,27 +593,49 @@ def check(world: World) -> list[str]:
     lost = [body for body in world.sent if body not in there and body not in world.settled]
     if lost:
         wrong.append(f"lost: {lost}")
+    if world.retains:
+        wrong += _told_wrongly(life)
     return wrong
+
+
+def _told_wrongly(life: Incarnation) -> list[str]:
+    """What a retained log says of queues that are all empty."""
+    try:
+        telling = Archive().read(life.disk)
+    except Untrue as wrong:
+        return [f"the log tells: {wrong}"]
+    left = {life.broker.by_id[number].name: list(live) for number, live in telling.live.items() if live}
+    return [f"the log still has {left}"] if left else []
 
 
 _ALWAYS = ("nack", "last nack", "connection lost", "commit", "lease ends", "schedule is due")
 """Of the others each run has one; ``make soak`` has all."""
 
 
+_PAGING = (
+    "publish into pages", "publish to several in pages", "publish values into pages", "move into pages",
+    "commit into pages", "last nack into pages", "expiry into pages", "ack of paged messages", "purge of pages",
+)  # fmt: skip
+"""With a retained log messages in pages are in the log, too."""
+
+
 @pytest.mark.parametrize(
-    "name",
+    ("name", "retains"),
     [
-        pytest.param(name, marks=() if name in _ALWAYS else pytest.mark.takes_turns("steps that fail"))
-        for name in OPERATIONS
+        pytest.param(
+            name, retains, marks=() if name in _ALWAYS and not retains else pytest.mark.takes_turns("steps that fail")
+        )
+        for retains, names in ((False, OPERATIONS), (True, _PAGING))
+        for name in names
     ],
 )
-def test_wherever_an_operation_fails_every_message_is_there(name: str) -> None:
+def test_wherever_an_operation_fails_every_message_is_there(name: str, retains: bool) -> None:
     """The fault comes at each place in turn."""
     operation = OPERATIONS[name]
     failures: list[str] = []
-    sites = sites_of(operation)
+    sites = sites_of(operation, retains=retains)
     for site in sites:
-        wrong = check(run(operation, site))
+        wrong = check(run(operation, site, retains=retains))
         if wrong:
             failures.append(f"{site[0]}:{site[1]} {site[2]}: {'; '.join(wrong)}")
     assert not failures, f"{len(failures)} of {len(sites)}\n" + "\n".join(failures)

@@ -176,7 +176,7 @@ def test_a_login_that_is_refused() -> None:
 
 
 def test_no_room_for_another_connection_is_waited_for(sink_broker: BrokerProcess, place: str) -> None:
-    error = b"ERROR\nmessage:This acceptor allows 1 connections\n\n\0"
+    error = b"ERROR\nmessage:This acceptor allows 1 connection\n\n\0"
     with answering(error) as port:
         url = f"tcp://127.0.0.1:{port},{url_of(sink_broker)}"
         assert published(plan_for(0, place, url=url)).rows == 100

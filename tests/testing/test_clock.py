@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from artemis_py.server.operational_log import LOGGER_NAME
 from artemis_py.testing import ArtemisBroker
 from tests.e2e.stomp_socket import Closed, StompSocket, frame
 
@@ -87,6 +89,30 @@ def test_unused_queues_go_in_their_time() -> None:
         assert "orders" in broker.queues
         broker.clock.advance(minutes=15)
         assert "orders" not in broker.queues
+
+
+def test_lines_of_the_log_that_were_held_back(caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing has to happen meanwhile: otherwise whoever reads the log never hears of the last drops."""
+    ring = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
+      <security-enabled>false</security-enabled>
+      <acceptors><acceptor name="stomp">tcp://127.0.0.1:0?protocols=STOMP</acceptor></acceptors>
+      <addresses><address name="ring"><anycast><queue name="ring" ring-size="2"/></anycast></address></addresses>
+    </core></configuration>"""
+    caplog.set_level(logging.INFO, LOGGER_NAME)
+    with ArtemisBroker(ring) as broker, StompSocket(broker.port) as client:
+        client.connect()
+        for _ in range(8):
+            client.ask("SEND", {"destination": "ring"})
+        drops = [line for line in caplog.messages if line.startswith("QUE-1005")]
+        assert [line.split()[4] for line in drops] == ["count=1"]
+        broker.clock.advance(seconds=9)
+        assert len([line for line in caplog.messages if line.startswith("QUE-1005")]) == 1
+        broker.clock.advance(seconds=2)
+        drops = [line for line in caplog.messages if line.startswith("QUE-1005")]
+        assert [line.split()[4] for line in drops] == ["count=1", "count=5"]
+        client.ask("SEND", {"destination": "ring"})
+    drops = [line for line in caplog.messages if line.startswith("QUE-1005")]
+    assert [line.split()[4] for line in drops] == ["count=1", "count=5", "count=1"]
 
 
 def test_parts_of_a_span_add_up_without_a_turn_between(broker: ArtemisBroker, client: StompSocket) -> None:

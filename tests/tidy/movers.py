@@ -19,7 +19,7 @@ def moved_counters(file: str, source: str) -> list[str]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             owner, verb = _last(node.func.value), node.func.attr
-            if file not in MOVERS and (owner == "tally" or (owner == "expiry" and verb in _WATCH_VERBS)):
+            if file not in MOVERS and (owner == "counters" or (owner == "expiry" and verb in _WATCH_VERBS)):
                 found.append(f"{file}:{node.lineno}: {owner}.{verb}(…)")
         targets: list[ast.expr] = []
         if isinstance(node, ast.Assign):
@@ -29,7 +29,7 @@ def moved_counters(file: str, source: str) -> list[str]:
         for target in targets:
             if isinstance(target, ast.Attribute):
                 owner = _last(target.value)
-                if (file not in MOVERS and owner == "tally") or (file not in KEEPERS and target.attr == "refs"):
+                if (file not in MOVERS and owner == "counters") or (file not in KEEPERS and target.attr == "refs"):
                     found.append(f"{file}:{target.lineno}: {owner}.{target.attr} changes")
     return found
 

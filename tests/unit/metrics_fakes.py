@@ -12,7 +12,7 @@ from artemis_py.core.clock import Clock
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import Events
 from artemis_py.core.memory import Holdings, Memory
-from artemis_py.core.queue.messages import Departed, Tally
+from artemis_py.core.queue.messages import Counters, Departed
 from artemis_py.core.reference import Alerts
 from artemis_py.histogram import Histogram
 from artemis_py.message import Account
@@ -87,7 +87,7 @@ class FakeContents:
     order: FakeOrder = field(default_factory=lambda: FakeOrder())
     paged: FakePages = field(default_factory=FakePages)
     scheduled: dict[int, object] = field(default_factory=dict)
-    tally: Tally = field(default_factory=Tally)
+    counters: Counters = field(default_factory=Counters)
 
     def oldest_ms(self) -> int:
         """When the oldest ready message arrived."""

@@ -78,6 +78,15 @@ def test_a_step_is_told_once_and_counted(step_ms: int, direction: str) -> None:
     ]
 
 
+def test_a_look_finds_a_step_that_somebody_else_has_noticed() -> None:
+    pair = Pair()
+    pair.set_ms(HOUR_MS)
+    pair.clocks.date_ms()
+    assert pair.clocks.look()
+    pair.clocks.date_ms()
+    assert not pair.clocks.look()
+
+
 def test_small_steps_are_followed_and_told_when_they_add_up() -> None:
     pair = Pair()
     for _ in range(9):

@@ -13,7 +13,7 @@ import h11
 import pytest
 
 from artemis_py.server.http import Handler, HttpLimits, HttpService, Request, Response, Route
-from artemis_py.server.http.authentication import Doors
+from artemis_py.server.http.authentication import Authentication
 from artemis_py.server.http.connection import HttpConnection
 from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.routes import health_routes, metrics_routes
@@ -56,7 +56,7 @@ class SteppedHttp:
         self,
         routes: Mapping[str, Handler] | Sequence[Route] = (),
         limits: HttpLimits | None = None,
-        doors: Doors | None = None,
+        doors: Authentication | None = None,
     ) -> None:
         self.now_ms = 1_000
         self.soon: list[Callable[[], None]] = []

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.server.http import Handler, HttpLimits, HttpService, Request, Response, Route
-from artemis_py.server.http.authentication import Doors
+from artemis_py.server.http.authentication import Authentication
 from artemis_py.server.http.departures import Departures
 from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.log_routes import file_response, wanted_range
@@ -103,7 +103,7 @@ async def talking(
     routes: list[Route],
     client: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
     limits: HttpLimits | None = None,
-    doors: Doors | None = None,
+    doors: Authentication | None = None,
 ) -> HttpService:
     """A service on a real socket, and a client of it."""
     loop = asyncio.get_running_loop()
@@ -200,7 +200,7 @@ def test_a_client_that_leaves_while_its_login_is_decided() -> None:
         writer.transport.abort()
 
     routes = [Route("/log", {"GET": nothing}, {"GET": "broker.getLog"})]
-    asyncio.run(talking(routes, client, doors=Doors(desk, AUTHORIZER)))
+    asyncio.run(talking(routes, client, doors=Authentication(desk, AUTHORIZER)))
     assert desk.waiting[0][0].is_given_up
 
 

@@ -12,8 +12,9 @@ import pytest
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.login import Login
 from artemis_py.security.rights import Authorizer
+from artemis_py.server.events.hub import Listener
 from artemis_py.server.http import HttpLimits, Request, Response, Route
-from artemis_py.server.http.authentication import Doors, credentials_of
+from artemis_py.server.http.authentication import Authentication, credentials_of
 from artemis_py.server.http.outgoing import SAFETY
 from tests.unit.config.documents import load_core
 from tests.unit.test_http import FakeTransport, SteppedHttp, answer, answers
@@ -86,7 +87,7 @@ ROUTES: Final = [
 
 
 def world(desk: SmallDesk, *open_paths: str, limits: HttpLimits | None = None, names: bool = False) -> SteppedHttp:
-    doors = Doors(desk, AUTHORIZER, open_paths=frozenset(open_paths), domain="web", checks_names=names)
+    doors = Authentication(desk, AUTHORIZER, open_paths=frozenset(open_paths), domain="web", checks_names=names)
     return SteppedHttp(ROUTES, limits, doors)
 
 
@@ -227,7 +228,7 @@ def test_a_guest_without_the_right_is_asked_who_it_is() -> None:
 
 
 def test_another_prefix_has_other_permissions() -> None:
-    doors = Doors(SmallDesk(has_guest=True), AUTHORIZER, prefix="own")
+    doors = Authentication(SmallDesk(has_guest=True), AUTHORIZER, prefix="own")
     http = SteppedHttp(ROUTES, doors=doors)
     assert answer(http.talk(asked("GET", "/log")))[0] == 200
     assert answer(http.talk(asked("GET", "/log", WHO["editor"])))[0] == 403
@@ -295,7 +296,7 @@ def test_no_password_is_in_a_repr_or_in_the_log_of_a_handler_that_fails(caplog: 
     def fails(request: Request) -> Response:
         raise RuntimeError(repr(request))
 
-    doors = Doors(SmallDesk(), AUTHORIZER)
+    doors = Authentication(SmallDesk(), AUTHORIZER)
     http = SteppedHttp([Route("/fails", {"GET": fails}, {"GET": "broker.getLog"})], doors=doors)
     with caplog.at_level(logging.DEBUG):
         transport = http.talk(asked("GET", "/fails", WHO["editor"]))
@@ -312,3 +313,48 @@ def test_a_user_and_password_in_the_target_are_not_repeated() -> None:
     for host, wanted in ((b"broker", 400), (b"ann:s3cret@evil.example", 403)):
         status, _, text = answer(world(SmallDesk()).talk(data % host))
         assert (status, b"s3cret" in text) == (wanted, False)
+
+
+# ---- long answers ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("user", "changed"), [("bob", "bob"), ("guest", "")])
+def test_a_stream_ends_with_its_reason_when_its_user_may_not_have_it_any_more(user: str, changed: str) -> None:
+    """A regular end without a word looks like a broker that stops."""
+    here, left = stream_world(), list[Listener]()
+    stream = Listener(frozenset(), left.append)
+    here.streams.append(stream)
+    connection, transport = here.connect()
+    connection.data_received(asked("GET", "/events", basic(user, USERS.get(user, TOKEN))))
+    here.run()
+    stream.put(b"event: before\ndata: {}\n\n")
+    here.run()
+    here.may_have = {"bob"}
+    here.service.ask_again({changed})
+    here.service.ask_again({changed})
+    here.run()
+    ((status, _, body),) = answers(transport.written, "GET")
+    assert (status, left, transport.closed) == (200, [stream], True)
+    before, problem = body.decode().split("\n\n", 1)
+    assert before == "event: before\ndata: {}"
+    assert problem.startswith('event: problem\ndata: {"error": "the permission for this ')
+    assert ("the login has changed" in problem) is bool(changed)
+
+
+class StreamWorld(SteppedHttp):
+    """Streams for those who may have them."""
+
+    def __init__(self, doors: Authentication) -> None:
+        self.streams: list[Listener] = []
+        self.may_have = {"bob", "guest"}
+        route = Route(
+            "/events",
+            {"GET": lambda _: Response(200, "text/event-stream", self.streams[0])},
+            checks_itself=True,
+            still_may=lambda request: request.user in self.may_have,
+        )
+        super().__init__([route], None, doors)
+
+
+def stream_world() -> StreamWorld:
+    return StreamWorld(Authentication(SmallDesk(), AUTHORIZER, domain="web"))

@@ -184,15 +184,29 @@ class Said:
         self.complaints = Complaints(self.lines.append, lambda: self.now_s)
 
 
-def test_a_line_that_repeats_is_counted() -> None:
+def test_a_line_that_repeats_is_written_when_its_time_is_over() -> None:
     said = Said()
     for _ in range(1000):
         said.complaints.tell("warning: the same")
     said.complaints.tell("warning: another")
     assert said.lines == ["warning: the same"] * LINES_MAX + ["warning: another"]
+    said.now_s = WINDOW_S - 1
+    said.complaints.write_held()
+    assert len(said.lines) == LINES_MAX + 1
     said.now_s = WINDOW_S
-    said.complaints.tell("warning: the same")
-    assert said.lines[-1] == f"warning: the same ({1000 - LINES_MAX} similar lines before this one were not written)"
+    said.complaints.write_held()
+    assert said.lines[LINES_MAX + 1 :] == [f"not_written_before={1000 - LINES_MAX - 1} warning: the same"]
+    said.now_s = 2 * WINDOW_S
+    said.complaints.write_held()
+    assert len(said.lines) == LINES_MAX + 2
+
+
+def test_what_was_held_back_is_written_at_the_end() -> None:
+    said = Said()
+    for number in range(LINES_MAX + 1):
+        said.complaints.tell(f"warning: client {number}", "clients")
+    said.complaints.end()
+    assert said.lines[-1] == f"warning: client {LINES_MAX}"
 
 
 def test_lines_of_one_kind_count_together_whatever_they_say() -> None:

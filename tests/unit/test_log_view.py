@@ -207,7 +207,7 @@ def test_a_segment_on_its_way_to_retention_is_listed(tmp_path: Path) -> None:
         retire(name)
         seen.append([one["segment"] for one in desk.listed()])
 
-    desk.journal.files.departure._retire = retire_and_look
+    desk.journal.files.retirement._retire = retire_and_look
     desk.write(3)
     assert len(seen) >= 4
     assert all(numbers == list(range(1, numbers[-1] + 1)) for numbers in seen)

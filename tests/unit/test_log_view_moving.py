@@ -52,7 +52,7 @@ def while_leaving(desk: Desk, look: Callable[[int, Callable[[], None]], None]) -
         look(number, move)
         move()
 
-    desk.journal.files.departure._retire = look_and_retire
+    desk.journal.files.retirement._retire = look_and_retire
     desk.write(4)
     assert len(desk.retention.kept) > 2
 

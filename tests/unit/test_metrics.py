@@ -15,7 +15,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from artemis_py.core.broker import Broker
-from artemis_py.core.queue.messages import Tally
+from artemis_py.core.queue.messages import Counters
 from artemis_py.metrics import MetricsExporter
 from artemis_py.metrics.catalogue import ADDRESS_GAUGES, ALIAS_GAUGES, LOOK_GAUGES, QUEUE_GAUGES
 from artemis_py.metrics.exposition import SAMPLES_PER_CHUNK, render_gauges
@@ -190,13 +190,13 @@ def test_our_additions_have_their_own_names_and_types() -> None:
 def test_each_gauge_shows_its_own_number() -> None:
     broker = FakeBroker()
     (queue,) = broker.add("orders", "orders.eu")
-    address, tally = queue.address, queue.contents.tally
+    address, counters = queue.address, queue.contents.counters
     address.routed_message_count, address.unrouted_message_count, address.size_bytes = 1, 2, 3
     address.number_of_pages, address.limit_percent = 4, 5
     queue.message_count, queue.contents.delivering_count, queue.consumer_count = 11, 12, 13
     queue.contents.scheduled = dict.fromkeys(range(14))
-    for number, counter in enumerate(Tally.__slots__, 21):
-        setattr(tally, counter, number)
+    for number, counter in enumerate(Counters.__slots__, 21):
+        setattr(counters, counter, number)
     shown = scrape(exporter_of(broker))
     assert {
         name: shown[name].samples[0].value for name in ADDRESS_NAMES | QUEUE_NAMES | {"artemis_messages_replaced"}
@@ -207,22 +207,22 @@ def test_each_gauge_shows_its_own_number() -> None:
         "artemis_number_of_pages": 4,
         "artemis_limit_percent": 5,
         "artemis_message_count": 11,
-        "artemis_durable_message_count": tally.durable_count,
-        "artemis_persistent_size": tally.size_bytes,
-        "artemis_durable_persistent_size": tally.durable_size_bytes,
+        "artemis_durable_message_count": counters.durable_count,
+        "artemis_persistent_size": counters.size_bytes,
+        "artemis_durable_persistent_size": counters.durable_size_bytes,
         "artemis_delivering_message_count": 12,
-        "artemis_delivering_durable_message_count": tally.held_durable_count,
-        "artemis_delivering_persistent_size": tally.held_size_bytes,
-        "artemis_delivering_durable_persistent_size": tally.held_durable_size_bytes,
+        "artemis_delivering_durable_message_count": counters.held_durable_count,
+        "artemis_delivering_persistent_size": counters.held_size_bytes,
+        "artemis_delivering_durable_persistent_size": counters.held_durable_size_bytes,
         "artemis_scheduled_message_count": 14,
-        "artemis_scheduled_durable_message_count": tally.scheduled_durable_count,
-        "artemis_scheduled_persistent_size": tally.scheduled_size_bytes,
-        "artemis_scheduled_durable_persistent_size": tally.scheduled_durable_size_bytes,
-        "artemis_messages_added": tally.added,
-        "artemis_messages_acknowledged": tally.acknowledged,
-        "artemis_messages_killed": tally.killed,
-        "artemis_messages_expired": tally.expired,
-        "artemis_messages_replaced": tally.replaced,
+        "artemis_scheduled_durable_message_count": counters.scheduled_durable_count,
+        "artemis_scheduled_persistent_size": counters.scheduled_size_bytes,
+        "artemis_scheduled_durable_persistent_size": counters.scheduled_durable_size_bytes,
+        "artemis_messages_added": counters.added,
+        "artemis_messages_acknowledged": counters.acknowledged,
+        "artemis_messages_killed": counters.killed,
+        "artemis_messages_expired": counters.expired,
+        "artemis_messages_replaced": counters.replaced,
         "artemis_consumer_count": 13,
     }
 
@@ -232,8 +232,8 @@ def test_nothing_is_durable_on_a_queue_that_is_not() -> None:
     broker = FakeBroker()
     (queue,) = broker.add("orders", "orders.eu")
     queue.durable = False
-    for counter in Tally.__slots__:
-        setattr(queue.contents.tally, counter, 7)
+    for counter in Counters.__slots__:
+        setattr(queue.contents.counters, counter, 7)
     durable = {name: family for name, family in scrape(exporter_of(broker)).items() if "durable" in name}
     assert len(durable) == 6
     assert {family.samples[0].value for family in durable.values()} == {0}

@@ -39,7 +39,7 @@ def test_what_is_right(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     [
         (
             {"keyStorePassword": "wrong"},
-            "broker.p12: the password is wrong, or the file is damaged; try it with: keytool",
+            "broker.p12: the password is wrong (keyStorePassword), or the file is damaged; try it with: keytool",
         ),
         ({"keyStorePassword": PASSWORD, "keyStoreAlias": "x"}, "has no key with the alias 'x', only: broker"),
         ({"keyStorePassword": PASSWORD, "keyStorePath": "trust.pem"}, "trust.pem has certificates but no private key"),

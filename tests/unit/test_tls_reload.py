@@ -17,6 +17,7 @@ class Look:
 
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
+        self.name = "looked at"
         self.count = 0
         self.twice = asyncio.Event()
 

@@ -133,7 +133,7 @@ def counts(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     }
     for word, number in zip(words[4::2], words[5::2], strict=True):
         wanted[word] = int(number)
-        actual[word] = getattr(queue.contents.tally, _TALLY_WORDS[word])
+        actual[word] = getattr(queue.contents.counters, _TALLY_WORDS[word])
     actual = {name: number for name, number in actual.items() if name in wanted}
     assert actual == wanted, f"{queue.name} has {actual} instead of {wanted}"
 

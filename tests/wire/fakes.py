@@ -168,6 +168,11 @@ class FakeTransport(asyncio.Transport):
         if self._closing:
             self._lose()
 
+    def read(self, count: int) -> None:
+        """The client takes so many bytes of what waits, and no more."""
+        self.taken += self._waiting[:count]
+        del self._waiting[:count]
+
     def _lose(self) -> None:
         if not self.lost:
             self.lost = True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from artemis_py.core.consumer import Consumer
@@ -63,8 +65,8 @@ class Reader:
             name: (
                 queue.message_count,
                 queue.contents.delivering_count,
-                queue.contents.tally.acknowledged,
-                queue.contents.tally.held_size_bytes,
+                queue.contents.counters.acknowledged,
+                queue.contents.counters.held_size_bytes,
             )
             for name, queue in queues.items()
         }
@@ -72,7 +74,7 @@ class Reader:
         return counts, frames, self.client.is_closed, dict(world.stats.frames_in)
 
 
-RECEIPTS = {
+RECEIPTS: dict[str, Callable[[int], tuple[str, str]]] = {
     "no receipts": lambda number: ("", ""),
     "receipts behind": lambda number: ("", f"receipt:r-{number}\n"),
     "receipts before": lambda number: (f"receipt:r {number}\n" if number == 2 else f"receipt:{number}\n", ""),

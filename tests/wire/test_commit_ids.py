@@ -31,7 +31,7 @@ class Producer:
         return answer
 
     def counted(self, queue: str = "q") -> int:
-        return self.world.broker.queues[queue].contents.tally.added
+        return self.world.broker.queues[queue].contents.counters.added
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1", "1.2"])

@@ -82,7 +82,7 @@ operations = st.one_of(
 )
 
 
-class Crowd:
+class ConnectionLimit:
     """Clients that do what they are told, when it makes sense, and count what came of it."""
 
     def __init__(self, config: BrokerConfig) -> None:
@@ -189,35 +189,35 @@ def check(world: InProcessBroker) -> None:
 
 
 def _check_queue(queue: Queue, held: list[Message]) -> list[Message]:
-    tally = queue.contents.tally
+    counters = queue.contents.counters
     ready = [entry.message for entry in queue.contents.order]
     messages = ready + held + [entry.message for entry in queue.contents.scheduled.values()]
     assert queue.message_count == len(messages), queue.name
-    assert tally.held_count == len(held), queue.name
-    left = tally.acknowledged + tally.killed + tally.expired + tally.replaced
-    assert tally.added == queue.message_count + left, queue.name
+    assert counters.held_count == len(held), queue.name
+    left = counters.acknowledged + counters.killed + counters.expired + counters.replaced
+    assert counters.added == queue.message_count + left, queue.name
     assert len({message.id for message in messages}) == len(messages), queue.name
-    assert tally.size_bytes == sum(message.size_bytes for message in messages), queue.name
-    assert tally.held_size_bytes == sum(message.size_bytes for message in held), queue.name
-    assert tally.durable_count == sum(message.head.persistent for message in messages), queue.name
+    assert counters.size_bytes == sum(message.size_bytes for message in messages), queue.name
+    assert counters.held_size_bytes == sum(message.size_bytes for message in held), queue.name
+    assert counters.durable_count == sum(message.head.persistent for message in messages), queue.name
     return messages
 
 
 @settings(max_examples=max(2 * settings().max_examples, 200), suppress_health_check=list(HealthCheck))
 @given(steps=st.lists(operations, min_size=5, max_size=40))
 def test_nothing_is_lost_doubled_or_left(steps: list[tuple[object, ...]]) -> None:
-    live(Crowd(CONFIG), steps)
+    live(ConnectionLimit(CONFIG), steps)
 
 
 @settings(max_examples=max(settings().max_examples, 100), suppress_health_check=list(HealthCheck))
 @given(steps=st.lists(operations, min_size=5, max_size=40))
 def test_nor_any_file_of_a_large_body(steps: list[tuple[object, ...]]) -> None:
-    crowd = Crowd(LARGE_CONFIG)
+    crowd = ConnectionLimit(LARGE_CONFIG)
     live(crowd, steps)
     assert files_of(crowd.world) == set()
 
 
-def live(crowd: Crowd, steps: list[tuple[object, ...]]) -> None:
+def live(crowd: ConnectionLimit, steps: list[tuple[object, ...]]) -> None:
     for verb, *arguments in steps:
         carry_out: Callable[..., None] = getattr(crowd, str(verb))
         carry_out(*arguments)
@@ -236,5 +236,5 @@ def live(crowd: Crowd, steps: list[tuple[object, ...]]) -> None:
     check(crowd.world)
     for queue in (*QUEUES, "dead"):
         assert crowd.world.queue(queue).message_count == 0
-        assert crowd.world.queue(queue).contents.tally.size_bytes == 0
+        assert crowd.world.queue(queue).contents.counters.size_bytes == 0
     assert crowd.world.broker.memory_bytes == 0

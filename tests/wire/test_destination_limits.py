@@ -128,7 +128,7 @@ def test_a_full_acceptor_says_what_to_do() -> None:
     connected(world)
     (error,) = world.client("b").collect()
     message = str(error.header("message"))
-    assert message.startswith("This acceptor allows 1 connections")
+    assert message.startswith("This acceptor allows 1 connection")
     assert "raise its connectionsAllowed" in message
 
 

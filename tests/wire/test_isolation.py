@@ -9,7 +9,7 @@ import pytest
 from artemis_py.core.budget import Budget
 from artemis_py.core.publish.publish import Forwarding
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.tasks import Chore
+from artemis_py.core.tasks import Task
 from artemis_py.errors import StorageError
 from artemis_py.records import MemoryLog
 from artemis_py.server.failures import LINES_MAX, Complaints, Faults, TurnError
@@ -68,7 +68,7 @@ class IsolationWorld(LargeBodiesBroker):
         assert self.stats.connections == {one.connection for one in (self.reader, self.sender, self.beating)}
         assert self.acceptance.open_count == 3
         assert self.stats.sessions_open == 3
-        lists = (turns.output.dirty, turns.input.rota, turns.input.blocked, turns.input.lost)
+        lists = (turns.output.dirty, turns.input.scheduler, turns.input.blocked, turns.input.lost)
         assert [list(one) for one in lists] == [[], [], [], []]
         assert connection not in turns.output.waiting
         assert connection not in turns.watches._connections.values()
@@ -322,8 +322,8 @@ def test_a_copy_that_cannot_be_made_is_told_and_the_rest_of_the_turn_goes_on(mon
 
 
 @pytest.mark.interpreted
-def test_a_chore_that_breaks_off_is_told_and_the_rest_of_the_turn_goes_on() -> None:
-    class Breaking(Chore):
+def test_a_task_that_breaks_off_is_told_and_the_rest_of_the_turn_goes_on() -> None:
+    class Breaking(Task):
         def work(self, budget: Budget, now_ms: int) -> bool:
             raise ValueError("broken")
 

@@ -124,7 +124,7 @@ def test_what_is_in_a_file_is_not_in_memory() -> None:
     producer = world.greeted("p")
     producer.send(sent(BODY))
     queue = world.queue("q")
-    assert queue.contents.tally.size_bytes > len(BODY)
+    assert queue.contents.counters.size_bytes > len(BODY)
     assert world.broker.memory_bytes < LIMIT
 
 

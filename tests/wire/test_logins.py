@@ -229,6 +229,22 @@ def test_a_session_with_heart_beats_ends_with_its_token() -> None:
     assert [frame.command for frame in heard(client)] == ["ERROR"]
 
 
+@pytest.mark.parametrize("step_ms", [3_600_000, -3_600_000])
+def test_a_token_ends_at_its_date_also_when_the_clock_is_set(step_ms: int) -> None:
+    """At the latest a minute later."""
+    world = World()
+    client = world.client("a")
+    world.says(client, CONNECT)
+    ends_ms = START_MS + 2 * 3_600_000
+    world.desk.admit(expires_ms=ends_ms)
+    world.says(client)
+    world.set_clock(step_ms)
+    world.advance(ends_ms - world.now_ms - 1)
+    assert heard(client) == []
+    world.advance(60_001)
+    assert [frame.command for frame in heard(client)] == ["ERROR"]
+
+
 def test_connections_without_a_login_are_limited_by_address() -> None:
     world = World(newcomers_max=2)
     first, _, third = (world.client(name) for name in "abc")

@@ -43,7 +43,7 @@ def _hold(world: InProcessBroker, name: str) -> str:
     subscribe = "SUBSCRIBE\nid:1\ndestination:/queue/q\nack:client\nconsumer-window-size:-1\n\n\0"
     world.client(name).send(subscribe.encode())
     queue = world.queue("q")
-    assert queue.contents.tally.held_count == COUNT
+    assert queue.contents.counters.held_count == COUNT
     (consumer,) = queue.distribution.consumers
     return f"{consumer.id}-{next(reversed(consumer.held))}"
 
@@ -71,17 +71,17 @@ def test_the_receipt_comes_when_all_is_done_and_others_are_served(world: InProce
     _send(world, "a", "later")
     world.turns.run()
     queue = world.queue("q")
-    assert 0 < queue.contents.tally.held_count < COUNT
+    assert 0 < queue.contents.counters.held_count < COUNT
     assert world.client("a").connection.session.blocked_by is not None
     assert (_commands(world, "a"), "later" in world.broker.queues) == ([], False)
     _send(world, "b", "other", header="receipt:b\n")
     world.turns.run()
     assert _commands(world, "b") == ["RECEIPT"]
-    assert queue.contents.tally.held_count > 0
+    assert queue.contents.counters.held_count > 0
     world.together = False
     world.settle()
     assert "RECEIPT" in _commands(world, "a")
-    assert (queue.contents.tally.held_count, queue.contents.order.count) == (0, left)
+    assert (queue.contents.counters.held_count, queue.contents.order.count) == (0, left)
     assert world.queue("later").message_count == 1
 
 
@@ -127,7 +127,7 @@ def test_each_receipt_of_a_run_waits_for_its_own_work(world: InProcessBroker) ->
         frames = world.client("a").collect()
         for frame in frames:
             receipts.append(frame.header("receipt-id"))
-            held.append(queue.contents.tally.held_count)
+            held.append(queue.contents.counters.held_count)
         frames.clear()
     assert receipts == ["1", "2"]
     assert 0 < held[0] <= COUNT // 2

@@ -46,7 +46,7 @@ def _send(world: InProcessBroker, name: str, destination: str, body: str, header
 
 
 def _reached(world: InProcessBroker) -> int:
-    return sum(queue.contents.tally.added for queue in world.broker.queues.values() if queue.address.name == "t")
+    return sum(queue.contents.counters.added for queue in world.broker.queues.values() if queue.address.name == "t")
 
 
 @pytest.mark.interpreted

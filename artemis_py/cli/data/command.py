@@ -206,7 +206,7 @@ def _tell_imported(args: argparse.Namespace, one: Import, before: Imported, done
         return _EXIT_DAMAGED if notes else 0
     if before.lines:
         say(f"went on behind line {before.lines}: {many(before.messages, 'message')} had been imported before")
-    known = f" ({many(done.known, 'place')} had them from an earlier import)" if done.known else ""
+    known = f" ({many(done.known, 'place')} got them in an earlier import)" if done.known else ""
     also = "" if one.maker is None else f", and made {many(made, 'queue')}"
     say(f"imported {many(done.messages, 'message')} into {many(done.places, 'place')} on queues of {url}{known}{also}")
     for note in notes:

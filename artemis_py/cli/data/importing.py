@@ -46,7 +46,7 @@ class Imported:
     messages: int = 0
     places: int = 0
     known: int = 0
-    """Places that had them before, from an earlier import of the same file."""
+    """Places that got them before, in an earlier import of the same file. Nobody asks whether they are there still."""
     left_out: Counter[str] = field(default_factory=Counter)
     """Messages that a queue did not get, by queue."""
     reasons: dict[str, str] = field(default_factory=dict)

@@ -15,6 +15,7 @@ from artemis_py.cli.messaging.options import count, count_from_one, seconds
 from artemis_py.errors import ArtemisError, UsageError
 from artemis_py.shown import as_json, many, say, say_made, warn
 from artemis_py.stomp.client import ServerFrame
+from artemis_py.stomp.requests import SUCCEEDED
 
 HELP: Final = "send messages to an address of a running broker"
 _CONFIRM_EVERY: Final = 500
@@ -35,6 +36,10 @@ _NOWHERE: Final = {
     ),
     "dropped": (
         "the queue dropped it at once, because it keeps no message, or others rank above it (ring-size, max-depth of "
+        "artemis-py queue show)"
+    ),
+    "replaced": (
+        "the queue took it and dropped it again for a later one, because it keeps no more (ring-size, max-depth of "
         "artemis-py queue show)"
     ),
 }
@@ -74,7 +79,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_link(parser)
     parser.epilog = (
         "exit codes: 0 the broker has confirmed all, and each is on a queue (or was dropped as repeated, by its "
-        "_AMQ_DUPL_ID); 1 it has not, or some are nowhere; 2 the arguments are wrong"
+        "_AMQ_DUPL_ID); 1 it has not, or some are nowhere, or what management was asked for failed; 2 the arguments "
+        "are wrong"
     )
 
 
@@ -95,6 +101,7 @@ def run(args: argparse.Namespace) -> int:
                     found.take(link.receipts(waiting))
                     waiting = []
         found.take(link.receipts(waiting))
+        found.note_replaced()
         link.ask("DISCONNECT", ())
     finally:
         link.close()
@@ -103,7 +110,12 @@ def run(args: argparse.Namespace) -> int:
         told: dict[str, object] = {"address": args.address, "sent": total, "seconds": round(took_s, 3)}
         if link.tells_where:
             told |= {"queues": list(found.queues), "nowhere": found.nowhere, "reasons": dict(found.reasons)}
+        if found.requests:
+            told |= {"carriedOut": found.carried_out, "failed": dict(found.refused)}
         say_made(as_json(told))
+    elif found.requests:
+        if found.carried_out:
+            say(f"the broker has carried out {many(found.carried_out, 'request')} to {args.address}")
     elif found.nowhere < total:
         rate = f", {total / took_s:,.0f} a second" if total >= 100 and took_s > 0 else ""
         where = found.told(total) if link.tells_where else ", and this broker does not tell on which queues"
@@ -111,7 +123,9 @@ def run(args: argparse.Namespace) -> int:
     for reason, lost in found.reasons.items():
         if reason in _NOWHERE:
             warn(f"{many(lost, 'message')} of {total:,} {_is(lost)} nowhere: {_NOWHERE[reason].format(args.address)}")
-    return 1 if found.nowhere else 0
+    for why, refused in found.refused.items():
+        warn(f"{many(refused, 'request')} of {total:,} failed: {why}")
+    return 1 if found.nowhere or found.refused else 0
 
 
 @final
@@ -125,16 +139,45 @@ class _Found:
         """On so many queues one message is."""
         self.reasons: Counter[str] = Counter()
         """Messages that are on no queue, by the reason."""
+        self.requests = 0
+        """How many were no messages, but requests to the broker."""
+        self.refused: Counter[str] = Counter()
+        """Those of them that failed, by what the broker says."""
+        self._kept = 0
+        """So many messages were on a queue when they were confirmed."""
+        self._places = 0
+        """On so many queues messages were, together, when they were confirmed."""
+        self._replaced = 0
+        """So many of these places later messages have."""
 
     def take(self, receipts: list[ServerFrame]) -> None:
         """RECEIPTs of SENDs; a broker that cannot tell says nothing."""
         for one in receipts:
+            succeeded = one.headers.get(SUCCEEDED)
+            if succeeded is not None:
+                self.requests += 1
+                if succeeded != "true":
+                    self.refused[one.headers.get("reason", "the broker does not say why")] += 1
             count = int(one.headers.get("queues", "-1"))
             self.queues_max = max(self.queues_max, count)
+            self._replaced += int(one.headers.get("replaced", "0"))
             if count > 0:
+                self._places += count
+                self._kept += 1
                 self.queues |= dict.fromkeys(one.headers.get("queue-names", "").split(","))
             elif not count:
                 self.reasons[one.headers.get("reason", "not-accepted")] += 1
+
+    def note_replaced(self) -> None:
+        """All have been confirmed: where later ones have the places of earlier ones, at least so many are nowhere."""
+        lost = self._kept - (self._places - self._replaced)
+        if lost > 0:
+            self.reasons["replaced"] += lost
+
+    @property
+    def carried_out(self) -> int:
+        """How many requests succeeded."""
+        return self.requests - self.refused.total()
 
     @property
     def nowhere(self) -> int:

@@ -19,7 +19,7 @@ from artemis_py.management.lists.field import FLAG
 from artemis_py.management.lists.reasons import REASONS
 from artemis_py.management.operation import LINES, TEXTS, Argument, Operation
 from artemis_py.management.table import OPERATIONS
-from artemis_py.shown import as_json, say_made
+from artemis_py.shown import as_json, say_made, warn
 
 _PATIENCE_S: Final = 3600.0
 """An operation on millions of messages takes its time, so that nobody else has to wait for it."""
@@ -125,7 +125,10 @@ def run(args: argparse.Namespace) -> int:
         shown.print_changed(answer, operation.shows, _given(operation, args))
     else:
         shown.print_fields(answer, operation.shows, operation.also, operation.inside)
-    return 1 if _is_incomplete(answer) else 0
+    failures = answer.get("failures", ()) if isinstance(answer, dict) and operation.method != "GET" else ()
+    for failure in failures:
+        warn(f"not done, and stays as it was: {failure}")
+    return 1 if failures or _is_incomplete(answer) else 0
 
 
 def _is_incomplete(answer: Any) -> bool:

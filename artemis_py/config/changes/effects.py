@@ -1,14 +1,33 @@
-"""When a change of an address-setting, or of an attribute of a queue, takes effect in a running broker."""
+"""When a change of an address-setting, or of an attribute of a queue, takes effect in a running broker.
+
+A queue is composed once (``core/queue/recipe.py``). An attribute that would change its composition is held back, with
+all others for the same part, until a restart composes the queue anew; so is one that the queue may not have with what
+is held back. Everything else is changed in place.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 from artemis_py.config.changes.change import NOTHING, NOW, RESTART, WHEN_IDLE
-from artemis_py.config.changes.queue_effects import GROUPING, NEWCOMERS
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.entities import QUEUE_DEFAULTS, QueueConfig
 from artemis_py.config.tables.fields import HONOURED, settings_of
+from artemis_py.config.tables.queue_conflicts import CONFLICTS
+from artemis_py.config.tables.queue_settings import (
+    COMPOSED,
+    COMPOSED_OF_IT,
+    GROUPS,
+    NAMES,
+    Part,
+    QueueSettings,
+    is_for_newcomers,
+    parts_of,
+)
+
+_PAIRS_MAX: Final = 1024
 
 _QUEUE_ROWS: Final = {row.attribute: row for row in settings_of(QueueConfig).values()}
 _ADDRESS_ROWS: Final = {row.attribute: row for row in settings_of(AddressSettings).values()}
@@ -37,13 +56,14 @@ def of_queue_attribute(attribute: str, held: frozenset[str]) -> tuple[str, str]:
     if row is not None and row.treatment != HONOURED:
         return NOTHING, row.reason
     if attribute in held:
-        return RESTART, "the queue is composed of it"
-    if attribute in GROUPING:
+        is_composed = any(part in COMPOSED for part in parts_of(attribute))
+        return RESTART, "the queue is composed of it" if is_composed else "not with what waits for a restart, too"
+    if parts_of(attribute) == (GROUPS,):
         return (
             WHEN_IDLE,
             "while consumers hold messages of groups, their rule stays until the queue is empty and has no consumers",
         )
-    return NOW, FOR_NEWCOMERS if attribute in NEWCOMERS else ""
+    return NOW, FOR_NEWCOMERS if is_for_newcomers(attribute) else ""
 
 
 def of_address_setting(setting: str, held: frozenset[str]) -> tuple[str, str]:
@@ -58,3 +78,60 @@ def of_address_setting(setting: str, held: frozenset[str]) -> tuple[str, str]:
     if effect == RESTART:
         note = "a queue is composed of it: those that are there have it after a restart, new ones at once"
     return effect, note
+
+
+# ---- a queue that runs -----------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=_PAIRS_MAX)
+def changed(old: QueueSettings, new: QueueSettings) -> frozenset[str]:
+    """The attributes that differ."""
+    return frozenset(name for name in NAMES if getattr(old, name) != getattr(new, name))
+
+
+@lru_cache(maxsize=_PAIRS_MAX)
+def held_back(old: QueueSettings, new: QueueSettings) -> frozenset[str]:
+    """The attributes that differ and need a restart. Without these, the composition of ``new`` is that of ``old``."""
+    differing = changed(old, new)
+    held: frozenset[str] = frozenset()
+    while True:
+        reached = replace(new, **{name: getattr(old, name) for name in held})
+        remade = [part for part in COMPOSED if _decides(part, old, reached)]
+        more = {name for name in differing for part in parts_of(name) if part in remade}
+        more |= {
+            name
+            for conflict in CONFLICTS
+            if conflict.applies(reached) and not conflict.applies(new)
+            for name in differing.intersection(conflict.attributes)
+        }
+        if more <= held:
+            return held
+        held |= more
+
+
+def why_held_back(attribute: str, old: QueueSettings, new: QueueSettings) -> str:
+    """Why an attribute of ``held_back`` stays as it is, as the rest of a sentence with because."""
+    for part in parts_of(attribute):
+        if _decides(part, old, new):
+            return part.why
+    tried = replace(in_force(old, new), **{attribute: getattr(new, attribute)})
+    return why_in_conflict(attribute, tried) or COMPOSED_OF_IT
+
+
+def why_in_conflict(attribute: str, own: QueueSettings) -> str:
+    """Why a queue with these settings may not have one of them, in the same form; empty: it may."""
+    for conflict in CONFLICTS:
+        if attribute in conflict.attributes and conflict.applies(own):
+            return f"with it the queue {conflict.text}"
+    return ""
+
+
+@lru_cache(maxsize=_PAIRS_MAX)
+def in_force(old: QueueSettings, new: QueueSettings) -> QueueSettings:
+    """What counts after a running queue was changed from ``old`` to ``new`` as far as it can be."""
+    return replace(new, **{name: getattr(old, name) for name in held_back(old, new)})
+
+
+def _decides(part: Part, old: QueueSettings, new: QueueSettings) -> bool:
+    """Does the part have to be made anew?"""
+    return part.decides is not None and part.decides(old) != part.decides(new)

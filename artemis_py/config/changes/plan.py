@@ -7,8 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final
 
 from artemis_py.config.changes.change import ADDED, CHANGED, NOTHING, NOW, REMOVED, RESTART, Change, Plan
-from artemis_py.config.changes.effects import QUEUE_ATTRIBUTES, of_address_setting, of_queue_attribute
-from artemis_py.config.changes.queue_effects import held_back
+from artemis_py.config.changes.effects import QUEUE_ATTRIBUTES, held_back, of_address_setting, of_queue_attribute
 from artemis_py.config.changes.remembered import FORCE, is_forced
 from artemis_py.config.merging import SettingsEntry
 from artemis_py.config.secrets_in_text import MASK, names_a_secret

@@ -9,11 +9,11 @@ from typing import Final
 
 from artemis_py.config.changes.change import NOTHING, NOW, RESTART, WHEN_IDLE
 from artemis_py.config.changes.effects import QUEUE_ATTRIBUTES, of_address_setting, of_queue_attribute
-from artemis_py.config.changes.queue_effects import FIXED
 from artemis_py.config.changes.reference_text import AFTER, BEFORE
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.entities import QueueConfig
 from artemis_py.config.tables.fields import Setting, settings_of
+from artemis_py.config.tables.queue_settings import COMPOSED, NAMES, always_waits, parts_of
 from artemis_py.shown import say_made
 
 _NOBODY: Final[frozenset[str]] = frozenset()
@@ -53,28 +53,15 @@ def _address_row(row: Setting) -> tuple[str, str, str]:
 
 
 def _when(attribute: str, effect: str, note: str) -> tuple[str, str]:
-    parts = [part.name for part in FIXED if attribute in part.attributes]
+    parts = [part.name for part in parts_of(attribute) if part in COMPOSED] if attribute in NAMES else []
     if effect == NOTHING or not parts:
         return _WORDS[effect], "" if effect == WHEN_IDLE else note
-    if any(attribute in _ALONE.get(name, ()) for name in parts):
+    if always_waits(attribute):
         return _WORDS[RESTART], f"the queue is composed of it ({', '.join(parts)})"
     return (
         f"{_WORDS[NOW]}, or restart",
         f"a restart where it changes what the queue is composed of ({', '.join(parts)})",
     )
-
-
-_ALONE: Final = {
-    "durability": ("durable",),
-    "activation": ("barrier_expression", "target_queue_depth"),
-    "order": ("priority_expression",),
-    "hold": ("hold_on_publish",),
-    "time to live": ("min_message_ttl", "max_message_ttl", "expiration"),
-    "alerts": ("alert_threshold_message_age",),
-    "view": ("underlying_address", "default_publish_target"),
-    "recovery": ("recovery_point",),
-}
-"""Parts that change with each change of these attributes."""
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

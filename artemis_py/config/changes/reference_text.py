@@ -133,8 +133,9 @@ the acceptor changes |
 `artemis-py diff` and `broker configuration` list what waits for a restart.
 
 A queue is composed once, of an order, an overflow policy and other parts. An attribute that would change its
-composition waits for a restart. All others are changed in place. No attribute is silent: a test changes each one,
-and compares the queue with one that was started with the new file."""
+composition waits for a restart, and so does one that the queue may not have with what waits: `ring-size`, where an
+`overflow-policy` is to go. All others are changed in place. No attribute is silent: a test changes each one, and
+compares the queue with one that was started with the new file."""
 
 AFTER: Final = """\
 ## Compare

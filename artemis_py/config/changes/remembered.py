@@ -32,11 +32,9 @@ def stays_because(config: QueueConfig, address: str, messages: int, *, durable: 
     )
 
 
-def replaced_because(own: QueueSettings | None, replaced: int, messages: int) -> str:
+def replaced_because(own: QueueSettings, replaced: int, messages: int) -> str:
     """What a start says of messages of a queue for which it had no room. ``messages``: how many it had before."""
-    if own is None:
-        why = "there is no room for them"
-    elif own.last_value_key is not None:
+    if own.last_value_key is not None:
         why = f"of those with the same {own.last_value_key} only the last one counts"
     elif own.policy == "RING" and own.limits_depth:
         why = "overflow-policy is RING, and they are more than max-depth-messages or max-depth-bytes"

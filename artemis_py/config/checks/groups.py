@@ -1,4 +1,4 @@
-"""Checks of groups and consumers: attributes that contradict each other or cancel each other's effect.
+"""Checks of groups: attributes that contradict each other or cancel each other's effect.
 
 If all of them exist in Artemis, Artemis accepts the file; then it is only a warning.
 """
@@ -16,7 +16,6 @@ from artemis_py.config.tables.queue_settings import QueueSettings, queue_setting
 _OURS: Final = ("group_type", "group_key", "fallback_group")
 _ARTEMIS: Final = ("group_rebalance", "group_rebalance_pause_dispatch", "group_buckets", "group_first_key")
 _GROUPING: Final = (*_OURS, *_ARTEMIS)
-_LOOKED_AT: Final = (*_GROUPING, "exclusive", "max_live_consumers", "exclusivity_policy")
 _STICKY: Final = "STANDARD"
 _SHARED: Final = "SHARED_GROUPS"
 _NONE: Final = "NONE"
@@ -29,25 +28,22 @@ _OF_MESSAGES: Final = frozenset(
 """Headers that the broker itself sets in every MESSAGE."""
 
 
-def check_groups(draft: Draft, addresses: Sequence[AddressConfig], settings: SettingsRepository) -> None:
-    """Refuse combinations that make no sense, on queues and in address-settings; warn of those without effect."""
-    check_groups_of_queues(draft, addresses, settings)
-    for entry in settings.entries:
-        _check_entry(draft, entry, settings)
-
-
-def check_groups_of_queues(draft: Draft, addresses: Sequence[AddressConfig], settings: SettingsRepository) -> None:
-    """The same on queues alone."""
+def check_groups(
+    draft: Draft, addresses: Sequence[AddressConfig], entries: Sequence[SettingsEntry], settings: SettingsRepository
+) -> None:
+    """Refuse combinations that make no sense, on queues and in these address-settings; warn of those without effect."""
     for address in addresses:
         for queue in address.queues:
-            written = {name: getattr(queue, name) for name in _LOOKED_AT if getattr(queue, name) is not None}
+            written = {name: getattr(queue, name) for name in _GROUPING if getattr(queue, name) is not None}
             places = {name: queue.origin_of(name) for name in written}
             own = queue_settings(queue, settings.settings_for(queue.address))
             _Check(draft, f"queue {queue.name!r}", written, places, own, default=False).run()
+    for entry in entries:
+        _check_entry(draft, entry, settings)
 
 
 def _check_entry(draft: Draft, entry: SettingsEntry, settings: SettingsRepository) -> None:
-    names = {name: QUEUE_DEFAULTS[name] for name in _LOOKED_AT if QUEUE_DEFAULTS[name] in entry.values}
+    names = {name: QUEUE_DEFAULTS[name] for name in _GROUPING if QUEUE_DEFAULTS[name] in entry.values}
     written = {name: entry.values[default] for name, default in names.items()}
     places = {name: entry.origins[default] for name, default in names.items()}
     nobody = QueueConfig(name=entry.match, address=entry.match, routing_type="ANYCAST")
@@ -83,7 +79,6 @@ class _Check:
             self._check_shared()
             self._check_rebalance()
             self._check_first_key()
-        self._check_live()
 
     def _asks(self, name: str) -> bool:
         """Does the written value of the attribute ask for anything?"""
@@ -146,22 +141,3 @@ class _Check:
                 "has",
                 allowed="a header of your own",
             )
-
-    def _check_live(self) -> None:
-        own, live = self._own, "max_live_consumers"
-        if self._written.get(live, 0) > 1 and own.exclusive:
-            self._problems.error(
-                self._places[live],
-                f"{self._subject} is exclusive and has {self._name(live)} {own.max_live_consumers}",
-                allowed="one of the two; exclusive means one live consumer",
-            )
-        policy = "exclusivity_policy"
-        if self._written.get(policy) == "LINK":
-            for name in (live, "consumers_before_dispatch"):
-                if getattr(own, name) > 1:
-                    self._problems.error(
-                        self._places[policy],
-                        f"{self._subject} admits one consumer ({self._name(policy)} LINK) and has "
-                        f"{name.replace('_', '-')} {getattr(own, name)}",
-                        allowed="0 or 1, or another exclusivity-policy",
-                    )

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from artemis_py.config.checks.elements import check_filters
-from artemis_py.config.checks.groups import check_groups_of_queues
-from artemis_py.config.checks.queue_combinations import check_combinations_of_queues
-from artemis_py.config.checks.queue_types import check_types_of_queues
+from artemis_py.config.checks.groups import check_groups
+from artemis_py.config.checks.queue_combinations import check_queue_combinations
+from artemis_py.config.checks.queue_types import check_queue_types
 from artemis_py.config.checks.readers import Readers
 from artemis_py.config.checks.recovery_points import check_recovery_points
 from artemis_py.config.checks.views import check_views
@@ -66,10 +66,10 @@ def check_queue(queue: QueueConfig, others: Sequence[QueueConfig], config: Broke
     readers = Readers(addresses, settings, syntax)
     check_filters(draft)
     if not draft.problems.has_errors:
-        check_groups_of_queues(draft, addresses, settings)
-        check_types_of_queues(draft, addresses, settings, readers)
+        check_groups(draft, addresses, (), settings)
+        check_queue_types(draft, addresses, (), settings, readers)
     if not draft.problems.has_errors:
-        check_combinations_of_queues(draft, addresses, settings, readers)
+        check_queue_combinations(draft, addresses, (), settings, readers)
         check_views(draft, addresses, settings, syntax)
         check_recovery_points(draft, addresses)
     wrong = [problem for problem in draft.problems.found if problem.severity == ERROR]

@@ -54,10 +54,10 @@ def check_setting(match: str, config: BrokerConfig) -> None:
     readers = Readers((), settings, config.wildcards)
     check_filters(draft)
     if not draft.problems.has_errors:
-        check_groups(draft, (), settings)
-        check_queue_types(draft, (), settings, readers)
+        check_groups(draft, (), settings.entries, settings)
+        check_queue_types(draft, (), settings.entries, settings, readers)
     if not draft.problems.has_errors:
-        check_queue_combinations(draft, (), settings, readers)
+        check_queue_combinations(draft, (), settings.entries, settings, readers)
     wrong = [problem.message for problem in draft.problems.found if problem.severity == ERROR]
     if wrong:
         raise BadRequestError("; ".join(wrong))

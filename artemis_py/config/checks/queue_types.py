@@ -25,24 +25,18 @@ from artemis_py.config.tables.queue_types import (
 def check_queue_types(
     draft: Draft,
     addresses: Sequence[AddressConfig],
+    entries: Sequence[SettingsEntry],
     settings: SettingsRepository,
     readers: Readers,
 ) -> None:
     """Refuse queues and address-settings that ask for two types or for an incomplete one. Warn of orders on addresses
     that page.
     """
-    check_types_of_queues(draft, addresses, settings, readers)
-    for entry in settings.entries:
-        _check_entry(draft, entry, settings, readers)
-
-
-def check_types_of_queues(
-    draft: Draft, addresses: Sequence[AddressConfig], settings: SettingsRepository, readers: Readers
-) -> None:
-    """The same for queues alone."""
     for address in addresses:
         for queue in address.queues:
             _check_queue(draft, queue, settings, readers)
+    for entry in entries:
+        _check_entry(draft, entry, settings, readers)
 
 
 def _check_queue(draft: Draft, queue: QueueConfig, settings: SettingsRepository, readers: Readers) -> None:

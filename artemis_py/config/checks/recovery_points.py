@@ -38,13 +38,6 @@ def _check(draft: Draft, queue: QueueConfig, text: str, *, is_kept: bool) -> Non
             value=text,
             allowed="journal-retention-directory, or recovery-point now or creation",
         )
-    if not queue.durable:
-        draft.problems.error(
-            origin,
-            f"{subject} and is not durable: it would begin at that point at every start",
-            value=text,
-            allowed="durable true, or no recovery-point",
-        )
     if queue.purge_on_no_consumers and point.is_past:
         draft.problems.error(
             origin,

@@ -82,12 +82,6 @@ def _check_home(draft: Draft, address: AddressConfig, queue: QueueConfig, view: 
             f"{subject} without persistence-enabled: what it is a view of is the journal",
             allowed="persistence-enabled true",
         )
-    if not queue.durable:
-        draft.problems.error(
-            queue.origin_of(_PLACE),
-            f"{subject} and is not durable: what it has of the journal must survive a restart",
-            allowed="durable true, or a divert",
-        )
     if is_wildcard(address.name, syntax):
         draft.problems.error(
             queue.origin_of(_PLACE),

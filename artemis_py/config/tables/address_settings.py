@@ -163,7 +163,7 @@ class AddressSettings:
     auto_delete_addresses_delay: int = int64(
         0, "how long such an address must be without queues first", unit="ms", check=NOT_NEGATIVE
     )
-    auto_delete_addresses_skip_usage_check: bool = boolean(False, "also delete addresses that were never used")
+    auto_delete_addresses_skip_usage_check: bool = boolean(False, "also delete those without any use before")
     default_queue_routing_type: str = choice("MULTICAST", ROUTING_TYPES, "routing type of auto-created queues")
     default_address_routing_type: str = choice("MULTICAST", ROUTING_TYPES, "routing type of auto-created addresses")
 

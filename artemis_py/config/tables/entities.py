@@ -164,58 +164,11 @@ class QueueConfig:
         return dict(self.origins).get(attribute, self.origin)
 
 
-# For each attribute of a queue, the address-setting that counts where the attribute is absent.
+# For each attribute of a queue whose row shows one, the address-setting that counts where the attribute is absent.
 QUEUE_DEFAULTS: Final = {
-    "max_consumers": "default_max_consumers",
-    "exclusive": "default_exclusive_queue",
-    "non_destructive": "default_non_destructive",
-    "consumers_before_dispatch": "default_consumers_before_dispatch",
-    "delay_before_dispatch": "default_delay_before_dispatch",
-    "ring_size": "default_ring_size",
-    "last_value": "default_last_value_queue",
-    "last_value_key": "default_last_value_key",
-    "group_rebalance": "default_group_rebalance",
-    "group_rebalance_pause_dispatch": "default_group_rebalance_pause_dispatch",
-    "group_buckets": "default_group_buckets",
-    "group_first_key": "default_group_first_key",
-    "queue_type": "default_queue_type",
-    "priority_levels": "default_priority_levels",
-    "sort_key": "default_sort_key",
-    "priority_expression": "default_priority_expression",
-    "group_type": "default_group_type",
-    "group_key": "default_group_key",
-    "fallback_group": "default_fallback_group",
-    "min_message_ttl": "default_min_message_ttl",
-    "max_message_ttl": "default_max_message_ttl",
-    "expiration": "default_expiration",
-    "consumer_replay_period": "default_consumer_replay_period",
-    "consumer_selector": "default_consumer_selector",
-    "hold_on_publish": "default_hold_on_publish",
-    "barrier_expression": "default_barrier_expression",
-    "target_queue_depth": "default_target_queue_depth",
-    "expiry_policy": "default_expiry_policy",
-    "overflow_policy": "default_overflow_policy",
-    "max_depth_messages": "default_max_depth_messages",
-    "max_depth_bytes": "default_max_depth_bytes",
-    "flow_resume_percent": "default_flow_resume_percent",
-    "dead_letter_address": "dead_letter_address",
-    "max_delivery_attempts": "max_delivery_attempts",
-    "exclusivity_policy": "default_exclusivity_policy",
-    "max_live_consumers": "default_max_live_consumers",
-    "delivery_semantics": "default_delivery_semantics",
-    "fairness_model": "default_fairness_model",
-    "max_backlog": "default_max_backlog",
-    "max_per_subscription_backlog": "default_max_per_subscription_backlog",
-    "lease_period": "default_lease_period",
-    "leasing": "default_leasing",
-    "max_deliveries": "default_max_deliveries",
-    "max_cancels": "default_max_cancels",
-    "file_backed_metadata": "default_file_backed_metadata",
-    "alert_threshold_message_age": "default_alert_threshold_message_age",
-    "alert_threshold_message_size": "default_alert_threshold_message_size",
-    "alert_threshold_depth_messages": "default_alert_threshold_depth_messages",
-    "alert_threshold_depth_bytes": "default_alert_threshold_depth_bytes",
-    "alert_repeat_gap": "default_alert_repeat_gap",
+    row.attribute: _SETTINGS[row.shown].attribute
+    for row in settings_of(QueueConfig).values()
+    if row.shown is not None and row.shown in _SETTINGS
 }
 
 # The queue's own defaults: address-settings are not asked for these (of a declared queue).

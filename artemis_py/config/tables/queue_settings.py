@@ -1,18 +1,20 @@
-"""The effective attributes of one queue.
+"""The attributes of one queue: the value of each that counts, and what a change of it does to a queue that runs.
 
 The queue's own attribute overrides the address-setting, which overrides the default. The recipe composes a queue from
-these values, and ``explain`` shows them.
+these values, and ``explain`` shows them. What a queue may not have together is in
+:mod:`artemis_py.config.tables.queue_conflicts`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
 from typing import Any, Final, final
 
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.entities import QUEUE_CONSTANTS, QUEUE_DEFAULTS, QueueConfig
 from artemis_py.config.tables.fields import settings_of
-from artemis_py.config.tables.queue_types import TYPE_ATTRIBUTES, said_by, type_of
+from artemis_py.config.tables.queue_types import LEVELS_DEFAULT, PRIORITY, TYPE_ATTRIBUTES, said_by, type_of
 
 _ATTRIBUTES: Final = tuple(row.attribute for row in settings_of(QueueConfig).values())
 _PLAIN_ATTRIBUTES: Final = tuple(attribute for attribute in _ATTRIBUTES if attribute not in TYPE_ATTRIBUTES)
@@ -23,73 +25,136 @@ FILE_BACKED_DEPTH: Final = 1000
 it would read ahead from pages, so a queue that its consumers keep up with has none.
 """
 
+COMPOSED_OF_IT: Final = "it decides what the queue is composed of"
+_ORDER: Final = "it decides the order in which the queue keeps its messages"
+_ARRIVAL: Final = "it is worked out for each message when it arrives"
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """What attributes are for. A queue makes a part with ``decides`` once: a change that ``decides`` differently waits
+    for a restart, with all other changes to the part. ``why`` tells that to operators. Any other part takes a change
+    while the queue runs (``core/queue/attributes.py``).
+    """
+
+    name: str
+    decides: Callable[[QueueSettings], object] | None = None
+    why: str = COMPOSED_OF_IT
+
+
+DURABILITY: Final = Part("durability", lambda own: own.durable, "it decides whether the queue is in the journal")
+ORDER: Final = Part("order", lambda own: (own.priority_expression, own.sort_key, own.levels), _ORDER)
+LAST_VALUES: Final = Part("last values", lambda own: own.last_value_key, _ORDER)
+ACTIVATION: Final = Part("activation", lambda own: (own.barrier_expression, own.target_queue_depth), _ORDER)
+BACKLOGS: Final = Part(
+    "backlogs",
+    lambda own: (own.limits_backlogs, own.has_leases, own.at_most_once),
+    "the queue would begin to limit backlogs, or end it",
+)
+FAIRNESS: Final = Part("fairness", lambda own: own.fairness)
+HOLD: Final = Part("hold", lambda own: own.hold_on_publish, _ARRIVAL)
+LIFETIME: Final = Part("time to live", lambda own: (own.min_message_ttl, own.max_message_ttl, own.expiration), _ARRIVAL)
+DEPTH: Final = Part(
+    "depth",
+    lambda own: own.policy != "NONE" and own.limits_depth,
+    "the queue would become another kind of queue when it is full",
+)
+ALERTS: Final = Part("alerts", lambda own: (own.alert_threshold_message_age, own.has_alerts), _ARRIVAL)
+VIEW: Final = Part("view", lambda own: (own.underlying_address, own.default_publish_target))
+RECOVERY: Final = Part("recovery", lambda own: own.recovery_point)
+
+SWITCHES: Final = Part("switches")
+CONSUMERS: Final = Part("consumers")
+EXCLUSIVITY: Final = Part("exclusivity")
+GATE: Final = Part("gate")
+DISTRIBUTION: Final = Part("distribution")
+GROUPS: Final = Part("groups")
+"""A queue that has groups takes another rule while no consumer holds a message. Otherwise it keeps the old one until it
+forgets its groups: when it is empty and has no consumers.
+"""
+LEASES: Final = Part("leases")
+OVERFLOW: Final = Part("overflow")
+THRESHOLDS: Final = Part("thresholds")
+DEFAULTS: Final = Part("defaults of consumers")
+ENDS: Final = Part("how messages end")
+
+_AMPS: Final = (BACKLOGS, FAIRNESS)
+
+
+def _changes(*parts: Part, newcomers: bool = False, waits: bool = False) -> Any:
+    """An attribute for these parts. ``newcomers``: a consumer is told it when it attaches, and those that are attached
+    stay as they are. ``waits``: every change of it is one that waits for a restart.
+    """
+    return field(metadata={"parts": parts, "newcomers": newcomers, "waits": waits})
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueSettings:
-    """The attributes of one queue, with every default filled in. :class:`QueueConfig` gives their meaning and unit.
-    Those of the queue type follow from all of them together
+    """The attributes of one queue, with every default filled in, each with the parts of the queue that a change is for.
+    :class:`QueueConfig` gives their meaning and unit. Those of the queue type follow from all of them together
     (:class:`~artemis_py.config.tables.queue_types.QueueType`).
     """
 
-    durable: bool
+    durable: bool = _changes(DURABILITY, waits=True)
     filter: str | None
     user: str | None
-    max_consumers: int
-    purge_on_no_consumers: bool
-    exclusive: bool
-    non_destructive: bool
-    consumers_before_dispatch: int
-    delay_before_dispatch: int
-    ring_size: int
-    enabled: bool
-    last_value: bool
-    last_value_key: str | None
-    group_rebalance: bool
-    group_rebalance_pause_dispatch: bool
-    group_buckets: int
-    group_first_key: str | None
-    queue_type: str | None
-    priority_levels: int | None
-    sort_key: str | None
-    priority_expression: str | None
-    group_type: str
-    group_key: str | None
-    fallback_group: str
-    min_message_ttl: int
-    max_message_ttl: int
-    expiration: int
-    consumer_replay_period: int | None
-    consumer_selector: str | None
-    hold_on_publish: bool
-    barrier_expression: str | None
-    target_queue_depth: int
-    expiry_policy: str | None
-    overflow_policy: str
-    max_depth_messages: int
-    max_depth_bytes: int
-    flow_resume_percent: float
-    exclusivity_policy: str
-    max_live_consumers: int
-    delivery_semantics: str | None
-    fairness_model: str | None
-    max_backlog: int
-    max_per_subscription_backlog: int | None
-    lease_period: int
-    leasing: str | None
-    max_deliveries: int
-    max_cancels: int
-    file_backed_metadata: bool
-    alert_threshold_message_age: int
-    alert_threshold_message_size: int
-    alert_threshold_depth_messages: int
-    alert_threshold_depth_bytes: int
-    alert_repeat_gap: int
-    underlying_address: str | None
-    default_publish_target: str | None
-    recovery_point: str | None
-    dead_letter_address: str | None
-    max_delivery_attempts: int
+    max_consumers: int = _changes(CONSUMERS, newcomers=True)
+    purge_on_no_consumers: bool = _changes(SWITCHES)
+    exclusive: bool = _changes(DISTRIBUTION, GROUPS)
+    non_destructive: bool = _changes(*_AMPS, SWITCHES, GROUPS, newcomers=True)
+    consumers_before_dispatch: int = _changes(GATE)
+    delay_before_dispatch: int = _changes(GATE)
+    ring_size: int = _changes(OVERFLOW)
+    enabled: bool = _changes(SWITCHES)
+    last_value: bool = _changes(LAST_VALUES)
+    last_value_key: str | None = _changes(LAST_VALUES)
+    group_rebalance: bool = _changes(GROUPS)
+    group_rebalance_pause_dispatch: bool = _changes(GROUPS)
+    group_buckets: int = _changes(GROUPS)
+    group_first_key: str | None = _changes(GROUPS)
+    queue_type: str | None = _changes(ORDER, LAST_VALUES)
+    priority_levels: int | None = _changes(ORDER)
+    sort_key: str | None = _changes(ORDER)
+    priority_expression: str | None = _changes(ORDER, *_AMPS, waits=True)
+    group_type: str = _changes(GROUPS)
+    group_key: str | None = _changes(GROUPS)
+    fallback_group: str = _changes(GROUPS)
+    min_message_ttl: int = _changes(LIFETIME, waits=True)
+    max_message_ttl: int = _changes(LIFETIME, waits=True)
+    expiration: int = _changes(*_AMPS, LIFETIME, waits=True)
+    consumer_replay_period: int | None = _changes(DEFAULTS, newcomers=True)
+    consumer_selector: str | None = _changes(DEFAULTS, newcomers=True)
+    hold_on_publish: bool = _changes(HOLD, waits=True)
+    barrier_expression: str | None = _changes(ORDER, ACTIVATION, *_AMPS, waits=True)
+    target_queue_depth: int = _changes(ORDER, ACTIVATION, *_AMPS, waits=True)
+    expiry_policy: str | None = _changes(ENDS)
+    overflow_policy: str = _changes(DEPTH, OVERFLOW)
+    max_depth_messages: int = _changes(DEPTH, OVERFLOW)
+    max_depth_bytes: int = _changes(DEPTH, OVERFLOW)
+    flow_resume_percent: float = _changes(OVERFLOW)
+    exclusivity_policy: str = _changes(EXCLUSIVITY, newcomers=True)
+    max_live_consumers: int = _changes(DISTRIBUTION)
+    delivery_semantics: str | None = _changes(*_AMPS)
+    fairness_model: str | None = _changes(*_AMPS)
+    max_backlog: int = _changes(*_AMPS, GATE)
+    max_per_subscription_backlog: int | None = _changes(*_AMPS, newcomers=True)
+    lease_period: int = _changes(*_AMPS, LEASES)
+    leasing: str | None = _changes(*_AMPS, LEASES)
+    max_deliveries: int = _changes(*_AMPS, LEASES)
+    max_cancels: int = _changes(*_AMPS, LEASES)
+    file_backed_metadata: bool = _changes(*_AMPS, DEPTH, OVERFLOW)
+    alert_threshold_message_age: int = _changes(ALERTS, waits=True)
+    alert_threshold_message_size: int = _changes(ALERTS, THRESHOLDS)
+    alert_threshold_depth_messages: int = _changes(ALERTS, THRESHOLDS)
+    alert_threshold_depth_bytes: int = _changes(ALERTS, THRESHOLDS)
+    alert_repeat_gap: int = _changes(THRESHOLDS)
+    underlying_address: str | None = _changes(VIEW, waits=True)
+    default_publish_target: str | None = _changes(VIEW, waits=True)
+    recovery_point: str | None = _changes(RECOVERY, waits=True)
+    dead_letter_address: str | None = _changes(ENDS)
+    max_delivery_attempts: int = _changes(ENDS)
 
     @property
     def policy(self) -> str:
@@ -132,6 +197,23 @@ class QueueSettings:
         return rules and not self.non_destructive
 
     @property
+    def levels(self) -> int:
+        """How many levels of priority messages have where nothing else orders them; 1: only the arrival counts. So it
+        does where messages become active in its order.
+        """
+        if self.queue_type == PRIORITY:
+            return self.priority_levels or LEVELS_DEFAULT
+        return 1 if self.queue_type is not None or self.activates_in_order else LEVELS_DEFAULT
+
+    @property
+    def has_alerts(self) -> bool:
+        """Has it a threshold?"""
+        return any((
+            self.alert_threshold_message_age, self.alert_threshold_message_size, self.alert_threshold_depth_messages,
+            self.alert_threshold_depth_bytes,
+        ))  # fmt: skip
+
+    @property
     def activates_in_order(self) -> bool:
         """Do messages become active one after the other, in order of arrival? Then the queue has no other order."""
         return bool(self.barrier_expression) or self.target_queue_depth > 0
@@ -155,6 +237,32 @@ class QueueSettings:
         """
         by_share = self.limits_backlogs and not self.at_most_once
         return self.fairness_model or ("proportional" if by_share else "round-robin")
+
+
+_ROWS: Final = {row.name: row.metadata for row in fields(QueueSettings)}
+NAMES: Final = tuple(_ROWS)
+
+
+def parts_of(attribute: str) -> tuple[Part, ...]:
+    """The parts of a queue that a change of the attribute is for."""
+    parts: tuple[Part, ...] = _ROWS[attribute].get("parts", ())
+    return parts
+
+
+def is_for_newcomers(attribute: str) -> bool:
+    """Do only consumers that attach from now on see a change of it?"""
+    return bool(_ROWS[attribute].get("newcomers"))
+
+
+def always_waits(attribute: str) -> bool:
+    """Does every change of it wait for a restart?"""
+    return bool(_ROWS[attribute].get("waits"))
+
+
+COMPOSED: Final = tuple(
+    part for part in dict.fromkeys(part for name in NAMES for part in parts_of(name)) if part.decides is not None
+)
+"""The parts that a queue makes once."""
 
 
 def source_of(attribute: str, *, declared: bool) -> str | None:

@@ -23,7 +23,8 @@ BY_EXPRESSION: Final = "priority-expression"
 
 ARTEMIS_KEY: Final = "_AMQ_LVQ_NAME"
 QPID_KEY: Final = "qpid.LVQ_key"
-_LEVELS_DEFAULT: Final = 10
+LEVELS_DEFAULT: Final = 10
+"""Also those of a queue without a type: Artemis' priorities."""
 
 # Each attribute that says something of the type, with the one of an address-setting that says it for all queues.
 TYPE_ATTRIBUTES: Final = {
@@ -116,7 +117,7 @@ def type_of(own: Mapping[str, Any], default: Mapping[str, Any]) -> QueueType:
 def _composed(name: str | None, kind: str, own: Mapping[str, Any], default: Mapping[str, Any]) -> QueueType:
     both = {**default, **own}
     if kind == PRIORITY:
-        return QueueType(name=PRIORITY, priority_levels=both.get("priority_levels", _LEVELS_DEFAULT))
+        return QueueType(name=PRIORITY, priority_levels=both.get("priority_levels", LEVELS_DEFAULT))
     if kind == SORTED:
         return QueueType(name=SORTED, sort_key=both.get("sort_key"))
     if kind == BY_EXPRESSION:

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 from typing import Final, final
 
 from artemis_py.config.settings import AddressSettings, Origin
-from artemis_py.core.addresses.fan_out import Spread
 from artemis_py.core.memory import ID_BYTES, IDS, Holdings, Memory
 from artemis_py.core.pages.page_stream import PageStream
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.reference import Home
+from artemis_py.core.tasks import TaskLine
 from artemis_py.message import Account, Message
 from artemis_py.selector import Expression, Program, Selector
 from artemis_py.units import date_after
@@ -310,11 +310,11 @@ class Address(Home):
     """One address. It counts and limits what its messages hold in memory; the router decides where they go."""
 
     __slots__ = (
-        "_own_policy", "account", "anycast_count", "anycast_turn", "auto_created", "blocked", "bytes_max", "can_page",
-        "changes", "changes_expiry", "deleted", "diverts", "dropped_message_count", "duplicate_ids",
-        "duplicate_message_count", "empty_since_ms", "had_binding", "has_page_limit", "losses", "messages_max",
-        "origin", "plan", "queues", "retention",
-        "routed_message_count", "routing_types", "spread", "stream", "unrouted_message_count", "view",
+        "_own_policy", "_sent_before", "account", "anycast_count", "anycast_turn", "auto_created", "blocked",
+        "bytes_max", "can_page", "changes", "changes_expiry", "deleted", "diverts", "dropped_message_count",
+        "duplicate_ids", "duplicate_message_count", "empty_since_ms", "had_binding", "has_page_limit", "losses",
+        "messages_max", "origin", "plan", "queues", "retention",
+        "routed_message_count", "routing_types", "fan_outs", "stream", "unrouted_message_count", "view",
     )  # fmt: skip
 
     def __init__(
@@ -351,7 +351,7 @@ class Address(Home):
         """The queue that is a view of other addresses, and passes on to one of them what is sent here."""
         self.stream: PageStream | None = None
         """Its pages; None while it never needed one."""
-        self.spread: Spread | None = None
+        self.fan_outs: TaskLine | None = None
         """The last publication that was larger than a turn. It may be on all of its queues by now."""
         self.auto_created = auto_created
         self.blocked = False
@@ -361,6 +361,9 @@ class Address(Home):
         """Where the file declares it; None: nowhere."""
         self.had_binding = False
         self.empty_since_ms = 0
+        """The steady time since which nobody uses it, if it has no queue."""
+        self._sent_before = 0
+        """What ``sent_count`` was when somebody looked last."""
         self.duplicate_ids: DuplicateIds | None = None
         self.routed_message_count = 0
         self.unrouted_message_count = 0
@@ -418,6 +421,20 @@ class Address(Home):
             self.plan.forget()
         if not self.queues:
             self.empty_since_ms = steady_ms
+
+    @property
+    def sent_count(self) -> int:
+        """How many messages were sent to it, whatever became of them."""
+        return self.routed_message_count + self.unrouted_message_count + self.duplicate_message_count
+
+    def note_sent(self, steady_ms: int) -> bool:
+        """Somebody looks whether it is used: have clients sent to it since the last look?"""
+        count = self.sent_count
+        if count == self._sent_before:
+            return False
+        self._sent_before = count
+        self.empty_since_ms = steady_ms
+        return True
 
     def end(self) -> None:
         """The address is deleted. Routes to it are no longer current."""
@@ -483,9 +500,9 @@ class Address(Home):
         return 0 if self.stream is None else len(self.stream.pages)
 
     @property
-    def is_spreading(self) -> bool:
+    def is_fanning_out(self) -> bool:
         """Is something published here that is not on all of its queues yet?"""
-        return self.spread is not None and not self.spread.may_go_on
+        return self.fan_outs is not None and not self.fan_outs.may_go_on
 
     @property
     def is_paging(self) -> bool:

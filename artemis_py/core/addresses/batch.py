@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import final
 
 from artemis_py.core.addresses.address import Plan
-from artemis_py.core.addresses.fan_out import Spread
 from artemis_py.core.addresses.route import Route
 from artemis_py.core.budget import Budget
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.tasks import TaskLine
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, LargeBody, Message
 from artemis_py.selector import Program, Selector
 
@@ -20,7 +20,7 @@ from artemis_py.selector import Program, Selector
 
 
 @final
-class Verdicts:
+class FilterResults:
     """The verdicts on one message. They may be asked for ahead, some in each turn."""
 
     __slots__ = ("_asked", "_known", "_programs", "message")
@@ -88,13 +88,13 @@ class Batch:
     """The queue that took no more, where not all messages were taken because of a queue and not of the address."""
     refused_bytes: int = 0
     """The encoded size of the message that it did not take."""
-    behind: Spread | None = None
+    behind: TaskLine | None = None
     """What must be on its queues before anything of the batch can be taken, where not all messages were taken because
     of that.
     """
     limited: bool = False
     """May the depth of one of the queues that it may come to stand against it?"""
-    verdicts: dict[Message, Verdicts] | None = None
+    verdicts: dict[Message, FilterResults] | None = None
     """What selectors say of the messages, where they were asked before."""
     passed: tuple[str, ...] = ()
     """The diverts that made this copy, one behind the other."""
@@ -111,10 +111,10 @@ class Batch:
             size_bytes = messages[0].head.size_bytes
         self.memory_bytes = size_bytes + MESSAGE_OVERHEAD_BYTES * len(messages)
 
-    def verdicts_of(self, message: Message) -> Verdicts:
+    def verdicts_of(self, message: Message) -> FilterResults:
         """What selectors say of one of the messages, as far as it is known."""
         known = None if self.verdicts is None else self.verdicts.get(message)
-        return Verdicts(message) if known is None else known
+        return FilterResults(message) if known is None else known
 
     def narrow(self, messages: list[Message]) -> None:
         """Go on with only some of the messages."""

@@ -7,15 +7,19 @@ from typing import Final, final
 
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.addresses.batch import Batch
-from artemis_py.core.addresses.fan_out import Placing, Spread, put
+from artemis_py.core.addresses.fan_out import FanOut, put
+from artemis_py.core.addresses.fullness import note_full
 from artemis_py.core.addresses.route import Route
+from artemis_py.core.budget import Budget
+from artemis_py.core.events import PAGES
 from artemis_py.core.host import Host
 from artemis_py.core.memory import keep, release
-from artemis_py.core.order.entry import Entry
+from artemis_py.core.order.entry import DAMAGED, Entry
 from artemis_py.core.pages.page_stream import Streams
 from artemis_py.core.publish_outcome import note_taken
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.reference import QueueReference
+from artemis_py.core.tasks import TaskLine
 from artemis_py.message import Message
 from artemis_py.records import RecordLog
 
@@ -54,14 +58,20 @@ class Recording:
         """Log messages that no queue takes."""
         return
 
-    def begin_paged(self, batch: Batch, shares: list[Share]) -> None:
-        """Log messages that are about to go to pages. Without a retained log nothing is written: the pages have
-        them.
-        """
+    def begin_paged(self) -> None:
+        """Messages are about to go to pages. Without a retained log nothing is written: the pages have them."""
+        return
+
+    def record_paged(self, batch: Batch, shares: list[Share]) -> None:
+        """Log them."""
+        return
+
+    def break_off_paged(self, batch: Batch, shares: list[Share]) -> None:
+        """A step failed: some of them are perhaps not in pages."""
         return
 
     def end_paged(self) -> None:
-        """The messages are in pages: end what ``begin_paged`` began."""
+        """The messages are in pages, or will not be: end what ``begin_paged`` began."""
         return
 
     def record_unpaged(self, batch: Batch, shares: list[Share]) -> None:
@@ -72,22 +82,31 @@ class Recording:
 class FullRecording(Recording):
     """Logs messages that no durable queue takes, too, and those that go to pages."""
 
+    def __init__(self, log: RecordLog) -> None:
+        super().__init__(log)
+        self._passed_lsn = 0
+        """The last lsn before the messages that go to pages now."""
+        self._places: dict[int, int] = {}
+        """The places that they will have, by their numbers."""
+
     def record(self, batch: Batch, shares: list[Share]) -> None:
         _write(batch, _durable(shares), self._log.published, with_others=True)
 
     def record_unrouted(self, batch: Batch) -> None:
         _write(batch, [], self._log.published, with_others=True)
 
-    def begin_paged(self, batch: Batch, shares: list[Share]) -> None:
-        """Log each message with the place that it will have. They form one group with their pages, so no crash leaves a
-        message in the log and not in its page.
-        """
+    def begin_paged(self) -> None:
+        """They form one group with their pages, so no crash leaves a message in the log and not in its page."""
         self._log.begin_group()
+        self._passed_lsn = self._log.last_lsn
+
+    def record_paged(self, batch: Batch, shares: list[Share]) -> None:
+        """Log each message with the place that it will have."""
         stream = batch.route.address.stream
         place = 1 if stream is None else stream.next_place
         kept = {message.id for queue, taken in shares if not queue.flow.overflow.keeps_none for message in taken}
         staying = [message.id for message in batch.messages if message.id in kept]
-        places = dict(zip(staying, range(place, place + len(staying)), strict=True))
+        places = self._places = dict(zip(staying, range(place, place + len(staying)), strict=True))
         story = self._log.story
         _write(
             batch,
@@ -98,7 +117,22 @@ class FullRecording(Recording):
             with_others=True,
         )
 
+    def break_off_paged(self, batch: Batch, shares: list[Share]) -> None:
+        """What the log has by now, and no page, has left its queues: another message will have its place."""
+        stream, places = batch.route.address.stream, self._places
+        next_place = 1 if stream is None else stream.next_place
+        for queue, taken in shares:
+            if queue.durable and not queue.flow.overflow.keeps_none:
+                missing = [
+                    message
+                    for message in taken
+                    if message.lsn > self._passed_lsn and places.get(message.id, 0) >= next_place
+                ]
+                if missing:
+                    self._log.settled(queue.id, missing, DAMAGED)
+
     def end_paged(self) -> None:
+        self._places = {}
         self._log.end_group()
 
     def record_unpaged(self, batch: Batch, shares: list[Share]) -> None:
@@ -144,15 +178,16 @@ _DECIDING: Final = 8
 
 @final
 class Enqueuer:
-    """Records and places messages. Work that is larger than a turn is put off (``Spread``)."""
+    """Records and places messages. Work that is larger than a turn is put off (``FanOut``)."""
 
     def __init__(self, host: Host, streams: Streams) -> None:
         self._host = host
         self._streams = streams
         self.recording = recording_of(host.log)
-        self.begun: list[Placing] = []
+        self.begun: list[FanOut] = []
         """What was published since somebody asked, and is not on all of its queues."""
-        self._spreads: list[Spread] = []
+        self._lines: list[TaskLine] = []
+        """By address, in order: what is not on all of its queues."""
 
     def enqueue(self, batch: Batch, shares: list[Share]) -> None:
         """Write messages down and put them on their queues, now or later."""
@@ -163,7 +198,7 @@ class Enqueuer:
             self._enqueue_paged(batch, shares)
             return
         everything, later = shares, _NO_SHARES
-        if batch.route.address.is_spreading or self._is_too_much(shares):
+        if batch.route.address.is_fanning_out or self._is_too_much(shares):
             shares, later = self._part(batch, shares)
         if not batch.plain:
             self.recording.record(batch, everything)
@@ -194,22 +229,22 @@ class Enqueuer:
     def _put_off(self, batch: Batch, shares: list[Share]) -> None:
         """Put recorded messages on their queues in later turns, some in each."""
         address, budget = batch.route.address, self._host.budget
-        spread = address.spread
-        if spread is None or spread.may_go_on:
-            spread = address.spread = Spread()
-            self._spreads = [each for each in self._spreads if not each.may_go_on]
-            self._spreads.append(spread)
-            self._host.agenda.add(spread)
+        line = address.fan_outs
+        if line is None or line.may_go_on:
+            line = address.fan_outs = TaskLine()
+            self._lines = [each for each in self._lines if not each.may_go_on]
+            self._lines.append(line)
+            self._host.agenda.add(line)
         places = sum([len(taken) for _, taken in shares])
         messages = batch.messages
         if not any(taken is messages for _, taken in shares):
             messages = list({message.id: message for _, taken in shares for message in taken}.values())
-        placing = Placing(messages, shares, batch.due_ms, plain=batch.plain)
-        spread.add(placing)
-        self.begun.append(placing)
+        fan_out = FanOut(messages, shares, batch.due_ms, plain=batch.plain)
+        line.add(fan_out)
+        self.begun.append(fan_out)
         budget.spend(places // _DECIDING - places)  # the rest is spent when it is done
 
-    def take_begun(self) -> list[Placing]:
+    def take_begun(self) -> list[FanOut]:
         """What was published since somebody asked, and is not on all of its queues. It is forgotten here: whoever asks
         may wait for it.
         """
@@ -232,8 +267,10 @@ class Enqueuer:
         many of them are scheduled, by queue number.
         """
         coming: dict[int, list[int]] = {}
-        for spread in self._spreads:
-            spread.add_to(coming)
+        for line in self._lines:
+            for fan_out in line.unfinished:
+                assert isinstance(fan_out, FanOut)
+                fan_out.add_to(coming)
         return coming
 
     def _hand_over(self, batch: Batch, shares: list[Share]) -> list[Share]:
@@ -260,15 +297,22 @@ class Enqueuer:
         """Put messages into pages, each once with the queues that it goes to. Paging begins with the first of them:
         what came before it has to be on its queues then.
         """
-        spread = batch.route.address.spread
-        if spread is not None:
-            spread.finish(batch.now_ms)
+        before = batch.route.address.fan_outs
+        if before is not None:
+            before.work(Budget(), batch.now_ms)
         if batch.plain:
             self._put_into_pages(batch, shares)
             return
-        self.recording.begin_paged(batch, shares)
-        self._put_into_pages(batch, shares)
-        self.recording.end_paged()
+        recording = self.recording
+        recording.begin_paged()
+        try:  # a copy that fails is given up, and what others record is no part of its group
+            recording.record_paged(batch, shares)
+            self._put_into_pages(batch, shares)
+        except Exception:
+            recording.break_off_paged(batch, shares)
+            raise
+        finally:
+            recording.end_paged()
 
     def _put_into_pages(self, batch: Batch, shares: list[Share]) -> None:
         refusing = [share for share in shares if share[0].flow.overflow.keeps_none]
@@ -286,6 +330,8 @@ class Enqueuer:
         if stream is None:
             page_bytes = address.settings.page_size_bytes
             stream = address.stream = self._streams.open(address.name, address.account, page_bytes)
+        if not stream.active:
+            note_full(self._host.events, PAGES, address)
         stream.begin()
         for queue, _ in waiting:
             queue.parts.pages.prepare(stream)

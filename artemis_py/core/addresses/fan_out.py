@@ -8,14 +8,13 @@ wait behind it.
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Final, final
 
-from artemis_py.core.budget import Budget
+from artemis_py.core.budget import SLICE_MAX, Budget
 from artemis_py.core.memory import keep, release
 from artemis_py.core.order.entry import ABANDONED, DELETED, Entry
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.tasks import SLICE_MAX, Chore
+from artemis_py.core.tasks import Task
 from artemis_py.message import Message
 
 PLACE_UNITS: Final = 2
@@ -27,7 +26,7 @@ def put(queue: Queue, messages: list[Message], due_ms: int, now_ms: int, size_by
     scheduled. If that raises, what did not come to the queue is written off there, too: no restart may find what its
     sender was told to have failed.
     """
-    added = queue.contents.tally.added
+    added = queue.contents.counters.added
     try:
         if due_ms:
             for message in messages:
@@ -35,7 +34,7 @@ def put(queue: Queue, messages: list[Message], due_ms: int, now_ms: int, size_by
         else:
             queue.arrivals.arrive([Entry(message) for message in messages], size_bytes, now_ms)
     except Exception:
-        lost = messages[queue.contents.tally.added - added :]
+        lost = messages[queue.contents.counters.added - added :]
         queue.arrivals.miss(lost, ABANDONED)
         for message in lost:
             if not message.refs:  # charged, and nobody needs it
@@ -44,10 +43,8 @@ def put(queue: Queue, messages: list[Message], due_ms: int, now_ms: int, size_by
 
 
 @final
-class Placing:
-    """One batch on its way to its queues. Its publisher may have to wait until it is ``done``."""
-
-    __slots__ = ("_due_ms", "_messages", "_place", "_plain", "_shares", "_start", "done", "failed")
+class FanOut(Task):
+    """One batch on its way to its queues."""
 
     def __init__(
         self, messages: list[Message], shares: list[tuple[Queue, list[Message]]], due_ms: int, *, plain: bool
@@ -59,16 +56,10 @@ class Placing:
         self._place = 0
         self._start = 0
         """How many messages of the current share were put on its queue."""
-        self.done = False
-        self.failed = False
-        """Has a step of one of the queues raised an exception? It is reported, and the other queues have what they were
-        to get.
-        """
         for message in messages:  # a reference until every queue has its messages
             keep(message)
 
     def work(self, budget: Budget, now_ms: int) -> bool:
-        """Do some of it. Returns True when everything is done."""
         shares = self._shares
         while self._place < len(shares):
             queue, taken = shares[self._place]
@@ -85,15 +76,14 @@ class Placing:
                 break
         if self._place < len(shares):
             return False
-        self.end()
-        return True
-
-    def end(self) -> None:
-        """Every queue has its messages: release the batch's own references."""
-        self.done = True
         self._shares = []
         messages, self._messages = self._messages, []
         release(messages)
+        return True
+
+    def break_off(self, now_ms: int) -> bool:
+        """The other queues get what they were to get."""
+        return True
 
     def _put(self, queue: Queue, messages: list[Message], now_ms: int) -> None:
         if queue.deleted:
@@ -123,41 +113,3 @@ class Placing:
                 counts[0] += len(durable)
                 counts[1] += sum([message.size_bytes for message in durable])
                 counts[2] += len(durable) if self._due_ms else 0
-
-
-@final
-class Spread(Chore):
-    """Publications to one address that are not on all of their queues yet, in order."""
-
-    def __init__(self) -> None:
-        self._placings: deque[Placing] = deque()
-
-    @property
-    def may_go_on(self) -> bool:
-        """Is everything on its queues?"""
-        return not self._placings
-
-    def add(self, placing: Placing) -> None:
-        """Add a publication behind all others."""
-        self._placings.append(placing)
-
-    def work(self, budget: Budget, now_ms: int) -> bool:
-        placings = self._placings
-        while placings and placings[0].work(budget, now_ms):
-            placings.popleft()
-            if budget.is_spent:
-                break
-        return not placings
-
-    def recover(self) -> bool:
-        self._placings[0].failed = True
-        return True
-
-    def finish(self, now_ms: int) -> None:
-        """Carry out everything now: what comes next must find it in its place."""
-        self.work(Budget(), now_ms)
-
-    def add_to(self, coming: dict[int, list[int]]) -> None:
-        """Add up what durable queues have still to get; see ``Placing``."""
-        for placing in self._placings:
-            placing.add_to(coming)

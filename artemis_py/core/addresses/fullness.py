@@ -1,10 +1,11 @@
-"""Which limits an address has reached, in words: for metrics, and for whoever asks why senders wait."""
+"""Which limits an address has reached, in words: for metrics, for the log, and for whoever asks why senders wait."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from artemis_py.core.addresses.address import Address
+from artemis_py.core.events import Events
 
 OPERATOR: Final = "address-blocked"
 """An operator blocked it."""
@@ -26,6 +27,22 @@ def limits_reached(address: Address) -> list[str]:
     operator stands before all of them.
     """
     return [OPERATOR, *_limits(address)] if address.blocked else _limits(address)
+
+
+def note_full(
+    events: Events, code: str, address: Address, who: dict[str, str | int] | None = None, *, count: int = 1
+) -> None:
+    """Note for the operational log what happens because an address is full: to ``count`` messages, and to whom."""
+    account = address.account
+    fields: dict[str, str | int] = {
+        "address": address.name,
+        "messages": account.message_count,
+        "bytes": account.size_bytes,
+        "limit": next(iter(limits_reached(address)), QUEUE_DEPTH),
+    }
+    if who is not None:
+        fields.update(who)
+    events.note(code, "", fields, kind=address.name, count=count)
 
 
 def _limits(address: Address) -> list[str]:

@@ -240,7 +240,7 @@ class Bindings:
         del self.queues[queue.name]
         del self.by_id[queue.id]
         self.queue_walk.discard(queue)
-        self.departed.add(queue.contents.tally)
+        self.departed.add(queue.contents.counters)
         address = self.address_of(queue)
         address.unbind(queue, steady_ms)
         if address.is_wildcard:

@@ -86,7 +86,7 @@ class AddressChanges:
 
     def delete(self, address: Address) -> None:
         """Delete an address without queues. Raises BrokerError while messages of it are on their way."""
-        if address.queues or address.is_spreading:
+        if address.queues or address.is_fanning_out:
             raise BrokerError(f"Address {address.name} is in use again; try again")
         self._tell(address, "delete")
         self._registry.delete_address(address)

@@ -11,8 +11,8 @@ from artemis_py.config.tables.queue_settings import known_attributes
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.destinations.diverts import Diverts
 from artemis_py.core.destinations.registry import Registry
+from artemis_py.core.queue.attributes import overflow_of, why_no_ring
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue.recipe import overflow_for
 from artemis_py.core.reference import AutoDelete
 from artemis_py.errors import Problem
 from artemis_py.records import RecoveredState
@@ -141,9 +141,9 @@ def _restore_changes(queue: Queue, fields: dict[str, Any]) -> None:
     queue.gate.paused = fields["paused"]
     queue.contents.was_used = bool(fields.get("used"))
     # Under another policy the owner's client-id would be taken for a user.
-    if fields.get("owner_by") == queue.seats.exclusivity.policy:
-        queue.seats.exclusivity.owner = fields.get("owner")
-    may_be_ring = queue.flow.overflow.depth is None and queue.contents.behind is None
-    if fields["ring_size"] is not None and may_be_ring:
-        queue.ring_size_changed = fields["ring_size"]
-        queue.flow.overflow = overflow_for(fields["ring_size"])
+    if fields.get("owner_by") == queue.consumer_registry.exclusivity.policy:
+        queue.consumer_registry.exclusivity.owner = fields.get("owner")
+    ring_size: int | None = fields["ring_size"]
+    if ring_size is not None and not why_no_ring(queue, ring_size):
+        queue.ring_size_changed = ring_size
+        queue.flow.overflow = overflow_of(queue)

@@ -23,7 +23,7 @@ from artemis_py.core.queue.attributes import declaration_of, use_declaration
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recipe import build_queue
 from artemis_py.core.reference import deletion_of
-from artemis_py.core.tasks import QueueWork
+from artemis_py.core.tasks import Task
 from artemis_py.errors import BrokerError, LimitError
 
 # ---- quota -----------------------------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ class Quota:
         return self._limits.get(ANYBODY, _UNLIMITED) if limits is None else limits
 
     def _refuse(self, text: str, name: str, limit: str, by: str) -> NoReturn:
-        self._events.note(LIMITED, name[:200], {"limit": limit, "login": by[:200]})
+        self._events.note(LIMITED, name[:200], {"limit": limit, "user": by[:200]})
         raise LimitError(text)
 
 
@@ -318,7 +318,7 @@ class Registry:
         """Tell the operational log of a queue that was there before a restart."""
         self._host.note_event(events.OPENED, queue.reference, _facts(queue))
 
-    def delete_queue(self, queue: Queue, now_ms: int) -> QueueWork | None:
+    def delete_queue(self, queue: Queue, now_ms: int) -> Task | None:
         """Remove a queue without consumers; what it still holds is killed. It is gone at once, and its name free.
         Returns the work that is left, None when all is done.
         """
@@ -367,7 +367,7 @@ class Registry:
         return _kept(queue, self.quota.owner_of(queue.id))
 
     def _bind(self, queue: Queue) -> None:
-        queue.seats.idle_since_ms = self._host.clock.steady_ms(self._host.turn_ms)
+        queue.consumer_registry.idle_since_ms = self._host.clock.steady_ms(self._host.turn_ms)
         address = self.bindings.bind(queue)
         self._count_queue(queue, 1)
         self._host.graves.note(queue.reference.rules.dead_letter_address)
@@ -479,7 +479,7 @@ def kept_of_address(address: Address) -> dict[str, Any]:
 
 def _kept(queue: Queue, owner: str | None) -> dict[str, Any]:
     """What a restart must know of a queue, which this user owns."""
-    exclusivity = queue.seats.exclusivity
+    exclusivity = queue.consumer_registry.exclusivity
     return {
         **({} if owner is None else {"user": owner}),
         "id": queue.id,

@@ -16,6 +16,7 @@ from artemis_py.core.addresses.enqueue import Enqueuer
 from artemis_py.core.addresses.fullness import limits_reached
 from artemis_py.core.addresses.route import Route
 from artemis_py.core.addresses.routing_table import Bindings
+from artemis_py.core.budget import Budget
 from artemis_py.core.host import Host
 from artemis_py.core.publish.duplicates import Duplicates
 from artemis_py.core.publish.publish import make_room, make_room_or_page
@@ -86,7 +87,7 @@ class Importing:
             if queue is not None:
                 address = self._source_of(message, queue)
                 stream = address.stream
-                if address.is_spreading or (stream is not None and stream.active and stream.is_behind):
+                if address.is_fanning_out or (stream is not None and stream.active and stream.is_behind):
                     return True
         return False
 
@@ -108,7 +109,7 @@ class Importing:
                 groups.setdefault(place, []).append(queue)
         self._host.budget.spend(_COPY_UNITS + _PLACE_UNITS * len(message.queues))
         for (address, due_ms), queues in groups.items():
-            before = [queue.contents.tally.replaced for queue in queues]
+            before = [queue.contents.counters.replaced for queue in queues]
             self._host.log.begin_group()
             try:
                 self._place(message, address, queues, due_ms, now_ms)
@@ -119,7 +120,7 @@ class Importing:
             for queue, count in zip(queues, before, strict=True):
                 share = shares[queue.name]
                 share.placed += 1
-                share.replaced += queue.contents.tally.replaced - count
+                share.replaced += queue.contents.counters.replaced - count
 
     def _source_of(self, message: Import, queue: Queue) -> Address:
         """The address that has the message. One that came to a view, or to a queue of a wildcard address, belongs to
@@ -162,8 +163,8 @@ class Importing:
         batch.limited = any(queue.flow.limits_senders for queue in queues)
         batch.paged = address.must_page or make_room_or_page(address, queues, one.size_bytes, now_ms)
         self._enqueuer.enqueue(batch, [(queue, batch.messages) for queue in queues])
-        if address.spread is not None:  # put off, because the turn has no units left; the count is wanted now
-            address.spread.finish(now_ms)
+        if address.fan_outs is not None:  # put off, because the turn has no units left; the count is wanted now
+            address.fan_outs.work(Budget(), now_ms)
 
 
 def _id(message: Import, queue: str) -> str:

@@ -33,7 +33,7 @@ from artemis_py.core.publish.publish import Admission
 from artemis_py.core.publish_outcome import PublishOutcome
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.tasks import Chore
+from artemis_py.core.tasks import Task
 from artemis_py.errors import BadRequestError, BrokerError
 from artemis_py.message import Head, Message, encode_headers
 
@@ -444,13 +444,13 @@ _OTHERS: Final = "other reasons"
 
 
 @final
-class Change(Chore):
+class Change(Task):
     """Does something with each of the chosen messages that was on the queue when it began. Those that consumers have
     are left alone, and counted when everything else is done.
 
-    It leaves the agenda (``is_off``) while it waits for the disk, for room in its target, or because it has used up its
-    ``allowance`` of messages (None: any number). Whoever began it looks whether it ``may_go_on``, and puts it on the
-    agenda again. The queue delivers meanwhile, and no other work on it has to wait.
+    It leaves the agenda before it ``is_over`` while it waits for the disk, for room in its target, or because it has
+    used up its ``allowance`` of messages (None: any number). Whoever began it looks whether it ``can_work``, and puts
+    it on the agenda again. The queue delivers meanwhile, and no other task of it has to wait.
     """
 
     def __init__(self, queue: Queue, choice: Choice, deed: Deed, *, allowance: int | None = None) -> None:
@@ -465,7 +465,6 @@ class Change(Chore):
         self.stopped_because = ""
         """Why it ended before it had looked at everything; empty: it did not."""
         self.is_over = False
-        self.is_off = False
         self.allowance = allowance
         self._choice = choice
         self._round = Round(queue.parts, UNHELD, choice.ids or ())
@@ -478,7 +477,7 @@ class Change(Chore):
         return self._round.looked_count
 
     @property
-    def may_go_on(self) -> bool:
+    def can_work(self) -> bool:
         """Is there something that it could do?"""
         if self.allowance is not None and self.allowance <= 0:
             return False
@@ -494,7 +493,7 @@ class Change(Chore):
         given = min(budget.left, UNITS_MAX)
         share = Budget()
         share.refill(max(given, 1))
-        while not self.is_over and self.may_go_on:
+        while not self.is_over and self.can_work:
             if self.queue.deleted:
                 self.stop("the queue was deleted")
                 break
@@ -506,11 +505,10 @@ class Change(Chore):
             if share.is_spent:
                 break
         budget.spend(max(given, 1) - share.left)
-        self.queue.parts.aftermath.run()
-        self.is_off = not self.is_over and not self.may_go_on
-        return self.is_over or self.is_off
+        self.queue.parts.after_removal.run()
+        return self.is_over or not self.can_work
 
-    def recover(self) -> bool:
+    def break_off(self, now_ms: int) -> bool:
         self.stop("a step of it failed; see the log of the broker")
         return False
 
@@ -638,8 +636,7 @@ class Handling:
 
     def nudge(self, change: Change) -> None:
         """Let a change go on that has waited for something that is there now."""
-        if change.is_off and change.may_go_on:
-            change.is_off = False
+        if change.done and not change.is_over and change.can_work:
             self._host.agenda.add(change)
 
     def stop(self) -> None:

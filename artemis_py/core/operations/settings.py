@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import final
 
+from artemis_py.config.tables.fields import RING
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.events import OPERATION
 from artemis_py.core.host import Host
 from artemis_py.core.order.entry import PURGED
 from artemis_py.core.queue.attributes import set_ring_size
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.tasks import QueueWork
+from artemis_py.core.tasks import Task
 from artemis_py.errors import BrokerError, NotFoundError
 
 
@@ -25,20 +26,13 @@ class Operations:
         self._registry = registry
 
     def set_ring_size(self, queue_name: str, ring_size: int) -> None:
-        """Change a ring while it runs; -1 makes it no ring. A smaller ring purges nothing: it stops growing (R-08).
-
-        0 keeps nothing. Raises NotFoundError for an unknown queue, BrokerError for a size below -1 and for a queue with
-        an overflow-policy, or with messages that are not active.
+        """Change a ring while it runs; -1 makes it no ring, 0 keeps nothing. A smaller ring purges nothing: it stops
+        growing. Raises NotFoundError for an unknown queue, BrokerError for a size below -1 and for a queue that may not
+        be a ring.
         """
         queue = self._queue(queue_name)
-        if queue.flow.overflow.depth is not None:
-            raise BrokerError(f"Queue {queue_name} has an overflow-policy; a ring-size would replace it")
-        if ring_size >= 0 and queue.contents.behind is not None:
-            raise BrokerError(
-                f"Queue {queue_name} has barrier-expression or target-queue-depth; a ring would give up what is active"
-            )
-        if ring_size < -1:
-            raise BrokerError(f"ring-size must be -1 (no ring), 0 (keeps nothing) or more, not {ring_size}")
+        if not RING.accepts(ring_size):
+            raise BrokerError(f"ring-size must be {RING.allowed}, not {ring_size}")
         set_ring_size(queue, ring_size)
         self._note(queue, f"set ring-size to {ring_size}", "ring-size")
 
@@ -54,7 +48,7 @@ class Operations:
         queue.resume()
         self._note(queue, "resume", "resume")
 
-    def purge(self, queue_name: str, now_ms: int) -> tuple[int, QueueWork | None]:
+    def purge(self, queue_name: str, now_ms: int) -> tuple[int, Task | None]:
         """Remove every message that nobody has. Returns how many that are, and the work that is left. Raises
         NotFoundError.
         """
@@ -64,7 +58,7 @@ class Operations:
         self._tell(queue, "purge", "purge")
         return count, unfinished
 
-    def delete(self, queue_name: str, now_ms: int) -> tuple[int, QueueWork | None]:
+    def delete(self, queue_name: str, now_ms: int) -> tuple[int, Task | None]:
         """Delete a queue that nobody consumes, with its messages. Returns how many these are, and the work that is
         left. Raises NotFoundError, BrokerError while it has consumers.
         """

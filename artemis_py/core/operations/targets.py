@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Final, NamedTuple, final
 
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address
-from artemis_py.core.addresses.batch import Batch, Verdicts
+from artemis_py.core.addresses.batch import Batch, FilterResults
 from artemis_py.core.addresses.enqueue import Enqueuer
 from artemis_py.core.addresses.routing_table import Bindings
 from artemis_py.core.destinations.auto_create import Resolver
@@ -174,7 +174,7 @@ class AddressTarget(Target):
         self._full = ""
         route = self._bindings.route_to(self._address, None, copy.head.routing_type)
         plan = self._bindings.plan_of(route)
-        verdicts = Verdicts(copy)
+        verdicts = FilterResults(copy)
         if any(verdicts.of(divert.selector) for divert in (*plan.exclusive_diverts, *plan.diverts)):
             return ""
         queues = takers(self._address, plan, None, copy.head.routing_type, verdicts)

@@ -89,9 +89,9 @@ class PageStream:
     def _add_page(self) -> Page:
         page = Page(self.number, self._next_page, self._next_place)
         self._next_page += 1
-        self.pages.append(page)
+        self._log.page_opened(page, self.address)  # nothing may go to a page that a restart does not know
         page.size_bytes = self._files.open(page, self.address)
-        self._log.page_opened(page, self.address)
+        self.pages.append(page)
         return page
 
     def _turn_page(self, full: Page) -> Page:

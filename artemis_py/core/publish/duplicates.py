@@ -89,6 +89,13 @@ class Duplicates:
                 lsn = self._log.duplicate_id(address.name, duplicate_id)
                 message.lsn = message.lsn or lsn
 
+    def forget(self, address: Address, messages: list[Message]) -> None:
+        """Publishing failed: forget the ids of messages that nobody has, for they may be sent again."""
+        for message in messages:
+            duplicate_id = message.head.duplicate_id
+            if duplicate_id is not None and not message.refs:
+                self._ids_of(address).discard(duplicate_id)
+
     def _ids_of(self, address: Address) -> DuplicateIds:
         if address.duplicate_ids is None:
             address.duplicate_ids = DuplicateIds(self._size_for(address), address.memory.holdings)

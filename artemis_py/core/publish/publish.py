@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import Final, final
 
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST, PLAIN, Address, Plan
-from artemis_py.core.addresses.batch import Batch, Verdicts
+from artemis_py.core.addresses.batch import Batch, FilterResults
 from artemis_py.core.addresses.enqueue import Enqueuer, Share
+from artemis_py.core.addresses.fullness import note_full
 from artemis_py.core.addresses.route import Route
 from artemis_py.core.addresses.routing_table import Bindings
 from artemis_py.core.destinations.auto_create import Resolver
-from artemis_py.core.events import DEAD, DISCARDED, NOT_ROUTED, ORPHANED
+from artemis_py.core.events import ADDRESS_DROPS, ADDRESS_REFUSES, DEAD, DISCARDED, NOT_ROUTED, ORPHANED
 from artemis_py.core.faults import give_up
 from artemis_py.core.host import Host
 from artemis_py.core.publish.copies import Forward, Forwards
@@ -27,12 +28,12 @@ from artemis_py.message import HeaderName, Message
 # views over the address.
 
 
-def accepts(queue: Queue, verdicts: Verdicts) -> bool:
+def accepts(queue: Queue, verdicts: FilterResults) -> bool:
     """Does the message enter the queue?"""
     return queue.is_open_to(verdicts.message) and verdicts.of(queue.selector)
 
 
-def next_in_turn(address: Address, queues: list[Queue], verdicts: Verdicts) -> int:
+def next_in_turn(address: Address, queues: list[Queue], verdicts: FilterResults) -> int:
     """Which of several anycast queues is to get the message: the next that accepts it and admits it, or else the next
     that accepts it; -1 when none does.
     """
@@ -52,7 +53,7 @@ def offer(queues: list[Queue], batch: Batch) -> list[tuple[Queue, list[Message]]
     """What each of the queues takes of a batch. Equal filters are asked once for each message."""
     messages = batch.messages
     shares: list[tuple[Queue, list[Message]]] = []
-    asked: list[Verdicts] = []
+    asked: list[FilterResults] = []
     for queue in queues:
         taken = messages
         if not queue.accepts_all:
@@ -97,7 +98,7 @@ def only_target(route: Route, plan: Plan) -> Queue | None:
 
 
 def takers(
-    address: Address, plan: Plan, named: Queue | None, routing_type: str | None, verdicts: Verdicts
+    address: Address, plan: Plan, named: Queue | None, routing_type: str | None, verdicts: FilterResults
 ) -> list[Queue]:
     """The queues that the message would come to; ``named`` is the one of a fully qualified destination."""
     if any(verdicts.of(divert.selector) for divert in plan.exclusive_diverts):
@@ -156,11 +157,17 @@ class Router:
                 message.expires_ms = address.expiry_of(message.expires_ms, batch.now_ms)
         if not (batch.plain or batch.distinct) and any(one.head.duplicate_id is not None for one in batch.messages):
             self._log.begin_group()
-            messages = self._duplicates.leave_out(address, batch.messages)
-            batch.narrow(messages)
-            self._route(batch)
-            self._duplicates.write(address, messages)
-            self._log.end_group()
+            try:
+                messages = self._duplicates.leave_out(address, batch.messages)
+                batch.narrow(messages)
+                try:
+                    self._route(batch)
+                except Exception:
+                    self._duplicates.forget(address, messages)
+                    raise
+                self._duplicates.write(address, messages)
+            finally:
+                self._log.end_group()
         else:
             self._route(batch)
 
@@ -169,7 +176,7 @@ class Router:
         diverted: set[int] | None = None
         if plan.cost.programs and batch.verdicts is None and len(batch.messages) == 1:
             message = batch.messages[0]
-            batch.verdicts = {message: Verdicts(message)}
+            batch.verdicts = {message: FilterResults(message)}
         if plan.has_diverts and (batch.route.queue is None or plan.exclusive_diverts):
             diverted = self._forwards.divert(plan, batch)
         if not batch.messages:
@@ -179,7 +186,7 @@ class Router:
         if only is not None and only.accepts_all:
             address = route.address
             address.routed_message_count += len(messages)
-            if batch.paged or (address.spread is not None and address.is_spreading):
+            if batch.paged or (address.fan_outs is not None and address.is_fanning_out):
                 self._enqueuer.enqueue(batch, [(only, messages)])
             else:
                 self._enqueuer.enqueue_on_one(batch, only)
@@ -316,7 +323,7 @@ class Admission:
             self._host.budget.spend(cost.places_of(len(messages)) if asked else cost.of_all(messages))
         limited = plan.limited if route.queue is None else _limited(route, plan)
         batch.limited = len(limited) > 0
-        if route.address.spread is not None and not admitted and _must_wait(batch, limited):
+        if route.address.fan_outs is not None and not admitted and _must_wait(batch, limited):
             return 0
         if limited and not _have_room(limited, batch):
             return self._publish_to_limited(batch, plan, admitted)
@@ -329,7 +336,7 @@ class Admission:
         """Is there a queue at the route's end whose depth may stand against a message?"""
         return len(_limited(route, self._bindings.plan_of(route))) > 0
 
-    def limited_takers(self, route: Route, verdicts: Verdicts) -> list[Queue]:
+    def limited_takers(self, route: Route, verdicts: FilterResults) -> list[Queue]:
         """Of the queues that a message would come to, those whose depth may stand against it."""
         plan = self._bindings.plan_of(route)
         if not _limited(route, plan):
@@ -377,19 +384,21 @@ class Admission:
     def _publish_while_room(self, batch: Batch, admitted: bool) -> int:
         address = batch.route.address
         messages = batch.messages
-        story = self._host.log.story
+        story, events = self._host.log.story, self._host.events
         for index, message in enumerate(messages):
             refusal = address.refusal
             if refusal == "DROP":
                 address.routed_message_count += 1
                 address.dropped_message_count += 1
                 story.refused(address.name, "drop", message)
+                note_full(events, ADDRESS_DROPS, address)
                 outcome = self._host.outcomes.get(message.id)
                 if outcome is not None:
                     outcome.full_address = address.name
             elif refusal is not None and not admitted and not self._duplicates.has_seen(address, message):
                 if refusal == "FAIL":
                     story.refused(address.name, "fail", message)
+                    note_full(events, ADDRESS_REFUSES, address)
                 return index
             elif address.must_page and not address.has_page_limit:
                 self._publish_rest(batch, messages[index:])
@@ -437,11 +446,11 @@ def _must_wait(batch: Batch, limited: list[Queue]) -> bool:
     because it stands behind it there.
     """
     address = batch.route.address
-    if not address.is_spreading:
+    if not address.is_fanning_out:
         return False
     pages = any(queue.flow.overflow.pages for queue in limited)
     if pages or not address.has_room_for(len(batch.messages), batch.memory_bytes):
-        batch.behind = address.spread
+        batch.behind = address.fan_outs
     return batch.behind is not None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, final
 
-from artemis_py.core.budget import Budget
+from artemis_py.core.budget import SLICE_MAX, Budget
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.memory import selector_bytes
 from artemis_py.core.order.entry import NACKED, Entry
@@ -13,31 +13,30 @@ from artemis_py.core.order.order import Cursor
 from artemis_py.core.queue.messages import CANCEL, EXPIRE, EXPIRE_UNITS, Walk
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.returning import Return
-from artemis_py.core.tasks import SLICE_MAX, QueueWork
+from artemis_py.core.tasks import Task
 from artemis_py.message import Head, Message
 from artemis_py.records import Actor
 from artemis_py.selector import Selector
 
-# ---- settling --------------------------------------------------------------------------------------------------------
+# ---- up to one -------------------------------------------------------------------------------------------------------
 #
 # A cumulative ACK, however many messages it covers.
 
 
 @final
-class Settling(QueueWork):
+class AcknowledgeUpTo(Task):
     """Settles one message and all that were sent to the consumer before it. The consumer holds entries that are not
     reached yet.
     """
 
     def __init__(self, parts: QueueParts, consumer: Consumer, message_id: int) -> None:
-        super().__init__(holds=False)
         self._parts = parts
         self._consumer = consumer
         self._message_id = message_id
 
     def work(self, budget: Budget, now_ms: int) -> bool:
         consumer = self._consumer
-        count = min(max(budget.left, 1), SLICE_MAX)
+        count = budget.slice_of(1)
         while True:
             if self._message_id not in consumer.held:  # an ACK before this one has settled it
                 return True
@@ -50,7 +49,7 @@ class Settling(QueueWork):
                 return False
 
 
-# ---- sifting ---------------------------------------------------------------------------------------------------------
+# ---- by filter -------------------------------------------------------------------------------------------------------
 #
 # A client settles messages that it names itself: by a filter, or by bookmarks (AMPS). They need not be held by anybody,
 # but must be active (``pending.py``). Messages in pages are
@@ -129,7 +128,7 @@ def still_there(parts: QueueParts, bookmarks: Sequence[int]) -> list[int]:
 
 
 @final
-class Sifting(QueueWork):
+class AcknowledgeByFilter(Task):
     """Settles the chosen ones among the messages that are on the queue now. ``connection`` is the client's;
     ``actor`` its consumer, for a retained log.
 
@@ -140,7 +139,7 @@ class Sifting(QueueWork):
     def __init__(
         self, parts: QueueParts, chosen: Chosen, outcome: str, connection: int, actor: Actor | None = None
     ) -> None:
-        super().__init__(holds=outcome == CANCEL)
+        self.holds = outcome == CANCEL
         self._parts = parts
         self._chosen = chosen
         self._outcome = outcome
@@ -185,7 +184,7 @@ class Sifting(QueueWork):
         """Find some of the bookmarks in the order."""
         contents, bookmarks = self._parts.contents, self._chosen.bookmarks
         start = self._found_count
-        self._found_count = end = start + min(max(budget.left // _FIND_UNITS, 1), SLICE_MAX)
+        self._found_count = end = start + budget.slice_of(_FIND_UNITS)
         budget.spend(_FIND_UNITS * len(bookmarks[start:end]))
         taken: list[Entry] = []
         try:
@@ -259,10 +258,11 @@ class Sifting(QueueWork):
             self._settle(taken, budget, aside=True)
         return message_id is not None
 
-    def break_off(self, now_ms: int) -> None:
+    def break_off(self, now_ms: int) -> bool:
         """A step has failed: what was on its way back goes there."""
         if self._return is not None:
             self._return.break_off(now_ms)
+        return False
 
     def _settle(self, taken: list[Entry], budget: Budget, *, aside: bool = False) -> None:
         """Settle entries that nobody had, and that are on the queue no more. Those that were put aside (``aside``) are

@@ -1,4 +1,6 @@
-"""What a changed attribute does to a queue that runs, and what its composition does not allow."""
+"""Carries out changes of attributes on a queue that runs. For which parts of the queue each attribute is, and which
+changes wait for a restart, stands beside it in ``config/tables/queue_settings.py``.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +8,26 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from artemis_py.config.changes.queue_effects import GROUPING, changed, deciding, held_back, in_force
+from artemis_py.config.changes.effects import changed, held_back, in_force, why_held_back, why_in_conflict
 from artemis_py.config.settings import AddressSettings, QueueConfig
 from artemis_py.config.tables.fields import settings_of
-from artemis_py.config.tables.queue_settings import QueueSettings, known_attributes, queue_settings, written_attributes
+from artemis_py.config.tables.queue_settings import (
+    CONSUMERS,
+    DISTRIBUTION,
+    EXCLUSIVITY,
+    GATE,
+    GROUPS,
+    LEASES,
+    OVERFLOW,
+    SWITCHES,
+    THRESHOLDS,
+    Part,
+    QueueSettings,
+    known_attributes,
+    parts_of,
+    queue_settings,
+    written_attributes,
+)
 from artemis_py.core.pages.cursor import ReadAhead
 from artemis_py.core.queue.consumers import Exclusivity
 from artemis_py.core.queue.groups import GroupRule
@@ -19,7 +37,6 @@ from artemis_py.core.queue.recipe import (
     backlog_max_of,
     consumer_defaults_for,
     live_max_of,
-    overflow_by_policy,
     overflow_for,
     own_settings,
     redelivery_for,
@@ -33,35 +50,8 @@ from artemis_py.selector import compile_selector
 #
 # The one way to change a queue that is there, as far as its composition allows. A reload and an operator's update
 # both end here. ``queue.own`` is what is in force afterwards, but for a ring-size that an operator set: that is kept
-# beside it (``ring_size_changed``), because a reload leaves it alone. What a queue is composed of once is listed in
-# ``config/changes/queue_effects.py``; such attributes stay as they are until a restart. Everything else takes effect
-# here, in place: no message moves, and no consumer leaves.
-
-
-_OVERFLOW: Final = frozenset(
-    (
-        "ring_size", "overflow_policy", "max_depth_messages", "max_depth_bytes", "flow_resume_percent",
-        "file_backed_metadata",
-    )
-)  # fmt: skip
-_GATE: Final = frozenset(("consumers_before_dispatch", "delay_before_dispatch", "max_backlog"))
-_DISTRIBUTION: Final = frozenset(("exclusive", "max_live_consumers"))
-_RULE: Final = GROUPING | {"exclusive", "non_destructive"}
-_LEASES: Final = frozenset(("lease_period", "leasing", "max_deliveries", "max_cancels"))
-_DEFAULTS: Final = frozenset(
-    (
-        "consumer_selector", "consumer_replay_period", "max_per_subscription_backlog", "delivery_semantics",
-        "max_backlog", "max_deliveries", "max_cancels", "lease_period", "leasing", "fairness_model", "expiration",
-        "file_backed_metadata", "non_destructive", "barrier_expression", "target_queue_depth", "priority_expression",
-    )
-)  # fmt: skip
-_RULES: Final = frozenset(("expiry_policy", "dead_letter_address"))
-_ALERTS: Final = frozenset(
-    (
-        "alert_threshold_message_size", "alert_threshold_depth_messages", "alert_threshold_depth_bytes",
-        "alert_repeat_gap",
-    )
-)  # fmt: skip
+# beside it (``ring_size_changed``), because a reload leaves it alone. What a queue is composed of once stays as it is
+# until a restart. Everything else takes effect here, in place: no message moves, and no consumer leaves.
 
 
 def declaration_of(queue: Queue) -> QueueConfig:
@@ -96,10 +86,28 @@ def use_declaration(queue: Queue, config: QueueConfig, now_ms: int) -> frozenset
 
 def set_ring_size(queue: Queue, ring_size: int) -> None:
     """An operator's ring-size counts before that of the settings from now on; -1: no ring. A ring that was made smaller
-    stops growing.
+    stops growing. Raises BrokerError for a queue that may not be a ring.
     """
+    why = why_no_ring(queue, ring_size)
+    if why:
+        raise _refusal(queue, [_stays("ring_size", why)])
+    _set_ring_size(queue, ring_size)
+
+
+def why_no_ring(queue: Queue, ring_size: int) -> str:
+    """What stands against a ring of this size, as it is composed now; empty: nothing does."""
+    return why_in_conflict("ring_size", replace(queue.own, ring_size=ring_size))
+
+
+def overflow_of(queue: Queue) -> Overflow:
+    """What the queue does when it is full, by its settings and the ring-size that an operator set."""
+    own, ring_size = queue.own, queue.ring_size_changed
+    return overflow_for(own if ring_size is None else replace(own, ring_size=ring_size))
+
+
+def _set_ring_size(queue: Queue, ring_size: int) -> None:
     queue.ring_size_changed = ring_size
-    _use_overflow(queue, overflow_for(ring_size))
+    _use_overflow(queue)
 
 
 def retune(queue: Queue, wanted: QueueSettings, settings: AddressSettings, now_ms: int) -> frozenset[str]:
@@ -107,10 +115,8 @@ def retune(queue: Queue, wanted: QueueSettings, settings: AddressSettings, now_m
     ``settings`` are those of its address. Raises SelectorError, and nothing has changed then.
     """
     old = queue.own
-    if old is None:
-        return frozenset()
     new, differing = in_force(old, wanted), changed(old, wanted) - held_back(old, wanted)
-    defaults = consumer_defaults_for(new) if differing & _DEFAULTS else queue.consumer_defaults
+    defaults = consumer_defaults_for(new) if differing else queue.consumer_defaults
     queue.own = new
     queue.parts.redelivery = redelivery_for(settings, new.max_delivery_attempts)
     queue.parts.pages.reading.limits = ReadAhead.of(settings)
@@ -120,32 +126,32 @@ def retune(queue: Queue, wanted: QueueSettings, settings: AddressSettings, now_m
         _use_rules(queue, new)
         return held_back(old, wanted)
     queue.consumer_defaults = defaults
-    for names, use in _STEPS:
-        if differing & names:
+    parts = {part for name in differing for part in parts_of(name)}
+    for part, use in _STEPS.items():
+        if part in parts:
             use(queue, new)
     _use_rules(queue, new)
-    if differing & _OVERFLOW:
+    if OVERFLOW in parts:
         if old.ring_size != new.ring_size:
             queue.ring_size_changed = None
-        if queue.ring_size_changed is None:
-            _use_overflow(queue, overflow_by_policy(new))
-    if differing & _GATE:
+        _use_overflow(queue)
+    if GATE in parts:
         _use_gate(queue, new, now_ms)
-    queue.parts.aftermath.run()
+    queue.parts.after_removal.run()
     queue.parts.note_ready()
     return held_back(old, wanted)
 
 
-def _use_overflow(queue: Queue, overflow: Overflow) -> None:
-    queue.flow.overflow = overflow
+def _use_overflow(queue: Queue) -> None:
+    queue.flow.overflow = overflow_of(queue)
     if queue.flow.stopped:
         queue.flow.resume()
-    queue.parts.aftermath.use_room()
+    queue.parts.after_removal.use_room()
 
 
 def _use_gate(queue: Queue, new: QueueSettings, now_ms: int) -> None:
     gate = queue.gate
-    gate.delay_ms = new.delay_before_dispatch
+    gate.set_delay(new.delay_before_dispatch)
     gate.backlog_max = backlog_max_of(new)
     gate.counts = new.max_backlog >= 0
     gate.consumers_min = new.consumers_before_dispatch
@@ -161,7 +167,7 @@ def _use_gate(queue: Queue, new: QueueSettings, now_ms: int) -> None:
 
 def _use_distribution(queue: Queue, new: QueueSettings) -> None:
     queue.distribution.set_live_max(live_max_of(new))
-    queue.parts.waking.has_lost_one = True  # others may be served now
+    queue.parts.wake_ups.has_lost_one = True  # others may be served now
 
 
 def _use_grouping(queue: Queue, new: QueueSettings) -> None:
@@ -178,7 +184,7 @@ def _use_grouping(queue: Queue, new: QueueSettings) -> None:
         grouping.rule = rule
     else:
         grouping.regroup(rule)
-        queue.parts.aftermath.use_room()
+        queue.parts.after_removal.use_room()
 
 
 def _use_leases(queue: Queue, new: QueueSettings) -> None:
@@ -191,7 +197,7 @@ def _use_leases(queue: Queue, new: QueueSettings) -> None:
         tries.deliveries_max, tries.cancels_max = new.max_deliveries, new.max_cancels
 
 
-def _use_alerts(queue: Queue, new: QueueSettings) -> None:
+def _use_thresholds(queue: Queue, new: QueueSettings) -> None:
     watch = queue.parts.alerts
     if watch is not None:
         alerts = watch.alerts
@@ -222,28 +228,30 @@ def _use_rules(queue: Queue, new: QueueSettings) -> None:
     )
 
 
-def _use_seats(queue: Queue, new: QueueSettings) -> None:
-    seats = queue.seats
-    seats.consumers_max = new.max_consumers
-    if seats.exclusivity.policy != new.exclusivity_policy:
-        seats.exclusivity = Exclusivity(new.exclusivity_policy)
+def _use_consumers(queue: Queue, new: QueueSettings) -> None:
+    queue.consumer_registry.consumers_max = new.max_consumers
 
 
-def _use_flags(queue: Queue, new: QueueSettings) -> None:
+def _use_exclusivity(queue: Queue, new: QueueSettings) -> None:
+    queue.consumer_registry.exclusivity = Exclusivity(new.exclusivity_policy)
+
+
+def _use_switches(queue: Queue, new: QueueSettings) -> None:
     queue.enabled = new.enabled
     queue.purge_on_no_consumers = new.purge_on_no_consumers
     queue.non_destructive = new.non_destructive
-    queue.seats.shows_returns = new.non_destructive
+    queue.consumer_registry.shows_returns = new.non_destructive
 
 
-_STEPS: Final[tuple[tuple[frozenset[str], Callable[[Queue, QueueSettings], None]], ...]] = (
-    (frozenset(("enabled", "purge_on_no_consumers", "non_destructive")), _use_flags),
-    (frozenset(("max_consumers", "exclusivity_policy")), _use_seats),
-    (_DISTRIBUTION, _use_distribution),
-    (_RULE, _use_grouping),
-    (_LEASES, _use_leases),
-    (_ALERTS, _use_alerts),
-)
+_STEPS: Final[Mapping[Part, Callable[[Queue, QueueSettings], None]]] = {
+    SWITCHES: _use_switches,
+    CONSUMERS: _use_consumers,
+    EXCLUSIVITY: _use_exclusivity,
+    DISTRIBUTION: _use_distribution,
+    GROUPS: _use_grouping,
+    LEASES: _use_leases,
+    THRESHOLDS: _use_thresholds,
+}
 
 
 # ---- amending --------------------------------------------------------------------------------------------------------
@@ -253,16 +261,6 @@ _STEPS: Final[tuple[tuple[frozenset[str], Callable[[Queue, QueueSettings], None]
 # until a restart, or until consumers are gone, is refused here.
 
 
-_ORDER: Final = "it decides the order in which the queue keeps its messages"
-_ARRIVAL: Final = "it is worked out for each message when it arrives"
-_WHY_FIXED: Final = {
-    "durability": "it decides whether the queue is in the journal",
-    **dict.fromkeys(("order", "last values", "activation"), _ORDER),
-    **dict.fromkeys(("hold", "time to live", "alerts"), _ARRIVAL),
-    "backlogs": "the queue would begin to limit backlogs, or end it",
-    "depth": "the queue would become another kind of queue when it is full",
-}
-_WHY_ELSE: Final = "it decides what the queue is composed of"
 _ADVICE: Final = "delete the queue and create it again, or change broker.xml and restart"
 _ATTRIBUTES: Final = tuple(
     row.attribute for row in settings_of(QueueConfig).values() if row.attribute != "user"
@@ -278,8 +276,12 @@ class _Change(NamedTuple):
 
 
 def _too_few_seats(change: _Change) -> str | None:
-    count, seats = change.queue.distribution.taker_count, change.new.max_consumers
-    return f"it has {count} consumers, more than max-consumers {seats}" if 0 <= seats < count else None
+    count, consumer_registry = change.queue.distribution.taker_count, change.new.max_consumers
+    return (
+        f"it has {count} consumers, more than max-consumers {consumer_registry}"
+        if 0 <= consumer_registry < count
+        else None
+    )
 
 
 def _groups_are_out(change: _Change) -> str | None:
@@ -291,20 +293,7 @@ def _groups_are_out(change: _Change) -> str | None:
     return None
 
 
-def _has_no_ring(change: _Change) -> str | None:
-    queue = change.queue
-    if queue.flow.overflow.depth is not None:
-        return f"it has an overflow-policy, and no ring-size counts ({_ADVICE})"
-    if change.new.ring_size >= 0 and queue.contents.behind is not None:
-        return "it has barrier-expression or target-queue-depth; a ring would give up what is active"
-    return None
-
-
-REFUSALS: Final[Mapping[str, Callable[[_Change], str | None]]] = {
-    "max_consumers": _too_few_seats,
-    **dict.fromkeys((*sorted(GROUPING), "exclusive", "non_destructive"), _groups_are_out),
-    "ring_size": _has_no_ring,
-}
+REFUSALS: Final[Mapping[Part, Callable[[_Change], str | None]]] = {CONSUMERS: _too_few_seats, GROUPS: _groups_are_out}
 """What an operator is refused at times, though a reload would do it, in part or later."""
 
 
@@ -332,9 +321,9 @@ def amend(queue: Queue, config: QueueConfig, now_ms: int) -> set[str]:
     changed = {name for name in _ATTRIBUTES if getattr(change.old, name) != getattr(change.new, name)}
     reasons = _why_not(change, changed, own_settings(config, settings, declared=is_declared))
     if reasons:
-        raise BrokerError(f"Queue {queue.name} cannot be changed: {'; '.join(dict.fromkeys(reasons))}")
+        raise _refusal(queue, reasons)
     if "ring_size" in changed:
-        set_ring_size(queue, change.new.ring_size)
+        _set_ring_size(queue, change.new.ring_size)
     # The operator's ring-size is kept beside what is written: a reload of the file leaves it alone.
     written = known_attributes(dict(queue.attributes)).get("ring_size")
     use_declaration(queue, replace(config, ring_size=written), now_ms)
@@ -343,13 +332,23 @@ def amend(queue: Queue, config: QueueConfig, now_ms: int) -> set[str]:
 
 def _why_not(change: _Change, changed: set[str], wanted: QueueSettings) -> list[str]:
     """The reasons against a change. What already waits for a restart is no reason against changing something else."""
-    in_force = change.queue.own or change.old
-    held = held_back(in_force, wanted)
+    own = change.queue.own
+    held = held_back(own, wanted)
     reasons = []
     for name in sorted(changed):
         if name in held:
-            why = _WHY_FIXED.get(deciding(name, in_force, wanted), _WHY_ELSE)
-            reasons.append(f"{name.replace('_', '-')} stays as it is, because {why} ({_ADVICE})")
-        elif name in REFUSALS and (reason := REFUSALS[name](change)) is not None:
-            reasons.append(reason)
+            reasons.append(_stays(name, why_held_back(name, own, wanted)))
+            continue
+        for part in parts_of(name):
+            reason = REFUSALS[part](change) if part in REFUSALS else None
+            if reason is not None:
+                reasons.append(reason)
     return reasons
+
+
+def _stays(attribute: str, why: str) -> str:
+    return f"{attribute.replace('_', '-')} stays as it is, because {why} ({_ADVICE})"
+
+
+def _refusal(queue: Queue, reasons: list[str]) -> BrokerError:
+    return BrokerError(f"Queue {queue.name} cannot be changed: {'; '.join(dict.fromkeys(reasons))}")

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from artemis_py.core.budget import Budget
+from artemis_py.core.budget import SLICE_MAX, Budget
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.host import Host
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.distribution import Distribution
 from artemis_py.core.queue.gate import Gate
 from artemis_py.core.queue.messages import EXPIRE_UNITS, Contents
-from artemis_py.core.queue.pending import Behind
-from artemis_py.core.queue.waking import Waking
+from artemis_py.core.queue.pending import PendingMessages
+from artemis_py.core.queue.wake_ups import WakeUps
 from artemis_py.core.reference import QueueReference
-from artemis_py.core.tasks import SLICE_MAX
 
 # ---- broadcast -------------------------------------------------------------------------------------------------------
 #
@@ -166,18 +165,18 @@ class Activation:
     whatever that one holds, and needs no acknowledgement. Without such a consumer it waits for one.
     """
 
-    __slots__ = ("_behind", "_contents", "_distribution", "_gate", "_host", "_reference", "_waking", "broadcast")
+    __slots__ = ("_behind", "_contents", "_distribution", "_gate", "_host", "_reference", "_wake_ups", "broadcast")
 
     def __init__(
         self,
         reference: QueueReference,
         host: Host,
         contents: Contents,
-        behind: Behind,
+        behind: PendingMessages,
         *,
         distribution: Distribution,
         gate: Gate,
-        waking: Waking,
+        wake_ups: WakeUps,
     ) -> None:
         self._reference = reference
         self._host = host
@@ -185,7 +184,7 @@ class Activation:
         self._behind = behind
         self._distribution = distribution
         self._gate = gate
-        self._waking = waking
+        self._wake_ups = wake_ups
         self.broadcast: Broadcast | None = None
         """The barrier whose turn it is."""
 
@@ -223,7 +222,7 @@ class Activation:
                 break
             is_cut = count >= SLICE_MAX or budget.left <= floor
         if count:
-            self._waking.wake_dry()
+            self._wake_ups.wake_dry()
         return is_cut
 
     def _is_under_way(self, first: Entry | None, now_ms: int) -> bool:
@@ -240,7 +239,9 @@ class Activation:
     def _is_first(self) -> bool:
         """Is every message done that came before the first one behind?"""
         contents = self._contents
-        here = contents.order.count + contents.tally.held_count + contents.picked_count + self._gate.unconfirmed_count
+        here = (
+            contents.order.count + contents.counters.held_count + contents.picked_count + self._gate.unconfirmed_count
+        )
         return not here and len(contents.scheduled) == self._behind.aside_count
 
     # ---- barriers --------------------------------------------------------------------------------

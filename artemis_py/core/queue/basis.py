@@ -12,7 +12,7 @@ from artemis_py.core.queue.gate import Gate
 from artemis_py.core.queue.groups import Grouping
 from artemis_py.core.queue.messages import Contents
 from artemis_py.core.queue.overflow import Flow, Overflow
-from artemis_py.core.queue.waking import Waking
+from artemis_py.core.queue.wake_ups import WakeUps
 from artemis_py.core.reference import QueueReference
 
 
@@ -22,7 +22,7 @@ class QueueBasis:
     message is active when it comes.
     """
 
-    __slots__ = ("activation", "contents", "distribution", "flow", "gate", "grouping", "host", "reference", "waking")
+    __slots__ = ("activation", "contents", "distribution", "flow", "gate", "grouping", "host", "reference", "wake_ups")
 
     def __init__(
         self,
@@ -42,16 +42,16 @@ class QueueBasis:
         self.distribution = distribution
         self.gate = gate
         self.flow = Flow(reference, host, contents, overflow)
-        self.waking = Waking(distribution, host.budget)
+        self.wake_ups = WakeUps(distribution, host.budget)
         self.activation: Activation | None = None
         if contents.behind is not None:
             self.activation = Activation(
-                reference, host, contents, contents.behind, distribution=distribution, gate=gate, waking=self.waking
+                reference, host, contents, contents.behind, distribution=distribution, gate=gate, wake_ups=self.wake_ups
             )
 
     def wake(self, consumer: Consumer) -> None:
         """The consumer has room or credit again."""
-        if not self.waking.wake(consumer):
+        if not self.wake_ups.wake(consumer):
             return
         is_awaited = self.activation is not None and self.activation.takes_note_of(consumer)
         if is_awaited or self.contents.has_more:

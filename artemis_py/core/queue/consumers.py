@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
-from artemis_py.core.budget import Budget
+from artemis_py.core.budget import SLICE_MAX, Budget
 from artemis_py.core.consumer import Consumer, Reader
 from artemis_py.core.order.entry import LOST, Entry
 from artemis_py.core.order.order import Cursor, Order
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.returning import Return
-from artemis_py.core.tasks import SLICE_MAX, QueueWork
+from artemis_py.core.tasks import Task
 from artemis_py.errors import LimitError
 from artemis_py.selector import Program, Selector
 
@@ -23,11 +23,12 @@ from artemis_py.selector import Program, Selector
 
 
 @final
-class FreeGroups(QueueWork):
+class FreeGroups(Task):
     """Frees what is to be freed of one queue's groups."""
 
+    holds = True
+
     def __init__(self, parts: QueueParts) -> None:
-        super().__init__(holds=True)
         self._parts = parts
 
     def work(self, budget: Budget, now_ms: int) -> bool:
@@ -45,7 +46,7 @@ def offer_freed(parts: QueueParts) -> None:
     nothing to remember.
     """
     if parts.grouping.takes_freed():
-        parts.waking.wake_dry()
+        parts.wake_ups.wake_dry()
         parts.note_ready()
     if not parts.distribution.consumers and not parts.contents.message_count:
         parts.grouping.forget()
@@ -184,7 +185,7 @@ class Exclusivity:
 
 
 @final
-class Seats:
+class ConsumerRegistry:
     """Decides which consumers a queue admits, and takes back what a leaving consumer has."""
 
     __slots__ = ("_parts", "_shared_cursors", "consumers_max", "exclusivity", "idle_since_ms", "shows_returns")
@@ -211,7 +212,7 @@ class Seats:
         self.exclusivity.admit(name, consumer, distribution.consumers)
         self._open_cursor(consumer)
         try:
-            consumer.dealings.begun_ms = now_ms
+            consumer.statistics.begun_ms = now_ms
             distribution.add(consumer)
             if parts.grouping.attach(consumer, held=contents.has_held):
                 gate.close_again()
@@ -222,7 +223,7 @@ class Seats:
             parts.wake(consumer)
             if contents.has_more and (gate.is_open or consumer.browses):
                 parts.note_ready()
-            parts.aftermath.run()
+            parts.after_removal.run()
         except Exception:  # nobody may be left that is served, or waited for, and does not exist
             self.detach(consumer, failed=False, now_ms=now_ms)
             raise
@@ -241,13 +242,13 @@ class Seats:
 
     def replace(
         self, consumer: Consumer, selector: Selector | None, no_local: int, backlog_max: int, now_ms: int
-    ) -> QueueWork | None:
+    ) -> Task | None:
         """A consumer that takes messages away wants others from now on, or another number of them. It keeps what it
         holds. What it was not sent yet goes back, but for a barrier. Returns
         the unfinished work, if any.
         """
         parts = self._parts
-        unfinished: QueueWork | None = None
+        unfinished: Task | None = None
         if consumer.outbox and not consumer.settles and consumer.barrier is None:
             waiting = [consumer.let_go(entry.message.id) for entry in consumer.outbox]
             consumer.outbox.clear()
@@ -267,7 +268,7 @@ class Seats:
         parts.wake(consumer)
         return unfinished
 
-    def detach(self, consumer: Consumer, *, failed: bool, now_ms: int) -> QueueWork | None:
+    def detach(self, consumer: Consumer, *, failed: bool, now_ms: int) -> Task | None:
         """A consumer leaves. What it holds comes back (see ``Return``); what was never sent comes back as if it had not
         been picked. Returns the unfinished work, if any.
         """
@@ -280,7 +281,7 @@ class Seats:
             parts.confirm(len(consumer.let_go_all()))
         waiting = [entry for entry in consumer.outbox if consumer.held.pop(entry.message.id, None) is not None]
         consumer.outbox.clear()
-        unfinished: QueueWork | None = None
+        unfinished: Task | None = None
         try:
             if waiting:
                 parts.tasks.begin(Return(parts, consumer, waiting, failed=False, sent=False), now_ms)
@@ -295,7 +296,7 @@ class Seats:
                 self._remove(consumer, now_ms)
         if parts.activation is not None:
             parts.activation.note_left()
-        parts.aftermath.run()
+        parts.after_removal.run()
         return unfinished
 
     def _remove(self, consumer: Consumer, now_ms: int) -> None:
@@ -314,7 +315,7 @@ class Seats:
         if not distribution.consumers:
             self.idle_since_ms = parts.host.clock.steady_ms(now_ms)
         else:
-            parts.waking.has_lost_one = True  # with an exclusive queue the next consumer takes over
+            parts.wake_ups.has_lost_one = True  # with an exclusive queue the next consumer takes over
             parts.note_ready()
 
     def _take_back_unsent(self, consumer: Consumer) -> None:
@@ -330,10 +331,10 @@ class Seats:
                 contents.put_back(entry)
         for entry in outdated:  # after the others are back: the rest decides whether senders go on
             contents.give_up(entry)
-        parts.aftermath.run()
+        parts.after_removal.run()
         for entry in reversed(consumer.handed):
             contents.take_back_handed(entry.message)
-        parts.growth.fit_again(len(consumer.handed) + len(consumer.outbox) - len(outdated))
+        parts.after_enqueue.fit_again(len(consumer.handed) + len(consumer.outbox) - len(outdated))
         parts.grouping.settle([entry.message for entry in consumer.outbox])
         consumer.outbox.clear()
         consumer.handed.clear()

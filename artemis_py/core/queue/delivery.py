@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from artemis_py.core.budget import SLICE_MAX
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import HELD_UP
 from artemis_py.core.order.entry import Entry
@@ -12,21 +13,20 @@ from artemis_py.core.queue.basis import QueueBasis
 from artemis_py.core.queue.messages import EXPIRE_UNITS
 from artemis_py.core.queue.paged import READY_MIN, PageReading, QueuePages
 from artemis_py.core.queue.why import Reason, is_full, why_behind, why_full, why_used_up
-from artemis_py.core.tasks import SLICE_MAX
 from artemis_py.message import Message
 
-# ---- aftermath -------------------------------------------------------------------------------------------------------
+# ---- after removal ---------------------------------------------------------------------------------------------------
 #
 # What follows when something has left a queue.
 
 
 @final
-class Aftermath:
+class AfterRemoval:
     """The end of every verb of a queue. What left may let senders go on, let pages be read, or free a group for another
     consumer.
     """
 
-    __slots__ = ("_contents", "_flow", "_gate", "_grouping", "_host", "_reading", "_reference", "_waking")
+    __slots__ = ("_contents", "_flow", "_gate", "_grouping", "_host", "_reading", "_reference", "_wake_ups")
 
     def __init__(self, basis: QueueBasis, reading: PageReading) -> None:
         self._reference = basis.reference
@@ -35,7 +35,7 @@ class Aftermath:
         self._flow = basis.flow
         self._gate = basis.gate
         self._grouping = basis.grouping
-        self._waking = basis.waking
+        self._wake_ups = basis.wake_ups
         self._reading = reading
 
     def run(self, picked_count: int = 0) -> None:
@@ -49,11 +49,11 @@ class Aftermath:
                 self._flow.resume(picked_count)
             if (self._gate.counts or contents.behind is not None) and contents.has_more:
                 self._host.note_ready(self._reference)
-            if self._reading.cramped and self._waking.dry:
+            if self._reading.cramped and self._wake_ups.dry:
                 self.use_room()
         if groups is not None:
             if self._grouping.takes_freed():
-                self._waking.wake_dry()
+                self._wake_ups.wake_dry()
                 self._host.note_ready(self._reference)
             if groups.owners.pausing and not contents.has_held:
                 self._host.note_ready(self._reference)
@@ -63,7 +63,7 @@ class Aftermath:
         left.
         """
         self._reading.cramped = False
-        self._waking.wake_dry()
+        self._wake_ups.wake_dry()
         self._host.note_ready(self._reference)
 
 
@@ -82,7 +82,7 @@ _LOOKS_PER_UNIT: Final = 8
 
 
 @final
-class HoldUp:
+class StallDetection:
     """Of one queue with an attribute of AMPS. A dispatch that ends with entries left sets an alarm, unless one is set.
     When it rings, and nothing was sent for some time, the reason is told; then again after twice the time, up to some
     minutes, until something is sent.
@@ -137,7 +137,7 @@ class HoldUp:
             self._due_ms = 0  # until a dispatch ends with entries left
         elif quiet_ms < FIRST_MS:
             self._wait(FIRST_MS - quiet_ms, now_ms)
-        elif not basis.gate.lets_out(contents.tally.held_count):
+        elif not basis.gate.lets_out(contents.counters.held_count):
             self._tell(why_used_up(basis), quiet_ms, now_ms)
         elif not contents.order.count and (reason := why_behind(basis)) is not None:
             self._tell(reason, quiet_ms, now_ms)
@@ -182,7 +182,7 @@ class HoldUp:
 class NextEntry:
     """Finds what one queue has for each of its consumers. What it meets on the way and has expired, it removes."""
 
-    __slots__ = ("_activation", "_contents", "_grouping", "_host", "_pages", "_reference", "_waking", "was_cut")
+    __slots__ = ("_activation", "_contents", "_grouping", "_host", "_pages", "_reference", "_wake_ups", "was_cut")
 
     def __init__(self, basis: QueueBasis, pages: QueuePages) -> None:
         self._reference = basis.reference
@@ -190,7 +190,7 @@ class NextEntry:
         self._contents = basis.contents
         self._activation = basis.activation
         self._grouping = basis.grouping
-        self._waking = basis.waking
+        self._wake_ups = basis.wake_ups
         self._pages = pages
         self.was_cut = False
         """The budget ended before the consumer just picked was shown everything. It keeps its turn."""
@@ -234,7 +234,7 @@ class NextEntry:
             found = cursor.advance()
             if found is None and self._activation is not None and contents.paged.backlogs:
                 if self._pages.reading.read_ahead(now_ms):
-                    self._waking.wake_dry()
+                    self._wake_ups.wake_dry()
                     continue
                 return None
             if found is None:
@@ -254,7 +254,7 @@ class NextEntry:
 
     def in_groups_for(self, consumer: Consumer, now_ms: int) -> Entry | None:
         """The next entry for a consumer, out of the order; the consumer now owns its group."""
-        contents, waking = self._contents, self._waking
+        contents, wake_ups = self._contents, self._wake_ups
         groups = self._grouping.groups
         assert groups is not None
         views = groups.views
@@ -268,7 +268,7 @@ class NextEntry:
                 if views.passes_left <= 0:
                     self.was_cut = True
                 elif contents.paged.backlogs and self._pages.reading.read_ahead(now_ms):
-                    waking.wake_dry()
+                    wake_ups.wake_dry()
                     continue
                 return None
             contents.order.remove(entry, entry.sequence)
@@ -277,7 +277,7 @@ class NextEntry:
                 continue
             groups.owners.take(consumer, entry.message)
             if self._grouping.takes_freed():
-                waking.wake_dry()
+                wake_ups.wake_dry()
                 self._host.note_ready(self._reference)
             return entry
 
@@ -296,12 +296,16 @@ class Delivery:
     """Gives entries of one queue to its consumers, and keeps whose turn it is."""
 
     __slots__ = (
-        "_activation", "_aftermath", "_contents", "_counts_picked", "_distribution", "_gate", "_grouping", "_hold_up",
-        "_host", "_next", "_pages", "_reference", "_shown_count", "_waking",
+        "_activation", "_after_removal", "_contents", "_counts_picked", "_distribution", "_gate", "_grouping",
+        "_host", "_next", "_pages", "_reference", "_shown_count", "_stall_detection", "_wake_ups",
     )  # fmt: skip
 
     def __init__(
-        self, basis: QueueBasis, pages: QueuePages, aftermath: Aftermath, hold_up: HoldUp | None = None
+        self,
+        basis: QueueBasis,
+        pages: QueuePages,
+        after_removal: AfterRemoval,
+        stall_detection: StallDetection | None = None,
     ) -> None:
         self._reference = basis.reference
         self._host = basis.host
@@ -310,13 +314,13 @@ class Delivery:
         self._counts_picked = basis.flow.overflow.depth is not None or basis.activation is not None
         """Must be counted what is out of the order and not written yet?"""
         self._grouping = basis.grouping
-        self._waking = basis.waking
+        self._wake_ups = basis.wake_ups
         self._distribution = basis.distribution
         self._gate = basis.gate
         self._pages = pages
         self._next = NextEntry(basis, pages)
-        self._aftermath = aftermath
-        self._hold_up = hold_up
+        self._after_removal = after_removal
+        self._stall_detection = stall_detection
         self._shown_count = 0
         """On a queue that dispatches nothing: how many consumers were shown its entries before the turn ended."""
 
@@ -327,8 +331,8 @@ class Delivery:
         self._host.budget.left -= 1
         if self._contents.paged.backlogs:
             self._pages.begin_dispatch(now_ms)
-        if self._waking.is_due:
-            self._waking.begin()
+        if self._wake_ups.is_due:
+            self._wake_ups.begin()
         activation = self._activation
         if activation is None:
             self._offer(now_ms, floor)
@@ -357,7 +361,7 @@ class Delivery:
             self._host.note_ready(self._reference)
             return
         while order.count or (contents.paged.backlogs and contents.paged.count):
-            if gate.counts and not gate.lets_out(contents.tally.held_count):
+            if gate.counts and not gate.lets_out(contents.counters.held_count):
                 self._end_early(now_ms)
                 self._show(now_ms, floor)
                 return
@@ -389,7 +393,7 @@ class Delivery:
                 self._next.was_cut = False
             else:
                 distribution.park(consumer)
-                self._waking.dry = True
+                self._wake_ups.dry = True
             if budget.left <= floor:
                 self._host.note_ready(self._reference)
                 return
@@ -398,8 +402,8 @@ class Delivery:
 
     def _end_early(self, now_ms: int) -> None:
         """Nobody takes the entries that are left, or they are not active yet."""
-        if self._hold_up is not None:
-            self._hold_up.begin(now_ms)
+        if self._stall_detection is not None:
+            self._stall_detection.begin(now_ms)
 
     def _read_for_takers(self, now_ms: int) -> None:
         """Read ahead in pages if a consumer takes any message."""
@@ -407,7 +411,7 @@ class Delivery:
         if not contents.paged.backlogs:
             return
         if contents.ready_count < READY_MIN and self._takers_are_here() and self._pages.reading.read_ahead(now_ms):
-            self._waking.wake_dry()
+            self._wake_ups.wake_dry()
 
     def _takers_are_here(self) -> bool:
         consumers = self._distribution.consumers
@@ -419,15 +423,15 @@ class Delivery:
 
     def _others_are_woken(self, floor: int) -> bool:
         """Every awake consumer has what it can have. Are others awake now, and is there budget to ask them?"""
-        waking, reading = self._waking, self._pages.reading
-        if waking.left:
-            waking.wake_some()
+        wake_ups, reading = self._wake_ups, self._pages.reading
+        if wake_ups.left:
+            wake_ups.wake_some()
             if self._host.budget.left > floor:
                 return True
             self._host.note_ready(self._reference)
         elif reading.cramped and reading.has_space():
             reading.cramped = False  # deliveries made room for messages that others may want
-            waking.wake_dry()
+            wake_ups.wake_dry()
             return True
         return False
 
@@ -471,7 +475,7 @@ class Delivery:
     def _react(self, picked: Entry | None) -> None:
         """React to what has left. An entry that is picked, and not delivered yet, still counts."""
         try:
-            self._aftermath.run(0 if picked is None else 1)
+            self._after_removal.run(0 if picked is None else 1)
         except Exception:
             if picked is not None:
                 self._contents.put_back(picked)
@@ -613,7 +617,7 @@ class Delivery:
         self._host.budget.left -= units
         if expired is not None:
             self._next.expire(expired)
-            self._aftermath.run()
+            self._after_removal.run()
 
     def _note_taken(self, consumer: Consumer, taken: list[Message], held: list[Message]) -> None:
         """A consumer took these. What it is to settle joins ``held``."""

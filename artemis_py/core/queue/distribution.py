@@ -313,6 +313,8 @@ class Ranked(Distribution):
         number = self._numbers.pop(consumer.id)
         del self._by_number[number]
         self._stands.pop(number, None)
+        if not self._numbers:
+            self._eased.clear()  # perhaps nobody picks for long
 
     def wake(self, consumer: Consumer) -> None:
         if consumer.parked and self.is_served(consumer):

@@ -10,7 +10,7 @@ from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.order import LOWEST, Cursor
 from artemis_py.core.queue.messages import EXPIRE_UNITS, Contents, Walk
 from artemis_py.core.queue.parts import QueueParts
-from artemis_py.core.tasks import SLICE_MAX, QueueWork
+from artemis_py.core.tasks import Task
 
 # ---- removal ---------------------------------------------------------------------------------------------------------
 #
@@ -22,13 +22,14 @@ _ALARMS_PER_UNIT: Final = 16
 
 
 @final
-class Removal(QueueWork):
+class Removal(Task):
     """Removes every ready or scheduled entry whose message id is at most ``last_id``, for ``reason``. Later messages
     stay, and so do those that consumers hold.
     """
 
+    holds = True
+
     def __init__(self, contents: Contents, reason: str, last_id: int) -> None:
-        super().__init__(holds=True)
         self._contents = contents
         self._reason = reason
         self._last_id = last_id
@@ -56,7 +57,7 @@ class Removal(QueueWork):
         """Remove some ready entries. Returns False when none is left."""
         order = self._contents.order
         removed: list[Entry] = []
-        looks = min(max(budget.left // _KILL_UNITS, 1), SLICE_MAX)
+        looks = budget.slice_of(_KILL_UNITS)
         found = cursor.advance()
         while found is not None:
             looks -= 1
@@ -88,7 +89,7 @@ class Removal(QueueWork):
         if behind is None:
             return False
         removed: list[Entry] = []
-        looks = min(max(budget.left // _KILL_UNITS, 1), SLICE_MAX)
+        looks = budget.slice_of(_KILL_UNITS)
         found = behind.next_from(self._behind_from)
         while found is not None:
             looks -= 1
@@ -107,7 +108,7 @@ class Removal(QueueWork):
     def _remove_aside(self, aside: Walk, budget: Budget) -> bool:
         """Remove some scheduled entries. Returns False when none is left."""
         contents = self._contents
-        ids = aside.take(min(max(budget.left // _KILL_UNITS, 1), SLICE_MAX))
+        ids = aside.take(budget.slice_of(_KILL_UNITS))
         budget.spend(_KILL_UNITS * len(ids))
         found = [contents.scheduled.get(message_id) for message_id in ids if message_id <= self._last_id]
         removed = [entry for entry in found if entry is not None]
@@ -124,7 +125,7 @@ class Removal(QueueWork):
         if contents.ready_count or contents.scheduled:
             return True
         while contents.expiry.next_ms:
-            count = min(max(budget.left, 1), SLICE_MAX) * _ALARMS_PER_UNIT
+            count = budget.slice_of(1) * _ALARMS_PER_UNIT
             budget.spend(1 + contents.unwatch(count) // _ALARMS_PER_UNIT)
             if budget.is_spent and contents.expiry.next_ms:
                 return False
@@ -132,19 +133,18 @@ class Removal(QueueWork):
 
 
 @final
-class Expiring(QueueWork):
+class ExpiryScan(Task):
     """Removes expired entries, ready or held back. Those in delivery or scheduled stay. Consumers are served meanwhile,
     since a dispatch checks expiry itself.
     """
 
     def __init__(self, contents: Contents) -> None:
-        super().__init__(holds=False)
         self._contents = contents
 
     def work(self, budget: Budget, now_ms: int) -> bool:
         contents = self._contents
         while not contents.is_deleted:
-            looks = min(max(budget.left // EXPIRE_UNITS, 1), SLICE_MAX)
+            looks = budget.slice_of(EXPIRE_UNITS)
             expired, looked = contents.pop_expired(now_ms, looks)
             try:
                 contents.expire(expired)
@@ -167,7 +167,7 @@ class Expiring(QueueWork):
 
 
 @final
-class ForcedExpiry(QueueWork):
+class ForcedExpiry(Task):
     """Has entries expire that a consumer let go (``entries``), or else those that it holds, up to the message
     ``up_to``.
     """
@@ -175,7 +175,6 @@ class ForcedExpiry(QueueWork):
     def __init__(
         self, parts: QueueParts, consumer: Consumer, entries: list[Entry] | None = None, *, up_to: int = 0
     ) -> None:
-        super().__init__(holds=False)
         self._parts = parts
         self._consumer = consumer
         self._entries = entries
@@ -184,7 +183,7 @@ class ForcedExpiry(QueueWork):
 
     def work(self, budget: Budget, now_ms: int) -> bool:
         parts, consumer = self._parts, self._consumer
-        while entries := self._next(min(max(budget.left // EXPIRE_UNITS, 1), SLICE_MAX)):
+        while entries := self._next(budget.slice_of(EXPIRE_UNITS)):
             parts.expire_held(consumer, entries)
             budget.spend(EXPIRE_UNITS * len(entries))
             if consumer.parked:
@@ -193,11 +192,12 @@ class ForcedExpiry(QueueWork):
                 return False
         return True
 
-    def break_off(self, now_ms: int) -> None:
+    def break_off(self, now_ms: int) -> bool:
         """Of what the consumer let go the rest goes back."""
         if self._entries is not None and self._consumer.destructive and not self._consumer.settles:
             self._parts.reclaim(self._entries[self._position :])
             self._position = len(self._entries)
+        return False
 
     def _next(self, count: int) -> list[Entry]:
         if self._entries is not None:

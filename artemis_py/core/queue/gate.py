@@ -19,8 +19,8 @@ class Gate:
     """
 
     __slots__ = (
-        "_home", "backlog_max", "consumers_min", "counts", "delay_ms", "failed_step", "opens_at_ms", "paused",
-        "started", "unconfirmed_count",
+        "_home", "backlog_max", "consumers_min", "counts", "delay_ms", "failed_step", "is_held", "late_count",
+        "opens_at_ms", "paused", "started", "unconfirmed_count",
     )  # fmt: skip
 
     def __init__(
@@ -35,6 +35,10 @@ class Gate:
         self.paused = False
         self.failed_step = ""
         """The step whose failure paused the queue; empty: none did."""
+        self.is_held = False
+        """Are entries being moved, so that nothing is dispatched?"""
+        self.late_count = 0
+        """How many entries arrived meanwhile. A full queue has not been trimmed for them yet."""
         self.started = consumers_min <= 0
         self.opens_at_ms = 0
         """The steady time, in ms, at which the delay ends; 0 when none runs."""
@@ -64,6 +68,12 @@ class Gate:
             self.opens_at_ms = 0
         elif self.delay_ms >= 0 and not self.opens_at_ms:
             self.opens_at_ms = steady_ms + self.delay_ms
+
+    def set_delay(self, delay_ms: int) -> None:
+        """Another delay counts, also for a gate that waits: from when its first consumer attached."""
+        if self.opens_at_ms:
+            self.opens_at_ms = 0 if delay_ms < 0 else self.opens_at_ms - self.delay_ms + delay_ms
+        self.delay_ms = delay_ms
 
     def close_again(self) -> None:
         """Close until enough consumers are attached. The next one that attaches is counted."""

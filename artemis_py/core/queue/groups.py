@@ -15,7 +15,7 @@ from artemis_py.core.memory import GROUP_BYTES, GROUPS, Holdings
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.order import Cursor, Order, Place
 from artemis_py.core.queue.distribution import Distribution
-from artemis_py.core.tasks import Agenda, Chore
+from artemis_py.core.tasks import Agenda, Task
 from artemis_py.message import Head, HeaderName, Message
 
 # ---- rule ------------------------------------------------------------------------------------------------------------
@@ -663,7 +663,7 @@ class QueueGroups:
         return self.table.clear()
 
 
-# ---- disposal --------------------------------------------------------------------------------------------------------
+# ---- deferred freeing ------------------------------------------------------------------------------------------------
 #
 # Forgets many objects a few at a time: Python would free them all in one go, 30 ms for 100,000.
 
@@ -673,7 +673,7 @@ _PER_UNIT: Final = 4
 
 
 @final
-class Disposal(Chore):
+class DeferredFreeing(Task):
     """Empties a dict that nobody uses any more."""
 
     def __init__(self, things: dict[Any, Any]) -> None:
@@ -690,10 +690,10 @@ class Disposal(Chore):
         return True
 
 
-def dispose(things: dict[Any, Any], agenda: Agenda) -> None:
+def free_later(things: dict[Any, Any], agenda: Agenda) -> None:
     """Have a dict that nobody uses any more forgotten in later turns, if it has much."""
     if len(things) > _SLICE:
-        agenda.add(Disposal(things))
+        agenda.add(DeferredFreeing(things))
 
 
 # ---- grouping --------------------------------------------------------------------------------------------------------
@@ -831,7 +831,7 @@ class Grouping:
     def forget(self) -> None:
         """The queue is empty and has no consumers, so no group has anything to remember."""
         if self.groups is not None:
-            dispose(self.groups.close(), self._agenda)
+            free_later(self.groups.close(), self._agenda)
             self.groups = None
 
     def regroup(self, rule: GroupRule | None) -> None:

@@ -11,20 +11,21 @@ from artemis_py.core.order.entry import LAPSED, Entry
 from artemis_py.core.queue.leases import Leases
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.returning import Return
-from artemis_py.core.tasks import SLICE_MAX, QueueWork
+from artemis_py.core.tasks import Task
 
 _LOOK_UNITS: Final = 8
 """What a lease may cost that is taken, besides the way back of its message."""
 
 
 @final
-class Lapse(QueueWork):
+class LeaseExpiry(Task):
     """Ends all leases that are over at the steady time ``until_ms``. A lease that ends counts as a failed delivery, not
     as a cancel. Its holder is then last in line, so that another consumer is asked before it.
     """
 
+    holds = True
+
     def __init__(self, parts: QueueParts, leases: Leases, until_ms: int) -> None:
-        super().__init__(holds=True)
         self._parts = parts
         self._leases = leases
         self._until_ms = until_ms
@@ -35,7 +36,7 @@ class Lapse(QueueWork):
         while self._return is None or self._return.give_back(budget, now_ms):
             if budget.is_spent:
                 return False
-            count_max = min(max(budget.left // _LOOK_UNITS, 1), SLICE_MAX)
+            count_max = budget.slice_of(_LOOK_UNITS)
             over = self._leases.pop_over(self._until_ms, count_max)
             budget.spend(len(over))
             if not over:
@@ -46,6 +47,7 @@ class Lapse(QueueWork):
     def _is_done(self, budget: Budget) -> bool:
         if self._return is not None and not self._return.finish(budget):
             return False
+        self._return = None  # the queue keeps this work, which must not keep messages and consumers that are gone
         self._leases.set_timer()
         return True
 
@@ -65,22 +67,20 @@ class Lapse(QueueWork):
         self._tell(holders)
         self._parts.distribution.put_last([holder for holder in dict.fromkeys(holders) if not holder.closed])
 
-    def break_off(self, now_ms: int) -> None:
+    def break_off(self, now_ms: int) -> bool:
         """What was taken goes back, and other leases end in their time."""
         if self._return is not None:
             self._return.break_off(now_ms)
+            self._return = None
         self._leases.set_timer()
+        return False
 
     def _tell(self, holders: list[Consumer]) -> None:
         """Count the leases that ended, and tell the operational log; of several holders it names the last."""
         self._leases.ended_count += len(holders)
         last = holders[-1]
         reader = last.reader
-        fields: dict[str, str | int] = {"consumer": last.id, "connection": reader.connection}
-        if reader.client_id is not None:
-            fields["client_id"] = reader.client_id
-        if reader.user is not None:
-            fields["user"] = reader.user
+        fields = {"consumer": last.id, "connection": reader.connection, **reader.who}
         parts = self._parts
         parts.host.note_event(LEASES_ENDED, parts.reference, fields, count=len(holders))
 

@@ -17,7 +17,7 @@ from artemis_py.core.pages.page_stream import RestoredShare
 from artemis_py.core.publish_outcome import note_dropped
 from artemis_py.core.queue.groups import Grouping
 from artemis_py.core.queue.leases import Leases
-from artemis_py.core.queue.pending import Behind
+from artemis_py.core.queue.pending import PendingMessages
 from artemis_py.core.reference import Lifetime, QueueReference
 from artemis_py.core.timers import drop_void
 from artemis_py.message import HeaderName, Message
@@ -230,7 +230,7 @@ MAX_CANCELS: Final = "max_cancels"
 
 
 @final
-class Tries:
+class DeliveryAttempts:
     """Counts, for each message that came back, its deliveries and how often a consumer has refused it. 0 is no limit.
     With a limit of N the Nth removes it.
 
@@ -265,12 +265,12 @@ class Tries:
                 self._counts.pop(message.id, None)
 
 
-# ---- tally -----------------------------------------------------------------------------------------------------------
+# ---- counters --------------------------------------------------------------------------------------------------------
 #
 # A queue's counters: plain ints that the queue changes and a scrape reads.
 
 
-class Tally:
+class Counters:
     """Counts and encoded sizes of one queue. Sizes are header block plus body, in bytes. ``durable_*`` count only
     persistent messages.
 
@@ -383,10 +383,10 @@ class Departed:
         self.added = 0
         self.acknowledged = 0
 
-    def add(self, tally: Tally) -> None:
+    def add(self, counters: Counters) -> None:
         """A queue with these counts goes."""
-        self.added += tally.added
-        self.acknowledged += tally.acknowledged
+        self.added += counters.added
+        self.acknowledged += counters.acknowledged
 
 
 def _measured(messages: list[Message]) -> tuple[int, int, int, int]:
@@ -417,12 +417,12 @@ _NO_BACKLOGS: Final[dict[int, Backlog]] = {}
 class PagedContents:
     """One queue's backlogs. It counts messages that come into pages, leave them for memory, and are gone."""
 
-    __slots__ = ("_host", "_reference", "_tally", "backlogs")
+    __slots__ = ("_host", "_reference", "_counters", "backlogs")
 
-    def __init__(self, reference: QueueReference, host: Host, tally: Tally) -> None:
+    def __init__(self, reference: QueueReference, host: Host, counters: Counters) -> None:
         self._reference = reference
         self._host = host
-        self._tally = tally
+        self._counters = counters
         self.backlogs: dict[int, Backlog] = _NO_BACKLOGS
         """Messages in pages and not in memory, by stream. A queue on a wildcard address may have several streams."""
 
@@ -460,11 +460,11 @@ class PagedContents:
         backlog.restore(share.page, share.settled, share.attempts)
 
     def _add(self, backlog: Backlog, count: int, size_bytes: int, durable_count: int, durable_size_bytes: int) -> None:
-        tally = self._tally
-        tally.added += count
-        tally.size_bytes += size_bytes
-        tally.durable_count += durable_count
-        tally.durable_size_bytes += durable_size_bytes
+        counters = self._counters
+        counters.added += count
+        counters.size_bytes += size_bytes
+        counters.durable_count += durable_count
+        counters.durable_size_bytes += durable_size_bytes
         backlog.add(count, size_bytes, durable_count, durable_size_bytes)
 
     def fetch(self, backlog: Backlog, message: PagedMessage) -> None:
@@ -516,13 +516,13 @@ class PagedContents:
 
     def kill(self, backlog: Backlog, reason: str) -> None:
         """Remove everything in the pages of one stream that is not in memory, for ``reason``."""
-        tally = self._tally
+        counters = self._counters
         held = list(backlog.in_memory.values())
         backlog.stream.record_purged(self._reference, held, reason)
-        tally.kill(backlog.count, reason)
-        tally.size_bytes -= backlog.size_bytes
-        tally.durable_count -= backlog.durable_count
-        tally.durable_size_bytes -= backlog.durable_size_bytes
+        counters.kill(backlog.count, reason)
+        counters.size_bytes -= backlog.size_bytes
+        counters.durable_count -= backlog.durable_count
+        counters.durable_size_bytes -= backlog.durable_size_bytes
         backlog.drop_all()
         backlog.stream.purge(self._reference, held)
 
@@ -532,7 +532,7 @@ class PagedContents:
             there = [message for message in backlog.in_memory.values() if message.page is page]
             lost = backlog.stream.purge_page(self._reference, page, there, DAMAGED)
             if lost > 0:
-                self._tally.kill(lost, DAMAGED)
+                self._counters.kill(lost, DAMAGED)
                 backlog.count -= lost
         self._correct(backlog)
 
@@ -541,10 +541,10 @@ class PagedContents:
         nobody knows how large each was.
         """
         if not backlog.count:
-            tally = self._tally
-            tally.size_bytes -= backlog.size_bytes
-            tally.durable_count -= backlog.durable_count
-            tally.durable_size_bytes -= backlog.durable_size_bytes
+            counters = self._counters
+            counters.size_bytes -= backlog.size_bytes
+            counters.durable_count -= backlog.durable_count
+            counters.durable_size_bytes -= backlog.durable_size_bytes
             backlog.size_bytes = backlog.durable_count = backlog.durable_size_bytes = 0
 
 
@@ -588,7 +588,7 @@ class ExpiryWatch:
         order: Order,
         lifetime: Lifetime | None,
         aside: dict[int, Entry],
-        behind: Behind | None = None,
+        behind: PendingMessages | None = None,
     ) -> None:
         self._queue_id = queue_id
         self._host = host
@@ -673,12 +673,12 @@ _NOTHING_HELD: Final[set[int]] = set()
 
 @final
 class Contents:
-    """Entries of one queue, in every state. ``Tally`` says what the counts mean."""
+    """Entries of one queue, in every state. ``Counters`` says what the counts mean."""
 
     __slots__ = (
         "_grouping", "_host", "_picked_bytes", "_reference", "ages", "barrier_is_out", "behind", "deferred",
         "expiry", "has_left", "held_back", "holds", "is_in_log_order", "last_values", "leases", "order", "paged",
-        "picked_count", "scheduled", "tally", "tries", "waits_until", "was_used",
+        "picked_count", "scheduled", "counters", "tries", "waits_until", "was_used",
     )  # fmt: skip
 
     def __init__(
@@ -689,9 +689,9 @@ class Contents:
         grouping: Grouping,
         *,
         last_values: LastValues | None = None,
-        tries: Tries | None = None,
+        tries: DeliveryAttempts | None = None,
         leases: Leases | None = None,
-        behind: Behind | None = None,
+        behind: PendingMessages | None = None,
         deferred: Deferred | None = None,
     ) -> None:
         rules = reference.rules
@@ -718,13 +718,13 @@ class Contents:
         """Did messages arrive in the order of their bookmarks? After a restart some may not."""
         self.holds = rules.holds
         self.ages = None if rules.alerts is None else rules.alerts.ages
-        self.tally = Tally()
+        self.counters = Counters()
         self.scheduled: dict[int, Entry] = {}
         """Entries that wait for their time, by message id."""
         self.waits_until = Dates()
         self.held_back: set[int] = set() if rules.holds or behind is not None else _NOTHING_HELD
         """Ids of scheduled messages that have taken their place already and return to it."""
-        self.paged = PagedContents(reference, host, self.tally)
+        self.paged = PagedContents(reference, host, self.counters)
         """Messages in pages and not in memory."""
         self.picked_count = 0
         """Messages picked for consumers that settle on send and not written yet. Counted only on a queue with a depth
@@ -733,7 +733,7 @@ class Contents:
         self._picked_bytes = 0
         """Their encoded size, in bytes."""
         self.has_left = False
-        """Has something left since ``Aftermath`` looked last?"""
+        """Has something left since ``AfterRemoval`` looked last?"""
         self.was_used = False
         """Has a consumer left, or a message been settled? Until then auto-delete spares the queue
         (``auto-delete-queues-skip-usage-check`` changes that).
@@ -764,7 +764,7 @@ class Contents:
         """Active messages: ready, picked, in delivery, or waiting for another attempt. One that is scheduled is active
         when it is due.
         """
-        out = self.tally.held_count + self.picked_count
+        out = self.counters.held_count + self.picked_count
         return self.order.count + out + len(self.scheduled) - len(self.held_back)
 
     @property
@@ -775,22 +775,22 @@ class Contents:
     @property
     def delivering_count(self) -> int:
         """Messages sent to a consumer and not settled."""
-        return self.tally.held_count + self.tally.read_count
+        return self.counters.held_count + self.counters.read_count
 
     @property
     def has_held(self) -> bool:
         """Does a consumer, or a transaction, hold a message?"""
-        return self.tally.held_count > self.barrier_is_out
+        return self.counters.held_count > self.barrier_is_out
 
     @property
     def size_bytes(self) -> int:
         """Encoded size of the queue, in bytes, without messages picked for consumers that settle on send."""
-        return self.tally.size_bytes - self._picked_bytes
+        return self.counters.size_bytes - self._picked_bytes
 
     @property
     def memory_count(self) -> int:
         """Messages in memory: ready, not active, in delivery or scheduled."""
-        count = self.order.count + self.tally.held_count + len(self.scheduled)
+        count = self.order.count + self.counters.held_count + len(self.scheduled)
         return count if self.behind is None else count + self.behind.count
 
     @property
@@ -812,17 +812,17 @@ class Contents:
 
     def count_in(self, entries: list[Entry], size_bytes: int) -> bool:
         """Count new messages, of ``size_bytes`` together. Returns whether any of them expires."""
-        tally = self.tally
-        tally.added += len(entries)
-        tally.size_bytes += size_bytes
+        counters = self.counters
+        counters.added += len(entries)
+        counters.size_bytes += size_bytes
         expires = self.expiry.lifetime is not None
         for entry in entries:
             message = entry.message
             message.refs += 1
             head = message.head
             if head.persistent:
-                tally.durable_count += 1
-                tally.durable_size_bytes += head.size_bytes + len(message.body)
+                counters.durable_count += 1
+                counters.durable_size_bytes += head.size_bytes + len(message.body)
             if message.expires_ms:
                 expires = True
         if self.ages is not None:
@@ -831,17 +831,17 @@ class Contents:
 
     def count_restored(self, entries: Sequence[Entry]) -> None:
         """Count persistent messages that a restart found, in their order."""
-        tally = self.tally
+        counters = self.counters
         if self.deferred is not None:
             lsns = [entry.message.lsn for entry in entries]
             self.is_in_log_order = self.is_in_log_order and all(one < other for one, other in pairwise(lsns))
-        tally.added += len(entries)
-        tally.durable_count += len(entries)
+        counters.added += len(entries)
+        counters.durable_count += len(entries)
         for entry in entries:
             message = entry.message
             size_bytes = message.head.size_bytes + len(message.body)
-            tally.size_bytes += size_bytes
-            tally.durable_size_bytes += size_bytes
+            counters.size_bytes += size_bytes
+            counters.durable_size_bytes += size_bytes
             message.refs += 1
         if self.ages is not None:
             self.ages.add([entry.message for entry in entries])
@@ -850,15 +850,15 @@ class Contents:
         """Count new messages that the queue drops on arrival, and settle the durable ones for ``reason``."""
         if self._host.outcomes:
             note_dropped(self._host.outcomes, messages, self._reference.name)
-        self.tally.lose(len(messages), reason, replaced=replaced)
+        self.counters.lose(len(messages), reason, replaced=replaced)
         durable = [message for message in messages if message.head.persistent]
         if durable and self._reference.durable:
             self._host.log.settled(self._reference.id, durable, reason)
 
     def pass_through(self, count: int) -> None:
         """Count new messages that go straight to a consumer that settles on send."""
-        self.tally.added += count
-        self.tally.acknowledged += count
+        self.counters.added += count
+        self.counters.acknowledged += count
 
     def append_expiring(self, entries: list[Entry]) -> None:
         """Append entries, some of which may expire, or all of which are not active yet."""
@@ -917,7 +917,7 @@ class Contents:
     def send_out(self, entry: Entry) -> None:
         """A barrier goes to consumers: it counts as in delivery until it was written to all."""
         self.take_from_behind(entry)
-        self.tally.enter_delivery(entry.message)
+        self.counters.enter_delivery(entry.message)
         self.barrier_is_out = True
 
     def end_barrier(self, entry: Entry) -> None:
@@ -928,7 +928,7 @@ class Contents:
     def take_back_behind(self, entry: Entry) -> None:
         """A barrier that went out was written to nobody: it is the first one behind again."""
         self.barrier_is_out = False
-        self.tally.leave_delivery(entry.message)
+        self.counters.leave_delivery(entry.message)
         assert self.behind is not None
         self.behind.add(entry)
         if self.expires_ms(entry.message):
@@ -948,7 +948,7 @@ class Contents:
 
     def put_back(self, entry: Entry) -> None:
         """Put an entry back in its own place."""
-        self.tally.returned += 1
+        self.counters.returned += 1
         self.order.restore(entry)
         message = entry.message
         if message.__class__ is PagedMessage:
@@ -964,9 +964,9 @@ class Contents:
 
     def take_back_handed(self, message: Message) -> None:
         """Queue a message that was handed straight to a consumer and not written."""
-        self.tally.returned += 1
-        self.tally.acknowledged -= 1
-        self.tally.size_bytes += message.size_bytes
+        self.counters.returned += 1
+        self.counters.acknowledged -= 1
+        self.counters.size_bytes += message.size_bytes
         keep(message)
         self.put_at_head(Entry(message), fresh=True)
 
@@ -1001,7 +1001,7 @@ class Contents:
             raise
         if self.behind is not None and self.behind.has(entry):
             self.behind.aside_count += 1
-        self.tally.enter_scheduled(message)
+        self.counters.enter_scheduled(message)
         self._grouping.put_aside(entry)
         self.waits_until.note(message.id, due_ms)
 
@@ -1033,7 +1033,7 @@ class Contents:
         self.held_back.discard(message.id)
         if self.behind is not None and self.behind.has(entry):
             self.behind.aside_count -= 1
-        self.tally.leave_scheduled(message)
+        self.counters.leave_scheduled(message)
         self._grouping.leave_aside(entry)
 
     def end_waiting(self, entry: Entry) -> None:
@@ -1101,15 +1101,15 @@ class Contents:
 
     def deliver(self, message: Message) -> None:
         """A message goes to a consumer that settles it later, and is out of the order."""
-        self.tally.enter_delivery(message)
+        self.counters.enter_delivery(message)
 
     def deliver_run(self, messages: list[Message]) -> None:
         """As ``deliver``, for several messages."""
-        self.tally.enter_delivery_run(messages)
+        self.counters.enter_delivery_run(messages)
 
     def come_back(self, message: Message) -> None:
         """A message comes back from the consumer that was to settle it. ``put_back`` or its end follows."""
-        self.tally.leave_delivery(message)
+        self.counters.leave_delivery(message)
         if self.leases is not None:
             self.leases.end(message.id)
 
@@ -1123,11 +1123,11 @@ class Contents:
 
     def show(self) -> None:
         """A message goes to a consumer that only reads it (non-destructive), and stays in the order."""
-        self.tally.read_count += 1
+        self.counters.read_count += 1
 
     def has_shown(self, count: int) -> None:
         """Consumers are done with messages that they only read."""
-        self.tally.read_count -= count
+        self.counters.read_count -= count
 
     def pick_run(self, count: int, size_bytes: int) -> None:
         """So many messages of ``size_bytes`` together were picked for a consumer that settles on send, on a queue where
@@ -1148,24 +1148,24 @@ class Contents:
         """Messages that are out of the order are done with. ``by``: the consumer, for a retained log."""
         self._forget(messages, reason, by)
         self.was_used = True
-        self.tally.acknowledged += len(messages)
+        self.counters.acknowledged += len(messages)
 
     def acknowledge_held(self, messages: list[Message], by: Actor | None) -> None:
         """A consumer acknowledged messages that were in delivery."""
         self.acknowledge(messages, by)
-        self.tally.leave_delivery_run(messages)
+        self.counters.leave_delivery_run(messages)
 
     def kill_held(self, messages: list[Message], reason: str) -> None:
         """Remove messages that were in delivery, for ``reason``."""
         self.kill(messages, reason)
-        self.tally.leave_delivery_run(messages)
+        self.counters.leave_delivery_run(messages)
 
     def kill(self, messages: list[Message], reason: str, by: Actor | None = None) -> None:
         """Remove messages that are out of the order, for ``reason``. They count as killed."""
         if messages:
             self._forget(messages, reason, by)
             self.was_used = True
-            self.tally.kill(len(messages), reason)
+            self.counters.kill(len(messages), reason)
 
     def expire(self, entries: list[Entry]) -> None:
         """Remove entries that are out of the order: they have expired."""
@@ -1175,24 +1175,24 @@ class Contents:
             self.was_used = True
             for entry in entries:
                 self._host.copies.note_expired(self._reference, entry.message)
-            self.tally.expired += len(entries)
+            self.counters.expired += len(entries)
 
     def expire_held(self, messages: list[Message], by: Actor | None) -> None:
         """A consumer had messages expire that were in delivery to it, whatever their date."""
         self._host.copies.join()
         self._forget(messages, EXPIRED, by)
-        self.tally.leave_delivery_run(messages)
+        self.counters.leave_delivery_run(messages)
         self.was_used = True
         for message in messages:
             self._host.copies.note_forced(self._reference, message)
-        self.tally.expired += len(messages)
+        self.counters.expired += len(messages)
 
     def give_up(self, entry: Entry) -> None:
         """Remove an entry that is out of the order: another replaces it."""
         if self._host.outcomes:
             note_dropped(self._host.outcomes, [entry.message], self._reference.name)
         self._forget([entry.message], REPLACED)
-        self.tally.replaced += 1
+        self.counters.replaced += 1
 
     def give_up_least(self) -> None:
         """Remove the least ready entry: there are too many."""
@@ -1231,10 +1231,10 @@ class Contents:
         if paged is not None:
             self.paged.record(paged, reason, by)
         self.has_left = True
-        tally = self.tally
-        tally.size_bytes -= size_bytes
-        tally.durable_count -= durable_count
-        tally.durable_size_bytes -= durable_size_bytes
+        counters = self.counters
+        counters.size_bytes -= size_bytes
+        counters.durable_count -= durable_count
+        counters.durable_size_bytes -= durable_size_bytes
         if self.last_values is not None:
             self.last_values.forget(messages)
         if self.tries is not None:

@@ -10,6 +10,7 @@ from artemis_py.core.events import DROPPED, OVERFULL, UNDERFULL
 from artemis_py.core.host import Host
 from artemis_py.core.queue.messages import Contents
 from artemis_py.core.reference import QueueReference
+from artemis_py.shown import many
 
 # ---- overflow --------------------------------------------------------------------------------------------------------
 #
@@ -42,7 +43,8 @@ class Depth:
         return self.messages_max == 0 or self.bytes_max == 0
 
     def __str__(self) -> str:
-        limits = [f"{self.messages_max} messages"] if self.messages_max >= 0 else []
+        messages = "1 message" if self.messages_max == 1 else f"{self.messages_max} messages"
+        limits = [messages] if self.messages_max >= 0 else []
         if self.bytes_max >= 0:
             limits.append(f"{self.bytes_max} bytes")
         return " and ".join(limits) or "no limit"
@@ -184,7 +186,7 @@ class FlowToDisk(Overflow):
 
 # ---- flow ------------------------------------------------------------------------------------------------------------
 #
-# How a queue keeps to its depth: what fits, who must wait, how many entries are too many. It moves no entry.
+# How a queue keeps to its limit: what fits, who must wait, which entries are too many.
 
 
 @final
@@ -236,7 +238,7 @@ class Flow:
                 "a greater max-depth"
             )
         return (
-            f"Queue {name} is full (limit {depth}): it has {self._contents.message_count} messages of "
+            f"Queue {name} is full (limit {depth}): it has {many(self._contents.message_count, 'message')} of "
             f"{self._contents.size_bytes} bytes together, so {what} does not fit; retry when consumers have taken some"
         )
 
@@ -251,9 +253,29 @@ class Flow:
             return not depth.holds(contents.memory_count, contents.memory_bytes)
         return not depth.holds(contents.message_count, contents.size_bytes)
 
-    def excess(self, added_count: int) -> int:
-        """How many ready entries are too many, after ``added_count`` were added to a ring."""
-        return self.overflow.excess(self._contents.order.count, added_count)
+    def excess(self, added_count: int, *, arriving: bool) -> int:
+        """How many of the least ready entries go at most after ``added_count`` were added: as long as it ``is_beyond``.
+
+        Messages in delivery count towards a depth and stay, so every ready entry may have to go. But the last one stays
+        when it is ``arriving`` (Qpid does not drop the newcomer).
+        """
+        overflow, ready_count = self.overflow, self._contents.order.count
+        if not overflow.sheds:
+            return overflow.excess(ready_count, added_count)
+        return ready_count - 1 if arriving and not overflow.keeps_none else ready_count
+
+    @property
+    def is_beyond(self) -> bool:
+        """Is one more of the ``excess`` to go? All of a ring's are; a depth may fit before."""
+        return not self.overflow.sheds or self.is_too_deep
+
+    def trim(self, added_count: int, *, arriving: bool) -> None:
+        """Drop the least entries that are too many."""
+        dropped, most = 0, self.excess(added_count, arriving=arriving)
+        while dropped < most and self.is_beyond:
+            self._contents.give_up_least()
+            dropped += 1
+        self.note_dropped(dropped)
 
     def has_space(self) -> bool:
         """Does the ring, or the depth, leave room in memory for one more message from a page?"""
@@ -267,7 +289,7 @@ class Flow:
         if count:
             fields: dict[str, str | int] = {
                 "depth_messages": self._contents.message_count,
-                "depth_bytes": self._contents.tally.size_bytes,
+                "depth_bytes": self._contents.counters.size_bytes,
             }
             self._host.note_event(DROPPED, self._reference, fields, count=count)
 
@@ -278,7 +300,7 @@ class Flow:
             self._host.note_event(OVERFULL, self._reference, self._fields(str(self.overflow.depth)))
 
     def resume(self, picked_count: int = 0) -> None:
-        """Something left, and senders wait. If it was enough, they go on. ``picked_count``: see ``Aftermath.run``."""
+        """Something left, and senders wait. If it was enough, they go on. ``picked_count``: see ``AfterRemoval``."""
         level = self.overflow.resumes_at
         if level is None or level.holds(self._contents.message_count + picked_count, self._contents.size_bytes):
             self.stopped = False

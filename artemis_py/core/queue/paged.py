@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from artemis_py.core.budget import OVERDRAFT_UNITS
+from artemis_py.core.budget import OVERDRAFT_UNITS, SLICE_MAX
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.pages.cursor import Backlog, PageExpiry, ReadAhead
@@ -12,7 +12,6 @@ from artemis_py.core.pages.page_stream import PageReader, PageStream, RestoredSh
 from artemis_py.core.queue.alerts import AlertWatch
 from artemis_py.core.queue.basis import QueueBasis
 from artemis_py.core.queue.messages import EXPIRE, Contents, not_before_ms
-from artemis_py.core.tasks import SLICE_MAX
 from artemis_py.message import Message
 from artemis_py.paged import PagedMessage
 from artemis_py.records import PagedEntry
@@ -226,9 +225,11 @@ class PageReading:
     def limit_reached(self) -> str:
         """The setting whose limit on reading ahead leaves no room for one more; empty: none."""
         contents = self._basis.contents
-        tally = contents.tally
-        ready_bytes = tally.size_bytes - tally.held_size_bytes - tally.scheduled_size_bytes - contents.paged.size_bytes
-        return self.limits.reached(contents.ready_count, ready_bytes, tally.held_count, tally.held_size_bytes)
+        counters = contents.counters
+        ready_bytes = (
+            counters.size_bytes - counters.held_size_bytes - counters.scheduled_size_bytes - contents.paged.size_bytes
+        )
+        return self.limits.reached(contents.ready_count, ready_bytes, counters.held_count, counters.held_size_bytes)
 
 
 # ---- page search -----------------------------------------------------------------------------------------------------
@@ -270,7 +271,7 @@ class PageSearch:
                 if entry is not None:
                     return entry
                 if self._reading.reads_left <= 0 or consumer.asked_units >= SLICE_MAX:
-                    self._basis.waking.rest(consumer)
+                    self._basis.wake_ups.rest(consumer)
                     self._basis.host.note_ready(self._basis.reference)
                     return None
         return None
@@ -398,7 +399,7 @@ class QueuePages:
 
     def may_have_news(self) -> None:
         """There may be something in pages for consumers that found nothing."""
-        self._basis.waking.wake_dry()
+        self._basis.wake_ups.wake_dry()
         self._basis.host.note_ready(self._basis.reference)
 
     def prepare(self, stream: PageStream) -> Backlog:
@@ -442,7 +443,7 @@ class QueuePages:
         forgotten: a queue on a wildcard address may have seen very many of them.
         """
         if self.reading.reads_left <= 0:
-            self._basis.waking.wake_dry()  # they may have found nothing only because reading stopped
+            self._basis.wake_ups.wake_dry()  # they may have found nothing only because reading stopped
         self.reading.begin()
         for number, backlog in list(self._basis.contents.paged.backlogs.items()):
             if not backlog.stream.active:

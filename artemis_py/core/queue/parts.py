@@ -1,4 +1,4 @@
-"""The parts of a queue: how messages arrive, how it keeps to its limits, and the works that it carries out."""
+"""The parts of a queue: how messages arrive, how it keeps to its limits, and its larger tasks."""
 
 from __future__ import annotations
 
@@ -12,59 +12,59 @@ from artemis_py.core.pages.cursor import ReadAhead
 from artemis_py.core.pages.page_stream import PageStream
 from artemis_py.core.queue.alerts import AlertWatch
 from artemis_py.core.queue.basis import QueueBasis
-from artemis_py.core.queue.delivery import Aftermath, Delivery, HoldUp
+from artemis_py.core.queue.delivery import AfterRemoval, Delivery, StallDetection
 from artemis_py.core.queue.messages import not_before_ms
 from artemis_py.core.queue.paged import QueuePages
 from artemis_py.core.queue.redelivery import Redelivery
-from artemis_py.core.tasks import Chore, QueueWork, QueueWorks
+from artemis_py.core.tasks import Task, TaskLine
 from artemis_py.message import Message
 from artemis_py.paged import PagedMessage
 
 # ---- growth ----------------------------------------------------------------------------------------------------------
 #
-# What follows when something was added to a queue: it keeps to its limits.
+# What follows when something was added to a queue: consumers take theirs, then it keeps to its limit (``Flow``).
 
 
 @final
-class Growth:
+class AfterEnqueue:
     """Serves consumers first, then trims the queue or makes senders wait.
 
     It trims in one go. Only entries that come back may be more than one turn can trim (see ``Return``).
     """
 
     __slots__ = (
-        "_activates", "_aftermath", "_contents", "_delivery", "_distribution", "_flow", "_host", "_reference",
-        "_waking", "_works",
+        "_activates", "_after_removal", "_contents", "_delivery", "_distribution", "_flow", "_gate", "_host",
+        "_reference", "_wake_ups",
     )  # fmt: skip
 
-    def __init__(self, basis: QueueBasis, works: QueueWorks, delivery: Delivery, aftermath: Aftermath) -> None:
+    def __init__(self, basis: QueueBasis, delivery: Delivery, after_removal: AfterRemoval) -> None:
         self._reference = basis.reference
         self._host = basis.host
         self._contents = basis.contents
         self._flow = basis.flow
-        self._waking = basis.waking
+        self._gate = basis.gate
+        self._wake_ups = basis.wake_ups
         self._distribution = basis.distribution
         self._activates = basis.activation is not None
         """Does dispatch do something without a consumer, too: make messages active?"""
-        self._works = works
         self._delivery = delivery
-        self._aftermath = aftermath
+        self._after_removal = after_removal
 
     def run(self, added: int, now_ms: int) -> None:
         """``added`` entries were added. Consumers with room are served first, then the queue is trimmed to its
         limit.
         """
-        if self._waking.dry:
-            self._waking.wake_dry()
-        if self._works.holds:
-            self._works.late_count += added
+        if self._wake_ups.dry:
+            self._wake_ups.wake_dry()
+        if self._gate.is_held:
+            self._gate.late_count += added
             self._flow.stop()
             return
         overflow = self._flow.overflow
         if overflow.is_ring and overflow.excess(self._contents.order.count, added):
             if not overflow.keeps_none:
                 self.offer_first(now_ms)
-            self._trim(added)
+            self._flow.trim(added, arriving=True)
         elif overflow.depth is not None:
             self.keep_to_depth(now_ms)
         if self._distribution.consumers or self._activates or self._contents.paged.backlogs:
@@ -72,9 +72,9 @@ class Growth:
 
     def offer_first(self, now_ms: int) -> None:
         """Offer ready entries to consumers before anything is refused or dropped, even when the budget is spent."""
-        if not self._works.holds:
+        if not self._gate.is_held:
             self._delivery.run(now_ms, -OVERDRAFT_UNITS)
-            self._aftermath.run()
+            self._after_removal.run()
 
     def keep_to_depth(self, now_ms: int) -> None:
         """Something arrived. If the queue is too deep and consumers do not take it, drop entries or make senders
@@ -86,135 +86,105 @@ class Growth:
         if not flow.overflow.keeps_none:
             self.offer_first(now_ms)
         if flow.overflow.sheds:
-            self._shed(arriving=True)
+            flow.trim(1, arriving=True)
         else:
             flow.stop()
 
     def fit_again(self, restored: int) -> None:
         """Trim to the limit after entries are put back."""
-        if not self._flow.overflow.sheds:
-            self._trim(restored)
-        elif restored:
-            self._shed(arriving=False)
-
-    def _trim(self, added: int) -> None:
-        """Drop the least entries of a ring that has too many."""
-        contents = self._contents
-        excess = self._flow.excess(added)
-        for _ in range(excess):
-            contents.give_up_least()
-        self._flow.note_dropped(excess)
-
-    def _shed(self, *, arriving: bool) -> None:
-        """Drop the least ready entries until the depth fits.
-
-        Messages in delivery count and stay, so every ready entry may have to go. But the last one stays when it has
-        just arrived (Qpid does not drop the newcomer).
-        """
-        contents, flow = self._contents, self._flow
-        last = 1 if arriving and not flow.overflow.keeps_none else 0
-        dropped = 0
-        while contents.order.count > last and flow.is_too_deep:
-            contents.give_up_least()
-            dropped += 1
-        flow.note_dropped(dropped)
+        if restored:
+            self._flow.trim(restored, arriving=False)
 
 
 # ---- tasks -----------------------------------------------------------------------------------------------------------
 #
-# Carries out a queue's works in order, a little in each turn.
+# What a queue does that may take longer than a turn. Each task is decided at once and carried out in order, a little in
+# each turn, so its result is the same as in one go.
 
 
 @final
-class Tasks(Chore):
-    """Begins the works of one queue and goes on with them. It is on the agenda while a work is unfinished."""
+class QueueTasks(TaskLine):
+    """Begins the tasks of one queue and goes on with them. While one of them moves entries (``holds``), the queue
+    dispatches nothing.
+    """
 
-    __slots__ = ("_aftermath", "_growth", "_host", "_reference", "_serves", "_works")
-
-    def __init__(self, basis: QueueBasis, works: QueueWorks, growth: Growth, aftermath: Aftermath) -> None:
+    def __init__(self, basis: QueueBasis, after_enqueue: AfterEnqueue, after_removal: AfterRemoval) -> None:
+        super().__init__()
         self._reference = basis.reference
         self._host = basis.host
-        self._works = works
-        self._growth = growth
-        self._aftermath = aftermath
+        self._gate = basis.gate
+        self._after_enqueue = after_enqueue
+        self._after_removal = after_removal
+        self._holding_count = 0
         self._serves = False
-        """Is the queue between two works, looking at what arrived meanwhile?"""
+        """Is the queue between two tasks, looking at what arrived meanwhile?"""
 
-    @property
-    def are_done(self) -> bool:
-        """Is no work unfinished?"""
-        return self._works.first is None
-
-    def begin(self, work: QueueWork, now_ms: int, budget: Budget | None = None) -> QueueWork | None:
-        """Carry out a work, behind those begun before. Returns it when it is unfinished: it goes on in later turns.
-        ``budget``: that of the chore that asks, instead of a share of the turn's.
+    def begin(self, task: Task, now_ms: int, budget: Budget | None = None) -> Task | None:
+        """Carry out a task, behind those begun before. Returns it when it is unfinished: it goes on in later turns.
+        ``budget``: that of the task that asks, instead of a share of the turn's.
         """
-        if self._works.first is not None:
-            self._works.add(work)
-            return work
-        if self._is_done(work, now_ms, budget):
-            if work.added_count:
-                self._growth.run(work.added_count, now_ms)
-            self._aftermath.run()
+        if not self.may_go_on:
+            self.add(task)
+            return task
+        if self._is_done(task, now_ms, budget):
+            if task.added_count:
+                self._after_enqueue.run(task.added_count, now_ms)
+            self._after_removal.run()
             return None
-        self._works.add(work)
+        self.add(task)
         self._host.agenda.add(self)
-        self._aftermath.run()
-        return work
+        self._after_removal.run()
+        return task
 
-    def _is_done(self, work: QueueWork, now_ms: int, budget: Budget | None) -> bool:
+    def _is_done(self, task: Task, now_ms: int, budget: Budget | None) -> bool:
         share = self._host.budget.lend() if budget is None else budget
         try:
-            return work.work(share, now_ms)
+            return task.work(share, now_ms)
         except Exception:
-            work.failed = True
-            work.break_off(now_ms)
+            task.fail(now_ms)
             self._host.note_ready(self._reference)
             raise
         finally:
             if budget is None:
                 self._host.budget.take_back(share)
 
+    def add(self, task: Task) -> None:
+        super().add(task)
+        if task.holds:
+            self._holding_count += 1
+            self._gate.is_held = True
+
     def work(self, budget: Budget, now_ms: int) -> bool:
-        first = self._works.first
-        while first is not None and first.work(budget, now_ms):
-            self._end_first(first, now_ms)
-            first = self._works.first
-            if budget.is_spent:
-                break
-        self._aftermath.run()
-        return first is None
+        is_done = super().work(budget, now_ms)
+        self._after_removal.run()
+        return is_done
 
-    def _end_first(self, work: QueueWork, now_ms: int) -> None:
-        """End the first work. If no entries are being moved any more, look at those that arrived meanwhile and serve
-        consumers.
+    def end_first(self, task: Task, now_ms: int) -> None:
+        """The first task has ended. Consumers are served what it put on the queue, and behind the last one that moves
+        entries what arrived meanwhile.
         """
-        works = self._works
-        added, work.added_count = work.added_count, 0
+        gate = self._gate
+        added, task.added_count = task.added_count, 0
         if added:
-            works.is_lifted = True
-            self._growth.run(added, now_ms)
-            works.is_lifted = False
-        if works.end_first() and not self._reference.deleted:
+            gate.is_held = False
+            self._after_enqueue.run(added, now_ms)
+        super().end_first(task, now_ms)
+        self._holding_count -= task.holds
+        gate.is_held = self._holding_count > 0
+        if task.holds and not gate.is_held and not self._reference.deleted:
             self._serves = True
-            late_count = works.take_late()
+            late_count, gate.late_count = gate.late_count, 0
             if late_count:
-                self._growth.run(late_count, now_ms)
+                self._after_enqueue.run(late_count, now_ms)
             self._host.note_ready(self._reference)
             self._serves = False
 
-    def recover(self) -> bool:
-        if self._serves:  # the work before is done, and the next has not begun
-            self._serves = False
-            self._host.note_ready(self._reference)
-            return self._works.first is not None
-        first = self._works.first
-        assert first is not None, "what broke off was under way"
-        first.failed = True
-        first.break_off(self._host.log.now_ms)
-        self._works.is_lifted = False
-        self._end_first(first, self._host.log.now_ms)
-        return self._works.first is not None
+    def break_off(self, now_ms: int) -> bool:
+        if not self._serves:
+            return super().break_off(now_ms)
+        self._serves = False  # the task before is done, and the next has not begun
+        self._host.note_ready(self._reference)
+        return not self.may_go_on
 
 
 # ---- arrivals --------------------------------------------------------------------------------------------------------
@@ -227,17 +197,16 @@ class Arrivals:
     """Puts messages on one queue."""
 
     __slots__ = (
-        "_aftermath", "_alerts", "_contents", "_distribution", "_flow", "_gate", "_goes_to_tail", "_grouping",
-        "_growth", "_host", "_is_plain", "_pages", "_reference", "_waking", "_works",
+        "_after_removal", "_alerts", "_contents", "_distribution", "_flow", "_gate", "_goes_to_tail", "_grouping",
+        "_after_enqueue", "_host", "_is_plain", "_pages", "_reference", "_wake_ups",
     )  # fmt: skip
 
     def __init__(
         self,
         basis: QueueBasis,
         pages: QueuePages,
-        works: QueueWorks,
-        growth: Growth,
-        aftermath: Aftermath,
+        after_enqueue: AfterEnqueue,
+        after_removal: AfterRemoval,
         alerts: AlertWatch | None,
     ) -> None:
         self._reference = basis.reference
@@ -245,13 +214,12 @@ class Arrivals:
         self._contents = basis.contents
         self._flow = basis.flow
         self._grouping = basis.grouping
-        self._waking = basis.waking
+        self._wake_ups = basis.wake_ups
         self._distribution = basis.distribution
         self._gate = basis.gate
         self._pages = pages
-        self._works = works
-        self._growth = growth
-        self._aftermath = aftermath
+        self._after_enqueue = after_enqueue
+        self._after_removal = after_removal
         self._alerts = alerts
         self._goes_to_tail = not self._contents.holds and self._contents.last_values is None
         """Does every arrival go to the tail?"""
@@ -272,12 +240,12 @@ class Arrivals:
             not self._is_plain
             or self._alerts is not None
             or (contents.paged.backlogs and contents.paged.count)
-            or self._works.holds
+            or self._gate.is_held
         ):
             return None
         consumer = consumers[0]
         wants_it = consumer.settles and not consumer.acks and consumer.cursor is None and consumer.room_bytes > 0
-        if wants_it and self._gate.is_open and self._gate.lets_out(contents.tally.held_count):
+        if wants_it and self._gate.is_open and self._gate.lets_out(contents.counters.held_count):
             self._grouping.look_for(messages)
             return consumer if self._grouping.groups is None else None
         return None
@@ -310,11 +278,11 @@ class Arrivals:
             self._contents.order.extend(entries)
         else:
             self._append(entries, now_ms)
-        self._growth.run(len(entries), now_ms)
+        self._after_enqueue.run(len(entries), now_ms)
         if self._alerts is not None:
             self._alerts.look_at([entry.message for entry in entries], now_ms)
         if self._contents.has_left or self._grouping.groups is not None:
-            self._aftermath.run()
+            self._after_removal.run()
 
     def _append(self, entries: list[Entry], now_ms: int) -> None:
         """Append entries one by one. One that may not be delivered yet takes its place and is put aside. A newer value
@@ -346,7 +314,7 @@ class Arrivals:
         if keeps_last:
             self._offer_older(entry, now_ms)
             contents.enter_value(entry)
-            self._aftermath.run()
+            self._after_removal.run()
         if due_ms:
             contents.append_held(entry, due_ms)
         elif keeps_last:
@@ -361,8 +329,8 @@ class Arrivals:
         contents = self._contents
         older = None if contents.last_values is None else contents.last_values.older(entry.message)
         if older is not None and contents.stands(older):
-            self._waking.wake_dry()
-            self._growth.offer_first(now_ms)
+            self._wake_ups.wake_dry()
+            self._after_enqueue.offer_first(now_ms)
 
     def schedule(self, entry: Entry, due_ms: int, now_ms: int) -> None:
         """Put a new message aside until ``due_ms`` (epoch ms). It counts as added now."""
@@ -377,15 +345,15 @@ class Arrivals:
         except Exception:
             self._contents.kill([message], ABANDONED)
             raise
-        self._growth.keep_to_depth(now_ms)
+        self._after_enqueue.keep_to_depth(now_ms)
         if self._alerts is not None:
             self._alerts.look_at([message], now_ms)
-        self._aftermath.run()
+        self._after_removal.run()
 
     def arrive_paged(self, stream: PageStream, messages: list[Message], size_bytes: int, now_ms: int) -> None:
         """New messages were paged. ``QueuePages.prepare`` must come first."""
         self._pages.arrive(stream, messages, size_bytes, now_ms)
-        self._aftermath.run()
+        self._after_removal.run()
 
     def refuse(self, messages: list[Message]) -> None:
         """A ring that keeps nothing drops new messages as they arrive, while other queues page them."""
@@ -426,13 +394,13 @@ class Arrivals:
             if entry.attempts and contents.last_values is not None:
                 contents.enter_value(entry)
         self._append_ready(ready, now_ms)
-        self._growth.fit_again(restored)
+        self._after_enqueue.fit_again(restored)
         self._flow.stop()
         if self._alerts is not None:
             self._alerts.look_at([entry.message for entry, _ in entries], now_ms)
         if restored:
             self._host.note_ready(self._reference)
-        self._aftermath.run()
+        self._after_removal.run()
 
     def _append_ready(self, entries: list[Entry], now_ms: int) -> None:
         if not entries:
@@ -453,9 +421,9 @@ class QueueParts:
     """The parts of one queue. Each owns what it changes and knows only parts above it here."""
 
     __slots__ = (
-        "activation", "aftermath", "alerts", "arrivals", "basis", "contents", "delivery", "distribution", "flow",
-        "gate", "grouping", "growth", "hold_up", "host", "pages", "redelivery", "reference", "tasks", "waking",
-        "works",
+        "activation", "after_enqueue", "after_removal", "alerts", "arrivals", "basis", "contents", "delivery",
+        "distribution", "flow", "gate", "grouping", "host", "pages", "redelivery", "reference",
+        "stall_detection", "tasks", "wake_ups",
     )  # fmt: skip
 
     def __init__(self, basis: QueueBasis, *, redelivery: Redelivery, read_ahead: ReadAhead) -> None:
@@ -467,20 +435,19 @@ class QueueParts:
         self.distribution = basis.distribution
         self.gate = basis.gate
         self.flow = basis.flow
-        self.waking = basis.waking
+        self.wake_ups = basis.wake_ups
         self.activation = basis.activation
         self.redelivery = redelivery
         alerts = basis.reference.rules.alerts
         self.alerts = None if alerts is None else AlertWatch(basis.reference, basis.host, basis.contents, alerts)
         self.pages = QueuePages(basis, self.alerts, read_ahead)
-        self.works = QueueWorks()
-        self.aftermath = Aftermath(basis, self.pages.reading)
-        self.hold_up = HoldUp(basis) if basis.contents.deferred is not None else None
+        self.after_removal = AfterRemoval(basis, self.pages.reading)
+        self.stall_detection = StallDetection(basis) if basis.contents.deferred is not None else None
         """Watches backlogs; None on a queue where nobody asks for any."""
-        self.delivery = Delivery(basis, self.pages, self.aftermath, self.hold_up)
-        self.growth = Growth(basis, self.works, self.delivery, self.aftermath)
-        self.tasks = Tasks(basis, self.works, self.growth, self.aftermath)
-        self.arrivals = Arrivals(basis, self.pages, self.works, self.growth, self.aftermath, self.alerts)
+        self.delivery = Delivery(basis, self.pages, self.after_removal, self.stall_detection)
+        self.after_enqueue = AfterEnqueue(basis, self.delivery, self.after_removal)
+        self.tasks = QueueTasks(basis, self.after_enqueue, self.after_removal)
+        self.arrivals = Arrivals(basis, self.pages, self.after_enqueue, self.after_removal, self.alerts)
 
     def note_ready(self) -> None:
         """There may be something to dispatch."""
@@ -492,7 +459,7 @@ class QueueParts:
 
     def acknowledge(self, consumer: Consumer, entries: list[Entry]) -> None:
         """The consumer settled entries that it let go."""
-        consumer.dealings.note_acknowledged(len(entries), self.host.turn_ms)
+        consumer.statistics.note_acknowledged(len(entries), self.host.turn_ms)
         if not consumer.destructive:
             self.contents.has_shown(len(entries))
             return
@@ -512,7 +479,7 @@ class QueueParts:
         """What was to become of entries that a consumer has let go has failed: they are on the queue again."""
         self.contents.reclaim(entries)
         self.grouping.settle([entry.message for entry in entries])
-        self.waking.wake_dry()
+        self.wake_ups.wake_dry()
         self.note_ready()
 
     def expire_held(self, consumer: Consumer, entries: list[Entry]) -> None:

@@ -70,7 +70,7 @@ class TargetDepth(Threshold):
 
 
 @final
-class Behind:
+class PendingMessages:
     """The messages themselves. One that waits for its time stands here, too, until it would be active but for that."""
 
     __slots__ = ("_lane", "aside_count", "barrier", "threshold")

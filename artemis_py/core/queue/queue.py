@@ -16,16 +16,16 @@ from artemis_py.config.tables.views import View
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer, ConsumerDefaults
 from artemis_py.core.order.entry import ABANDONED, NACKED, PURGED, Entry
-from artemis_py.core.queue.acknowledge import Chosen, Settling, Sifting, still_there, take_leased
-from artemis_py.core.queue.consumers import Exclusivity, Seats
-from artemis_py.core.queue.expiry import Expiring, ForcedExpiry, Removal
-from artemis_py.core.queue.lease_expiry import Lapse, take_late
+from artemis_py.core.queue.acknowledge import AcknowledgeByFilter, AcknowledgeUpTo, Chosen, still_there, take_leased
+from artemis_py.core.queue.consumers import ConsumerRegistry, Exclusivity
+from artemis_py.core.queue.expiry import ExpiryScan, ForcedExpiry, Removal
+from artemis_py.core.queue.lease_expiry import LeaseExpiry, take_late
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.recovery import Recovery
 from artemis_py.core.queue.returning import Return
-from artemis_py.core.queue.scheduled import FallDue
+from artemis_py.core.queue.scheduled import DueEntries
 from artemis_py.core.reference import AutoDelete
-from artemis_py.core.tasks import QueueWork
+from artemis_py.core.tasks import Task
 from artemis_py.message import Message
 from artemis_py.records import Actor, Depth
 from artemis_py.selector import Selector
@@ -38,10 +38,11 @@ class Queue:
     """One queue. A verb that may take longer than a turn returns its unfinished work, or None when it is done."""
 
     __slots__ = (
-        "__weakref__", "_expiry", "_lapse", "address", "arrivals", "attributes", "auto_created", "auto_delete",
-        "configured", "consumer_defaults", "contents", "distribution", "durable", "enabled", "filling", "flow", "gate",
-        "grouping", "id", "name", "no_local", "non_destructive", "origin", "own", "parts", "purge_on_no_consumers",
-        "recovery", "reference", "ring_size_changed", "routing_type", "seats", "selector", "temporary", "view",
+        "__weakref__", "_expiry", "_lease_expiry", "address", "arrivals", "attributes", "auto_created",
+        "auto_delete", "configured", "consumer_defaults", "consumer_registry", "contents", "distribution",
+        "durable", "enabled", "filling", "flow", "gate", "grouping", "id", "name", "no_local",
+        "non_destructive", "origin", "own", "parts", "purge_on_no_consumers", "recovery", "reference",
+        "ring_size_changed", "routing_type", "selector", "temporary", "view",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - the recipe names each attribute
@@ -49,7 +50,7 @@ class Queue:
         parts: QueueParts,
         *,
         routing_type: str,
-        own: QueueSettings | None = None,
+        own: QueueSettings,
         selector: Selector | None = None,
         non_destructive: bool = False,
         consumers_max: int = -1,
@@ -76,7 +77,7 @@ class Queue:
         self.distribution = parts.distribution
         self.gate = parts.gate
         self.arrivals = parts.arrivals
-        self.seats = Seats(
+        self.consumer_registry = ConsumerRegistry(
             parts, exclusivity or Exclusivity(), consumers_max=consumers_max, shows_returns=non_destructive
         )
         self.routing_type = routing_type
@@ -107,9 +108,9 @@ class Queue:
         """The connection whose messages do not enter; 0 for none."""
         self.ring_size_changed: int | None = None
         """The ring-size set while the broker runs; None while the configured one holds."""
-        self._expiry: QueueWork | None = None
+        self._expiry: Task | None = None
         """The round that removes expired entries, if one is unfinished."""
-        self._lapse: QueueWork | None = None
+        self._lease_expiry: Task | None = None
         """The round that ends leases, if one is unfinished."""
 
     # ---- what others ask -------------------------------------------------------------------------
@@ -160,7 +161,7 @@ class Queue:
     @property
     def is_held(self) -> bool:
         """Is dispatch held back because entries are being moved?"""
-        return self.parts.works.holds
+        return self.gate.is_held
 
     @property
     def accepts_all(self) -> bool:
@@ -186,35 +187,37 @@ class Queue:
 
     def depth(self) -> Depth | None:
         """How many persistent messages a durable queue holds; None when it holds none or is not durable."""
-        tally = self.contents.tally
-        if not self.durable or self.temporary or not tally.durable_count:
+        counters = self.contents.counters
+        if not self.durable or self.temporary or not counters.durable_count:
             return None
-        scheduled_count = tally.scheduled_durable_count
-        return Depth(self.id, tally.durable_count, tally.durable_size_bytes, tally.held_durable_count, scheduled_count)
+        scheduled_count = counters.scheduled_durable_count
+        return Depth(
+            self.id, counters.durable_count, counters.durable_size_bytes, counters.held_durable_count, scheduled_count
+        )
 
     # ---- dispatch --------------------------------------------------------------------------------
 
     def dispatch(self, now_ms: int) -> None:
         """Offer ready entries to consumers until the turn's budget is spent."""
-        if not self.parts.works.holds:
+        if not self.gate.is_held:
             self.parts.delivery.run(now_ms, 0)
             if self.contents.has_left or self.grouping.groups is not None:
-                self.parts.aftermath.run()
+                self.parts.after_removal.run()
 
     def offer_first(self, now_ms: int) -> None:
         """Offer ready entries to consumers before anything is refused or dropped, even when the budget is spent."""
-        self.parts.growth.offer_first(now_ms)
+        self.parts.after_enqueue.offer_first(now_ms)
 
     def sent(self, consumer: Consumer, entries: list[Entry]) -> None:
         """The entries of a consumer's outbox were written. For a consumer that settles on send they are settled."""
-        consumer.dealings.note_delivered(len(entries), self.parts.host.turn_ms, settles=not consumer.acks)
+        consumer.statistics.note_delivered(len(entries), self.parts.host.turn_ms, settles=not consumer.acks)
         if consumer.actor is not None:
             durable = [entry.message for entry in entries if entry.message.head.persistent]
             if durable:
                 self.parts.host.log.story.delivered(self.id, durable, consumer.actor)
         contents = self.contents
-        if self.parts.hold_up is not None and consumer.destructive:
-            self.parts.hold_up.note_sent()
+        if self.parts.stall_detection is not None and consumer.destructive:
+            self.parts.stall_detection.note_sent()
         if consumer.barrier is not None:
             self._sent_barrier(consumer)
         elif not consumer.settles:
@@ -231,34 +234,34 @@ class Queue:
                 raise
             finally:
                 self.grouping.settle(messages)
-            self.parts.aftermath.run()
+            self.parts.after_removal.run()
 
     def _sent_barrier(self, consumer: Consumer) -> None:
         activation = self.parts.activation
         assert activation is not None
         activation.note_written(consumer)
-        self.parts.aftermath.run()
+        self.parts.after_removal.run()
 
     # ---- settling and returning ------------------------------------------------------------------
 
     def acknowledge(self, consumer: Consumer, entries: list[Entry]) -> None:
         """The consumer settled entries that it let go."""
         self.parts.acknowledge(consumer, entries)
-        self.parts.aftermath.run()
+        self.parts.after_removal.run()
 
-    def acknowledge_up_to(self, consumer: Consumer, message_id: int, now_ms: int) -> QueueWork | None:
+    def acknowledge_up_to(self, consumer: Consumer, message_id: int, now_ms: int) -> Task | None:
         """The consumer settled a held message and all that were sent to it before. Returns the unfinished work, if
         any.
         """
         budget = self.parts.host.budget
-        if self.parts.tasks.are_done and len(consumer.held) <= budget.left:
+        if self.parts.tasks.may_go_on and len(consumer.held) <= budget.left:
             entries = consumer.let_go_up_to(message_id)
             budget.spend(len(entries))
             self.acknowledge(consumer, entries)
             return None
-        return self.parts.tasks.begin(Settling(self.parts, consumer, message_id), now_ms)
+        return self.parts.tasks.begin(AcknowledgeUpTo(self.parts, consumer, message_id), now_ms)
 
-    def refuse_up_to(self, consumer: Consumer, message_id: int, now_ms: int) -> QueueWork | None:
+    def refuse_up_to(self, consumer: Consumer, message_id: int, now_ms: int) -> Task | None:
         """The consumer refuses a held message and all that were sent to it before. Returns the unfinished work, if
         any. What was sent at most once does not come back.
         """
@@ -266,11 +269,11 @@ class Queue:
             return self.acknowledge_up_to(consumer, message_id, now_ms)
         return self.parts.tasks.begin(Return(self.parts, consumer, None, failed=True, up_to=message_id), now_ms)
 
-    def expire_held(self, consumer: Consumer, entries: list[Entry], now_ms: int) -> QueueWork | None:
+    def expire_held(self, consumer: Consumer, entries: list[Entry], now_ms: int) -> Task | None:
         """The consumer has entries expire that it let go, whatever their date. Returns the unfinished work, if any."""
         return self.parts.tasks.begin(ForcedExpiry(self.parts, consumer, entries), now_ms)
 
-    def expire_up_to(self, consumer: Consumer, message_id: int, now_ms: int) -> QueueWork | None:
+    def expire_up_to(self, consumer: Consumer, message_id: int, now_ms: int) -> Task | None:
         """The consumer has a held message expire, and all that were sent to it before. Returns the unfinished work, if
         any.
         """
@@ -278,7 +281,7 @@ class Queue:
 
     def release(
         self, consumer: Consumer, entries: list[Entry], *, failed: bool, now_ms: int, cause: str = NACKED
-    ) -> QueueWork | None:
+    ) -> Task | None:
         """Take back entries that the consumer let go; see ``Return``. Returns the unfinished work, if any. What was
         sent at most once does not come back.
         """
@@ -288,21 +291,23 @@ class Queue:
         return self.parts.tasks.begin(Return(self.parts, consumer, entries, failed=failed, cause=cause), now_ms)
 
     def take_leased(self, bookmarks: Sequence[int], connection: int) -> tuple[list[tuple[Consumer, Entry]], list[int]]:
-        """A client settles the messages with these bookmarks; see ``sifting.take_leased``."""
+        """A client settles the messages with these bookmarks; see ``acknowledge.take_leased``."""
         return take_leased(self.parts, bookmarks, connection)
 
     def still_there(self, bookmarks: Sequence[int]) -> list[int]:
-        """Which of these bookmarks are on the queue after a client has settled them; see ``sifting.still_there``."""
+        """Which of these bookmarks are on the queue after a client settled them; see ``acknowledge.still_there``."""
         return still_there(self.parts, bookmarks)
 
-    def sift(
+    def acknowledge_by_filter(
         self, chosen: Chosen, outcome: str, now_ms: int, *, connection: int, actor: Actor | None = None
-    ) -> QueueWork | None:
-        """A client settles the messages that it has chosen; see ``Sifting``. Returns the unfinished work, if any."""
-        return self.parts.tasks.begin(Sifting(self.parts, chosen, outcome, connection, actor), now_ms)
+    ) -> Task | None:
+        """A client settles the messages that it has chosen; see ``AcknowledgeByFilter``. Returns the unfinished work,
+        if any.
+        """
+        return self.parts.tasks.begin(AcknowledgeByFilter(self.parts, chosen, outcome, connection, actor), now_ms)
 
     def take_late(self, consumer: Consumer, message_id: int, *, refuses: bool) -> tuple[Consumer, Entry] | None:
-        """A consumer settles a message that it does not hold; see ``lapse.take_late``."""
+        """A consumer settles a message that it does not hold; see ``lease_expiry.take_late``."""
         return take_late(self.parts, consumer, message_id, refuses=refuses)
 
     # ---- consumers -------------------------------------------------------------------------------
@@ -311,20 +316,20 @@ class Queue:
         """A consumer attaches. Raises LimitError when the queue has its maximum of consumers, or does not admit this
         one.
         """
-        self.seats.attach(consumer, now_ms)
+        self.consumer_registry.attach(consumer, now_ms)
 
-    def detach(self, consumer: Consumer, *, failed: bool, now_ms: int) -> QueueWork | None:
-        """A consumer leaves, and what it holds comes back; see ``Seats``. Returns the unfinished work, if any."""
-        unfinished = self.seats.detach(consumer, failed=failed, now_ms=now_ms)
+    def detach(self, consumer: Consumer, *, failed: bool, now_ms: int) -> Task | None:
+        """A consumer leaves, and what it holds comes back. Returns unfinished work, if any."""
+        unfinished = self.consumer_registry.detach(consumer, failed=failed, now_ms=now_ms)
         if self.purge_on_no_consumers and not self.taker_count and not consumer.browses:
             unfinished = self.purge(ABANDONED, now_ms) or unfinished
         return unfinished
 
     def replace(
         self, consumer: Consumer, selector: Selector | None, no_local: int, backlog_max: int, now_ms: int
-    ) -> QueueWork | None:
-        """A consumer wants other messages from now on; see ``Seats.replace``. Returns the unfinished work, if any."""
-        return self.seats.replace(consumer, selector, no_local, backlog_max, now_ms)
+    ) -> Task | None:
+        """A consumer wants other messages from now on. Returns unfinished work, if any."""
+        return self.consumer_registry.replace(consumer, selector, no_local, backlog_max, now_ms)
 
     def wake(self, consumer: Consumer) -> None:
         """The consumer has room or credit again."""
@@ -334,15 +339,15 @@ class Queue:
 
     def fall_due(self, entries: list[Entry], now_ms: int, budget: Budget) -> None:
         """Scheduled entries are due, given with the earliest first: they become ready."""
-        self.parts.tasks.begin(FallDue(self.parts, entries), now_ms, budget)
+        self.parts.tasks.begin(DueEntries(self.parts, entries), now_ms, budget)
 
     def look_again(self, now_ms: int) -> None:
         """An alarm that the queue has set is due."""
         self.expire_due(now_ms)
         if self.parts.alerts is not None:
             self.parts.alerts.look_again(now_ms)
-        if self.parts.hold_up is not None:
-            self.parts.hold_up.look(now_ms)
+        if self.parts.stall_detection is not None:
+            self.parts.stall_detection.look(now_ms)
 
     def tick_gate(self, steady_ms: int) -> None:
         """Open the gate if ``delay-before-dispatch`` has ended."""
@@ -352,11 +357,11 @@ class Queue:
     def end_leases(self, now_ms: int) -> None:
         """Take back what consumers have held for too long."""
         leases = self.contents.leases
-        if leases is None or (self._lapse is not None and not self._lapse.done):
+        if leases is None or (self._lease_expiry is not None and not self._lease_expiry.done):
             return
         steady_ms = self.parts.host.clock.steady_ms(now_ms)
         if leases.is_over(steady_ms):
-            self._lapse = self.parts.tasks.begin(Lapse(self.parts, leases, steady_ms), now_ms)
+            self._lease_expiry = self.parts.tasks.begin(LeaseExpiry(self.parts, leases, steady_ms), now_ms)
         else:
             leases.set_timer()
 
@@ -366,20 +371,20 @@ class Queue:
         if first_ms > now_ms:
             self.contents.expiry.set_alarm()
         elif first_ms and (self._expiry is None or self._expiry.done):
-            self._expiry = self.parts.tasks.begin(Expiring(self.contents), now_ms)
+            self._expiry = self.parts.tasks.begin(ExpiryScan(self.contents), now_ms)
 
     def expire_paged(self, now_ms: int) -> None:
         """Remove expired messages in pages. Those that must be read from the disk first follow in later turns."""
         if self.contents.paged.backlogs:
             self.parts.pages.expire(now_ms)
-            self.parts.aftermath.run()
+            self.parts.after_removal.run()
 
     def page_arrived(self, consumer: Consumer | None) -> None:
         """The disk has delivered what the queue, or one of its consumers, waited for."""
         if consumer is None:
-            self.parts.waking.wake_dry()
+            self.parts.wake_ups.wake_dry()
         else:
-            self.parts.waking.wake(consumer)
+            self.parts.wake_ups.wake(consumer)
         self.parts.note_ready()
 
     # ---- management ------------------------------------------------------------------------------
@@ -404,7 +409,7 @@ class Queue:
         self.purge(reason, self.parts.host.log.now_ms)
         return removed
 
-    def purge(self, reason: str, now_ms: int) -> QueueWork | None:
+    def purge(self, reason: str, now_ms: int) -> Task | None:
         """As ``remove_all``, but returns the unfinished work, if any."""
         parts = self.parts
         parts.pages.remove_all(reason)

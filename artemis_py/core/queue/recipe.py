@@ -19,7 +19,7 @@ from artemis_py.core.consumer import UNCONFIRMED_MAX, ConsumerDefaults
 from artemis_py.core.host import Host
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.order import Order
-from artemis_py.core.order.priority import PRIORITIES, PriorityOrder
+from artemis_py.core.order.priority import PriorityOrder
 from artemis_py.core.order.sorted import HeaderRank, SortedOrder, ValueRank
 from artemis_py.core.pages.cursor import ReadAhead
 from artemis_py.core.queue.basis import QueueBasis
@@ -28,7 +28,7 @@ from artemis_py.core.queue.distribution import Distribution, Ranked, RoundRobin
 from artemis_py.core.queue.gate import Gate
 from artemis_py.core.queue.groups import Grouping, GroupRule
 from artemis_py.core.queue.leases import Leases
-from artemis_py.core.queue.messages import Contents, Deferred, Tries
+from artemis_py.core.queue.messages import Contents, Deferred, DeliveryAttempts
 from artemis_py.core.queue.overflow import (
     Depth,
     DepthRing,
@@ -40,7 +40,7 @@ from artemis_py.core.queue.overflow import (
     Unbounded,
 )
 from artemis_py.core.queue.parts import QueueParts
-from artemis_py.core.queue.pending import BarrierRule, Behind, TargetDepth
+from artemis_py.core.queue.pending import BarrierRule, PendingMessages, TargetDepth
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recovery import Recovery
 from artemis_py.core.queue.redelivery import Redelivery
@@ -54,16 +54,11 @@ _USUAL_RULES: Final = MessageRules()
 """Strategies without state are made once, because there are many queues."""
 
 
-def overflow_for(ring_size: int) -> Overflow:
-    """A ring of this size; no limit for -1."""
-    return Ring(ring_size) if ring_size >= 0 else _UNBOUNDED
-
-
-def overflow_by_policy(own: QueueSettings) -> Overflow:
+def overflow_for(own: QueueSettings) -> Overflow:
     """The queue's ``overflow-policy``, if it has one and a limit of depth; otherwise its ``ring-size``."""
     depth = Depth(own.depth_messages_max, own.max_depth_bytes)
     if own.policy == "NONE" or not own.limits_depth:
-        return overflow_for(own.ring_size)
+        return Ring(own.ring_size) if own.ring_size >= 0 else _UNBOUNDED
     if own.policy == "RING":
         return DepthRing(depth)
     if own.policy == "REJECT":
@@ -110,29 +105,22 @@ def _order_for(own: QueueSettings) -> Order:
         return SortedOrder(ValueRank(compile_expression(own.priority_expression)))
     if own.sort_key is not None:
         return SortedOrder(HeaderRank(own.sort_key))
-    if own.queue_type == PRIORITY:
-        return PriorityOrder(own.priority_levels or PRIORITIES)
-    return PriorityOrder(1) if _is_fifo(own) else PriorityOrder()
+    return PriorityOrder(own.levels)
 
 
-def _is_fifo(own: QueueSettings) -> bool:
-    """Does only the arrival count? So it does where messages become active in its order."""
-    return own.queue_type is not None or own.activates_in_order
-
-
-def _behind_for(own: QueueSettings) -> Behind | None:
+def _behind_for(own: QueueSettings) -> PendingMessages | None:
     if own.barrier_expression:
-        return Behind(BarrierRule(compile_selector(own.barrier_expression)))
-    return Behind(TargetDepth(own.target_queue_depth)) if own.target_queue_depth > 0 else None
+        return PendingMessages(BarrierRule(compile_selector(own.barrier_expression)))
+    return PendingMessages(TargetDepth(own.target_queue_depth)) if own.target_queue_depth > 0 else None
 
 
 def _last_values_for(own: QueueSettings) -> LastValues | None:
     return None if own.last_value_key is None else LastValues(own.last_value_key)
 
 
-def _tries_for(own: QueueSettings) -> Tries | None:
+def _tries_for(own: QueueSettings) -> DeliveryAttempts | None:
     limits = own.max_deliveries, own.max_cancels
-    return Tries(*limits) if own.has_leases else None
+    return DeliveryAttempts(*limits) if own.has_leases else None
 
 
 def _leases_for(own: QueueSettings, queue_id: int, host: Host) -> Leases | None:
@@ -156,17 +144,15 @@ def _lifetime_for(own: QueueSettings) -> Lifetime | None:
 
 
 def _alerts_for(own: QueueSettings) -> Alerts | None:
-    thresholds = (
-        own.alert_threshold_message_age, own.alert_threshold_message_size,
-        own.alert_threshold_depth_messages, own.alert_threshold_depth_bytes,
-    )  # fmt: skip
-    if not any(thresholds):
+    if not own.has_alerts:
         return None
-    age_ms, size_bytes, depth_messages, depth_bytes = thresholds
     return Alerts(
-        age_ms=age_ms, size_bytes=size_bytes, messages=depth_messages, bytes=depth_bytes,
+        age_ms=own.alert_threshold_message_age,
+        size_bytes=own.alert_threshold_message_size,
+        messages=own.alert_threshold_depth_messages,
+        bytes=own.alert_threshold_depth_bytes,
         repeat_gap_ms=own.alert_repeat_gap,
-    )  # fmt: skip
+    )
 
 
 def rules_for(own: QueueSettings, dead_letter_address: str | None) -> MessageRules:
@@ -265,7 +251,7 @@ def build_queue(
             deferred=Deferred(address.memory.holdings) if own.limits_backlogs else None,
         ),
         grouping,
-        overflow=overflow_by_policy(own),
+        overflow=overflow_for(own),
         distribution=distribution,
         gate=_gate_for(own, address),
     )
@@ -307,7 +293,7 @@ def _order_in_words(own: QueueSettings) -> tuple[str, str]:
         return f"sorted by {own.sort_key}", "messages without it first; equal keys in order of arrival"
     if own.queue_type == PRIORITY:
         return f"priority in {own.priority_levels} levels", "arrival order inside a level"
-    if _is_fifo(own):
+    if own.levels == 1:
         return "fifo", "arrival order, whatever the priority"
     return "priority", "priority 9 to 0, arrival order inside a priority"
 

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from itertools import repeat
 from typing import Final, final
 
-from artemis_py.core.budget import Budget
+from artemis_py.core.budget import SLICE_MAX, Budget
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import DEAD, DELETED, NACKED, Entry
 from artemis_py.core.queue.messages import MAX_DELIVERIES
 from artemis_py.core.queue.parts import QueueParts
-from artemis_py.core.tasks import SLICE_MAX, QueueWork
+from artemis_py.core.tasks import Task
 from artemis_py.units import date_after
 
 EVERYTHING: Final = -1
@@ -26,7 +26,7 @@ _COPY_UNITS: Final = 8
 
 
 @final
-class Return(QueueWork):
+class Return(Task):
     """Returns entries that a consumer let go (``entries``), or else those that it holds, up to the message ``up_to``.
 
     ``failed`` counts a delivery attempt, after which an entry may be dead or delayed. ``cause`` says what failed: a
@@ -47,7 +47,7 @@ class Return(QueueWork):
         sent: bool = True,
         leaves: bool = False,
     ) -> None:
-        super().__init__(holds=consumer.destructive)
+        self.holds = consumer.destructive
         self._parts = parts
         self._consumer = consumer
         self._entries = entries
@@ -83,7 +83,7 @@ class Return(QueueWork):
 
     def give_back(self, budget: Budget, now_ms: int) -> bool:
         """Return each entry to its place. Returns False while that is unfinished."""
-        while entries := self._next(min(max(budget.left // self._units_each, 1), SLICE_MAX)):
+        while entries := self._next(budget.slice_of(self._units_each)):
             budget.spend(_BACK_UNITS * len(entries))
             self._dead_count = 0
             self._take_back(entries, now_ms)
@@ -138,7 +138,7 @@ class Return(QueueWork):
         finally:
             parts.grouping.settle(messages)
 
-    def break_off(self, now_ms: int) -> None:
+    def break_off(self, now_ms: int) -> bool:
         """The rest goes back as it is."""
         while entries := self._next(SLICE_MAX):
             if not self._consumer.destructive:
@@ -147,6 +147,7 @@ class Return(QueueWork):
                 self._parts.reclaim(entries)
         if self._leaves:
             self._parts.tell_left(self._consumer, failed=self._failed)
+        return False
 
     def _give_back(self, entry: Entry, holder: Consumer, now_ms: int) -> None:
         """Nothing has changed until the entry is in its place, or gone: what raises before that leaves it in
@@ -210,19 +211,16 @@ class Return(QueueWork):
         self._dead_count += 1
 
     def _all_are_back(self) -> None:
-        flow = self._parts.flow
         if not self._consumer.destructive or self._parts.reference.deleted or not self._restored_count:
             self._excess = 0
-        elif flow.overflow.sheds:
-            self._excess = self._parts.contents.order.count
         else:
-            self._excess = flow.excess(self._restored_count)
+            self._excess = self._parts.flow.excess(self._restored_count, arriving=False)
 
     def _has_made_room(self, budget: Budget) -> bool:
         """Trim the queue after entries came back. Returns False while that is unfinished."""
         contents, flow = self._parts.contents, self._parts.flow
         order = contents.order
-        while self._excess > 0 and order.count and (not flow.overflow.sheds or flow.is_too_deep):
+        while self._excess > 0 and order.count and flow.is_beyond:
             contents.give_up_least()
             self._excess -= 1
             self._dropped_count += 1
@@ -249,7 +247,7 @@ class Return(QueueWork):
             if budget.is_spent and self._put_off_count < len(delayed):
                 return False
         if self._consumer.destructive and not parts.reference.deleted:
-            parts.waking.wake_dry()
+            parts.wake_ups.wake_dry()
             parts.note_ready()
         for holder in self._everybody:
             if holder.parked:

@@ -7,7 +7,7 @@ from typing import Final, final
 from artemis_py.core.budget import Budget
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.parts import QueueParts
-from artemis_py.core.tasks import SLICE_MAX, QueueWork
+from artemis_py.core.tasks import Task
 from artemis_py.paged import PagedMessage
 
 _FALL_UNITS: Final = 3
@@ -16,14 +16,15 @@ _AGAIN_MS: Final = 1000
 
 
 @final
-class FallDue(QueueWork):
+class DueEntries(Task):
     """Makes scheduled entries ready, given with the earliest first. They go to the head. An entry of a group that
     waited for another attempt goes back to its place; nothing of its group passed it. On overflow the earliest goes
     first.
     """
 
+    holds = True
+
     def __init__(self, parts: QueueParts, entries: list[Entry]) -> None:
-        super().__init__(holds=True)
         self._parts = parts
         self._entries = list(dict.fromkeys(entries))  # a step that failed may have set a timer twice
         self._prepared = 0
@@ -32,14 +33,14 @@ class FallDue(QueueWork):
     def work(self, budget: Budget, now_ms: int) -> bool:
         entries, reference = self._entries, self._parts.reference
         while self._prepared < len(entries) and not reference.deleted:
-            count = min(max(budget.left, 1), SLICE_MAX)
+            count = budget.slice_of(1)
             self._prepare(entries[self._prepared : self._prepared + count])
             self._prepared += count
             budget.spend(count)
             if budget.is_spent:
                 return False
         while entries and not reference.deleted:
-            count = min(max(budget.left // _FALL_UNITS, 1), SLICE_MAX)
+            count = budget.slice_of(_FALL_UNITS)
             self._place(entries[-count:])
             del entries[-count:]
             budget.spend(_FALL_UNITS * count)
@@ -48,9 +49,10 @@ class FallDue(QueueWork):
         self.added_count = self._restored_count
         return True
 
-    def break_off(self, now_ms: int) -> None:
+    def break_off(self, now_ms: int) -> bool:
         """What is still put aside is due again in a while: it must not wait for a restart, nor fail in each turn."""
         self._parts.contents.wait_again(self._entries, now_ms + _AGAIN_MS)
+        return False
 
     def _prepare(self, entries: list[Entry]) -> None:
         """In order of time: entries that are held back return to their places, and the others become values."""

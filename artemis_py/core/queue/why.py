@@ -11,7 +11,7 @@ from typing import Final, final
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue.basis import QueueBasis
 from artemis_py.core.queue.paged import PageReading
-from artemis_py.core.queue.pending import Behind, TargetDepth
+from artemis_py.core.queue.pending import PendingMessages, TargetDepth
 
 PAUSED: Final = "paused"
 STEP_FAILED: Final = "step-failed"
@@ -89,7 +89,7 @@ def why_closed(basis: QueueBasis, now_ms: int, *, is_held: bool) -> Reason | Non
         return Reason(PAUSED, "the queue is paused, and has to be resumed")
     if not gate.started:
         return _few_consumers(basis, now_ms)
-    if not gate.lets_out(basis.contents.tally.held_count):
+    if not gate.lets_out(basis.contents.counters.held_count):
         return why_used_up(basis)
     if is_held:
         return Reason(
@@ -119,7 +119,7 @@ def _few_consumers(basis: QueueBasis, now_ms: int) -> Reason:
 def why_used_up(basis: QueueBasis) -> Reason:
     """The queue's own backlog is used up."""
     gate = basis.gate
-    held, unconfirmed = basis.contents.tally.held_count, gate.unconfirmed_count
+    held, unconfirmed = basis.contents.counters.held_count, gate.unconfirmed_count
     text = f"its backlog is used up: {messages(held)} in delivery"
     if unconfirmed:
         text += f" and {unconfirmed} sent at most once and not acknowledged"
@@ -168,12 +168,12 @@ def why_behind(basis: QueueBasis) -> Reason | None:
     return Reason(BARRIER, f"{some} at a barrier: {_about_barrier(basis, before)}", behind=behind.count, **before)
 
 
-def _before_barrier(basis: QueueBasis, behind: Behind) -> dict[str, int]:
+def _before_barrier(basis: QueueBasis, behind: PendingMessages) -> dict[str, int]:
     """How many messages there are before a barrier, by what they wait for."""
     contents = basis.contents
     counts = {
         "ready": contents.order.count,
-        "in_delivery": contents.tally.held_count + contents.picked_count,
+        "in_delivery": contents.counters.held_count + contents.picked_count,
         "unconfirmed": basis.gate.unconfirmed_count,
         "waiting": len(contents.scheduled) - behind.aside_count,
     }
@@ -275,7 +275,7 @@ def why_not_read(basis: QueueBasis, reading: PageReading) -> Reason | None:
     if reading.has_space():
         return None
     contents = basis.contents
-    ready, held = contents.ready_count, contents.tally.held_count
+    ready, held = contents.ready_count, contents.counters.held_count
     in_memory = f"{messages(ready)} ready" + (f" and {held} in delivery" if held else "")
     setting = reading.limit_reached()
     if setting:

@@ -25,7 +25,7 @@ from artemis_py.core.replay.replay import (
     removed,
     unreadable,
 )
-from artemis_py.core.replay.slices import Order, Shelf
+from artemis_py.core.replay.slices import Order, SliceCache
 from artemis_py.core.replay.tail import Tail
 from artemis_py.logged import ReplayLog, Shelved
 
@@ -66,8 +66,8 @@ class Alarms:
         self._wishes.pop(replay.id, None)
 
     def next_due_ms(self) -> int | None:
-        """When the first rings; None if there are none. It may be void."""
-        return self._heap[0][0] if self._heap else None
+        """When the first rings, or somewhat before; None if none is set."""
+        return self._heap[0][0] if self._wishes else None
 
     def pop_due(self, steady_ms: int) -> list[Replay]:
         """The replays whose time has come. Each has no alarm from now on."""
@@ -94,6 +94,8 @@ _SERVED_UNITS_MAX: Final = 128
 """What one replay may spend before others get on."""
 _ASKED_MAX: Final = 256
 """How many replays get a slice, or have one read, in a turn."""
+_LOOK_MS: Final = 60_000
+"""How often a replay that waits for a date looks whether it has come: somebody may set the clock."""
 _SHARE: Final = 2
 """One part in this many of what replays may spend in a turn is for finding messages in slices, the rest for showing
 them.
@@ -107,8 +109,8 @@ class Replays:
     """
 
     __slots__ = (
-        "_alarms", "_arrived", "_clock", "_hungry", "_is_feeding", "_ready", "_share", "_shelf", "count", "log",
-        "news", "tail",
+        "_alarms", "_arrived", "_clock", "_hungry", "_is_feeding", "_ready", "_share", "_shelf", "behind_receipts",
+        "count", "log", "news", "tail",
     )  # fmt: skip
 
     def __init__(self, log: ReplayLog, holdings: Holdings, clock: Clock, syntax: WildcardSyntax) -> None:
@@ -117,8 +119,12 @@ class Replays:
         """How many there are."""
         self.news: list[Replay] = []
         """Replays whose client is to be told something that is no message. Whoever tells it takes them out."""
+        self.behind_receipts: dict[int, Replay] = {}
+        """Replays, by number, whose output waits behind what is not durable yet. Whoever knows that it is takes them
+        out.
+        """
         self._clock = clock
-        self._shelf = Shelf(log, holdings)
+        self._shelf = SliceCache(log, holdings)
         self.tail = Tail(syntax)
         self._share = Budget()
         self._arrived: deque[Order] = deque()
@@ -148,9 +154,12 @@ class Replays:
             self.count -= 1
             self._rest(replay)
             self.tail.followers.forget(replay)
+            self.behind_receipts.pop(replay.id, None)
             replay.outbox.clear()
             if not self.count:
                 self._shelf.clear()
+                self._arrived.clear()
+                self.news.clear()
 
     def pause(self, replay: Replay, now_ms: int) -> None:
         """Show nothing more of it until ``resume``."""
@@ -249,7 +258,12 @@ class Replays:
                 return
         self.tail.join(replay, spot, is_end=is_end)
         if replay.bounds.until_ms >= 0:
-            self._alarms.set(replay, self._clock.steady_ms(replay.bounds.until_ms + 1))
+            self._wait_for_end(replay, now_ms)
+
+    def _wait_for_end(self, replay: Replay, now_ms: int) -> None:
+        """A replay follows until the date is past at which it ends."""
+        date_ms = min(replay.bounds.until_ms + 1, now_ms + _LOOK_MS)
+        self._alarms.set(replay, self._clock.steady_ms(date_ms))
 
     def _arrive(self, replay: Replay, lsn: int) -> None:
         """A replay has everything up to this lsn, the last one of the log."""
@@ -277,6 +291,9 @@ class Replays:
         What was recorded before may still become durable.
         """
         if replay.state == FOLLOWING:
+            if now_ms <= replay.bounds.until_ms:
+                self._wait_for_end(replay, now_ms)
+                return
             self._rest(replay)
             self.tail.followers.forget(replay)
             replay.bounds.end_by(self.log.last_lsn)

@@ -38,7 +38,7 @@ class Order:
 
 
 @final
-class Shelf:
+class SliceCache:
     """Asks the log for slices, each once for all replays that want it, and keeps what there is room for."""
 
     __slots__ = ("_holdings", "_kept", "_log", "_orders", "_scanning", "_weight", "is_following")
@@ -83,6 +83,8 @@ class Shelf:
         for shelved in self._kept.values():
             self._move(-shelved.weight)
         self._kept.clear()
+        for order in self._orders.values():
+            order.replays.clear()
 
     # ---- what is on its way ----------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from artemis_py.config.matching import WildcardSyntax
 from artemis_py.config.wildcards import WildcardIndex
 from artemis_py.core.budget import Budget
 from artemis_py.core.replay.replay import FOLLOWING, Replay
-from artemis_py.core.replay.slices import Order, Shelf
+from artemis_py.core.replay.slices import Order, SliceCache
 from artemis_py.logged import AddressChoice, Place, ReplayLog, Spot
 
 # ---- followers -------------------------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ class Tail:
             self.spot = None
             self._bytes_asked = 0
 
-    def read_on(self, shelf: Shelf, log: ReplayLog) -> None:
+    def read_on(self, shelf: SliceCache, log: ReplayLog) -> None:
         """Have what has become durable read, if it is not being read or handed out."""
         spot = self.spot
         if spot is not None and self._order is None and not shelf.is_following and log.end() > spot.place:
@@ -224,7 +224,7 @@ class Tail:
             self._order = order
             self._addresses = part.addresses()
 
-    def step(self, shelf: Shelf, budget: Budget) -> None:
+    def step(self, shelf: SliceCache, budget: Budget) -> None:
         """Hand out the slice, within the budget."""
         order = self._order
         if order is None:

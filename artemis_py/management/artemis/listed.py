@@ -10,6 +10,7 @@ from artemis_py.core.budget import Budget
 from artemis_py.core.operations.choice import Choice
 from artemis_py.core.operations.scan import BEHIND, DELIVERING, PAGED, READY, SCHEDULED, Sight
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.tasks import Step
 from artemis_py.management.artemis.beans import QUEUE, Bean
 from artemis_py.management.artemis.extras import Extra
 from artemis_py.management.artemis.signature import signature_of
@@ -18,7 +19,6 @@ from artemis_py.management.lists.wanted import PAGE_SIZE_MAX
 from artemis_py.management.managed import Managed
 from artemis_py.management.messages.choosing import selector_of
 from artemis_py.management.messages.looking import look
-from artemis_py.management.steps import Step
 
 _WAITING: Final = (READY, BEHIND, PAGED)
 _SHOWN: Final = ("messageID", "address", "type", "durable", "expiration", "timestamp", "priority")

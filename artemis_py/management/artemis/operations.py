@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from artemis_py.config.secrets_in_text import MASK
+from artemis_py.core.tasks import Step
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.management.artemis.beans import BROKER, KINDS, Bean, BeanKind
 from artemis_py.management.artemis.extras import EXTRAS, Extra
@@ -25,7 +26,6 @@ from artemis_py.management.given import given_of
 from artemis_py.management.managed import Managed
 from artemis_py.management.operation import EDIT, Operation
 from artemis_py.management.operations.listing import ALL, PAGE
-from artemis_py.management.steps import Step
 from artemis_py.management.table import OPERATIONS
 
 Steps = Generator[Step, None, Any]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from artemis_py.core.tasks import Step
 from artemis_py.errors import BrokerError, NotAllowedError
 from artemis_py.management.artemis.beans import Bean, Beans
 from artemis_py.management.artemis.guard import Guard
@@ -20,7 +21,6 @@ from artemis_py.management.jolokia.reading import read
 from artemis_py.management.jolokia.request import EXEC, LIST, READ, SEARCH, WRITE, JolokiaRequest
 from artemis_py.management.jolokia.values import in_pieces, inner, json_pieces
 from artemis_py.management.operation import EDIT, VIEW
-from artemis_py.management.steps import Step
 from artemis_py.version import VERSION as OUR_VERSION
 
 Steps = Generator[Step, None, Any]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator
 from typing import Any, Final
 
+from artemis_py.core.tasks import Step
 from artemis_py.errors import BrokerError
 from artemis_py.management.artemis.attribute import Attribute
 from artemis_py.management.artemis.beans import BROKER, Bean, Beans
@@ -14,7 +15,6 @@ from artemis_py.management.artemis.problem import JavaError, failed, illegal, no
 from artemis_py.management.jolokia.request import JolokiaRequest
 from artemis_py.management.jolokia.values import Entries, in_pieces, inner
 from artemis_py.management.operation import VIEW
-from artemis_py.management.steps import Step
 
 Steps = Generator[Step, None, Any]
 _BEANS_PER_PIECE: Final = 20

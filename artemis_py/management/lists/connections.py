@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from artemis_py.config.settings import AcceptorConfig
-from artemis_py.core.tasks import QueueWork
+from artemis_py.core.tasks import Task
 from artemis_py.core.transactions import Transaction
 from artemis_py.management.lists.field import EPOCH_MS, NUMBER, TEXT, Field, Kind
 
@@ -78,13 +78,13 @@ class Connected(Protocol):
     def end_consumer(self, consumer_id: int, why: str) -> bool:
         """Ends one of its consumers, and tells it by an ERROR. False: it has none of this number."""
 
-    def roll_back(self, name: str) -> Sequence[QueueWork]:
+    def roll_back(self, name: str) -> Sequence[Task]:
         """Rolls one of its transactions back. Returns what is not finished. Raises BrokerError."""
 
     def prepare(self, name: str) -> bool:
         """Evaluates selectors that a commit needs; False: not all yet. Raises BrokerError."""
 
-    def commit(self, name: str) -> Sequence[QueueWork]:
+    def commit(self, name: str) -> Sequence[Task]:
         """Commits what one of its transactions has so far. Returns what is not finished. Raises BrokerError."""
 
     @property

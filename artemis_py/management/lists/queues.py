@@ -114,14 +114,14 @@ QUEUES: Final[Kind[Queue]] = Kind(
             "persistentSize",
             NUMBER,
             "Headers and bodies of the messages on the queue",
-            lambda it: it.contents.tally.size_bytes,
+            lambda it: it.contents.counters.size_bytes,
             _BYTES,
         ),
         Field(
             "messagesAdded",
             NUMBER,
             "Messages that came since the queue was made, or since the start",
-            lambda it: it.contents.tally.added,
+            lambda it: it.contents.counters.added,
             _MESSAGES,
             is_brief=True,
         ),
@@ -129,25 +129,25 @@ QUEUES: Final[Kind[Queue]] = Kind(
             "messagesAcked",
             NUMBER,
             "Messages acknowledged since then",
-            lambda it: it.contents.tally.acknowledged,
+            lambda it: it.contents.counters.acknowledged,
             _MESSAGES,
             is_brief=True,
         ),
         Field(
-            "messagesExpired", NUMBER, "Messages expired since then", lambda it: it.contents.tally.expired, _MESSAGES
+            "messagesExpired", NUMBER, "Messages expired since then", lambda it: it.contents.counters.expired, _MESSAGES
         ),
         Field(
             "messagesKilled",
             NUMBER,
             "Messages removed since then: dead, or purged",
-            lambda it: it.contents.tally.killed,
+            lambda it: it.contents.counters.killed,
             _MESSAGES,
         ),
         Field(
             "messagesReplaced",
             NUMBER,
             "Messages that a ring gave up since then, or that a newer value replaced",
-            lambda it: it.contents.tally.replaced,
+            lambda it: it.contents.counters.replaced,
             _MESSAGES,
         ),
         Field(
@@ -220,7 +220,9 @@ QUEUES: Final[Kind[Queue]] = Kind(
             lambda it: None if it.selector is None else it.selector.text,
         ),
         Field("nonDestructive", FLAG, "Do messages stay when they are read?", lambda it: it.non_destructive),
-        Field("maxConsumers", NUMBER, "Consumers at most; -1: any number", lambda it: it.seats.consumers_max),
+        Field(
+            "maxConsumers", NUMBER, "Consumers at most; -1: any number", lambda it: it.consumer_registry.consumers_max
+        ),
         Field(
             "purgeOnNoConsumers",
             FLAG,

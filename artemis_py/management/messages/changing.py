@@ -6,9 +6,9 @@ from collections.abc import Generator
 from typing import Any
 
 from artemis_py.core.operations.messages import Change
+from artemis_py.core.tasks import WAIT, Until
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.management.managed import Managed, Steps
-from artemis_py.management.steps import WAIT, Until
 
 
 def told(managed: Managed, change: Change) -> Steps:
@@ -48,4 +48,4 @@ def over(managed: Managed, change: Change) -> Generator[bool | Until, None, None
     """Wait until a change is over, and let it go on when it can."""
     while not change.is_over:
         managed.broker.handling.nudge(change)
-        yield managed.in_a_moment() if change.is_off else WAIT
+        yield managed.in_a_moment() if change.done else WAIT

@@ -9,11 +9,11 @@ from artemis_py.core.budget import Budget
 from artemis_py.core.operations.choice import Choice
 from artemis_py.core.operations.scan import STATES, Sight
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.tasks import Until
 from artemis_py.management.lists.dead_letters import Graveyard
 from artemis_py.management.lists.selection import LOOKS_PER_STEP
 from artemis_py.management.managed import Managed, found
 from artemis_py.management.messages.looking import look
-from artemis_py.management.steps import Until
 
 _LETTER_UNITS: Final = 6
 """What it costs to read three headers of a message."""

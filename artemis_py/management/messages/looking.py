@@ -9,8 +9,8 @@ from artemis_py.core.budget import Budget
 from artemis_py.core.operations.choice import Choice
 from artemis_py.core.operations.scan import Round, Sight
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.tasks import Until
 from artemis_py.management.managed import Managed
-from artemis_py.management.steps import Until
 
 STEP_UNITS: Final = 200
 """What a step may cost, in units of a turn."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from artemis_py.core.addresses.address import Address
-from artemis_py.core.tasks import QueueWork
+from artemis_py.core.tasks import until_done
 from artemis_py.errors import BrokerError
 from artemis_py.management.lists.addresses import ADDRESSES
 from artemis_py.management.lists.field import FLAG, TEXT
@@ -14,7 +14,6 @@ from artemis_py.management.managed import Given, Managed, Steps, at_once, found
 from artemis_py.management.operation import EDIT, Argument, Operation
 from artemis_py.management.operations.addresses import ADDRESS
 from artemis_py.management.operations.queues import without_consumers
-from artemis_py.management.steps import WAIT
 
 _QUEUES_PER_STEP: Final = 20
 _NEW_QUEUES_MAX: Final = 1_000
@@ -51,7 +50,7 @@ def _delete(managed: Managed, given: Given) -> Steps:
         count, work = managed.broker.operations.delete(queue.name, managed.now_ms())
         removed += count
         queues += 1
-        yield from _finished(work)
+        yield from until_done((work,))
         if queues % _QUEUES_PER_STEP == 0:
             yield None
     if not address.deleted:
@@ -67,16 +66,10 @@ def _purge(managed: Managed, given: Given) -> Steps:
         if not queue.deleted:
             count, work = broker.operations.purge(queue.name, managed.now_ms())
             removed += count
-            yield from _finished(work)
+            yield from until_done((work,))
         if number % _QUEUES_PER_STEP == 0:
             yield None
     return {"removed": removed}
-
-
-def _finished(work: QueueWork | None) -> Steps:
-    while work is not None and not work.may_go_on:
-        yield WAIT
-    return {}
 
 
 def _pause(managed: Managed, given: Given) -> Steps:

@@ -7,12 +7,12 @@ from collections.abc import Generator
 from typing import Final
 from uuid import NAMESPACE_OID, uuid5
 
+from artemis_py.core.tasks import Step
 from artemis_py.management.artemis.signature import ATTRIBUTES
 from artemis_py.management.lists.field import Row
 from artemis_py.management.lists.selection import LOOKS_PER_STEP
 from artemis_py.management.managed import Given, Managed
 from artemis_py.management.operation import VIEW, Operation
-from artemis_py.management.steps import Step
 from artemis_py.version import VERSION
 
 _SPANS: Final = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1_000))
@@ -27,11 +27,11 @@ def show_broker(managed: Managed, given: Given) -> Generator[Step, None, Row]:
     queues = list(broker.queues.values())
     for start in range(0, len(queues), LOOKS_PER_STEP):
         for queue in queues[start : start + LOOKS_PER_STEP]:
-            tally = queue.contents.tally
+            counters = queue.contents.counters
             consumers += queue.consumer_count
             messages += queue.message_count
-            added += tally.added
-            acknowledged += tally.acknowledged
+            added += counters.added
+            acknowledged += counters.acknowledged
         yield None
     used_bytes, bytes_max = broker.memory.account.size_bytes, broker.memory.bytes_max
     spaces = [] if stored is None else stored.spaces()

@@ -10,6 +10,7 @@ from artemis_py.core.budget import Budget
 from artemis_py.core.operations.choice import Choice
 from artemis_py.core.operations.scan import BEHIND, DELIVERING, PAGED, READY, SCHEDULED, STATES, Mark, Round, Sight
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.tasks import Step
 from artemis_py.errors import BadRequestError, NotFoundError
 from artemis_py.management.lists.field import FLAG, NUMBER, TEXT, Field
 from artemis_py.management.lists.messages import MESSAGES, WHOLE, Looks, content_type_of, cut
@@ -20,7 +21,6 @@ from artemis_py.management.messages.choosing import FILTER, MESSAGE, WHICH, choi
 from artemis_py.management.messages.looking import look, look_on
 from artemis_py.management.operation import TEXTS, VIEW, Argument, Operation
 from artemis_py.management.operations.queues import QUEUE
-from artemis_py.management.steps import Step
 from artemis_py.message import header_name
 
 Told = TypeVar("Told")
@@ -111,7 +111,7 @@ def _known_count(queue: Queue, states: tuple[str, ...], choice: Choice) -> int:
         return contents.message_count
     behind = 0 if contents.behind is None else contents.behind.count
     counts = {
-        DELIVERING: contents.tally.held_count,
+        DELIVERING: contents.counters.held_count,
         READY: contents.order.count,
         BEHIND: behind,
         PAGED: contents.paged.count,

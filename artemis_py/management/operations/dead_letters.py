@@ -8,6 +8,7 @@ from artemis_py.core.operations.choice import Choice
 from artemis_py.core.operations.messages import Change
 from artemis_py.core.operations.scan import DELIVERING, UNHELD
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.tasks import Until
 from artemis_py.errors import BadRequestError
 from artemis_py.management.jobs import Job
 from artemis_py.management.lists.dead_letters import DEAD_LETTERS
@@ -19,7 +20,6 @@ from artemis_py.management.messages.graves import graves, survey
 from artemis_py.management.messages.pace import Pace
 from artemis_py.management.operation import EDIT, VIEW, Argument, Operation
 from artemis_py.management.operations.listing import LISTING, selected
-from artemis_py.management.steps import Until
 
 RATE_MAX: Final = 100_000
 _QUEUE: Final = Argument(

@@ -40,13 +40,13 @@ def _export_messages(managed: Managed, given: Given) -> Steps:
         raise BadRequestError(f"size must be a number from 1 to {PAGE_SIZE_MAX}, not {size}")
     round = managed.cursors.round(queue, states, choice, given["after"])
     page = _Page(queue, managed.now_ms(), round, size)
-    run, tally = managed.cursors.run, queue.contents.tally
-    before = f"{run}-{tally.returned}"
+    run, counters = managed.cursors.run, queue.contents.counters
+    before = f"{run}-{counters.returned}"
     yield from look_on(managed, queue, round, choice, page.see)
     if queue.deleted:
         raise NotFoundError(f"queue {queue.name} was deleted meanwhile")
     after = None if page.mark is None else managed.cursors.text_of(queue, states, page.mark)
-    told = line_of("next", {"after": after, "returned": [before, f"{run}-{tally.returned}"]})
+    told = line_of("next", {"after": after, "returned": [before, f"{run}-{counters.returned}"]})
     return Lines([*page.parts, told], f"messages-{queue.id}")
 
 

@@ -11,6 +11,7 @@ from artemis_py.core.operations.choice import Choice
 from artemis_py.core.operations.messages import DELIVERED_MAX, Change
 from artemis_py.core.operations.scan import SCHEDULED, Sight
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.tasks import WAIT
 from artemis_py.errors import NotFoundError
 from artemis_py.management.lists.field import NUMBER, TEXT
 from artemis_py.management.managed import Given, Managed, Steps, found
@@ -19,7 +20,6 @@ from artemis_py.management.messages.choosing import COUNT, FILTER, MESSAGE, NEED
 from artemis_py.management.messages.looking import look
 from artemis_py.management.operation import EDIT, Argument, Operation
 from artemis_py.management.operations.queues import QUEUE
-from artemis_py.management.steps import WAIT
 
 _TARGET: Final = Argument("target", TEXT, "the queue that gets them (also address::queue), or else the address")
 _PRIORITY: Final = Argument("priority", NUMBER, "the new priority, 0 to 9")
@@ -78,7 +78,7 @@ def _deliver(managed: Managed, given: Given) -> Steps:
         some = ids[-DELIVERED_MAX:]
         del ids[-DELIVERED_MAX:]
         count += managed.broker.handling.deliver(queue, some, managed.now_ms())
-        while not queue.parts.tasks.are_done and not queue.deleted:
+        while not queue.parts.tasks.may_go_on and not queue.deleted:
             yield WAIT
     return {"delivered": count}
 

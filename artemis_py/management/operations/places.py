@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from artemis_py.core.tasks import WAIT
 from artemis_py.errors import BrokerError
 from artemis_py.management.lists.places import ACCEPTORS, DISKS
 from artemis_py.management.managed import Given, Managed, Steps, at_once
 from artemis_py.management.operation import EDIT, VIEW, Operation
 from artemis_py.management.operations.listing import listing, selected
-from artemis_py.management.steps import WAIT
 from artemis_py.management.stored import Stored
 
 

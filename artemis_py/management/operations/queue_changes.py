@@ -142,9 +142,9 @@ def _reset_killed(managed: Managed, given: Given) -> Steps:
 
 
 def _reset(queue: Queue, counter: str) -> Steps:
-    tally = queue.contents.tally
-    before = getattr(tally, counter)
-    setattr(tally, counter, 0)
+    counters = queue.contents.counters
+    before = getattr(counters, counter)
+    setattr(counters, counter, 0)
     return at_once({"was": before})
 
 
@@ -152,7 +152,7 @@ def _reset_group(managed: Managed, given: Given) -> Steps:
     queue = _not_shared(_found(managed, given))
     if not queue.grouping.reset(given["group"]):
         raise NotFoundError(f"no consumer of queue {queue.name} has the group {given['group'][:80]!r}")
-    queue.parts.aftermath.run()
+    queue.parts.after_removal.run()
     return at_once({"reset": 1})
 
 
@@ -162,7 +162,7 @@ def _reset_all_groups(managed: Managed, given: Given) -> Steps:
     while some := queue.grouping.reset_some(_RESETS_PER_STEP):
         count += some
         yield None
-    queue.parts.aftermath.run()
+    queue.parts.after_removal.run()
     return {"reset": count}
 
 

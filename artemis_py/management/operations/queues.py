@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator
 from typing import Final
 
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.tasks import QueueWork
+from artemis_py.core.tasks import WAIT, Step, Task, until_done
 from artemis_py.management.artemis.signature import ATTRIBUTES
 from artemis_py.management.lists.field import FLAG, TEXT
 from artemis_py.management.lists.queues import QUEUES
@@ -15,7 +15,6 @@ from artemis_py.management.messages.changing import told
 from artemis_py.management.messages.choosing import COUNT, choice_of
 from artemis_py.management.operation import EDIT, VIEW, Argument, Operation
 from artemis_py.management.operations.listing import listing, selected
-from artemis_py.management.steps import WAIT, Step
 
 _CLOSES_PER_TURN: Final = 16
 QUEUE: Final = Argument("queue", TEXT, "the name of the queue")
@@ -74,11 +73,10 @@ def without_consumers(managed: Managed, queue: Queue) -> Generator[Step, None, N
         yield WAIT
 
 
-def _removed(managed: Managed, given: Given, remove: Callable[[str, int], tuple[int, QueueWork | None]]) -> Steps:
+def _removed(managed: Managed, given: Given, remove: Callable[[str, int], tuple[int, Task | None]]) -> Steps:
     queue = found(managed.broker.queues, "queue", given["queue"])
     count, unfinished = remove(queue.name, managed.now_ms())
-    while unfinished is not None and not unfinished.may_go_on:
-        yield WAIT
+    yield from until_done((unfinished,))
     return {"removed": count}
 
 

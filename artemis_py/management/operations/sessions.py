@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
-from artemis_py.core.tasks import QueueWork
+from artemis_py.core.tasks import WAIT, until_done
 from artemis_py.errors import NotFoundError
 from artemis_py.management.lists.connections import Connected
 from artemis_py.management.lists.field import NUMBER, TEXT
@@ -15,7 +14,6 @@ from artemis_py.management.managed import Given, Managed, Steps, at_once
 from artemis_py.management.operation import EDIT, Argument, Operation
 from artemis_py.management.operations.connections import WHY_CLOSED
 from artemis_py.management.operations.listing import listing, selected
-from artemis_py.management.steps import WAIT
 
 SESSION: Final = Argument("session", TEXT, "the name of the session, such as s12")
 CONSUMER: Final = Argument("consumer", NUMBER, "the number of the consumer")
@@ -87,14 +85,16 @@ def _close_consumer(managed: Managed, given: Given) -> Steps:
 
 def _roll_back(managed: Managed, given: Given) -> Steps:
     client, name = _with_transaction(managed, given["transaction"])
-    return (yield from _finished(client.roll_back(name), {"rolledBack": given["transaction"]}))
+    yield from until_done(client.roll_back(name))
+    return {"rolledBack": given["transaction"]}
 
 
 def _commit(managed: Managed, given: Given) -> Steps:
     client, name = _with_transaction(managed, given["transaction"])
     while not client.prepare(name):
         yield WAIT
-    return (yield from _finished(client.commit(name), {"committed": given["transaction"]}))
+    yield from until_done(client.commit(name))
+    return {"committed": given["transaction"]}
 
 
 def _with_transaction(managed: Managed, id: str) -> tuple[Connected, str]:
@@ -103,12 +103,6 @@ def _with_transaction(managed: Managed, id: str) -> tuple[Connected, str]:
     if client is None or not any(name == known for known, _ in client.transactions):
         raise NotFoundError(f"there is no open transaction {id[:80]!r}; transaction ls has their ids")
     return client, name
-
-
-def _finished(works: Sequence[QueueWork], result: dict[str, str | int | bool | None]) -> Steps:
-    while not all(work.may_go_on for work in works):
-        yield WAIT
-    return result
 
 
 SESSION_OPERATIONS: Final = (

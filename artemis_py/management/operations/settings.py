@@ -16,13 +16,13 @@ from artemis_py.config.security_settings import PERMISSIONS
 from artemis_py.config.settings import AddressSettings, BrokerConfig, Origin
 from artemis_py.config.tables.fields import show
 from artemis_py.core.queue.attributes import config_of
+from artemis_py.core.tasks import Step
 from artemis_py.errors import BadRequestError, BrokerError
 from artemis_py.management.lists.explained import ROLES, SETTINGS, Granted
 from artemis_py.management.lists.field import TEXT
 from artemis_py.management.managed import Given, Managed, Steps, found
 from artemis_py.management.operation import EDIT, TEXTS, VIEW, Argument, Operation
 from artemis_py.management.operations.listing import LISTING, selected
-from artemis_py.management.steps import Step
 
 _NAME: Final = Argument("address", TEXT, "the address, or ADDRESS::QUEUE for a queue that is there")
 _CHECKS_PER_STEP: Final = 20

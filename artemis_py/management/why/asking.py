@@ -11,8 +11,8 @@ from artemis_py.core.addresses.address import Address
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.why import Reason
+from artemis_py.core.tasks import Step
 from artemis_py.management.managed import Managed
-from artemis_py.management.steps import Step
 from artemis_py.management.why.causes import CAUSES
 from artemis_py.management.why.finding import UNKNOWN, Finding
 from artemis_py.management.why.places import Place, place_of

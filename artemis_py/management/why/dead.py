@@ -90,8 +90,8 @@ def _key(message: Message) -> tuple[str, str, str]:
 
 def _brought_forth(asking: Asking, queue: Queue) -> None:
     """What has died on the queue itself since the start."""
-    tally, settings = queue.contents.tally, queue.address.settings
-    died = (tally.killed_by or {}).get(DEAD, 0)
+    counters, settings = queue.contents.counters, queue.address.settings
+    died = (counters.killed_by or {}).get(DEAD, 0)
     if died:
         attempts = queue.parts.redelivery.attempts_max
         target = settings.dead_letter_address
@@ -107,6 +107,6 @@ def _brought_forth(asking: Asking, queue: Queue) -> None:
             names = ", ".join(one.name for one in list(home.queues.values())[:8])
             first = asking.found[-1]
             asking.found[-1] = first.saying(f"{first.sentence}; they went to the address {target} (queues {names})")
-    if tally.expired:
-        text = f"{messages(tally.expired)} of this queue expired since the start"
-        asking.add("time_limit", text, used=tally.expired, unit="messages")
+    if counters.expired:
+        text = f"{messages(counters.expired)} of this queue expired since the start"
+        asking.add("time_limit", text, used=counters.expired, unit="messages")

@@ -55,15 +55,15 @@ def dropped(asking: Asking, address: Address | None, queue: Queue | None) -> Fin
 
 def _lost(queue: Queue) -> int:
     """How many messages of the queue are gone, or did not pass its filter."""
-    tally = queue.contents.tally
-    return tally.replaced + tally.expired + tally.killed + _missed(queue)
+    counters = queue.contents.counters
+    return counters.replaced + counters.expired + counters.killed + _missed(queue)
 
 
 def _missed(queue: Queue) -> int:
     """How many messages of the address did not pass the filter of the queue, about."""
     if queue.selector is None or queue.routing_type != "MULTICAST":
         return 0
-    return max(sent_count(address_of(queue)) - queue.contents.tally.added, 0)
+    return max(sent_count(address_of(queue)) - queue.contents.counters.added, 0)
 
 
 def _of_address(asking: Asking, address: Address) -> None:
@@ -85,18 +85,18 @@ def _of_address(asking: Asking, address: Address) -> None:
 
 
 def _of_queue(asking: Asking, queue: Queue) -> None:
-    tally, about = queue.contents.tally, f"queue {queue.name}"
+    counters, about = queue.contents.counters, f"queue {queue.name}"
 
     def add(code: str, count: int, text: str, setting: str = "") -> None:
         asking.add(code, text, about=about, used=count, unit="messages", queue=queue, setting=setting)
 
-    if tally.replaced:
+    if counters.replaced:
         _replaced(asking, queue, about)
-    if tally.expired:
+    if counters.expired:
         target = queue.address.settings.expiry_address
         where = f"; they went to the address {target}" if target else "; there is no expiry-address, so they are gone"
-        add("expired", tally.expired, f"{messages(tally.expired)} expired{where}")
-    for reason, count in (tally.killed_by or {}).items():
+        add("expired", counters.expired, f"{messages(counters.expired)} expired{where}")
+    for reason, count in (counters.killed_by or {}).items():
         code, text = KILLED.get(reason, "cancelled"), _KILLED.get(reason, f"left: {reason}")
         if reason == DEAD:
             target = queue.address.settings.dead_letter_address
@@ -110,7 +110,7 @@ def _of_queue(asking: Asking, queue: Queue) -> None:
 
 def _replaced(asking: Asking, queue: Queue, about: str) -> None:
     """A ring that is full, or a newer value: one of them, unless the queue is both."""
-    count = queue.contents.tally.replaced
+    count = queue.contents.counters.replaced
     overflow = queue.flow.overflow
     is_ring, has_values = isinstance(overflow, Ring | DepthRing), queue.contents.last_values is not None
     if is_ring:

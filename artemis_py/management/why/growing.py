@@ -68,12 +68,12 @@ def growing(asking: Asking, queue: Queue, window_ms: int) -> Findings:
 
 
 def _sample(queue: Queue, now_ms: int) -> _Sample:
-    tally, account = queue.contents.tally, address_of(queue).account
+    counters, account = queue.contents.counters, address_of(queue).account
     return _Sample(
         queue.parts.host.clock.steady_ms(now_ms),
-        tally.added,
-        tally.acknowledged,
-        tally.expired + tally.killed + tally.replaced,
+        counters.added,
+        counters.acknowledged,
+        counters.expired + counters.killed + counters.replaced,
         queue.message_count,
         account.size_bytes,
         account.message_count,
@@ -162,8 +162,8 @@ def _about_future(asking: Asking, queue: Queue, now: _Sample, rates: _Rates) -> 
 
 def _about_disk(asking: Asking, queue: Queue, rates: _Rates) -> None:
     headroom = asking.managed.vitals.headroom_bytes()
-    tally = queue.contents.tally
-    mean_bytes = tally.size_bytes / max(queue.message_count, 1)
+    counters = queue.contents.counters
+    mean_bytes = counters.size_bytes / max(queue.message_count, 1)
     if headroom is None or rates.count <= 0 or not mean_bytes:
         return
     left_s = headroom / (rates.count * mean_bytes)

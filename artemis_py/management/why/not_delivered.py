@@ -32,7 +32,7 @@ from artemis_py.core.queue.why import (
     why_not_read,
     why_passed_over,
 )
-from artemis_py.management.steps import WAIT
+from artemis_py.core.tasks import WAIT
 from artemis_py.management.why.asking import LINES_MAX, LOOKS_PER_STEP, Asking, Findings, listed, some_at_a_time
 from artemis_py.management.why.nothing import about_losses, about_nothing
 from artemis_py.management.why.places import NOWHERE, Place, of_acceptor
@@ -81,7 +81,7 @@ def _about_gate(asking: Asking, queue: Queue, now_ms: int) -> bool:
     asking.add_reason(why_closed(basis, now_ms, is_held=queue.is_held))
     if queue.gate.paused:  # to resume the queue would not be enough
         asking.add_reason(why_address_paused(basis))
-    groups, held = queue.grouping.groups, queue.contents.tally.held_count
+    groups, held = queue.grouping.groups, queue.contents.counters.held_count
     if groups is not None and groups.owners.pausing and held:
         text = f"groups are handed out anew, which waits for {messages(held)} in delivery"
         asking.add("rebalance", text, used=held, unit="messages")

@@ -14,7 +14,7 @@ from artemis_py.management.why.places import NOWHERE, Place
 
 def about_nothing(asking: Asking, queue: Queue) -> Findings:
     """Why nothing came to an empty queue, or comes any more."""
-    came = queue.contents.tally.added > 0
+    came = queue.contents.counters.added > 0
     if not queue.enabled:
         text = "nothing comes any more" if came else "nothing came"
         asking.add("disabled", f"{text}: the queue is not enabled")
@@ -60,9 +60,11 @@ def sent_count(address: Address) -> int:
 
 def about_losses(asking: Asking, queue: Queue) -> None:
     """How many messages of the queue were killed or expired, and where they went."""
-    tally, settings = queue.contents.tally, queue.address.settings
-    losses = [(KILLED.get(reason, "cancelled"), count, "killed") for reason, count in (tally.killed_by or {}).items()]
-    for code, count, what in (*losses, ("expired", tally.expired, "expired")):
+    counters, settings = queue.contents.counters, queue.address.settings
+    losses = [
+        (KILLED.get(reason, "cancelled"), count, "killed") for reason, count in (counters.killed_by or {}).items()
+    ]
+    for code, count, what in (*losses, ("expired", counters.expired, "expired")):
         target = {"dead": settings.dead_letter_address, "expired": settings.expiry_address}.get(code)
         if count:
             text = f"{messages(count)} {what}" + (f"; see the address {target}" if target else "")

@@ -123,7 +123,8 @@ def _about_queues(asking: Asking, weights: list[int]) -> Findings:
         )  # fmt: skip
         weights.append(min(count, 60))
     if paging:
-        text = f"{paging} queues have messages in pages, such as {first}"
+        have = "queue has" if paging == 1 else "queues have"
+        text = f"{paging:,} {have} messages in pages, such as {first}"
         asking.add("paging", text, used=paging, unit="queues")
         weights.append(10)
 

@@ -16,7 +16,16 @@ from typing import Final, final
 from artemis_py.security.certificate import pem_of
 from artemis_py.security.der import read_item, sequence
 from artemis_py.security.stores.pbe import decrypted_cbc
-from artemis_py.security.stores.store import KeyEntry, Store, StoreError, WantedKey, certificates_of, pick
+from artemis_py.security.stores.store import (
+    KeyEntry,
+    Store,
+    StoreError,
+    WantedKey,
+    certificates_of,
+    pick,
+    wrong_key_password,
+    wrong_password,
+)
 
 MAGICS: Final = {b"\xfe\xed\xfe\xed": "JKS", b"\xce\xce\xce\xce": "JCEKS"}
 """How a file begins, and its format."""
@@ -71,7 +80,7 @@ class _Reader:
 def read_jks(path: Path, data: bytes, password: str | None, wanted: WantedKey | None) -> Store:
     """Read a store; only the wanted key is decrypted, by its own password or else the store's. Raises StoreError."""
     if password is not None:
-        _check_trailer(path, data, password)
+        _check_trailer(path, data, password, wanted)
     try:
         keys, trusted = _entries(path, _Reader(data[:-_DIGEST_BYTES]))
     except (EOFError, UnicodeDecodeError):
@@ -84,14 +93,12 @@ def read_jks(path: Path, data: bytes, password: str | None, wanted: WantedKey | 
     return Store(MAGICS[data[:_MAGIC_BYTES]], entry, certificates_of(path, trusted), (path,))
 
 
-def _check_trailer(path: Path, data: bytes, password: str) -> None:
+def _check_trailer(path: Path, data: bytes, password: str, wanted: WantedKey | None) -> None:
     """Does the digest at the end fit the password and the content?"""
     content, trailer = data[:-_DIGEST_BYTES], data[-_DIGEST_BYTES:]
     digest = hashlib.sha1(password.encode("utf-16-be") + _WHITENER + content).digest()
     if not hmac.compare_digest(digest, trailer):
-        raise StoreError(
-            f"{path}: the password is wrong, or the file is damaged; try it with: keytool -list -keystore {path}"
-        )
+        raise wrong_password(path, wanted)
 
 
 def _entries(path: Path, reader: _Reader) -> tuple[dict[str, _Key], list[bytes]]:
@@ -139,10 +146,7 @@ def _unprotect(path: Path, protected: bytes, password: str | None) -> bytes:
     except (ValueError, IndexError) as error:
         raise StoreError(f"{path} has a key that cannot be read: {error}") from None
     if plain is None:
-        raise StoreError(
-            f"{path}: the key has another password than keyStorePassword; write it as keyPassword, or correct what is "
-            "there"
-        )
+        raise wrong_key_password(path)
     return plain
 
 

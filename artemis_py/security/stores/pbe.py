@@ -9,6 +9,11 @@ from typing import Final
 
 from artemis_py.security.der import INTEGER, SEQUENCE, Item, sequence
 
+
+class WrongPasswordError(ValueError):
+    """The password does not fit what it is to open."""
+
+
 ROUNDS_MAX: Final = 10_000_000
 """More would take minutes."""
 _HASHES: Final = {
@@ -128,7 +133,7 @@ def decrypted_cbc(name: str, key: bytes, start: bytes, data: bytes) -> bytes:
         plain = opened.update(data) + opened.finalize()
     count = plain[-1]
     if not 0 < count <= size or plain[-count:] != bytes((count,)) * count:
-        raise ValueError("the password is wrong")
+        raise WrongPasswordError("the password is wrong")
     return plain[:-count]
 
 

@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import Final
 
 from artemis_py.security.certificate import Certificate, chain_from, der_of
-from artemis_py.security.stores.store import KeyEntry, Store, StoreError, WantedKey, certificates_of, own_of, refusal_of
+from artemis_py.security.stores.store import (
+    KeyEntry,
+    Store,
+    StoreError,
+    WantedKey,
+    certificates_of,
+    own_of,
+    refusal_of,
+    refused_certificate,
+)
 
 _BLOCK: Final = re.compile(rb"-----BEGIN ([A-Z0-9 ]{1,40})-----.{0,65536}?-----END \1-----", re.DOTALL)
 _BEGIN: Final = re.compile(rb"-----BEGIN")
@@ -51,8 +60,12 @@ def _own(path: Path, key: bytes, password: str, certificates: list[Certificate])
     try:
         return own_of(key, password, certificates)
     except ssl.SSLError as error:
+        bad = refused_certificate(certificates)
+        if bad:
+            raise StoreError(f"{path}: {bad}") from None
         if b"ENCRYPTED" in key:
-            told = f"the password is wrong, or the key is damaged; try: openssl pkey -in {path}"
+            told = "the password is wrong (keyPassword, or else keyStorePassword), or the key is damaged; try: openssl "
+            told += f"pkey -in {path}"
         else:
             told = refusal_of(error)
         raise StoreError(f"{path}: its private key cannot be read: {told}") from None

@@ -11,7 +11,7 @@ from typing import Final, final
 
 from artemis_py.security.certificate import Certificate, chain_from, pem_of
 from artemis_py.security.der import Item, read_item, sequence
-from artemis_py.security.stores.pbe import MAC, ROUNDS_MAX, decrypted, derived, hash_of, key_of
+from artemis_py.security.stores.pbe import MAC, ROUNDS_MAX, WrongPasswordError, decrypted, derived, hash_of, key_of
 from artemis_py.security.stores.store import (
     KeyEntry,
     Store,
@@ -21,6 +21,9 @@ from artemis_py.security.stores.store import (
     own_of,
     pick,
     refusal_of,
+    refused_certificate,
+    wrong_key_password,
+    wrong_password,
 )
 
 _DATA: Final = "1.2.840.113549.1.7.1"
@@ -44,10 +47,6 @@ _DIGESTS: Final = {
 _DEPTH_MAX: Final = 8
 
 
-class _WrongPasswordError(Exception):
-    """The store's digest does not fit the password and the content."""
-
-
 @final
 @dataclass(slots=True)
 class _Bags:
@@ -63,10 +62,8 @@ def read_pkcs12(path: Path, data: bytes, password: str | None, wanted: WantedKey
     """Read a store; only the wanted key is decrypted. Raises StoreError."""
     try:
         bags = _bags(data, password)
-    except _WrongPasswordError:
-        raise StoreError(
-            f"{path}: the password is wrong, or the file is damaged; try it with: keytool -list -keystore {path}"
-        ) from None
+    except WrongPasswordError:
+        raise wrong_password(path, wanted) from None
     except (ValueError, IndexError) as error:
         raise StoreError(f"{path} is not a PKCS12 store that can be read: {error}") from None
     certificates = certificates_of(path, [der for der, _ in bags.certificates])
@@ -75,7 +72,9 @@ def read_pkcs12(path: Path, data: bytes, password: str | None, wanted: WantedKey
         return Store("PKCS12", None, certificates, (path,))
     _, key_id, algorithm, value = next(each for each in bags.keys if each[0] == found)
     try:
-        key = value if algorithm is None else decrypted(algorithm, value, wanted.password or "")
+        key = value if algorithm is None else _decrypted_key(algorithm, value, wanted.password or "")
+    except WrongPasswordError:
+        raise wrong_key_password(path) from None
     except (ValueError, IndexError) as error:
         raise StoreError(f"{path} has a key that cannot be read: {error}") from None
     pem = pem_of("PRIVATE KEY", key)
@@ -87,15 +86,25 @@ def read_pkcs12(path: Path, data: bytes, password: str | None, wanted: WantedKey
     return Store("PKCS12", KeyEntry(found, pem, chain_from(own, others)), others, (path,))
 
 
+def _decrypted_key(algorithm: Item, value: bytes, password: str) -> bytes:
+    """The key in PKCS8. What a wrong password gives rarely looks decrypted, and more rarely like that."""
+    key = decrypted(algorithm, value, password)
+    try:
+        sequence(read_item(key), 3)
+    except (ValueError, IndexError):
+        raise WrongPasswordError from None
+    return key
+
+
 def _own(path: Path, key: bytes, certificates: list[Certificate] | tuple[Certificate, ...]) -> Certificate | None:
     try:
         return own_of(key, "", certificates)
     except ssl.SSLError as error:
-        raise StoreError(f"{path}: {refusal_of(error)}") from None
+        raise StoreError(f"{path}: {refused_certificate(certificates) or refusal_of(error)}") from None
 
 
 def _bags(data: bytes, password: str | None) -> _Bags:
-    """Open everything but the keys. Raises ValueError, IndexError and _WrongPasswordError."""
+    """Open everything but the keys. Raises ValueError, IndexError and WrongPasswordError."""
     _, safe, *mac = sequence(read_item(data), 2)
     content = _explicit(sequence(safe, 2), _DATA).octets
     secret = _checked_password(mac[0], content, password) if mac else password
@@ -132,7 +141,7 @@ def _checked_password(mac: Item, content: bytes, password: str | None) -> str | 
             raise ValueError(f"its digest is not known here ({kind.oid})")
         if hmac.compare_digest(hmac.digest(key, content, name), expected.octets):
             return secret
-    raise _WrongPasswordError
+    raise WrongPasswordError
 
 
 def _open(bags: _Bags, content: bytes, depth: int) -> None:

@@ -11,6 +11,7 @@ from typing import Final, final
 
 from artemis_py.errors import ArtemisError
 from artemis_py.security.certificate import Certificate, certificate_of
+from artemis_py.security.jaas.names import subject_of
 
 _OF_ANOTHER_KEY: Final = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH")
 _REMEDIES: Final = {
@@ -107,6 +108,40 @@ def own_of(key: bytes, password: str, certificates: Iterable[Certificate]) -> Ce
     if refused is not None:
         raise refused
     return None
+
+
+def refused_certificate(certificates: Iterable[Certificate]) -> str:
+    """Return which of the certificates OpenSSL does not take with any key, and why; empty if there is none."""
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    other = ec.generate_private_key(ec.SECP256R1())
+    key = other.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    for each in certificates:
+        try:
+            own_of(key, "", (each,))
+        except ssl.SSLError as error:
+            whose = subject_of(each.der).text or "nobody"
+            if getattr(error, "reason", None) is None:
+                return f"OpenSSL cannot read the certificate of {whose}; see what it says: openssl x509 -text -in"
+            told = error.reason.replace("_", " ").lower()
+            return f"OpenSSL does not accept the certificate of {whose}: {told}; get another one from its issuer"
+    return ""
+
+
+def wrong_password(path: Path, wanted: WantedKey | None) -> StoreError:
+    """The password of a whole store does not fit. Only of a key store a key is wanted."""
+    which = "trustStorePassword" if wanted is None else "keyStorePassword"
+    return StoreError(
+        f"{path}: the password is wrong ({which}), or the file is damaged; try it with: keytool -list -keystore {path}"
+    )
+
+
+def wrong_key_password(path: Path) -> StoreError:
+    """The password of a store fits, and that of its key does not."""
+    return StoreError(
+        f"{path}: the key has another password than keyStorePassword; write it as keyPassword, or correct what is there"
+    )
 
 
 def refusal_of(error: ssl.SSLError) -> str:

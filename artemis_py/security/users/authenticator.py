@@ -10,7 +10,6 @@ from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.users.passwords import spend
 from artemis_py.security.users.reloaded import ReloadedFile
 from artemis_py.security.users.tables import RolesTable, UsersTable, cut_since, roles_table, users_table
-from artemis_py.shown import warn
 
 
 @final
@@ -25,7 +24,7 @@ class PropertiesUsers:
     __slots__ = ("_roles", "_users")
 
     def __init__(
-        self, users_file: Path, roles_file: Path, *, reloads: bool = True, tell: Callable[[str], None] = warn
+        self, users_file: Path, roles_file: Path, *, reloads: bool = True, tell: Callable[[str], None] | None = None
     ) -> None:
         self._users: Final = ReloadedFile[UsersTable](users_file, users_table, reloads=reloads, tell=tell)
         self._roles: Final = ReloadedFile[RolesTable](

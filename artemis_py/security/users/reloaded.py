@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from artemis_py.config.xml.source import FILE_LENGTH_MAX, read_regular_file
 from artemis_py.errors import ArtemisError, AuthenticatorError
+from artemis_py.log_codes import REALM
 from artemis_py.shown import warn
 
 
@@ -23,6 +25,8 @@ class Table(Protocol):
 
 
 Parsed = TypeVar("Parsed", bound=Table)
+_LINE: Final = re.compile(r"(?::\s*line |:)(\d+):")
+"""Where a reason names the line of the file."""
 _SETTLED_NS: Final = 1_000_000_000
 """A file changed less than this before it was read may have been read half-written, and its next change may get the
 same date: it is read again.
@@ -42,9 +46,9 @@ class ReloadedFile(Generic[Parsed]):
     """The content of a file as ``parse`` makes it, which raises ArtemisError for a content that it refuses.
 
     ``value`` looks at the file each time and reads it when it has changed. The last good content stays in force when
-    the file cannot be read, is empty, or is worse: it has a flaw that what is in force does not have. ``tell`` gets one
-    line for each version of this kind, and ``complaint`` says why until it is mended. With ``reloads`` false the file
-    is read once. Any thread may ask, but not the event loop's: the file may be on a slow disk.
+    the file cannot be read, is empty, or is worse: it has a flaw that what is in force does not have. ``tell`` (or the
+    log) gets one line for each version of this kind, and ``complaint`` says why until it is mended. With ``reloads``
+    false the file is read once. Any thread may ask, but not the event loop's: the file may be on a slow disk.
     """
 
     def __init__(
@@ -54,14 +58,14 @@ class ReloadedFile(Generic[Parsed]):
         *,
         worse: Callable[[Parsed, Parsed], str] | None = None,
         reloads: bool = True,
-        tell: Callable[[str], None] = warn,
+        tell: Callable[[str], None] | None = None,
     ) -> None:
         """``worse`` says why a content (the second) may not take the place of one in force; empty: it may."""
         self.path: Final = path
         self._parse: Final = parse
         self._worse: Final = worse
         self._reloads: Final = reloads
-        self._tell: Final = tell
+        self._tell: Final = self._warn if tell is None else tell
         self._lock: Final = threading.Lock()
         self._parsed: Parsed | None = None
         self._mark: _Mark | None = None
@@ -135,6 +139,10 @@ class ReloadedFile(Generic[Parsed]):
         if new:
             self._complaint = f"{self.path}: {new[0]}"
             self._tell(f"warning: {self._complaint}; nobody gets anything by this line")
+
+    def _warn(self, text: str) -> None:
+        found = _LINE.search(text)
+        warn(text, REALM, file=str(self.path), line="" if found is None else found[1])
 
     def _complain(self, complaint: str) -> None:
         if complaint != self._complaint:

@@ -19,12 +19,12 @@ from artemis_py.management.affected import ROWS_MAX, Affected, affected_by
 from artemis_py.management.lists.field import Row
 from artemis_py.management.managed import Steps
 from artemis_py.server.calls import Calls
-from artemis_py.server.client import Client
 from artemis_py.server.clocks import wall_clock_ms
 from artemis_py.server.configuration.pending import after, as_running, still_pending
 from artemis_py.server.configuration.reading import Reading, Source, Stamps, problems_of, read, stamps_of
 from artemis_py.server.configuration.watch import ConfigurationWatch
 from artemis_py.server.gate import SecurityGate
+from artemis_py.server.long_answers import LongAnswers
 from artemis_py.server.operational_log import LOGGER_NAME
 from artemis_py.server.ports import Ports
 from artemis_py.server.stats import ServerStats
@@ -155,6 +155,9 @@ class ConfigurationKeeper:
         self._turns = turns
         self._ports = ports
         self._stats: Final[ServerStats] = turns.stats
+        connections, isolation = turns.stats.connections, turns.isolation
+        self.answers: Final = LongAnswers(ports.http.ask_again, connections, isolation, self._carried_out)
+        """What ends with the right to it."""
         turns.stats.configuration = self.state
         self._gate = gate
         self._held: set[str] = set()
@@ -299,8 +302,7 @@ class ConfigurationKeeper:
             self._gate.authorizer.use(config)
             if reading.authenticator is not None:
                 self._gate.desk.use(reading.authenticator)
-            self._ports.http.ask_again()
-            await self._carry_out(_end_replays(list(self._stats.connections), self._now_ms))
+            await self.answers.ask_again()
         redeployment = self._broker.redeploy(config, self._now_ms, self._disconnect)
         await self._carry_out(redeployment.run())
         _begin_fills(self._turns)
@@ -310,8 +312,11 @@ class ConfigurationKeeper:
         return redeployment, failures
 
     async def _carry_out(self, steps: Iterator[bool | None]) -> None:
+        await self._carried_out(steps)
+
+    def _carried_out(self, steps: Iterator[bool | None]) -> asyncio.Future[Any]:
         assert self.calls is not None, "the server has turns before it reads its configuration again"
-        await self.calls.begin(_without_result(steps), changes=True)
+        return self.calls.begin(_without_result(steps), changes=True)
 
     async def _delete_undeclared(self) -> None:
         """What a start deletes: what takes its place, under the same name, is made then."""
@@ -326,7 +331,7 @@ class ConfigurationKeeper:
     def _close_connections(self, service: StompService) -> Iterator[bool | None]:
         clients = [each for each in self._stats.connections if each.session.state.service is service]
         for closed, client in enumerate(clients, 1):
-            client.cut_off("The acceptor of this connection has changed; connect again", self._now_ms())
+            client.dismiss("The acceptor of this connection has changed; connect again", self._now_ms())
             if closed % _CLOSED_PER_STEP == 0:
                 yield None
         yield None
@@ -334,7 +339,7 @@ class ConfigurationKeeper:
     def _disconnect(self, number: int, reason: str) -> None:
         client = next((each for each in self._stats.connections if each.session.state.origin == number), None)
         if client is not None:
-            client.cut_off(reason, self._now_ms())
+            client.dismiss(reason, self._now_ms())
 
     def _forget_soon(self, *configs: BrokerConfig) -> None:
         """Let go of what configurations declare, some at a time: all of 10,000 queues takes 10 ms. The caller is about
@@ -396,18 +401,6 @@ class ConfigurationKeeper:
     def _notify(self, type: str, fields: Fields) -> None:
         if self._turns.notifying is not None:
             self._turns.notifying.note(type, fields)
-
-
-def _end_replays(clients: Sequence[Client], now_ms: Callable[[], int]) -> Iterator[bool | None]:
-    """A replay reads on for as long as its client wants: it ends with the right to it."""
-    for looked_at, client in enumerate(clients, 1):
-        replaying = client.session.subscriptions.replaying
-        reason = "" if replaying is None else replaying.refusal()
-        if reason:
-            client.cut_off(reason, now_ms())
-        if looked_at % _CLOSED_PER_STEP == 0:
-            yield None
-    yield None
 
 
 def _begin_fills(turns: Turns) -> None:

@@ -11,8 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from artemis_py.config.changes.change import ADDED, CHANGED, NOW, REMOVED, RESTART, Change, Plan
-from artemis_py.config.changes.effects import QUEUE_ATTRIBUTES
-from artemis_py.config.changes.queue_effects import held_back
+from artemis_py.config.changes.effects import QUEUE_ATTRIBUTES, held_back
 from artemis_py.config.settings import AddressSettings, BrokerConfig, QueueConfig
 from artemis_py.config.tables.fields import settings_of, show
 from artemis_py.config.tables.queue_settings import QueueSettings
@@ -114,7 +113,7 @@ def _wanted(queue: Queue, declared: QueueConfig | None) -> QueueSettings:
 
 def _held(queue: Queue | None, declared: QueueConfig | None) -> frozenset[str]:
     """The attributes of a queue that are not what they are to be, and need a restart."""
-    if queue is None or queue.own is None:
+    if queue is None:
         return frozenset()
     if declared is not None and declared.address != queue.address.name:
         return frozenset((_ADDRESS,))
@@ -127,7 +126,7 @@ def _held_settings(queue: Queue | None, declared: QueueConfig | None) -> set[str
 
 def _rows(queue: Queue, declared: QueueConfig | None, held: frozenset[str], by_setting: set[str]) -> Iterator[Change]:
     """What waits of one queue, but for attributes of which the row of an address-setting tells it."""
-    if declared is None or queue.own is None:
+    if declared is None:
         return
     if _ADDRESS in held:
         yield Change(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, final
 
 from artemis_py.core.memory import HTTP, Holdings
-from artemis_py.core.notifications import Notice, Notices
+from artemis_py.core.notifications import Notice, Notifications
 from artemis_py.management.notifications import json_of
 from artemis_py.server.stream import Stream
 
@@ -69,7 +69,7 @@ class Listener(Stream):
 
     def notify(self, type: str, told: bytes) -> None:
         """A notification, which is left out if too much waits."""
-        if self._types and type not in self._types:
+        if self.is_over or (self._types and type not in self._types):
             return
         if self._waiting_bytes + len(told) > WAITING_BYTES_MAX:
             self._lost += 1
@@ -85,7 +85,9 @@ class Listener(Stream):
         self.wake()
 
     def put(self, told: bytes) -> bool:
-        """Another event; False if too much waits, and it was left out."""
+        """Another event; False if too much waits, and it was left out. None comes behind the end."""
+        if self.is_over:
+            return True
         if self._waiting_bytes and self._waiting_bytes + len(told) > WAITING_BYTES_MAX:
             return False
         self._put(told)
@@ -97,7 +99,7 @@ class Listener(Stream):
         self.wake()
 
     def _tell_lost(self) -> None:
-        if self._lost or self._is_lost_unknown:
+        if not self.is_over and (self._lost or self._is_lost_unknown):
             self._add(b'event: lost\ndata: {"count": %d}\n\n' % (-1 if self._is_lost_unknown else self._lost))
             self._lost = 0
             self._is_lost_unknown = False
@@ -111,8 +113,9 @@ class Listener(Stream):
     def beat(self, now_ms: int) -> None:
         """If nothing was told since the last beat, tell that the broker is there; end if the login has ended."""
         if 0 < self._expires_ms <= now_ms:
-            self.is_over = True
-            self.wake()
+            self.end("the login has ended: log in again")
+        if self.is_over:
+            return
         if self._is_quiet and not self._waiting:
             self._put(_BEAT)
         self._is_quiet = True
@@ -130,13 +133,24 @@ class Listener(Stream):
         self._count(-size_bytes)
         return b"".join(taken)
 
+    def end(self, why: str) -> None:
+        """A problem is the last event; what the client has not been sent yet is none of its business any more."""
+        if not self.is_over:
+            self._drop()
+            self._add(event("problem", as_json({"error": why})))
+            super().end(why)
+
+    def _drop(self) -> None:
+        self._waiting.clear()
+        self._count(-self._waiting_bytes)
+        self._waiting_bytes = 0
+        self._lost, self._is_lost_unknown = 0, False
+
     def close(self) -> None:
         if not self.is_closed:
             super().close()
             self._left(self)
-            self._waiting.clear()
-            self._count(-self._waiting_bytes)
-            self._waiting_bytes = 0
+            self._drop()
 
 
 # ---- hub -------------------------------------------------------------------------------------------------------------
@@ -161,7 +175,7 @@ class Hub:
     """
 
     def __init__(
-        self, notices: Notices, loop: asyncio.AbstractEventLoop, holdings: Holdings, date_ms: Callable[[], int]
+        self, notices: Notifications, loop: asyncio.AbstractEventLoop, holdings: Holdings, date_ms: Callable[[], int]
     ) -> None:
         self.listeners: set[Listener] = set()
         self.date_ms = date_ms

@@ -17,6 +17,7 @@ from artemis_py.security.login import Login, LoginDesk
 from artemis_py.security.rights import Authorizer
 from artemis_py.server import operational_log as audit
 from artemis_py.server.console_sessions import Sessions
+from artemis_py.server.http.connection_limit import HttpClient
 from artemis_py.server.http.messages import Request, Response, text_response
 from artemis_py.server.http.routing import Route
 from artemis_py.server.logins.refusals import Refusals
@@ -82,7 +83,7 @@ _NO_LOGIN: Final = "log in with a user and password (Authorization: Basic) or a 
 
 
 @final
-class Doors:
+class Authentication:
     """The doors of one acceptor. ``open_paths`` are the first parts of paths that need no login, such as
     ``metrics``. ``domain`` is the acceptor's ``securityDomain``. With ``checks_names`` the header ``Host`` is checked
     on open paths, too.
@@ -117,11 +118,11 @@ class Doors:
         authorizer: Authorizer,
         sessions: Sessions | None = None,
         refusals: Refusals | None = None,
-    ) -> Doors:
+    ) -> Authentication:
         """The doors of an acceptor as its parameters say."""
         is_near = is_loopback(acceptor.host)
         opened = acceptor.params.get("openWithoutLogin", "metrics" if is_near else "none")
-        return Doors(
+        return Authentication(
             desk,
             authorizer,
             prefix=prefix,
@@ -155,11 +156,14 @@ class Doors:
         return f"{self._prefix}.{operation}"
 
     def knock(
-        self, request: Request, peer: str, certificate: bytes | None, wake: Callable[[], None]
+        self,
+        request: Request,
+        client: HttpClient,
+        acceptor: str,
+        certificate: bytes | None,
+        wake: Callable[[], None],
     ) -> Login | Response:
         """Begin the login of a request; a response if the request cannot even be tried."""
-        if self._sessions is not None and self._sessions.before_login is not None:
-            self._sessions.before_login()
         identity = (
             None
             if self._sessions is None
@@ -169,17 +173,27 @@ class Doors:
             login = Login()
             login.identity = identity
             return login
-        nobody = Credentials(None, certificate=certificate, domain=self._domain, peer=peer, asks_first=True)
+        nobody = Credentials(
+            None,
+            certificate=certificate,
+            domain=self._domain,
+            peer=client.peer,
+            asks_first=True,
+            address=client.address,
+            acceptor=acceptor,
+        )
         given = credentials_of(request.authorization, nobody)
         return _challenge(_UNREADABLE) if given is None else self._desk.begin(given, wake)
 
-    def answer(self, request: Request, route: Route, login: Login, peer: str, *, has_shown: bool) -> Response | None:
+    def answer(
+        self, request: Request, route: Route, login: Login, client: HttpClient, *, has_shown: bool
+    ) -> Response | None:
         """Why the request is refused, or None; the audit log has who lacked a permission. ``has_shown``: did the client
         give a password, a token or a certificate? Otherwise it is asked for one.
         """
         if login.identity is None and has_shown and self._refusals is not None:
             shown = credentials_of(request.authorization, Credentials(None))
-            self._refusals.note(login, None if shown is None else shown.user, peer)
+            self._refusals.note(login, None if shown is None else shown.user, client.peer)
         if login.identity is None and login.is_open:
             return text_response(HTTPStatus.SERVICE_UNAVAILABLE, login.refusal, _LATER)
         if login.identity is None:
@@ -192,11 +206,11 @@ class Doors:
         permission = "view" if request.method in _READING else "edit"
         address = self._address(operation, request)
         try:
-            self._authorizer.rights_of(login.identity, peer).demand(permission, address)
+            self._authorizer.rights_of(login.identity, client.address).demand(permission, address)
         except NotAllowedError as error:
             if not has_shown:
                 return _challenge(_NO_LOGIN)
-            audit.tell_denied(operation, request.parameters, login.identity.user, peer, str(error))
+            audit.tell_denied(operation, request.parameters, login.identity.user, client.address, str(error))
             advice = f"a security-setting that matches {address} grants it with <permission type='{permission}' …/>"
             return text_response(HTTPStatus.FORBIDDEN, f"{error}; {advice}")
         return None

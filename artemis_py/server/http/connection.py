@@ -19,7 +19,7 @@ from artemis_py.server.http.messages import RETRY_LATER, Request, Response, text
 from artemis_py.server.http.outgoing import Channel, Outgoing, close_body
 from artemis_py.server.http.routing import Route
 from artemis_py.server.http.site import Site
-from artemis_py.server.transports import CLIENT_CERTIFICATE
+from artemis_py.server.transports import CLIENT_CERTIFICATE, shown_address
 
 # ---- admission -------------------------------------------------------------------------------------------------------
 #
@@ -68,7 +68,7 @@ class Admission:
         certificate: bytes | None = transport.get_extra_info(CLIENT_CERTIFICATE)
         self._has_shown = request.authorization is not None or certificate is not None
         self._request, self._route = request, route
-        found = doors.knock(request, client.peer, certificate, self._woken)
+        found = doors.knock(request, client, self._site.name, certificate, self._woken)
         if isinstance(found, Response):
             self.response = found
             return
@@ -93,7 +93,7 @@ class Admission:
         client.is_known = client.is_known or (login.identity is not None and self._has_shown)
         client.identity = login.identity
         client.user = None if login.identity is None else login.identity.user
-        self.response = doors.answer(request, route, login, client.peer, has_shown=self._has_shown)
+        self.response = doors.answer(request, route, login, client, has_shown=self._has_shown)
 
     def forget(self) -> None:
         """The client is gone. Nothing refers to its connection any more, so reference counting alone frees it."""
@@ -116,7 +116,8 @@ def _do_nothing() -> None:
 
 
 _READING: Final = frozenset({"GET", "HEAD"})
-_WITHDRAWN: Final = "the permission for this was withdrawn, or the login has changed, while the answer was being made"
+_WITHDRAWN: Final = "the permission for this was withdrawn while the answer was being made"
+_CHANGED: Final = "the permission for this may have been withdrawn: the login has changed; log in again"
 
 
 @final
@@ -137,7 +138,7 @@ class HttpConnection(asyncio.Protocol):
         self.is_known = False
         self.user: str | None = None
         self.identity: Identity | None = None
-        self.peer = ""
+        self.peer = self.address = ""
         self.number = 0
 
     # --- what the event loop calls ---
@@ -145,7 +146,7 @@ class HttpConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Accept the socket, or refuse it if the service is stopping."""
         self._channel.open(cast(asyncio.Transport, transport))
-        self.peer = peer_address(transport)
+        self.peer, self.address = peer_address(transport), shown_peer(transport)
         if self._site.is_stopping:
             self._channel.write(b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
             self._channel.close()
@@ -252,12 +253,13 @@ class HttpConnection(asyncio.Protocol):
         is_lost = identity.user in users and may_be_broken_off
         if not is_lost and doors.still_allows(route, request, identity):
             return
+        why = _CHANGED if is_lost else _WITHDRAWN
         if self._awaited is not None:
             self._awaited.cancel()
             self._awaited = None
-            self._send(text_response(HTTPStatus.FORBIDDEN, _WITHDRAWN), closes=True)
+            self._send(text_response(HTTPStatus.FORBIDDEN, why), closes=True)
         elif self._outgoing.stream is not None:
-            self.close()
+            self._outgoing.stream.end(why)
         else:
             self.abort()  # only a cut connection tells the client that the rest is missing
 
@@ -337,7 +339,7 @@ class HttpConnection(asyncio.Protocol):
         self._read_events()
 
     def _answer(self) -> None:
-        answer = self._incoming.answer(self.identity, self.peer, self._channel.has_lost_client)
+        answer = self._incoming.answer(self, self._site.name, self._channel.has_lost_client)
         if isinstance(answer, Response):
             self._send(answer)
             return
@@ -418,11 +420,10 @@ class HttpConnection(asyncio.Protocol):
             self.abort()  # only a cut connection tells the client that the rest is missing
 
 
-def shown_peer(transport: asyncio.Transport) -> str:
+def shown_peer(transport: asyncio.BaseTransport) -> str:
     """The client's address as host:port; empty if the socket does not know."""
     with suppress(Exception):
-        host, port = transport.get_extra_info("peername")[:2]
-        return f"{host}:{port}"
+        return shown_address(transport.get_extra_info("peername"))
     return ""
 
 

@@ -26,6 +26,8 @@ class HttpClient(Protocol):
     """The connection's number, counted by the acceptor."""
     peer: str
     """The client's IP address; empty if unknown."""
+    address: str
+    """The same as host:port."""
     is_known: bool
     """Has somebody logged in here?"""
     user: str | None
@@ -66,7 +68,7 @@ _by_time: Final = attrgetter("waiting_since_ms", "number")
 
 
 @final
-class Crowd:
+class ConnectionLimit:
     """Counts connections, also in ``holdings``. As many as ``limits`` allow are regular, a few more are spares. Where
     users log in (``knows_users``), strangers do not get the places of those who have. While it ``is_short`` of
     descriptors, those that come are spares.

@@ -19,7 +19,7 @@ def guard_of(gate: SecurityGate | None, prefix: str, request: Request) -> Guard:
         return _OPEN
     if request.identity is None:
         return _Nobody()
-    return _Of(gate.authorizer.rights_of(request.identity, request.peer), prefix)
+    return _Of(gate.authorizer.rights_of(request.identity, request.address), prefix)
 
 
 @final

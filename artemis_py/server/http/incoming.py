@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, final
 
 import h11
 
-from artemis_py.security.identity import Identity
+from artemis_py.server.http.connection_limit import HttpClient
 from artemis_py.server.http.messages import Answer, HttpLimits, Request, Response, text_response
 from artemis_py.server.http.request_head import END, doubt_in, oddity_in
 from artemis_py.server.http.routing import Route, Routes
@@ -225,17 +225,19 @@ class Incoming:
             self._hold(-self._held_bytes)
             self._held_bytes = 0
 
-    def answer(self, identity: Identity | None, peer: str, is_gone: Callable[[], bool]) -> Answer:
-        """The request of a user, from an IP address, is complete: its route's response."""
+    def answer(self, client: HttpClient, acceptor: str, is_gone: Callable[[], bool]) -> Answer:
+        """The request of a client is complete: its route's response."""
         assert self.request is not None
         is_large = self._body_bytes > self._limits.body_bytes_max
         request = replace(
             self.request,
             body=b"" if is_large else b"".join(self._body),
             parts=self._body if is_large else (),
-            identity=identity,
-            user=None if identity is None else identity.user,
-            peer=peer,
+            identity=client.identity,
+            user=client.user,
+            peer=client.peer,
+            address=client.address,
+            acceptor=acceptor,
             is_gone=is_gone,
         )
         self._body = []

@@ -169,7 +169,7 @@ def _carry_out(
 
     def note(id: str, given: Mapping[str, Any], result: str, is_denied: bool) -> None:
         tell = audit.tell_denied if is_denied else audit.tell
-        tell(id, given, request.user, request.peer, result)
+        tell(id, given, request.user, request.address, result)
 
     work = calls.begin(agent.run(requests, guard_of(request), note), changes=changes)
     shape = partial(_response, options, _origin(request), clock_ms, is_bulk=is_bulk)

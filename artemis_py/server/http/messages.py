@@ -44,6 +44,10 @@ class Request:
     """The same with the roles, for handlers that check permissions themselves."""
     peer: str = ""
     """The client's IP address; empty if unknown."""
+    address: str = ""
+    """The same as host:port."""
+    acceptor: str = ""
+    """The name of the acceptor that the client came by."""
     is_gone: Callable[[], bool] = field(default=lambda: False, repr=False)
     """Has the client left by now, as far as its socket knows? For an answer that cannot be taken back."""
 

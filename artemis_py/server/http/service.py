@@ -8,8 +8,8 @@ from typing import final
 
 from artemis_py.core.memory import Holdings
 from artemis_py.server.failures import Faults
-from artemis_py.server.http.authentication import Doors
-from artemis_py.server.http.connection_limit import Crowd
+from artemis_py.server.http.authentication import Authentication
+from artemis_py.server.http.connection_limit import ConnectionLimit
 from artemis_py.server.http.departures import Departures
 from artemis_py.server.http.files import FileSender
 from artemis_py.server.http.hosts import Hosts
@@ -27,7 +27,7 @@ class HttpService:
     machine must wait. ``holdings`` counts the memory of connections. ``doors`` says who may use which route; without
     it everybody may use all. Nothing here knows what the routes do. A failure in a connection's step ends only that
     connection and is reported to ``faults``. ``departures`` notices clients that leave while they wait. While
-    it ``is_short`` of descriptors, clients get only what is always answered.
+    it ``is_short`` of descriptors, clients get only what is always answered. ``name`` is the acceptor's, for the log.
     """
 
     def __init__(  # noqa: PLR0913 - all but the routes are named where they are given
@@ -39,17 +39,18 @@ class HttpService:
         call_threadsafe: Callable[[Callable[[], None]], object],
         limits: HttpLimits | None = None,
         hosts: Hosts | None = None,
-        doors: Doors | None = None,
+        doors: Authentication | None = None,
         is_busy: Callable[[], bool] = lambda: False,
         faults: Faults | None = None,
         holdings: Holdings | None = None,
         departures: Departures | None = None,
         is_short: Callable[[], bool] = lambda: False,
+        name: str = "",
     ) -> None:
         limits = limits or HttpLimits()
         self.limits = limits
         self.faults = faults or Faults()
-        self.crowd = Crowd(limits, holdings, knows_users=doors is not None, is_short=is_short)
+        self.crowd = ConnectionLimit(limits, holdings, knows_users=doors is not None, is_short=is_short)
         self._files = FileSender(call_threadsafe, limits, is_busy)
         self._site = Site(
             Routes(routes),
@@ -61,6 +62,7 @@ class HttpService:
             now_ms,
             call_soon,
             doors,
+            name,
             departures,
         )
 

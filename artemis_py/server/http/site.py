@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import final
 
 from artemis_py.server.failures import Faults
-from artemis_py.server.http.authentication import Doors
-from artemis_py.server.http.connection_limit import Crowd
+from artemis_py.server.http.authentication import Authentication
+from artemis_py.server.http.connection_limit import ConnectionLimit
 from artemis_py.server.http.departures import Departures
 from artemis_py.server.http.files import FileSender
 from artemis_py.server.http.hosts import Hosts
@@ -26,13 +26,15 @@ class Site:
     routes: Routes
     limits: HttpLimits
     hosts: Hosts
-    crowd: Crowd
+    crowd: ConnectionLimit
     files: FileSender
     faults: Faults
     now_ms: Callable[[], int]
     call_soon: Callable[[Callable[[], None]], object]
-    doors: Doors | None = None
+    doors: Authentication | None = None
     """Who may use what; None: everybody everything."""
+    name: str = ""
+    """The name of the acceptor."""
     departures: Departures | None = None
     """Where nothing watches, a client that leaves while it waits is noticed when it is answered."""
     is_stopping: bool = False

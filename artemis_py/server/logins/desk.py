@@ -27,11 +27,12 @@ from artemis_py.server.logins.networks import network_of
 
 
 class Waiter(NamedTuple):
-    """A client that waits for an attempt; ``peer`` is its address, ``network`` the one it counts for."""
+    """A client that waits for an attempt; ``address`` is its own as host:port, ``network`` the one it counts for."""
 
     login: Login
     wake: Callable[[], None]
-    peer: str
+    address: str
+    acceptor: str
     network: str
     is_question: bool = False
     """Has it only asked whether it must log in?"""
@@ -308,6 +309,7 @@ class Workers:
             os.setpriority(os.PRIO_PROCESS, thread, min(niceness, _NICENESS_MAX))
         while (work := self._work.get()) is not None:
             work()
+            work = None  # while this thread waits for the next one it keeps no credentials and no client
 
 
 # ---- desk ------------------------------------------------------------------------------------------------------------
@@ -343,7 +345,8 @@ class Timing(Protocol):
 @final
 class Desk:
     """The ``LoginDesk`` of a server. ``steady_ms`` never goes back; ``date_ms`` is the date, for logins that end at
-    one. ``complain`` writes a line to the log, seldom enough for its kind, about a user and a peer.
+    one. ``complain`` writes a line to the log, seldom enough for its kind, about a user, an
+    address (host:port) and an acceptor.
 
     Right and wrong credentials are remembered in tables of their own, so guesses do not displace those who work.
     """
@@ -356,7 +359,7 @@ class Desk:
         *,
         steady_ms: Callable[[], int],
         date_ms: Callable[[], int],
-        complain: Callable[[str, str, str, str], None],
+        complain: Callable[[str, str, str, str, str], None],
         counts: LoginCounts,
     ) -> None:
         self._counts = counts
@@ -387,7 +390,8 @@ class Desk:
         """Begin a login; see ``LoginDesk``."""
         login = self._begun = Login()
         peer, is_question = credentials.peer, credentials.is_question
-        self._begin(credentials, Waiter(login, wake, peer, network_of(peer), is_question))
+        address, acceptor = credentials.address or peer, credentials.acceptor
+        self._begin(credentials, Waiter(login, wake, address, acceptor, network_of(peer), is_question))
         self._begun = None
         return login
 
@@ -564,8 +568,8 @@ class Desk:
         self._counts.refusals[reason] += 1
         user = credentials.user
         who = "without a name" if user is None else f"of {user[:_USER_MAX]!r}"
-        line = f"warning: login {who} from {waiter.peer or 'an unknown address'}: {why}"
-        self._complain(line, f"login {reason}", (user or "")[:_USER_MAX], waiter.peer)
+        line = f"warning: login {who} refused: {why}"
+        self._complain(line, f"login {reason}", (user or "")[:_USER_MAX], waiter.address, waiter.acceptor)
 
     def _wake(self, waiter: Waiter) -> None:
         if waiter.login is not self._begun:

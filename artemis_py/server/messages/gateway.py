@@ -32,7 +32,7 @@ from artemis_py.stomp.wire.frames import FrameError
 @final
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """The user who has logged in (None: nobody has to), and the client's IP address."""
+    """The user who has logged in (None: nobody has to), and the client's address as host:port."""
 
     identity: Identity | None = None
     peer: str = ""
@@ -211,7 +211,7 @@ class Gateway:
             settling.add_done_callback(partial(self._acknowledged, answer, _taken(queue, entry, None, 0.0)))
             return
         receipt = secrets.token_urlsafe(_RECEIPT_BYTES)
-        lease = self._loop.call_later(wish.lease_s, self._lapse, receipt)
+        lease = self._loop.call_later(wish.lease_s, self._lease_expiry, receipt)
         self._held[receipt] = _Held(taker, queue, entry, taker.session.state.user, lease)
         answer.set_result(_taken(queue, entry, receipt, wish.lease_s))
 
@@ -245,7 +245,7 @@ class Gateway:
         held.lease.cancel()
         return self._held.pop(receipt)
 
-    def _lapse(self, receipt: str) -> None:
+    def _lease_expiry(self, receipt: str) -> None:
         held = self._held.pop(receipt, None)
         if held is not None:
             self._begin(self._settle(held.queue, held.taker, held.entry, LAPSED))

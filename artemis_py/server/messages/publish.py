@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, final
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.publish_outcome import NO_QUEUE, PublishOutcome
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.tasks import WAIT, AnySteps, Awaited, Step
 from artemis_py.errors import (
     AddressFullError,
     ArtemisError,
@@ -19,10 +20,9 @@ from artemis_py.errors import (
     StorageError,
 )
 from artemis_py.management.artemis.problem import JavaError
-from artemis_py.management.steps import WAIT, AnySteps, Awaited, Step
 from artemis_py.message import encode_headers
 from artemis_py.stomp.session.publish import BODY_BYTES_MAX, Publishing, ask
-from artemis_py.stomp.session.state import Errand, SessionState
+from artemis_py.stomp.session.state import SessionState, UnfinishedFrame
 from artemis_py.stomp.session.transactions import Transactions
 from artemis_py.stomp.wire.frames import AnyFrame, FrameError, LargeSend, Refused, Send
 from artemis_py.uploads import BodyStore
@@ -201,8 +201,8 @@ class Posting:
 
     def _finish(self) -> Generator[Step, None, None]:
         """Wait until the message is on all of its queues."""
-        errand = self._awaited
-        if isinstance(errand, Errand) and not errand.may_go_on:
-            yield errand
-        if isinstance(errand, Errand) and errand.has_failed:
+        unfinished = self._awaited
+        if isinstance(unfinished, UnfinishedFrame) and not unfinished.may_go_on:
+            yield unfinished
+        if isinstance(unfinished, UnfinishedFrame) and unfinished.has_failed:
             raise BrokerError("the message was not put on all of its queues; see the broker's log")

@@ -117,7 +117,7 @@ def _settle(settle: Callable[[Asking, str, str], asyncio.Future[Any]], request: 
 
 
 def _asking(request: Request) -> Asking:
-    return Asking(request.identity, request.peer)
+    return Asking(request.identity, request.address)
 
 
 def _wish(request: Request) -> Wish:

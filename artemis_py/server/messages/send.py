@@ -6,9 +6,9 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import Any, final
 
 from artemis_py.config.settings import AcceptorConfig
+from artemis_py.core.tasks import Step
 from artemis_py.errors import NotAllowedError
 from artemis_py.management.managed import Steps
-from artemis_py.management.steps import Step
 from artemis_py.security.identity import Credentials
 from artemis_py.server.gate import SecurityGate
 from artemis_py.server.messages.publish import Posting

@@ -20,6 +20,7 @@ from artemis_py.server.tls.context import Loaded, TlsError, TlsFiles, shown_date
 from artemis_py.server.tls.handshakes import Handshakes
 from artemis_py.server.tls.link import TlsLink
 from artemis_py.server.tls.site import HANDSHAKE_S, TlsSite
+from artemis_py.shown import warn
 
 # ---- reload ----------------------------------------------------------------------------------------------------------
 #
@@ -67,15 +68,17 @@ class Reload:
         site.reload_failure = None
         site.reloads += 1
         site.loaded = loaded
-        self._complaints.tell(f"acceptor {site.name}: new connections get the certificate {loaded.shown}", code=TLS)
+        line = f"new connections get the certificate {loaded.shown}"
+        self._complaints.tell(line, code=TLS, acceptor=site.name)
 
     def _keep(self, error: TlsError) -> None:
         site = self._site
         site.reload_failure = error.reason
         self._complaints.tell(
-            f"warning: acceptor {site.name}: a changed file is not used, and new connections still get the "
-            f"certificate loaded before: {error.reason}",
+            "warning: a changed file is not used, and new connections still get the certificate loaded before: "
+            f"{error.reason}",
             code=TLS,
+            acceptor=site.name,
         )
 
 
@@ -133,7 +136,8 @@ class TlsAcceptors:
         loaded = files.load()
         complaint = loaded.complaint(time.time())
         if complaint is not None:
-            self._complaints.tell(f"warning: {acceptor.origin}: acceptor {acceptor.name}: {complaint}", code=TLS)
+            origin = acceptor.origin
+            warn(f"warning: {complaint}", TLS, acceptor=acceptor.name, file=origin.file, line=str(origin.line))
         self._loaded[acceptor.name] = files, loaded
 
     def serve(
@@ -168,7 +172,11 @@ class TlsAcceptors:
                 try:
                     await reload.look()
                 except Exception as error:  # the others are still looked after, and this one the next time
-                    self._complaints.tell(f"warning: the files of an acceptor cannot be looked at: {error!r}", code=TLS)
+                    self._complaints.tell(
+                        f"warning: the files of an acceptor cannot be looked at: {error!r}",
+                        code=TLS,
+                        acceptor=reload.name,
+                    )
 
     def warnings(self) -> list[str]:
         """What an operator must see to, of certificates: for ``/health``."""

@@ -71,13 +71,13 @@ class TlsSite:
         """A handshake has ended. A failure is told, a few times in ten seconds."""
         self.counts[result] += 1
         if result not in ("ok", "left"):
-            line = f"warning: acceptor {self.name}: no TLS connection with {peer or 'a client'}: {reason}"
-            self._complaints.tell(line, f"{self.name} {result}", code=log_codes.TLS, acceptor=self.name, from_=peer)
+            line, kind = f"warning: no TLS connection: {reason}", f"{self.name} {result}"
+            self._complaints.tell(line, kind, code=log_codes.TLS, acceptor=self.name, from_=peer)
 
     def broken(self, peer: str, reason: str) -> None:
         """A client sent something that is not what TLS expects here."""
         self.broken_count += 1
-        line = f"warning: acceptor {self.name}: the TLS connection with {peer or 'a client'} is closed: {reason}"
+        line = f"warning: TLS connection closed: {reason}"
         self._complaints.tell(line, f"{self.name} broken", code=log_codes.TLS, acceptor=self.name, from_=peer)
 
     def hold(self, count: int) -> None:

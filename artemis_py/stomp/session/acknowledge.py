@@ -86,7 +86,7 @@ class Choosing:
             text = headers[_FILTER]
             self._state.broker.budget.spend(len(text) // SELECTOR_CHARACTERS_PER_UNIT)
             selector = compile_selector(text, self._state.service.limits.selectors)
-            self._sift(queue, Chosen(selector), outcome, transaction, now_ms)
+            self._acknowledge_by_filter(queue, Chosen(selector), outcome, transaction, now_ms)
             return None
         bookmarks = _bookmarks_in(headers[_BOOKMARKS])
         if queue.consumer_defaults.at_most_once:
@@ -137,7 +137,7 @@ class Choosing:
             if holder.parked and not holder.closed:
                 queue.wake(holder)
         if others and outcome != CANCEL:
-            self._sift(queue, Chosen(None, others), outcome, transaction, now_ms)
+            self._acknowledge_by_filter(queue, Chosen(None, others), outcome, transaction, now_ms)
 
     def _confirm(self, queue: Queue, bookmarks: list[int]) -> None:
         """Messages that were sent at most once are gone: the client has room for others."""
@@ -151,17 +151,19 @@ class Choosing:
 
     # ---- what has to be looked for ---------------------------------------------------------------
 
-    def _sift(self, queue: Queue, chosen: Chosen, outcome: str, transaction: Transaction | None, now_ms: int) -> None:
+    def _acknowledge_by_filter(
+        self, queue: Queue, chosen: Chosen, outcome: str, transaction: Transaction | None, now_ms: int
+    ) -> None:
         state = self._state
         actor = self._actor(queue)
         if transaction is None:
-            work = queue.sift(chosen, outcome, now_ms, connection=state.origin, actor=actor)
+            work = queue.acknowledge_by_filter(chosen, outcome, now_ms, connection=state.origin, actor=actor)
             state.leave_unfinished(work)
             return
         if not self._transactions.operations_left:
             raise LimitError(self._transactions.too_many_operations)
         state.broker.holdings.admit("ACK in a transaction")
-        transaction.sift(queue, chosen, outcome, state.origin, actor)
+        transaction.acknowledge_by_filter(queue, chosen, outcome, state.origin, actor)
 
     def _own(self, queue: Queue) -> list[Subscription]:
         """The client's subscriptions of a queue."""
@@ -297,7 +299,7 @@ class Acknowledging:
                         queue.wake(subscription.consumer)
                     if state.unfinished:
                         self._end_run(run, place + 1, receipts)
-                        state.begin_errand("ACK", (early or late).decode() or None, None)
+                        state.wait_for_unfinished("ACK", (early or late).decode() or None, None)
                         return
             elif subscription is not None and _takes_late(subscription):
                 _settle(subscription, entries)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, final
 
+from artemis_py.core.consumer import client_fields
+from artemis_py.core.events import ERROR
 from artemis_py.core.notifications import LOGIN_REFUSED, SESSION_CREATED
 from artemis_py.errors import LimitError
 from artemis_py.records import RecordLog
@@ -59,20 +61,43 @@ def greet(frame: AnyFrame, state: SessionState) -> Greeting | None:
             name, receipt = frame.command, frame.headers.get("receipt")
         elif not isinstance(frame, AckRun):
             receipt = frame.receipt
-        state.answer_error(f"The first frame must be CONNECT or STOMP, not {name}", receipt)
+        reason = f"The first frame must be CONNECT or STOMP, not {name}"
+        state.note(ERROR, reason)
+        state.answer_error(reason, receipt)
         return None
     state.service.traffic.count_in(frame.command)
-    state.service.foreign.look("CONNECT", frame.headers, state.name)
+    state.service.foreign.look("CONNECT", frame.headers, _who(frame, state))
     greeting = _greet(frame, state.service, state.name)
     if isinstance(greeting, Greeting):
         return greeting
-    state.out.parts().append(greeting)
+    state.note(ERROR, greeting.reason)
+    state.out.parts().append(greeting.frame)
     state.service.traffic.count_out("ERROR")
     return None
 
 
-def _greet(frame: Frame, service: StompService, session_name: str) -> Greeting | bytes:
-    """Answer CONNECT or STOMP with a greeting, or with the ERROR frame that refuses the client.
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """Why a client is not greeted, and the ERROR frame that says so."""
+
+    reason: str
+    frame: bytes
+
+
+def _refused(reason: str, version: str, receipt: str | None, headers: list[tuple[str, str]] | None = None) -> _Refused:
+    return _Refused(reason, writer.error(reason, version, receipt, headers or []))
+
+
+def _who(frame: Frame, state: SessionState) -> dict[str, str | int]:
+    """For a line of the log: the client, by the name that it gives."""
+    return client_fields(
+        state.origin, frame.headers.get("login"), frame.headers.get("client-id"), state.address,
+        state.service.acceptor.name,
+    )  # fmt: skip
+
+
+def _greet(frame: Frame, service: StompService, session_name: str) -> Greeting | _Refused:
+    """Answer CONNECT or STOMP with a greeting, or with why the client is refused.
 
     login and passcode are checked later. A passcode alone may be a token.
     """
@@ -82,17 +107,17 @@ def _greet(frame: Frame, service: StompService, session_name: str) -> Greeting |
     version = choose_version(accept_version)
     if version is None:
         message = f"No common STOMP version: the client offers {accept_version}, supported are {', '.join(VERSIONS)}"
-        return writer.error(message, "1.0", receipt, [("version", ",".join(VERSIONS))])
+        return _refused(message, "1.0", receipt, [("version", ",".join(VERSIONS))])
     if frame.command == "STOMP" and version == "1.0":
-        return writer.error(
+        return _refused(
             "A STOMP frame needs an accept-version of 1.1 or 1.2; STOMP 1.0 has only CONNECT", "1.0", receipt
         )
     if "passcode" in headers and "login" not in headers and service.logins is None:
-        return writer.error("CONNECT has a passcode but no login", version, receipt)
+        return _refused("CONNECT has a passcode but no login", version, receipt)
     try:
         beats = negotiate(headers.get("heart-beat") if version != "1.0" else None, service.beat_rules)
     except FrameError as error:
-        return writer.error(str(error), version, receipt)
+        return _refused(str(error), version, receipt)
     connected = _connected(headers, service, session_name, version, beats)
     login = headers.get("login")
     if service.logins is None:
@@ -214,5 +239,13 @@ def enter(frame: AnyFrame, state: SessionState) -> Entry | None:
     if service.logins is None:
         return Entry(greeting, None)
     passcode, certificate = frame.headers.get("passcode"), state.certificate
-    credentials = Credentials(greeting.login, passcode, certificate, service.security_domain, state.peer)
+    credentials = Credentials(
+        greeting.login,
+        passcode,
+        certificate,
+        service.security_domain,
+        state.peer,
+        address=state.address,
+        acceptor=service.acceptor.name,
+    )
     return Entry(greeting, service.logins.begin(credentials, service.wake))

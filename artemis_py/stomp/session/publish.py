@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import Final, final
 
 from artemis_py.core.addresses.address import Address, PlanCost
-from artemis_py.core.addresses.batch import Batch, Verdicts
+from artemis_py.core.addresses.batch import Batch, FilterResults
+from artemis_py.core.addresses.fullness import note_full
 from artemis_py.core.addresses.route import Route
-from artemis_py.core.events import REJECTED
+from artemis_py.core.events import ADDRESS_DROPS, REJECTED
 from artemis_py.core.publish_outcome import ADDRESS_FULL, PublishOutcome
 from artemis_py.errors import AddressFullError, ArtemisError, NotFoundError, QueueFullError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, HeaderName, LargeBody, Message, encode_headers
@@ -192,7 +193,7 @@ def ask(state: SessionState, frame: Send, body: bytes | LargeBody) -> Pending:
         raise FrameError(f"A management message has a body of at most {BODY_BYTES_MAX} bytes")
     reply_to = _reply_to(state, frame)
     return service.receiver.receive(
-        Request(frame.head.properties, body, reply_to, state.rights, state.user, state.peer)
+        Request(frame.head.properties, body, reply_to, state.rights, state.user, state.address)
     )
 
 
@@ -227,7 +228,7 @@ class _Asked:
 
     __slots__ = ("address", "frame", "verdicts")
 
-    def __init__(self, frame: Send, address: Address, verdicts: Verdicts) -> None:
+    def __init__(self, frame: Send, address: Address, verdicts: FilterResults) -> None:
         self.frame = frame
         self.address = address
         self.verdicts = verdicts
@@ -279,7 +280,7 @@ class Publishing:
         cost = plan.cost if route.queue is None else bindings.cost_of(route)
         limit = len(frames)
         may_forward = address.may_forward
-        if cost.units > 1 or address.spread is not None or may_forward:
+        if cost.units > 1 or address.fan_outs is not None or may_forward:
             limit = self._end_of_run(frames, start, address, cost)
         if limit == start:
             return start + 1 if self._send_or_refuse(first, frames[start][1], now_ms) else start
@@ -310,7 +311,7 @@ class Publishing:
         if receipts:
             state.confirm_run(receipts, behind)
         if (state.broker.enqueuer.begun or state.unfinished) and state.has_unfinished():
-            state.begin_errand("SEND", None, None)
+            state.wait_for_unfinished("SEND", None, None)
         if behind == end or self._has_to_wait(batch):
             return behind
         refused = frames[behind][0]
@@ -321,8 +322,8 @@ class Publishing:
     def _end_of_run(self, frames: list[tuple[AnyFrame, bytes]], start: int, address: Address, cost: PlanCost) -> int:
         """Up to where a run may go in this turn; ``start`` if not even the first SEND may be part of one."""
         state, count = self._state, len(frames)
-        if cost.units > 1 or address.is_spreading:
-            units = 0 if address.is_spreading else state.broker.budget.left - state.stop_at
+        if cost.units > 1 or address.is_fanning_out:
+            units = 0 if address.is_fanning_out else state.broker.budget.left - state.stop_at
             count = start + cost.affordable(units, _sizes_bytes(frames, start), count - start)
         return min(count, start + _COPIED_AT_ONCE) if address.may_forward else count
 
@@ -407,6 +408,7 @@ class Publishing:
         if address.refusal != "DROP":
             raise AddressFullError(f"No disk space for this body: {reason}")
         address.dropped_message_count += 1
+        note_full(self._state.broker.events, ADDRESS_DROPS, address)
         if self._outcome is not None:
             self._outcome.full_address = address.name
         if frame.receipt is not None:
@@ -420,7 +422,7 @@ class Publishing:
         if shape.address == state.service.asked_address:
             pending = ask(state, frame, body)
             state.unfinished.append(pending)
-            state.begin_errand("SEND", frame.receipt, pending)
+            state.wait_for_unfinished("SEND", frame.receipt, pending)
             return True
         route = route_of(state, shape)
         head = head_for(state, frame)
@@ -440,7 +442,7 @@ class Publishing:
         state.lsn_written = max(state.lsn_written, message.lsn)
         told = self._take_told()
         if state.has_unfinished():
-            state.begin_errand("SEND", frame.receipt, told)
+            state.wait_for_unfinished("SEND", frame.receipt, told)
         elif frame.receipt is not None:
             state.confirm(frame.receipt, told)
         return True
@@ -483,6 +485,7 @@ class Publishing:
         if not state.tells_routing:
             return self._publish(batch, may_forward=batch.route.address.may_forward)
         outcome = PublishOutcome(state.broker.host.outcomes)
+        outcome.origin = state.origin
         outcome.begin(message.id)
         try:
             return self._publish(batch, may_forward=batch.route.address.may_forward)
@@ -503,7 +506,7 @@ class Publishing:
                 return True
             expires_ms = route.address.expiry_of(frame.shape.expires_ms, now_ms)
             message = Message(route.head_of(head), body, 0, now_ms, expires_ms, route.address.account, state.origin)
-            asked = self._asked = _Asked(frame, route.address, Verdicts(message))
+            asked = self._asked = _Asked(frame, route.address, FilterResults(message))
         return asked.verdicts.ask_ahead(cost.programs, broker.budget, state.stop_at)
 
     # ---- both ------------------------------------------------------------------------------------
@@ -538,14 +541,14 @@ class Publishing:
             return queue.flow.stopped
         if batch.route.address.refusal != "BLOCK":
             return False
-        state.blocked_by = batch.route.address
+        state.wait_for_room(batch.route.address)
         return True
 
     def _why_refused(self, batch: Batch) -> str:
         queue = batch.refused_by
         if queue is None:
             return f"Address {batch.route.address.name} is full"
-        fields: dict[str, str | int] = {"session": self._state.name, "limit": str(queue.flow.overflow.depth)}
+        fields: dict[str, str | int] = {**self._state.who, "limit": str(queue.flow.overflow.depth)}
         self._state.broker.note_event(REJECTED, queue, fields)
         return queue.flow.why_full(1, batch.refused_bytes)
 
@@ -559,6 +562,8 @@ def _sizes_bytes(frames: list[tuple[AnyFrame, bytes]], start: int) -> Iterator[i
 def _routing_told(outcome: PublishOutcome, version: str) -> list[tuple[str, str]]:
     """What a RECEIPT says of where a message is, to a client that has asked for it (``receipt-routing``)."""
     count = outcome.queue_count - outcome.dropped_count
+    replaced = [("replaced", str(outcome.replaced_count))] if outcome.replaced_count else []
     if count <= 0:
-        return [("queues", "0"), ("reason", outcome.reason)]
-    return [("queues", str(count)), ("queue-names", writer.escape(",".join(outcome.taken_by), version))]
+        return [("queues", "0"), ("reason", outcome.reason), *replaced]
+    names = writer.escape(",".join(outcome.taken_by), version)
+    return [("queues", str(count)), ("queue-names", names), *replaced]

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from artemis_py.core.addresses.address import Address
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.events import UNBLOCKED
+from artemis_py.core.events import CLOSED, ERROR
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.tasks import Awaited
 from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.stomp.heartbeat import Pulse
-from artemis_py.stomp.service import Awaited, StompService
+from artemis_py.stomp.service import StompService
 from artemis_py.stomp.session.acknowledge import Acknowledging
 from artemis_py.stomp.session.connect import Entry, enter
 from artemis_py.stomp.session.publish import Publishing
-from artemis_py.stomp.session.state import Errand, Remainder, SessionState
+from artemis_py.stomp.session.state import Remainder, SessionState, UnfinishedFrame
 from artemis_py.stomp.session.subscriptions import Subscriptions
 from artemis_py.stomp.session.transactions import Transactions
 from artemis_py.stomp.wire.frames import AckRun, AnyFrame, BodiedFrame, Frame, FrameError, LargeSend, Refused, Send
@@ -143,7 +145,7 @@ class Commands:
         """Answer with a RECEIPT if the client asked for one: at once, or when the work that is left is done."""
         receipt = frame.headers.get("receipt")
         if self._state.has_unfinished():
-            self._state.begin_errand(frame.command, receipt, extra)
+            self._state.wait_for_unfinished(frame.command, receipt, extra)
         elif receipt is not None:
             self._state.confirm(receipt, extra)
 
@@ -241,7 +243,7 @@ class Session:
             elif frames:
                 self._end()
             elif parser.error is not None:
-                self._close_with(str(parser.error), parser.error.receipt)
+                self._break_off(parser.error)
             else:
                 return
         if not self.is_closing:
@@ -261,7 +263,7 @@ class Session:
                 break
         error = waiting.parser.error
         if error is not None and not waiting.frames and self.is_open and state.blocked_by is None:
-            self._close_with(str(error), error.receipt)
+            self._break_off(error)
         if waiting.parser.unfinished is not None and waiting.parser.in_large_body and state.blocked_by is None:
             state.blocked_by = self.service.disk
 
@@ -270,6 +272,8 @@ class Session:
         state = self.state
         log, budget = state.broker.log, state.broker.budget
         frames = self._input.frames
+        if self.service.foreign.found:
+            self.service.foreign.tell_found(state.who)
         position, count = 0, len(frames)
         while position < count and self.is_open:
             frame, body = frames[position]
@@ -298,11 +302,11 @@ class Session:
         awaited = self.state.blocked_by
         if awaited is None or not awaited.may_go_on:
             return
-        if isinstance(awaited, Queue):
-            self.state.broker.note_event(UNBLOCKED, awaited, {"session": self.state.name})
+        if isinstance(awaited, (Queue, Address)):
+            self.state.tell_of_room(awaited)
         self.state.blocked_by = None
         self.pulse.note_alive(now_ms)
-        if isinstance(awaited, Errand):
+        if isinstance(awaited, UnfinishedFrame):
             self._answer(awaited)
         elif isinstance(awaited, Entry):
             self._enter(awaited, now_ms)
@@ -346,8 +350,8 @@ class Session:
         self._commands.confirm(frame)
         return True
 
-    def _answer(self, errand: Errand) -> None:
-        self.state.answer(errand)
+    def _answer(self, frame: UnfinishedFrame) -> None:
+        self.state.answer(frame)
         if self.state.has_ended:
             self._close()
 
@@ -357,6 +361,8 @@ class Session:
         """The login is decided: open the session, or refuse the client."""
         refusal = entry.admit(self.state)
         if refusal:
+            if not entry.refusal:  # no refused login, of which the log is told elsewhere
+                self.state.note(ERROR, refusal)
             self._close_with(refusal, None)
         else:
             self.is_open = True  # from here on ``lost`` undoes what was counted
@@ -372,6 +378,11 @@ class Session:
         self.state.answer_error(message, receipt)
         self._close()
 
+    def _break_off(self, error: FrameError) -> None:
+        """Nothing more of the client's bytes can be read."""
+        self.state.note(ERROR, str(error))
+        self._close_with(str(error), error.receipt)
+
     def _close(self) -> None:
         """The client got an ERROR: the session ends."""
         if self.is_open:
@@ -382,6 +393,7 @@ class Session:
         """Close the session from the broker's side (silence, shutdown, a limit): ERROR, then the end."""
         if not self.is_closing:
             self.pulse.note_alive(now_ms)
+            self.state.note(CLOSED, message)
             self._close_with(message, None)
 
     def lost(self, now_ms: int, *, failed: bool = True) -> None:
@@ -417,7 +429,7 @@ class Session:
         if subscription is None:
             return
         awaited = self.state.blocked_by
-        if isinstance(awaited, Errand) and awaited.may_go_on:  # what comes of it stands behind its RECEIPT
+        if isinstance(awaited, UnfinishedFrame) and awaited.may_go_on:  # what comes of it stands behind its RECEIPT
             self._answer(awaited)
             if not self.is_open:
                 return

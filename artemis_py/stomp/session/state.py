@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
-from artemis_py.core.addresses.fan_out import Placing
-from artemis_py.core.events import BLOCKED
+from artemis_py.core.addresses.address import Address
+from artemis_py.core.addresses.fullness import note_full
+from artemis_py.core.consumer import client_fields
+from artemis_py.core.events import BLOCKED, ERROR, UNBLOCKED
 from artemis_py.core.notifications import SESSION_CLOSED, Fields
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.tasks import QueueWork
+from artemis_py.core.tasks import Awaited, Task
 from artemis_py.security.identity import Identity
 from artemis_py.security.permit import Permit
-from artemis_py.security.rights import Rights
+from artemis_py.security.rights import DENIED, Rights
 from artemis_py.stomp.requests import Pending
-from artemis_py.stomp.service import Awaited, StompService
+from artemis_py.stomp.service import StompService
 from artemis_py.stomp.temporaries import Client
 from artemis_py.stomp.wire import writer
 from artemis_py.stomp.wire.outbound import Outbound
@@ -40,27 +42,26 @@ class Remainder:
         return [("kept", kept), ("ready", str(contents.order.count + contents.paged.count))]
 
 
-# ---- errand ----------------------------------------------------------------------------------------------------------
+# ---- unfinished frame ------------------------------------------------------------------------------------------------
 #
-# Work that a frame starts and one turn does not finish.
+# What a frame starts and one turn does not finish.
 
 
-Unfinished = QueueWork | Placing | Pending
-"""Work that was decided on and is not finished."""
+Unfinished = Task | Pending
 
 
 @final
-class Errand:
-    """The unfinished work of one frame. The session's later frames wait for it, and so does the frame's RECEIPT."""
+class UnfinishedFrame:
+    """A frame with tasks that are not done. The session's later frames wait for them, and so does its RECEIPT."""
 
     def __init__(
         self,
-        works: list[Unfinished],
+        tasks: list[Unfinished],
         command: str,
         receipt: str | None,
         extra: list[tuple[str, str]] | Remainder | Pending | None,
     ) -> None:
-        self._works = works
+        self._tasks = tasks
         self.command = command
         self.receipt = receipt
         self.extra = extra
@@ -69,18 +70,22 @@ class Errand:
 
     @property
     def may_go_on(self) -> bool:
-        """Is all of the work finished?"""
-        return all(work.done for work in self._works)
+        """Are all of them done?"""
+        return all(task.done for task in self._tasks)
 
     @property
     def has_failed(self) -> bool:
-        """Did some of it fail? The log says why."""
-        return any(work.failed for work in self._works)
+        """Did one of them fail? The log says why."""
+        return any(task.failed for task in self._tasks)
 
 
 # ---- state -----------------------------------------------------------------------------------------------------------
 #
 # What the parts of a session share: the client, the frames that go out to it, and what the session waits for.
+
+
+_WHY_MAX: Final = 300
+_SHOWN_MAX: Final = 500
 
 
 @final
@@ -89,7 +94,7 @@ class SessionState:
 
     __slots__ = (
         "address", "begun_ms", "blocked_by", "broker", "certificate", "client_id", "has_ended", "identity",
-        "lsn_before", "lsn_written", "origin", "out", "owner", "rights", "service", "stop_at",
+        "is_outdated", "lsn_before", "lsn_written", "origin", "out", "owner", "rights", "service", "stop_at",
         "tells_routing", "unfinished", "user", "version",
     )  # fmt: skip
 
@@ -115,15 +120,17 @@ class SessionState:
         """Who has logged in; None before that, and where nobody logs in."""
         self.rights: Rights | None = None
         """What the client may do; None where nothing is checked."""
+        self.is_outdated = False
+        """Has its login changed meanwhile? Then it begins to read nothing more."""
         self.out = Outbound()
         self.blocked_by: Awaited | None = None
         """What the session waits for before its next frame: a full address or queue, the file of a large body, a slow
-        disk, or an ``Errand`` of its own.
+        disk, or the tasks of the frame before.
         """
         self.stop_at = 0
         """The session stops when the turn's budget is down to this."""
         self.unfinished: list[Unfinished] = []
-        """Work that the current frame started and this turn does not finish."""
+        """Tasks that the current frame started and this turn does not finish."""
         self.lsn_written = 0
         """The highest lsn that this session wrote; a RECEIPT waits for it."""
         self.lsn_before = 0
@@ -140,6 +147,15 @@ class SessionState:
     def peer(self) -> str:
         """The client's IP address; empty if unknown."""
         return self.address.rpartition(":")[0].strip("[]")
+
+    @property
+    def who(self) -> dict[str, str | int]:
+        """For a line of the log: the client, as far as it is known."""
+        return client_fields(self.origin, self.user, self.client_id, self.address, self.service.acceptor.name)
+
+    def note(self, code: str, why: str) -> None:
+        """Note for the operational log what became of the client, or of a frame."""
+        self.broker.events.note(code, "", {**self.who, "why": why[:_WHY_MAX]}, kind=self.name)
 
     def admit(self, identity: Identity | None) -> None:
         """The client has logged in, or need not (None)."""
@@ -184,38 +200,51 @@ class SessionState:
     def wait_for_queue(self, queue: Queue) -> None:
         """Wait until a full queue has room."""
         self.blocked_by = queue
-        self.broker.note_event(BLOCKED, queue, {"session": self.name})
+        self.broker.note_event(BLOCKED, queue, self.who)
 
-    def leave_unfinished(self, work: QueueWork | None) -> None:
-        """Note work that the current frame started; None if it is finished."""
-        if work is not None:
-            self.unfinished.append(work)
+    def wait_for_room(self, address: Address) -> None:
+        """Wait until a full address has room."""
+        self.blocked_by = address
+        note_full(self.broker.events, BLOCKED, address, self.who)
+
+    def tell_of_room(self, awaited: Queue | Address) -> None:
+        """What the session waited for has room."""
+        if isinstance(awaited, Queue):
+            self.broker.note_event(UNBLOCKED, awaited, self.who)
+        else:
+            name = awaited.name
+            self.broker.events.note(UNBLOCKED, "", {"address": name, **self.who}, kind=name)
+
+    def leave_unfinished(self, task: Task | None) -> None:
+        """Note a task that the current frame started; None if it is done."""
+        if task is not None:
+            self.unfinished.append(task)
 
     def has_unfinished(self) -> bool:
-        """Is some work of the current frame not finished? What it published may not be on all of its queues yet."""
+        """Is a task of the current frame not done? What it published may not be on all of its queues yet."""
         enqueuer = self.broker.enqueuer
         if enqueuer.begun:
             self.unfinished += enqueuer.take_begun()
         return len(self.unfinished) > 0
 
-    def begin_errand(
+    def wait_for_unfinished(
         self, command: str, receipt: str | None, extra: list[tuple[str, str]] | Remainder | Pending | None
     ) -> None:
-        """Wait for the unfinished work of a frame."""
-        works, self.unfinished = self.unfinished, []
-        self.blocked_by = Errand(works, command, receipt, extra)
+        """Wait for the unfinished tasks of a frame."""
+        tasks, self.unfinished = self.unfinished, []
+        self.blocked_by = UnfinishedFrame(tasks, command, receipt, extra)
 
-    def answer(self, errand: Errand) -> None:
-        """Answer the frame whose work is finished, once."""
-        if errand.is_answered:
+    def answer(self, frame: UnfinishedFrame) -> None:
+        """Answer the frame whose tasks are done, once."""
+        if frame.is_answered:
             return
-        errand.is_answered = True
+        frame.is_answered = True
         self.lsn_written = self.lsn_before = self.broker.log.last_lsn
-        if errand.has_failed:
-            reason = f"{errand.command} was not completed because of an internal error; see the broker's log"
-            self.refuse(reason, errand.receipt, syntax=False)
-        elif errand.receipt is not None:
-            self.confirm(errand.receipt, errand.extra)
+        if frame.has_failed:
+            reason = f"{frame.command} was not completed because of an internal error; see the broker's log"
+            self.refuse(reason, frame.receipt, syntax=False)
+        elif frame.receipt is not None:
+            self.confirm(frame.receipt, frame.extra)
 
     # ---- answers ---------------------------------------------------------------------------------
 
@@ -228,7 +257,9 @@ class SessionState:
     def confirm(self, receipt: str, extra: list[tuple[str, str]] | Remainder | Pending | None = None) -> None:
         """Answer RECEIPT once everything that the session wrote so far is durable. ``extra`` are further headers."""
         self.note_written()
-        if isinstance(extra, Remainder | Pending):
+        if isinstance(extra, Pending) and extra.why_failed and self.tells_routing:
+            extra = [*extra.headers(), ("reason", writer.escape(extra.why_failed[:_SHOWN_MAX], self.version))]
+        elif isinstance(extra, Remainder | Pending):
             extra = extra.headers()
         self.out.parts(self.lsn_written).append(writer.receipt(receipt, self.version, extra or ()))
         self.service.traffic.count_out("RECEIPT")
@@ -253,5 +284,7 @@ class SessionState:
     def refuse(self, message: str, receipt: str | None, *, syntax: bool) -> None:
         """Answer ERROR to a frame. STOMP 1.2 then ends the session; 1.1 only after bad syntax; 1.0 goes on."""
         self.answer_error(message, receipt)
+        if not message.startswith(DENIED):  # who was denied what is told already
+            self.note(ERROR, message)
         if self.version == "1.2" or (syntax and self.version == "1.1"):
             self.has_ended = True

@@ -12,8 +12,8 @@ from artemis_py.core.consumer import UNLIMITED, Consumer, Reader, encoded_size
 from artemis_py.core.memory import SUBSCRIPTION_BYTES
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.tasks import QueueWork
-from artemis_py.errors import BrokerError, NotFoundError
+from artemis_py.core.tasks import Task
+from artemis_py.errors import BrokerError, NotAllowedError, NotFoundError
 from artemis_py.security.permit import Permit
 from artemis_py.security.rights import Rights
 from artemis_py.selector import Selector, compile_selector
@@ -41,6 +41,7 @@ _PRIORITY_HEADERS: Final = ("consumer-priority", "x-priority")
 _REPLAY_HEADERS: Final = ("x-qpid-replay-period", "replay-period")
 _REPLACE_HEADERS: Final = ("replace",)
 BROWSER: Final = ("browser",)
+_BROWSE: Final = "browse"
 _HEADS_HEADERS: Final = ("headers-only",)
 
 
@@ -202,7 +203,7 @@ def replaces(headers: dict[str, str]) -> bool:
 
 def replace(
     service: StompService, subscription: Subscription, headers: dict[str, str], origin: int, now_ms: int
-) -> QueueWork | None:
+) -> Task | None:
     """Change a subscription in place: its selector, no-local and backlog become those of the frame. Returns the
     unfinished work, if any. Raises FrameError, SelectorError or LimitError, and
     nothing has changed then.
@@ -345,11 +346,23 @@ def _queue_for(
     return queue, None, True
 
 
+def why_not_browsed(service: StompService, subscription: Subscription, rights: Rights) -> str:
+    """Why a client may not browse its queue any more, as if it subscribed now; empty: it may."""
+    name, _ = service.prefixes.split(subscription.destination)
+    queue = subscription.queue
+    try:
+        in_full = split_qualified(name)[1] is not None
+        Permit(rights, _BROWSE).to_use(queue.address.name, queue.name, in_full=in_full)
+    except NotAllowedError as error:
+        return str(error)
+    return ""
+
+
 def _permit(subscriber: Subscriber, headers: dict[str, str]) -> Permit | None:
     """What the client may do with what it subscribes to; None: everything."""
     if subscriber.rights is None:
         return None
-    return Permit(subscriber.rights, "browse" if is_true(headers, BROWSER) else "consume")
+    return Permit(subscriber.rights, _BROWSE if is_true(headers, BROWSER) else "consume")
 
 
 def _usual_type(broker: Broker, name: str) -> str:

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Final, final
 
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer, Reader
 from artemis_py.core.memory import SELECTORS, SUBSCRIPTIONS, Holdings, selector_bytes
-from artemis_py.core.tasks import Chore
-from artemis_py.errors import LimitError
+from artemis_py.core.tasks import Task
+from artemis_py.errors import LimitError, NotAllowedError
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.session.replay import Replaying, asks_for_replay
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.subscription import (
+    BROWSER,
     Subscriber,
     Subscription,
     durable_name_of,
     durable_queue_name,
+    is_true,
     replace,
     replaces,
     subscribe,
+    why_not_browsed,
 )
 from artemis_py.stomp.wire.frames import FrameError
 
-# ---- leaving ---------------------------------------------------------------------------------------------------------
+# ---- end -------------------------------------------------------------------------------------------------------------
 #
 # The end of a session's subscriptions, however many it has.
 
@@ -35,7 +39,7 @@ _CONSUMERS_PER_UNIT: Final = 16
 
 
 @final
-class Leaving(Chore):
+class SubscriptionsEnd(Task):
     """A session is over. Its consumers and its replays get nothing more from here on; they leave one by one, and its
     temporary destinations go behind them.
     """
@@ -103,7 +107,7 @@ class Leaving(Chore):
         if not address.queues and not address.deleted:
             broker.registry.delete_address(address)
 
-    def recover(self) -> bool:
+    def break_off(self, now_ms: int) -> bool:
         return not self._is_told
 
 
@@ -118,6 +122,7 @@ def uncount(holdings: Holdings, subscription: Subscription) -> None:
 # SUBSCRIBE and UNSUBSCRIBE, and the messages that go to the consumers.
 
 
+_LOGIN_CHANGED: Final = "The login of this connection has changed: connect again to read on"
 _NONE_BY_KEY: Final[dict[str, Subscription]] = {}
 _NONE_BY_CONSUMER: Final[dict[int, Subscription]] = {}
 """In the place of empty tables of its own for each connection that only sends. Nobody adds to them."""
@@ -145,7 +150,9 @@ class Subscriptions:
         key = headers.get("id") or headers["destination"]
         if not headers.get("id") and state.version != "1.0":
             headers = {**headers, "id": key}
-            state.service.foreign.note("SUBSCRIBE", "id", state.name)
+            state.service.foreign.note("SUBSCRIBE", "id", state.who)
+        if state.is_outdated and (asks_for_replay(headers) or is_true(headers, BROWSER)):
+            raise NotAllowedError(_LOGIN_CHANGED)
         if asks_for_replay(headers) or (self.replaying is not None and key in self.replaying.by_key):
             self._replay(key, headers, now_ms)
             return
@@ -165,7 +172,7 @@ class Subscriptions:
         holdings.move(SUBSCRIPTIONS, subscription.size_bytes)
         holdings.move(SELECTORS, selector_bytes(subscription.selector))
         self.by_consumer[subscription.consumer.id] = subscription
-        state.service.foreign.look("SUBSCRIBE", headers, state.name)
+        state.service.foreign.look("SUBSCRIBE", headers, state.who)
         queue = subscription.queue
         if queue.address.temporary:
             state.service.temporaries.hold(queue.address.name, state.origin)
@@ -206,7 +213,7 @@ class Subscriptions:
 
     def _subscriber(self) -> Subscriber:
         state = self._state
-        reader = Reader(state.origin, state.client_id, state.user, state.address)
+        reader = Reader(state.origin, state.client_id, state.user, state.address, state.service.acceptor.name)
         return Subscriber(state.owner, state.client, state.version, reader, state.rights)
 
     def unsubscribe(self, headers: dict[str, str], now_ms: int) -> None:
@@ -287,18 +294,41 @@ class Subscriptions:
         """
         broker = self._state.broker
         replaying = self.replaying
-        leaving = Leaving(self._state.service, self._state.origin, list(self.by_key.values()), replaying, failed=failed)
+        end = SubscriptionsEnd(
+            self._state.service, self._state.origin, list(self.by_key.values()), replaying, failed=failed
+        )
         self.by_key.clear()
         self.by_consumer.clear()
         failure: Exception | None = None
         try:
-            is_done = leaving.work(broker.budget, now_ms)
+            end.done = end.work(broker.budget, now_ms)
         except Exception as error:
             failure = error
-            is_done = not leaving.recover()
-        if not is_done:
-            broker.agenda.add(leaving)
+            end.fail(now_ms)
+        if not end.done:
+            broker.agenda.add(end)
         return failure
+
+    # ---- rights ----------------------------------------------------------------------------------
+
+    def ask_again(self, users: Container[str]) -> str:
+        """Rights have changed, or what is known of these users. Returns why the session must end, since its client
+        may not have what it only reads any more, replays and browsers; empty: it goes on, as who consumes does.
+        """
+        state = self._state
+        rights = state.rights
+        if rights is None:
+            return ""
+        state.is_outdated = state.is_outdated or rights.user in users
+        browsers = [each for each in self.by_consumer.values() if each.consumer.browses]
+        replaying = self.replaying
+        if state.is_outdated:
+            return _LOGIN_CHANGED if browsers or (replaying is not None and replaying.by_key) else ""
+        for browser in browsers:
+            reason = why_not_browsed(state.service, browser, rights)
+            if reason:
+                return reason
+        return "" if replaying is None else replaying.refusal()
 
     # ---- output ----------------------------------------------------------------------------------
 
@@ -311,7 +341,7 @@ class Subscriptions:
         if handed:  # taken when they are written: if writing fails, they go back
             subscription.writer.write(handed, out.parts())
             consumer.handed = []
-            consumer.dealings.note_delivered(len(handed), self._state.broker.host.turn_ms, settles=not consumer.acks)
+            consumer.statistics.note_delivered(len(handed), self._state.broker.host.turn_ms, settles=not consumer.acks)
             self._state.service.traffic.count_out("MESSAGE", len(handed))
         if entries:
             is_barrier = consumer.barrier is not None

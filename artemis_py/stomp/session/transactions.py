@@ -6,7 +6,7 @@ from typing import Final, final
 
 from artemis_py.core.addresses.route import Route
 from artemis_py.core.memory import ACKNOWLEDGED_BYTES, TRANSACTION_BYTES
-from artemis_py.core.tasks import QueueWork
+from artemis_py.core.tasks import Task
 from artemis_py.core.transactions import Transaction
 from artemis_py.errors import ArtemisError, BrokerError, LimitError
 from artemis_py.message import Message
@@ -160,7 +160,7 @@ class Transactions:
             return True
         address = transaction.blocked_by()
         if address is not None:
-            state.blocked_by = address
+            state.wait_for_room(address)
             return True
         queue = transaction.make_way(broker.admission, now_ms)
         if queue is not None:
@@ -192,8 +192,8 @@ class Transactions:
 
     # ---- what an operator does -------------------------------------------------------------------
 
-    def roll_back(self, name: str, now_ms: int) -> list[QueueWork]:
-        """Abort an open transaction that is not the client's to end any more. Returns the works that are not finished.
+    def roll_back(self, name: str, now_ms: int) -> list[Task]:
+        """Abort an open transaction that is not the client's to end any more. Returns the tasks that are not done.
         Raises FrameError for a name that is not open.
         """
         transaction = self.named(name)
@@ -210,8 +210,8 @@ class Transactions:
         self._check_places(transaction.places(broker.bindings))
         return transaction.is_asked(broker.bindings, broker.budget, 0)
 
-    def commit_now(self, name: str, now_ms: int) -> list[QueueWork]:
-        """Commit what an open transaction has so far. Returns the works that are not finished. Raises ArtemisError, and
+    def commit_now(self, name: str, now_ms: int) -> list[Task]:
+        """Commit what an open transaction has so far. Returns the tasks that are not done. Raises ArtemisError, and
         then the transaction is as before: when a destination is full, for nobody is there to wait.
         """
         transaction, broker = self.named(name), self._state.broker

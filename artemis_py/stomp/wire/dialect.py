@@ -175,7 +175,7 @@ class Dialect:
         if not name or not passes_through(name.decode()):
             return False
         if self._foreign is not None and name in self._foreign.in_send:
-            self._foreign.note("SEND", name.decode())
+            self._foreign.find(name.decode())
         if len(name) <= _PASSING_NAME_BYTES_MAX:
             if len(self._passing) >= _PASSING_NAMES_MAX:
                 self._passing.clear()
@@ -230,7 +230,7 @@ class Dialect:
         passing = [(name, value) for name, value in headers if passes_through(name)]
         if self._foreign is not None:
             for name in KNOWN["SEND"].keys() & chosen.keys():
-                self._foreign.note("SEND", name)
+                self._foreign.find(name)
         text = encode_headers(passing)[:-2]
         return Send(_head(shape, text, length is not None), shape, content_length, receipt, chosen.get("transaction"))
 

@@ -7,7 +7,7 @@ from typing import Final, final
 
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.leases import Leases
-from artemis_py.core.queue.messages import Tries
+from artemis_py.core.queue.messages import DeliveryAttempts
 from artemis_py.core.reference import Lifetime
 from artemis_py.message import Head, Message, unescape_header
 from artemis_py.shown import escaped
@@ -114,7 +114,7 @@ class MessageWriter:
         self.ingress_timestamp = False
         self.lifetime: Lifetime | None = None
         """The queue's limits on expiration: the header expires shows the effective value."""
-        self.tries: Tries | None = None
+        self.tries: DeliveryAttempts | None = None
         """The queue's counts of deliveries: the header delivery-count shows them."""
         self.leases: Leases | None = None
         """The queue's leases: the header lease-expires shows when that of a message ends."""

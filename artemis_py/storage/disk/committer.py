@@ -191,6 +191,7 @@ class ThreadCommitter(Committer):
                 self.failure = refused
             except Exception as error:  # if the thread died silently, everybody would wait for ever
                 self.failure = DiskError(f"the thread {self._worker.name!r} failed: {error!r}")
+            work = None  # while this thread waits for the next one it keeps nothing of this one
             self._wake()
 
     def submit(self, commit: Commit) -> None:

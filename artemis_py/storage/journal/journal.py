@@ -207,7 +207,7 @@ class Journal(Durability):
         self._round_due_ms = self.records.now_ms + _ROUND_EVERY_MS
         if self._chores is not None:
             self._committer.later(self._chores)
-            self._committer.later(self.files.departure.retry)
+            self._committer.later(self.files.retirement.retry)
 
     def _make_commit(self, writes: list[Write]) -> Commit:
         """A batch of everything gathered. ``writes`` come first, because its records refer to them."""

@@ -24,7 +24,7 @@ from artemis_py.storage.journal.start import JournalSettings, JournalStart, Segm
 # Segments leaving the journal's directory.
 
 
-class Departure:
+class SegmentRetirement:
     """Passes segments to ``retire``, in order. A segment without room elsewhere stays in the journal's directory, and
     so do all after it, until ``retry`` finds room. Segments that are gone are removed from ``leaving``.
 
@@ -185,7 +185,7 @@ class Segments:
         self._closed = care.closed
         self._file_bytes = settings.file_bytes
         self._extent = ExtentFiles(disk)
-        self.departure = Departure(self._extent, care.retire, self.leaving)
+        self.retirement = SegmentRetirement(self._extent, care.retire, self.leaving)
         self.spares = Spares(disk, committer, settings.file_bytes, settings.files_min)
         self._reached = self.all[-1].number if self.all else 0
         """The number of the last segment recorded in the extent."""
@@ -326,4 +326,4 @@ class Segments:
     def retire(self, durable_lsn: int) -> None:
         """Retire the segments that waited for an lsn up to ``durable_lsn``."""
         while self.retiring and self.retiring[0][0] <= durable_lsn:
-            self._committer.later(partial(self.departure.let_go, self.retiring.pop(0)[1]))
+            self._committer.later(partial(self.retirement.let_go, self.retiring.pop(0)[1]))

@@ -14,7 +14,7 @@ from artemis_py.errors import ArtemisError
 from artemis_py.message import Account, Message
 from artemis_py.paged import Page, PagedMessage
 from artemis_py.records import Chunk, MemoryLog, PagedEntry, PageLog
-from artemis_py.shown import warn
+from artemis_py.shown import many, warn
 from artemis_py.storage.disk.committer import Commit, Committer, Write
 from artemis_py.storage.disk.disk import Disk, DiskError
 from artemis_py.storage.disk.quarantine import put_aside
@@ -347,7 +347,7 @@ def delete_leftovers(disk: Disk, pages: list[Page], *, keep: bool = False, given
         count = sum(record.type_code == codec.PAGED for record, _ in whole_records(page, data, 0, lambda *_: None))
         put_aside(disk, name)
         why = "was given up while it was missing" if name in given_up else "is unknown to the journal"
-        report.append(f"{name}: this page with {count} messages {why}; it was put aside")
+        report.append(f"{name}: this page with {many(count, 'message')} {why}; it was put aside")
     return report
 
 

@@ -267,7 +267,7 @@ class Examined(Replayed):
         ]
         if not self.is_whole or self.told.extent is None:
             for queue_id, count in self.orphans.items():
-                lines.append(f"{count} messages belong to queue number {queue_id}, whose name is lost")
+                lines.append(f"queue number {queue_id}, whose name is lost, has {many(count, 'message')}")
         if self.lost_records > LOST_RECORDS_MAX:
             lines.append(f"up to {many(self.lost_records, 'record')} lost")
         return lines

@@ -35,7 +35,7 @@ def damage_lines(examined: Examined, directory: str) -> list[str]:
 def orphan_lines(examined: Examined) -> list[str]:
     """Lines about messages of unknown queues."""
     return [
-        f"warning: {count} messages of queue number {queue_id} are dropped: the name of that queue is lost"
+        f"warning: queue number {queue_id} is dropped with {many(count, 'message')}: its name is lost"
         for queue_id, count in examined.orphans.items()
     ]
 
@@ -92,7 +92,7 @@ def what_is_left(examined: Examined) -> str:
             counts[queue_id] -= count
     shown = [f"{index.queues[queue_id].get('name', '?')}: {count}" for queue_id, count in counts.items()]
     names = f" ({_some(shown)})" if shown else ""
-    return f"{sum(counts.values())} messages on {len(counts)} durable queues{names}"
+    return f"{many(sum(counts.values()), 'message')} on {many(len(counts), 'durable queue')}{names}"
 
 
 def _some(names: Iterable[str]) -> str:

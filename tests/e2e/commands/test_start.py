@@ -43,7 +43,8 @@ def test_the_broker_does_what_the_comments_say(alone: User) -> None:
     broker = BrokerProcess(["run"], alone.folder / "log", environment=environment, folder=alone.folder, anew=True)
     try:
         broker.await_ready()
-        (console,) = re.findall(r"^console: (http://127\.0\.0\.1:\d+/ui/)$", broker.said, re.MULTILINE)
+        line = r"^\S+Z BRK-1002 acceptor=http console: (http://127\.0\.0\.1:\d+/ui/)$"
+        (console,) = re.findall(line, broker.said, re.MULTILINE)
         for url in (console, console.removesuffix("ui/")):
             with urllib.request.urlopen(url, timeout=WAIT_S) as answer:
                 assert b"<title>Artemis console</title>" in answer.read()

@@ -50,6 +50,15 @@ RELOAD: Final = (
         shown=False,
     ),
     Departure(
+        "address-without-a-queue",
+        "An auto-created address that never had a queue",
+        "stays until a restart, unless `auto-delete-addresses-skip-usage-check` is true",
+        "goes after two rounds in which nobody has sent to it and `auto-delete-addresses-delay`, unless it retains "
+        "messages (`retroactive-message-count`)",
+        "a message that no queue takes should not leave an address for ever",
+        shown=False,
+    ),
+    Departure(
         "late-reply",
         "A message to a temporary destination whose client has gone",
         "makes an address and a queue",

@@ -45,12 +45,12 @@ def test_a_consumer_that_stays_holds_up_nothing_else() -> None:
     assert reload.told == [0, 0, 0], "all are told before one is waited for"
     assert took_ms == 10_000, "not ten seconds for each"
     assert sorted(broker.queues) == ["kept", "lone", "new", "other", "stuck"]
-    assert broker.queues["kept"].seats.consumers_max == 7
+    assert broker.queues["kept"].consumer_registry.consumers_max == 7
     assert "lone" in broker.addresses
     failures = reload.redeployment.failures
     assert sorted(failure.partition(":")[0] for failure in failures) == ["queue lone", "queue other", "queue stuck"]
     assert failures[0].endswith("told to go and still there after 10 s; the next reload tries again")
-    assert broker.queues["stuck"].seats.consumers_max == -1, "it may be used until then"
+    assert broker.queues["stuck"].consumer_registry.consumers_max == -1, "it may be used until then"
     for name, consumer in zip((*_STUCK, "other"), consumers, strict=True):
         broker.detach(broker.queues[name], consumer, failed=True, now_ms=reload.now_ms)
     again = Reload(broker, declared("kept", "new", max_consumers=7))

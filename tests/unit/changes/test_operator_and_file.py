@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import pytest
 
+from artemis_py.config.changes.change import RESTART
+from artemis_py.config.changes.plan import plan_of
 from artemis_py.config.tables.entities import QueueConfig
 from artemis_py.config.tables.fields import HONOURED, settings_of
 from artemis_py.core.broker import Broker
@@ -94,11 +96,42 @@ def test_what_waits_for_a_restart_does_not_stop_an_update() -> None:
     broker, wanted = broker_with({}, {}), broker_with({"sort_key": "k", "max_consumers": 3}, {})
     assert reload(broker, wanted)
     queue = update(broker, max_consumers=4)
-    assert queue.seats.consumers_max == 4
+    assert queue.consumer_registry.consumers_max == 4
     assert queue.own is not None
     assert queue.own.sort_key is None, "it is not in force"
     with pytest.raises(BrokerError, match="sort-key stays as it is, because it decides the order"):
         update(broker, sort_key="other")
+
+
+_BARRIERS: Final = {"barrier_expression": "a = 1"}
+_FULL: Final = {"overflow_policy": "REJECT", "max_depth_messages": 9}
+
+
+@pytest.mark.parametrize(
+    ("attributes", "said"),
+    [
+        (_BARRIERS, "has barrier-expression or target-queue-depth and is a ring"),
+        (_FULL, "has overflow-policy and ring-size, which both define"),
+        ({"file_backed_metadata": True}, "has file-backed-metadata, with which messages beyond a depth go to pages"),
+    ],
+    ids=["barriers", "a depth", "file-backed"],
+)
+def test_nobody_makes_a_ring_of_a_queue_that_may_not_be_one(attributes: dict[str, Any], said: str) -> None:
+    """Neither an operator, in two ways, nor a reload that has to leave something else until a restart."""
+    broker, start, ring = (broker_with(each, {}) for each in (attributes, attributes, {"ring_size": 5}))
+    refused = f"ring-size stays as it is, because with it the queue {said}"
+    with pytest.raises(BrokerError, match=refused):
+        broker.operations.set_ring_size("q", 5)
+    with pytest.raises(BrokerError, match=said):
+        broker.queue_changes.update(broker.queues["q"], {"ring_size": 5}, None, AutoDelete())
+    broker.operations.set_ring_size("q", -1)
+    assert str(broker.queues["q"].flow.overflow.depth) == str(start.queues["q"].flow.overflow.depth)
+    assert reload(broker, ring) == {*attributes, "ring_size"}
+    assert broker.queues["q"].own == start.queues["q"].own
+    with pytest.raises(BrokerError, match=refused):
+        update(broker, ring_size=6)
+    (row,) = (one for one in plan_of(start.config, ring.config).changes if one.setting == "ring-size")
+    assert (row.effect, row.note) == (RESTART, "not with what waits for a restart, too")
 
 
 def test_a_ring_size_of_an_operator_stays_until_the_file_has_another() -> None:
@@ -107,7 +140,7 @@ def test_a_ring_size_of_an_operator_stays_until_the_file_has_another() -> None:
     queue = update(broker, ring_size=4, max_consumers=9)
     for wanted, most in ((plain, -1), (other, 3)):
         reload(broker, wanted)
-        assert (queue.ring_size_changed, queue.seats.consumers_max) == (4, most)
+        assert (queue.ring_size_changed, queue.consumer_registry.consumers_max) == (4, most)
         assert queue.flow.overflow.excess(6, 6) == 2
     update(broker, max_consumers=2)
     reload(broker, plain)
@@ -128,7 +161,7 @@ def test_a_queue_of_notifications_stays_a_ring() -> None:
     broker = made()
     limit = broker.queues["q"].flow.overflow
     reload(broker, made(max_consumers=3))
-    assert broker.queues["q"].seats.consumers_max == 3
+    assert broker.queues["q"].consumer_registry.consumers_max == 3
     assert type(broker.queues["q"].flow.overflow) is type(limit)
 
 

@@ -41,9 +41,9 @@ def warnings(core: str) -> list[str]:
         ('fallback-group="rest"', "has fallback-group without shared groups"),
         ('group-first-key="content-length"', "has group-first-key 'content-length', which every MESSAGE already has"),
         ('group-key=""', "group-key"),
-        ('exclusive="true" max-live-consumers="2"', "is exclusive and has max-live-consumers 2"),
+        ('exclusive="true" max-live-consumers="2"', "is exclusive, which means one live consumer, and has more"),
         ('exclusivity-policy="LINK" max-live-consumers="2"', "admits one consumer (exclusivity-policy LINK)"),
-        ('exclusivity-policy="LINK" consumers-before-dispatch="2"', "and has consumers-before-dispatch 2"),
+        ('exclusivity-policy="LINK" consumers-before-dispatch="2"', "or consumers-before-dispatch"),
         ('exclusivity-policy="MINE"', "exclusivity-policy"),
         ('max-live-consumers="-1"', "max-live-consumers"),
         ('consumer-replay-period="-1"', "consumer-replay-period"),
@@ -63,7 +63,7 @@ def test_what_makes_no_sense_is_refused(attributes: str, reason: str) -> None:
         ),
         (
             EXCLUSIVE + "<default-max-live-consumers>2</default-max-live-consumers>",
-            "is exclusive and has default-max-live-consumers 2",
+            "is exclusive, which means one live consumer, and has more max-live-consumers",
         ),
         (
             "<default-group-key>k</default-group-key><default-non-destructive>true</default-non-destructive>",

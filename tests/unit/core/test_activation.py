@@ -9,7 +9,7 @@ import pytest
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.order.entry import Entry
-from artemis_py.core.queue.pending import BarrierRule, Behind, TargetDepth
+from artemis_py.core.queue.pending import BarrierRule, PendingMessages, TargetDepth
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Account, Message
 from artemis_py.selector import compile_selector
@@ -53,7 +53,7 @@ def test_so_many_are_active() -> None:
 
 
 def test_they_stand_in_order_of_arrival_whoever_goes() -> None:
-    behind = Behind(TargetDepth(1))
+    behind = PendingMessages(TargetDepth(1))
     entries = [entry_at(sequence) for sequence in (3, 1, 2)]
     for entry in entries:
         behind.add(entry)
@@ -99,7 +99,7 @@ def test_no_part_costs_more_with_many_behind(name: str) -> None:
         held = consumer.let_go_all()
         cost["acknowledge"] = lines_run(partial(queue.acknowledge, consumer, held))
         cost["go on"] = lines_run(partial(broker.dispatch, NOW_MS))
-        assert queue.contents.tally.expired == 20
+        assert queue.contents.counters.expired == 20
         costs.append(cost)
     for part, lines in costs[1].items():
         assert lines <= costs[0][part] * ALLOWANCE + 5, f"{part}: {costs[0][part]} lines, and {lines} with more behind"
@@ -118,7 +118,7 @@ def test_who_leaves_while_a_barrier_is_out_costs_the_same_with_many_consumers() 
             broker.budget.refill(1000)
             broker.dispatch(NOW_MS)
             write(broker)
-        assert queue.contents.tally.held_count == 1, "one is still to get it"
+        assert queue.contents.counters.held_count == 1, "one is still to get it"
         leaves = partial(broker.detach, queue, consumers[0], failed=False, now_ms=NOW_MS)
         costs.append(lines_run(leaves))
         broker.detach(queue, waited_for, failed=False, now_ms=NOW_MS)

@@ -112,7 +112,7 @@ def test_dropped_messages_count_as_routed() -> None:
     assert send(broker, count=3) == 3
     address = broker.addresses["a"]
     assert (address.routed_message_count, address.dropped_message_count) == (3, 2)
-    assert broker.queues["q"].contents.tally.added == 1
+    assert broker.queues["q"].contents.counters.added == 1
 
 
 def test_several_queues_charge_a_message_once() -> None:
@@ -157,7 +157,7 @@ def test_duplicates_are_dropped_silently() -> None:
     broker = broker_of(queue_config())
     head = head_of("a", duplicate_id="7")
     assert [send(broker, head=head), send(broker, head=head), send(broker, count=2, head=head)] == [1, 1, 2]
-    assert broker.queues["q"].contents.tally.added == 1
+    assert broker.queues["q"].contents.counters.added == 1
     assert broker.addresses["a"].account.message_count == 1
 
 
@@ -167,8 +167,8 @@ def test_duplicates_are_kept_apart_by_address() -> None:
     for address in ("a", "b"):
         for id in ("1", "2", "1"):
             send(broker, address, head=head_of(address, duplicate_id=id))
-    assert broker.queues["q"].contents.tally.added == 2
-    assert broker.queues["r"].contents.tally.added == 3
+    assert broker.queues["q"].contents.counters.added == 2
+    assert broker.queues["r"].contents.counters.added == 3
 
 
 def test_a_refused_message_is_not_remembered() -> None:

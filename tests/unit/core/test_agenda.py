@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.core.budget import Budget
-from artemis_py.core.tasks import Agenda, Chore
+from artemis_py.core.tasks import Agenda, Task
 from artemis_py.errors import StorageError
 
 
-class Steps(Chore):
+class Steps(Task):
     """So many steps of one unit each."""
 
     def __init__(self, left: int) -> None:
@@ -38,14 +38,14 @@ def test_a_budget_without_a_limit_is_never_spent() -> None:
     assert not budget.is_spent
 
 
-def test_a_chore_larger_than_a_turn_goes_on_in_the_next() -> None:
-    agenda, chore = Agenda(), Steps(25)
-    agenda.add(chore)
+def test_a_task_larger_than_a_turn_goes_on_in_the_next() -> None:
+    agenda, task = Agenda(), Steps(25)
+    agenda.add(task)
     assert [_run(agenda, 10), _run(agenda, 10), _run(agenda, 10)] == [10, 10, 5]
-    assert (chore.left, len(agenda)) == (0, 0)
+    assert (task.left, len(agenda)) == (0, 0)
 
 
-def test_a_small_chore_does_not_wait_for_a_large_one() -> None:
+def test_a_small_task_does_not_wait_for_a_large_one() -> None:
     agenda, large, small = Agenda(), Steps(1_000_000), Steps(3)
     agenda.add(large)
     agenda.add(small)
@@ -54,18 +54,18 @@ def test_a_small_chore_does_not_wait_for_a_large_one() -> None:
     assert len(agenda) == 1
 
 
-def test_with_a_budget_of_nothing_each_chore_still_gets_on_in_its_turn() -> None:
+def test_with_a_budget_of_nothing_each_task_still_gets_on_in_its_turn() -> None:
     agenda = Agenda()
-    chores = [Steps(2) for _ in range(5)]
-    for chore in chores:
-        agenda.add(chore)
+    tasks = [Steps(2) for _ in range(5)]
+    for task in tasks:
+        agenda.add(task)
     for _ in range(10):
         _run(agenda, 0)
-    assert [chore.left for chore in chores] == [0] * 5
+    assert [task.left for task in tasks] == [0] * 5
     assert len(agenda) == 0
 
 
-class Breaking(Chore):
+class Breaking(Task):
     """Raises instead of working."""
 
     def __init__(self, error: Exception) -> None:
@@ -75,16 +75,17 @@ class Breaking(Chore):
         raise self._error
 
 
-def test_a_chore_that_breaks_off_is_given_up_and_the_others_go_on() -> None:
+def test_a_task_that_breaks_off_is_given_up_and_the_others_go_on() -> None:
     agenda, other = Agenda(), Steps(5)
-    agenda.add(Breaking(ValueError("broken")))
+    breaking = Breaking(ValueError("broken"))
+    agenda.add(breaking)
     agenda.add(other)
     _run(agenda, 100)
     assert (other.left, len(agenda)) == (0, 0)
-    assert [(name, str(error)) for name, error in agenda.broken] == [("Breaking", "broken")]
+    assert [(task, str(error)) for task, error in agenda.broken] == [(breaking, "broken")]
 
 
-def test_a_disk_that_fails_in_a_chore_is_nobodys_to_catch() -> None:
+def test_a_disk_that_fails_in_a_task_is_nobodys_to_catch() -> None:
     agenda = Agenda()
     agenda.add(Breaking(StorageError("no space")))
     with pytest.raises(StorageError):

@@ -176,7 +176,7 @@ def test_circles_of_diverts_that_give_to_several_addresses() -> None:
     send(broker, "A")
     turn(broker)
     assert not broker.forwards.waiting
-    assert broker.queues["A"].contents.tally.added < 10
+    assert broker.queues["A"].contents.counters.added < 10
     assert sum(counts(broker, *names)) == 16, "A itself, and each way through diverts that it has not been through"
 
 
@@ -232,7 +232,7 @@ def test_a_divert_and_an_expiry_address_in_a_circle() -> None:
         turn(broker, NOW_MS + number * 100)
     assert counts(broker, "B") == [0]
     assert broker.forwards.looped_message_count == 1
-    assert broker.queues["B"].contents.tally.expired == HOPS_MAX // 2
+    assert broker.queues["B"].contents.counters.expired == HOPS_MAX // 2
 
 
 def test_a_circle_with_a_consumer_that_fails_goes_on() -> None:
@@ -315,7 +315,7 @@ def test_dead_after_the_last_attempt() -> None:
     send(broker, head=head_of("a", persistent=True, color="red"), expires_ms=NOW_MS + 99_999)
     assert fail(broker, "q", 3) == [False, True, True]
     assert counts(broker, "q", "DLQ") == [0, 1]
-    assert broker.queues["q"].contents.tally.killed == 1
+    assert broker.queues["q"].contents.counters.killed == 1
     entry = next(iter(broker.queues["DLQ"].contents.order))
     headers = entry.message.head.properties
     assert (headers["_AMQ_ORIG_ADDRESS"], headers["_AMQ_ORIG_QUEUE"]) == ("a", "q")
@@ -333,7 +333,7 @@ def test_dead_on_the_dead_letter_address_itself() -> None:
         fail(broker, "q")
         entry = next(iter(broker.queues["q"].contents.order))
         assert (entry.message.id, entry.attempts, entry.redelivered) == (1 + round_number, 0, False)
-        assert broker.queues["q"].contents.tally.killed == round_number
+        assert broker.queues["q"].contents.counters.killed == round_number
         assert broker.queues["q"].message_count == 1
 
 
@@ -346,7 +346,7 @@ def test_expired_on_the_expiry_address_itself() -> None:
     assert [headers["_AMQ_ACTUAL_EXPIRY"] for headers in properties_on(broker, "q")] == [str(NOW_MS + 100)]
     turn(broker, NOW_MS + 200)
     assert counts(broker, "q") == [0]
-    assert broker.queues["q"].contents.tally.expired == 2
+    assert broker.queues["q"].contents.counters.expired == 2
     assert broker.addresses["a"].account.message_count == 0
 
 
@@ -358,7 +358,7 @@ def test_dead_without_anywhere_to_go(dead_letter_address: str | None) -> None:
     send(broker)
     fail(broker, "q")
     assert counts(broker, "q") == [0]
-    assert broker.queues["q"].contents.tally.killed == 1
+    assert broker.queues["q"].contents.counters.killed == 1
     assert sum(address.account.message_count for address in broker.addresses.values()) == 0
 
 
@@ -469,7 +469,7 @@ def test_expired_message_goes_to_the_expiry_address() -> None:
     assert counts(broker, "q", "E") == [1, 0]
     turn(broker, NOW_MS + 100)
     assert counts(broker, "q", "E") == [0, 1]
-    assert broker.queues["q"].contents.tally.expired == 1
+    assert broker.queues["q"].contents.counters.expired == 1
     entry = next(iter(broker.queues["E"].contents.order))
     headers = entry.message.head.properties
     assert (headers["_AMQ_ORIG_ADDRESS"], headers["_AMQ_ORIG_QUEUE"], headers["color"]) == ("a", "q", "red")
@@ -500,7 +500,7 @@ def test_expiry_is_found_at_dispatch() -> None:
     consumer = consumer_on(broker, broker.queues["q"])
     turn(broker, NOW_MS + 50)
     assert list(consumer.held) == [2]
-    assert broker.queues["q"].contents.tally.expired == 1
+    assert broker.queues["q"].contents.counters.expired == 1
 
 
 def test_expiry_resources_are_created() -> None:
@@ -522,10 +522,14 @@ def test_scheduled_and_delivered_messages_do_not_expire() -> None:
     broker.detach(queue, consumer_on(broker, queue), failed=False, now_ms=NOW_MS)
     send(broker, expires_ms=NOW_MS + 50, due_ms=NOW_MS + 450)
     turn(broker, NOW_MS + 400)
-    assert (queue.contents.delivering_count, len(queue.contents.scheduled), queue.contents.tally.expired) == (1, 1, 0)
+    assert (queue.contents.delivering_count, len(queue.contents.scheduled), queue.contents.counters.expired) == (
+        1,
+        1,
+        0,
+    )
     queue.pause()
     turn(broker, NOW_MS + 500)
-    assert (queue.contents.delivering_count, queue.message_count, queue.contents.tally.expired) == (1, 1, 1)
+    assert (queue.contents.delivering_count, queue.message_count, queue.contents.counters.expired) == (1, 1, 1)
     queue.acknowledge(consumer, [consumer.let_go(1)])
     assert queue.message_count == 0
 
@@ -540,4 +544,4 @@ def test_returned_message_still_expires() -> None:
     turn(broker, NOW_MS + 300)
     broker.detach(queue, consumer, failed=False, now_ms=NOW_MS + 300)
     turn(broker, NOW_MS + 400)
-    assert (queue.message_count, queue.contents.tally.expired) == (0, 1)
+    assert (queue.message_count, queue.contents.counters.expired) == (0, 1)

@@ -63,7 +63,7 @@ def costs_at(attributes: dict[str, Any], depth: int) -> dict[str, int]:
     broker.operations.set_ring_size("q", queue.message_count)
     costs["evict"] = lines_run(partial(send_numbers, broker, depth + 100))
     costs["replace"] = lines_run(partial(send_numbers, broker, depth + 100))
-    assert queue.contents.tally.replaced == 40
+    assert queue.contents.counters.replaced == 40
     assert queue.message_count == depth + 20
     return costs
 

@@ -224,7 +224,7 @@ def test_removed_messages_are_gone(messages_max: int) -> None:
     send(desk.broker, "q", head=head_of("q", region="eu"), due_ms=desk.now_ms + 1000)
     desk.settle()
     assert desk.finish(desk.broker.handling.remove(desk.queue, chosen(EU))).done_count == 7
-    assert (regions(desk, "q"), counts(desk, "graves"), desk.queue.contents.tally.killed) == (["us"] * 2, (0, 0), 7)
+    assert (regions(desk, "q"), counts(desk, "graves"), desk.queue.contents.counters.killed) == (["us"] * 2, (0, 0), 7)
 
 
 def test_expired_messages_say_that_they_were_forced() -> None:
@@ -233,7 +233,7 @@ def test_expired_messages_say_that_they_were_forced() -> None:
     desk.settle()
     assert desk.finish(desk.broker.handling.expire(desk.queue, Choice())).done_count == 5
     assert [properties["reason"] for _, properties in contents(desk, "late")] == ["forced_expire"] * 5
-    assert desk.queue.contents.tally.expired == 5
+    assert desk.queue.contents.counters.expired == 5
 
 
 @pytest.mark.parametrize("messages_max", [-1, 2])
@@ -316,7 +316,7 @@ def test_an_allowance_is_kept() -> None:
     for done_count, allowance in ((2, 0), (2, 3), (5, 3)):
         desk.broker.handling.nudge(change)
         desk.settle()
-        assert (change.done_count, change.is_off) == (done_count, True)
+        assert (change.done_count, change.done, change.is_over) == (done_count, True, False)
         change.allowance = allowance
     desk.broker.handling.nudge(change)
     desk.settle()

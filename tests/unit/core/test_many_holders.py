@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from typing import Final
+from weakref import WeakSet
 
 import pytest
 
@@ -38,6 +40,8 @@ class StoryLog(MemoryLog):
         super().__init__()
         self.failed: dict[int, tuple[Actor | None, str]] = {}
         self.buried: dict[int, Actor | None] = {}
+        self.fails_after = MESSAGES
+        """From then on it fails."""
 
     def attempted(
         self,
@@ -48,6 +52,8 @@ class StoryLog(MemoryLog):
         consumer: Actor | None = None,
         cause: str = "",
     ) -> int:
+        if len(self.failed) == self.fails_after:
+            raise RuntimeError("a fault")
         self.failed[message.id] = consumer, cause
         return 0
 
@@ -86,6 +92,38 @@ def test_each_holder_is_told_to_the_log_with_its_own_messages(attempts_max: int)
     assert log.failed == {message_id: (actor, LAPSED) for message_id, actor in holders.items()}
     assert log.buried == ({} if attempts_max < 0 else holders)
     assert ids(queue.contents.order) == ([] if attempts_max > 0 else sorted(holders))
+
+
+class Client:
+    """Who owns a consumer."""
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_messages_and_holders_are_let_go_when_their_leases_have_ended(fails: bool) -> None:
+    """Or when the work that ends them breaks off."""
+    log = StoryLog()
+    broker, queue, readers = leased(log, -1, consumers=2)
+    clients = [Client(), Client()]
+    left = WeakSet(clients)
+    for reader, client in zip(readers, clients, strict=True):
+        reader.room_bytes = 0
+        reader.owner = client
+    if fails:
+        log.fails_after = MESSAGES // 2
+    for _ in range(100):
+        broker.budget.refill(1000)
+        turn(broker, NOW_MS + LEASE_MS)
+    assert not broker.agenda.tasks
+    assert len(log.failed) == (MESSAGES // 2 if fails else MESSAGES)
+    assert queue.gate.paused == fails
+    for reader in readers:
+        broker.detach(queue, reader, failed=False, now_ms=NOW_MS + LEASE_MS)
+    readers.clear()
+    clients.clear()
+    del reader, client
+    if fails:
+        gc.collect()  # the exception refers to itself
+    assert not left
 
 
 def test_who_did_not_let_a_lease_end_is_asked_before_the_others() -> None:

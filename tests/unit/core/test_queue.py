@@ -9,6 +9,7 @@ import pytest
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
+from artemis_py.core.queue.attributes import amend, amended
 from artemis_py.core.queue.queue import Queue
 from artemis_py.selector import Selector, compile_selector
 from tests.unit.core.parts import (
@@ -185,7 +186,7 @@ def test_expiry_scan_looks_only_at_what_expires() -> None:
         send(broker, count=count)
         send(broker, expires_ms=NOW_MS + 10)
         costs.append(lines_run(partial(queue.expire_due, NOW_MS + 10)))
-        assert queue.contents.tally.expired == 1
+        assert queue.contents.counters.expired == 1
     assert costs[0] == costs[1]
 
 
@@ -245,7 +246,7 @@ def test_browser_is_not_shown_a_redelivery() -> None:
     queue.release(consumer, [consumer.let_go(1)], failed=True, now_ms=NOW_MS)
     broker.detach(queue, consumer, failed=False, now_ms=NOW_MS)
     turn(broker, NOW_MS + 100)
-    assert queue.contents.tally.read_count == len(browser.held) == 1
+    assert queue.contents.counters.read_count == len(browser.held) == 1
     broker.detach(queue, browser, failed=False, now_ms=NOW_MS)
     assert (queue.contents.delivering_count, queue.message_count) == (0, 1)
 
@@ -271,7 +272,7 @@ def test_non_destructive_queue() -> None:
     second = consumer_on(broker, queue)
     turn(broker)
     assert held(second) == [1, 2, 3]
-    assert (queue.message_count, queue.contents.tally.acknowledged) == (3, 0)
+    assert (queue.message_count, queue.contents.counters.acknowledged) == (3, 0)
     assert queue.remove_all() == 3
     assert (queue.message_count, broker.addresses["a"].account.message_count) == (0, 0)
 
@@ -316,6 +317,33 @@ def test_consumers_before_dispatch_with_delay() -> None:
     assert held(third) == [3]
 
 
+@pytest.mark.parametrize(
+    ("old_ms", "new_ms", "opens_ms"), [(600_000, 1000, 1000), (600_000, 100, 200), (1000, 5000, 5000), (-1, 1000, 1200)]
+)
+def test_another_delay_counts_for_a_queue_that_waits(old_ms: int, new_ms: int, opens_ms: int) -> None:
+    """From its first consumer on; where none counted before, from the change on, which comes 200 ms later."""
+    broker, queue = with_queue(consumers_before_dispatch=2, delay_before_dispatch=old_ms)
+    send(broker)
+    consumer = consumer_on(broker, queue)
+    turn(broker)
+    amend(queue, amended(queue, {"delay_before_dispatch": new_ms}), NOW_MS + 200)
+    for now_ms in range(NOW_MS + 200, NOW_MS + opens_ms, 100):
+        turn(broker, now_ms)
+        assert held(consumer) == []
+    assert broker.clock.due_ms <= NOW_MS + opens_ms
+    turn(broker, NOW_MS + opens_ms)
+    assert held(consumer) == [1]
+
+
+def test_without_a_delay_a_queue_waits_for_the_consumers() -> None:
+    broker, queue = with_queue(consumers_before_dispatch=2, delay_before_dispatch=1000)
+    send(broker)
+    consumer = consumer_on(broker, queue)
+    amend(queue, amended(queue, {"delay_before_dispatch": -1}), NOW_MS)
+    turn(broker, NOW_MS + 5000)
+    assert held(consumer) == []
+
+
 # ---- picked and never sent -----------------------------------------------------------------------
 
 
@@ -332,7 +360,7 @@ def test_what_was_never_written_is_on_the_queue_as_before(settles: bool, failed:
     assert [(entry.message.id, entry.attempts, entry.redelivered) for entry in queue.contents.order] == [
         (1, 0, False), (2, 0, False), (3, 0, False),
     ]  # fmt: skip
-    assert (queue.message_count, queue.contents.tally.acknowledged) == (3, 0)
+    assert (queue.message_count, queue.contents.counters.acknowledged) == (3, 0)
 
 
 @pytest.mark.parametrize("failed", [False, True])
@@ -345,9 +373,9 @@ def test_what_was_handed_over_and_never_written_goes_on_the_queue(failed: bool) 
     send(broker, plain=True)
     broker.detach(queue, consumer, failed=failed, now_ms=NOW_MS)
     assert ids(queue.contents.order) == [1, 2, 3]
-    tally = queue.contents.tally
-    assert (tally.added, tally.acknowledged, queue.message_count) == (3, 0, 3)
-    assert tally.size_bytes == sum(entry.message.size_bytes for entry in queue.contents.order)
+    counters = queue.contents.counters
+    assert (counters.added, counters.acknowledged, queue.message_count) == (3, 0, 3)
+    assert counters.size_bytes == sum(entry.message.size_bytes for entry in queue.contents.order)
     assert broker.addresses["a"].account.message_count == 3
 
 
@@ -371,11 +399,11 @@ def test_purge_leaves_what_is_in_delivery() -> None:
     send(broker, due_ms=NOW_MS + 1000)
     turn(broker)
     assert queue.remove_all() == 3
-    assert (queue.message_count, queue.contents.delivering_count, queue.contents.tally.killed) == (1, 1, 3)
+    assert (queue.message_count, queue.contents.delivering_count, queue.contents.counters.killed) == (1, 1, 3)
     queue.acknowledge(consumer, [consumer.let_go(1)])
     turn(broker, NOW_MS + 1000)
     assert queue.message_count == 0
-    assert (queue.contents.tally.durable_count, queue.contents.tally.size_bytes) == (0, 0)
+    assert (queue.contents.counters.durable_count, queue.contents.counters.size_bytes) == (0, 0)
 
 
 def test_what_was_picked_and_never_written_expires_all_the_same() -> None:
@@ -390,4 +418,4 @@ def test_what_was_picked_and_never_written_expires_all_the_same() -> None:
     broker.detach(queue, consumer, failed=False, now_ms=NOW_MS + 200)
     assert queue.message_count == 1
     queue.expire_due(NOW_MS + 200)
-    assert (queue.message_count, queue.contents.tally.expired) == (0, 1)
+    assert (queue.message_count, queue.contents.counters.expired) == (0, 1)

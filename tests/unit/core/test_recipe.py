@@ -14,7 +14,7 @@ from artemis_py.core.order.priority import PriorityOrder
 from artemis_py.core.queue.distribution import RoundRobin
 from artemis_py.core.queue.overflow import Ring, Unbounded
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue.recipe import describe, overflow_for
+from artemis_py.core.queue.recipe import describe
 from artemis_py.errors import BrokerError, LimitError, NotFoundError, SelectorError
 from artemis_py.message import Account, Message
 from artemis_py.records import MemoryLog, RecoveredState, Survivor
@@ -33,7 +33,7 @@ def seen(queue: Queue) -> dict[str, Any]:
         "exclusive": isinstance(queue.distribution, RoundRobin) and queue.distribution._live_max == 1,
         "ring_size": overflow.size if isinstance(overflow, Ring) else -1,
         "non_destructive": queue.non_destructive,
-        "max_consumers": queue.seats.consumers_max,
+        "max_consumers": queue.consumer_registry.consumers_max,
         "consumers_before_dispatch": queue.gate.consumers_min,
         "delay_before_dispatch": queue.gate.delay_ms,
         "purge_on_no_consumers": queue.purge_on_no_consumers,
@@ -129,7 +129,7 @@ def test_filter() -> None:
 @pytest.mark.parametrize(("size", "kind"), [(-1, Unbounded), (0, Ring), (7, Ring)])
 def test_overflow_for(size: int, kind: type) -> None:
     """-1 is no ring, 0 a ring that keeps nothing."""
-    assert isinstance(overflow_for(size), kind)
+    assert isinstance(made({"ring_size": size}).flow.overflow, kind)
 
 
 class BindingLog(MemoryLog):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from random import Random
+from weakref import ref
 
 import pytest
 
@@ -48,7 +49,8 @@ class World:
     def __init__(self, units: int = 500) -> None:
         self.log = MadeLog()
         self.holdings = Holdings(Account())
-        self.desk = Replays(self.log, self.holdings, Clock(), SYNTAX)
+        self.clock = Clock()
+        self.desk = Replays(self.log, self.holdings, self.clock, SYNTAX)
         self.now_ms = START_MS
         self.units = units
         self.views: dict[int, View] = {}
@@ -115,6 +117,11 @@ class World:
             replay = self.desk.news.pop()
             if not replay.is_closed:
                 self._take(self.views[replay.id])
+
+    def set_clock(self, by_ms: int) -> None:
+        """Somebody sets the wall clock."""
+        self.now_ms += by_ms
+        self.clock.set_ahead(self.clock.shift_ms + by_ms)
 
     def rest(self) -> None:
         """Turns until nothing happens."""
@@ -292,3 +299,103 @@ def test_what_was_removed_is_never_left_out_silently(rng: Random) -> None:
     assert failed
     with pytest.raises(BrokerError, match="The log after bookmark 1 was removed"):
         world.open("1")
+
+
+class Client:
+    """Who owns a replay."""
+
+
+@pytest.mark.parametrize("step", ["asked", "arrived", "ended", "waits for receipts"])
+def test_who_leaves_is_let_go(step: str) -> None:
+    """No turn looks at the desk when the last has left."""
+    world = World()
+    for _ in range(3):
+        world.append()
+    replay = world.open("[EPOCH:EPOCH]" if step == "ended" else "EPOCH").replay
+    world.views.clear()
+    client = Client()
+    replay.owner, left = client, ref(client)
+    if step == "asked":
+        world.desk.ask()
+        assert world.log.requested
+    elif step == "arrived":
+        world.desk.ask()
+        budget = Budget()
+        while not world.desk._arrived:
+            budget.refill(1)
+            world.desk.take_in(budget, world.now_ms)
+    elif step == "ended":
+        assert world.desk.news == [replay]
+    else:
+        world.desk.behind_receipts[replay.id] = replay
+    world.desk.close(replay)
+    del replay, client
+    assert left() is None
+
+
+# ---- times -----------------------------------------------------------------------------------------
+
+UNTIL = "[NOW:19700101T001740Z]"
+"""A minute after the first date of these worlds."""
+HOUR_MS = 3_600_000
+
+
+def steadily(world: World, duration_ms: int) -> None:
+    """Let time pass, with a turn whenever a replay wants one."""
+    end_ms = world.clock.steady_ms(world.now_ms) + duration_ms
+    while (due_ms := world.desk.next_due_ms()) is not None and due_ms <= end_ms:
+        world.now_ms = max(world.now_ms, world.clock.date_ms(due_ms))
+        world.turn()
+        assert world.desk.next_due_ms() != due_ms, "a time that has come is over"
+    world.now_ms = world.clock.date_ms(end_ms)
+    world.rest()
+
+
+@pytest.mark.parametrize(("bookmark", "rate"), [(UNTIL, None), ("EPOCH", "1")])
+def test_nobody_waits_for_a_replay_that_is_closed(bookmark: str, rate: str | None) -> None:
+    """A time that is left behind would make turns run for ever: nothing looks at it without a replay."""
+    world = World()
+    for _ in range(3):
+        world.append()
+    view = world.open(bookmark, rate=rate)
+    world.rest()
+    assert world.desk.next_due_ms() is not None
+    world.desk.close(view.replay)
+    assert world.desk.next_due_ms() is None
+
+
+def test_a_replay_until_a_date_ends_when_that_is_past() -> None:
+    world = World()
+    view = world.open(UNTIL)
+    steadily(world, 60_000)
+    world.append()
+    world.rest()
+    assert view.shown == view.expected
+    assert not view.replay.has_ended
+    steadily(world, 1)
+    assert (view.replay.has_ended, view.told) == (True, 1)
+
+
+def test_a_replay_until_a_date_goes_on_when_the_clock_is_set_back() -> None:
+    world = World()
+    view = world.open(UNTIL)
+    world.rest()
+    world.now_ms += 30_000
+    world.set_clock(-HOUR_MS // 4)
+    steadily(world, HOUR_MS // 4 + 29_000)
+    assert not view.replay.has_ended
+    world.append()
+    world.rest()
+    assert view.shown == view.expected, "the date is not past"
+    steadily(world, 2_000)
+    assert view.replay.has_ended
+
+
+def test_a_replay_until_a_date_ends_soon_when_the_clock_is_set_ahead() -> None:
+    world = World()
+    world.set_clock(-HOUR_MS // 4)
+    view = world.open(UNTIL)
+    world.rest()
+    world.set_clock(HOUR_MS)
+    steadily(world, 60_000)
+    assert view.replay.has_ended

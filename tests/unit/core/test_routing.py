@@ -107,7 +107,7 @@ def test_handed_over_without_queueing() -> None:
     consumer = consumer_on(broker, queue, settles=True)
     send(broker, count=3, plain=True)
     assert ids(consumer.handed) == [1, 2, 3]
-    assert (queue.contents.tally.added, queue.contents.tally.acknowledged, queue.message_count) == (3, 3, 0)
+    assert (queue.contents.counters.added, queue.contents.counters.acknowledged, queue.message_count) == (3, 3, 0)
     assert broker.addresses["a"].account.message_count == 0
     assert broker.host.outgoing == [consumer]
 

@@ -128,6 +128,41 @@ def test_a_queue_without_consumers_is_not_looked_at() -> None:
     assert broker.slow_consumers.next_due_ms() is None
 
 
+def reload(broker: Broker, period_s: int) -> None:
+    """Use another check period."""
+    other, _ = made(slow_consumer_check_period=period_s)
+    for _ in broker.redeploy(other.config, lambda: NOW_MS + 3_000, lambda number, reason: None).run():
+        pass
+
+
+def test_a_shorter_period_counts_from_the_last_look_on() -> None:
+    broker, queue = made(slow_consumer_check_period=3600)
+    consumer_on(broker, queue)
+    send(broker, count=100)
+    turn(broker)
+    reload(broker, 5)
+    assert broker.slow_consumers.next_due_ms() == NOW_MS + PERIOD_MS
+    assert broker.clock.due_ms <= NOW_MS + PERIOD_MS
+    for period in (1, 2):
+        turn(broker, NOW_MS + period * PERIOD_MS)
+    assert len(events(broker)) == 1
+    reload(broker, 1)
+    turn(broker, NOW_MS + 2 * PERIOD_MS + 1_000)
+    assert len(events(broker)) == 1
+    turn(broker, NOW_MS + 3 * PERIOD_MS - 1)
+    turn(broker, NOW_MS + 3 * PERIOD_MS)
+    assert len(events(broker)) == 1, "the time of the look before is void"
+
+
+def test_a_shorter_period_that_is_over_has_the_queue_looked_at_at_once() -> None:
+    broker, queue = made(slow_consumer_check_period=3600)
+    consumer_on(broker, queue)
+    turn(broker, NOW_MS + 2_000)
+    reload(broker, 1)
+    turn(broker, NOW_MS + 3_000)
+    assert broker.slow_consumers.next_due_ms() == NOW_MS + 4_000
+
+
 def test_many_consumers_take_several_turns() -> None:
     broker, queue = made(slow_consumer_threshold=12, slow_consumer_threshold_measurement_unit="MESSAGES_PER_MINUTE")
     consumers = [consumer_on(broker, queue, window_bytes=1) for _ in range(3_000)]

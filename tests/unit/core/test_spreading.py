@@ -43,7 +43,7 @@ def _publish(broker: Broker, count: int = 1, units: int = UNITS, **options: Any)
 
 
 def _placed(broker: Broker) -> int:
-    return sum(queue.contents.tally.added for queue in broker.queues.values())
+    return sum(queue.contents.counters.added for queue in broker.queues.values())
 
 
 def _turns_until_done(broker: Broker) -> list[int]:
@@ -66,7 +66,7 @@ def test_no_turn_puts_more_on_queues_than_it_has_units_for() -> None:
     assert max(steps) <= UNITS
     assert [queue.message_count for queue in broker.queues.values()] == [1] * COUNT
     assert broker.addresses["news"].account.message_count == 1
-    assert not broker.addresses["news"].is_spreading
+    assert not broker.addresses["news"].is_fanning_out
 
 
 def test_a_slice_costs_the_same_however_many_queues_there_are() -> None:
@@ -175,7 +175,7 @@ def test_a_queue_without_consumers_takes_nothing_where_it_is_to_be_empty_then() 
     _turns_until_done(broker)
     broker.budget.refill(10**9)
     turn(broker)
-    assert (queue.message_count, queue.contents.tally.killed) == (0, 1)
+    assert (queue.message_count, queue.contents.counters.killed) == (0, 1)
     assert [held(consumer) for name, consumer in consumers.items() if name != "q7"] == [[1]] * (COUNT - 1)
 
 

@@ -10,6 +10,7 @@ import pytest
 from artemis_py.config.settings import AddressConfig, BrokerConfig, SettingsEntry, SettingsRepository
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address
 from artemis_py.core.addresses.batch import Batch
+from artemis_py.core.addresses.retroactive import ring_name
 from artemis_py.core.addresses.routing_table import Walk
 from artemis_py.core.broker import Broker
 from artemis_py.core.destinations.registry import Registry, kept_of_address
@@ -161,13 +162,61 @@ def test_declared_queues_may_be_deleted_too() -> None:
     assert "a" in broker.addresses
 
 
-def test_address_that_never_had_a_queue_stays() -> None:
+def test_address_that_nobody_ever_used_stays() -> None:
     """Unless the check is skipped."""
     for skip in (False, True):
         broker = swept(auto_delete_addresses_skip_usage_check=skip)
-        send(broker, "topic")
+        broker.resolver.obtain_address("topic", MULTICAST)
         rounds(broker, 4)
         assert ("topic" in broker.addresses) is not skip
+
+
+def test_address_that_never_had_a_queue_goes_as_others_do() -> None:
+    """A message that nobody took has made it. While clients send to it, it is in use."""
+    broker = swept()
+    for number in range(1, 6):
+        send(broker, "topic")
+        rounds(broker, 1, start=number)
+        assert "topic" in broker.addresses
+    rounds(broker, 1, start=6)
+    assert "topic" in broker.addresses
+    rounds(broker, 1, start=7)
+    assert "topic" not in broker.addresses
+
+
+def test_address_that_never_had_a_queue_has_its_delay() -> None:
+    """From the last message on."""
+    broker = swept(auto_delete_addresses_delay=5 * PERIOD_MS)
+    send(broker, "topic")
+    rounds(broker, 3)
+    send(broker, "topic")
+    rounds(broker, 6, start=4)
+    assert "topic" in broker.addresses
+    rounds(broker, 2, start=10)
+    assert "topic" not in broker.addresses
+
+
+def test_address_that_retains_messages_stays() -> None:
+    """Somebody may come for them: they would go with it."""
+    broker = swept(retroactive_message_count=2)
+    send(broker, "topic")
+    rounds(broker, 6)
+    assert "topic" in broker.addresses
+    for kind in (ANYCAST, MULTICAST):
+        ring = broker.queues[ring_name("topic", kind)]
+        assert ring.message_count == 1
+        ring.remove_all()
+    rounds(broker, 2, start=7)
+    assert "topic" not in broker.addresses
+
+
+def test_paused_address_stays() -> None:
+    """An operator paused it."""
+    broker = swept()
+    send(broker, "topic")
+    broker.addresses["topic"].paused = True
+    rounds(broker, 6)
+    assert "topic" in broker.addresses
 
 
 @pytest.mark.parametrize(

@@ -148,6 +148,15 @@ def test_gate_forgets_the_delay_with_the_last_consumer() -> None:
     assert gate.tick(5100)
 
 
+@pytest.mark.parametrize(("delay_ms", "opens_at_ms"), [(500, 1500), (3000, 4000), (-1, 0)])
+def test_another_delay_counts_from_the_first_consumer_too(delay_ms: int, opens_at_ms: int) -> None:
+    gate = Gate(consumers_min=2, delay_ms=2000)
+    gate.consumer_joined(1, 1000)
+    gate.set_delay(delay_ms)
+    assert gate.opens_at_ms == opens_at_ms
+    assert gate.tick(4000) == (delay_ms >= 0)
+
+
 def test_delay_alone_has_no_effect() -> None:
     """Without consumers-before-dispatch there is nothing to wait for."""
     gate = Gate(consumers_min=0, delay_ms=1000)

@@ -45,7 +45,7 @@ def test_sends_are_seen_at_commit() -> None:
         send_in(transaction, broker)
     before = broker.host.message_id
     assert transaction.size_bytes == 3 * (head_of("a").size_bytes + 1 + MESSAGE_OVERHEAD_BYTES)
-    assert broker.queues["q"].contents.tally.added == 0
+    assert broker.queues["q"].contents.counters.added == 0
     transaction.commit(broker, NOW_MS)
     assert ids(broker.queues["q"].contents.order) == [before + 1, before + 2, before + 3]
 
@@ -56,7 +56,7 @@ def test_abort_forgets_sends() -> None:
     transaction = Transaction()
     send_in(transaction, broker)
     transaction.abort(NOW_MS)
-    assert broker.queues["q"].contents.tally.added == 0
+    assert broker.queues["q"].contents.counters.added == 0
     assert broker.addresses["a"].account.message_count == 0
 
 
@@ -72,9 +72,9 @@ def test_acknowledged_at_commit() -> None:
     queue.wake(consumer)
     turn(broker)
     assert list(consumer.held) == [2]
-    assert (queue.message_count, queue.contents.delivering_count, queue.contents.tally.acknowledged) == (2, 2, 0)
+    assert (queue.message_count, queue.contents.delivering_count, queue.contents.counters.acknowledged) == (2, 2, 0)
     transaction.commit(broker, NOW_MS)
-    assert (queue.message_count, queue.contents.delivering_count, queue.contents.tally.acknowledged) == (1, 1, 1)
+    assert (queue.message_count, queue.contents.delivering_count, queue.contents.counters.acknowledged) == (1, 1, 1)
 
 
 def test_abort_returns_what_was_acknowledged() -> None:
@@ -130,7 +130,7 @@ def test_queue_deleted_before_the_end(ends: str) -> None:
     else:
         transaction.commit(broker, NOW_MS)
     account = broker.addresses["a"].account
-    assert (account.message_count, account.size_bytes, queue.message_count, queue.contents.tally.size_bytes) == (
+    assert (account.message_count, account.size_bytes, queue.message_count, queue.contents.counters.size_bytes) == (
         0,
         0,
         0,
@@ -154,7 +154,7 @@ def test_fail_refuses_the_whole() -> None:
         send_in(transaction, broker)
     with pytest.raises(AddressFullError):
         transaction.commit(broker, NOW_MS)
-    assert (queue.contents.tally.added, queue.contents.tally.acknowledged) == (1, 0)
+    assert (queue.contents.counters.added, queue.contents.counters.acknowledged) == (1, 0)
     transaction.abort(NOW_MS)
     assert ids(queue.contents.order) == [1]
 
@@ -249,9 +249,9 @@ def test_duplicate_makes_commit_fail() -> None:
         with pytest.raises(DuplicateError):
             transaction.commit(broker, NOW_MS)
         transaction.abort(NOW_MS)
-    assert broker.queues["q"].contents.tally.added == 1
+    assert broker.queues["q"].contents.counters.added == 1
     send(broker, head=head_of("a", duplicate_id="8"))
-    assert broker.queues["q"].contents.tally.added == 2
+    assert broker.queues["q"].contents.counters.added == 2
 
 
 def test_duplicate_id_is_remembered_from_commit_on() -> None:
@@ -265,9 +265,9 @@ def test_duplicate_id_is_remembered_from_commit_on() -> None:
             transaction.abort(NOW_MS)
         else:
             transaction.commit(broker, NOW_MS)
-        assert broker.queues["q"].contents.tally.added == added
+        assert broker.queues["q"].contents.counters.added == added
     send(broker, head=head)
-    assert broker.queues["q"].contents.tally.added == 1
+    assert broker.queues["q"].contents.counters.added == 1
 
 
 # ---- the log -------------------------------------------------------------------------------------

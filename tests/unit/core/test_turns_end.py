@@ -13,8 +13,9 @@ import pytest
 from artemis_py.core.broker import Broker
 from artemis_py.core.budget import WORK_PARTS
 from artemis_py.core.queue.messages import Contents
+from artemis_py.core.queue.parts import AfterEnqueue
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.tasks import QueueWork, QueueWorks
+from artemis_py.core.tasks import Task
 from artemis_py.errors import ArtemisError
 from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, lines_run, queue_config, send, write
 
@@ -91,7 +92,7 @@ def deliver(count: int) -> tuple[Bench, int]:
     for _ in range(10):
         consumer_on(bench.broker, bench.queue)
     lines = bench.run(int)
-    assert bench.queue.contents.tally.held_count == count
+    assert bench.queue.contents.counters.held_count == count
     return bench, lines
 
 
@@ -100,7 +101,7 @@ def expire(count: int) -> tuple[Bench, int]:
     send(bench.broker, count=count, expires_ms=LATER_MS)
     bench.now_ms = LATER_MS
     lines = bench.run(lambda: bench.queue.expire_due(LATER_MS))
-    assert (bench.queue.contents.tally.expired, bench.broker.queues["x"].message_count) == (count, count)
+    assert (bench.queue.contents.counters.expired, bench.broker.queues["x"].message_count) == (count, count)
     return bench, lines
 
 
@@ -119,14 +120,14 @@ def fall_due(count: int) -> tuple[Bench, int]:
 def delete(count: int) -> tuple[Bench, int]:
     bench = _filled(count)
     lines = bench.run(lambda: bench.broker.registry.delete_queue(bench.queue, NOW_MS))
-    assert (bench.queue.message_count, bench.queue.contents.tally.killed, bench.broker.memory_bytes) == (0, count, 0)
+    assert (bench.queue.message_count, bench.queue.contents.counters.killed, bench.broker.memory_bytes) == (0, count, 0)
     return bench, lines
 
 
 def purge(count: int) -> tuple[Bench, int]:
     bench = _filled(count)
     lines = bench.run(bench.queue.remove_all)
-    assert (bench.queue.message_count, bench.queue.contents.tally.killed) == (0, count)
+    assert (bench.queue.message_count, bench.queue.contents.counters.killed) == (0, count)
     return bench, lines
 
 
@@ -135,7 +136,7 @@ def lose(count: int) -> tuple[Bench, int]:
     lines = bench.run(lambda: bench.broker.detach(bench.queue, consumer, failed=True, now_ms=NOW_MS))
     ready = [entry.message.id for entry in bench.queue.contents.order]
     assert ready == sorted(ready)
-    assert (len(ready), bench.queue.contents.tally.held_count) == (count, 0)
+    assert (len(ready), bench.queue.contents.counters.held_count) == (count, 0)
     return bench, lines
 
 
@@ -145,7 +146,7 @@ def bury(count: int) -> tuple[Bench, int]:
     for entry in consumer.held.values():
         entry.attempts = 9
     lines = bench.run(lambda: bench.broker.detach(bench.queue, consumer, failed=True, now_ms=NOW_MS))
-    assert (bench.queue.contents.tally.killed, bench.broker.queues["d"].message_count) == (count, count)
+    assert (bench.queue.contents.counters.killed, bench.broker.queues["d"].message_count) == (count, count)
     return bench, lines
 
 
@@ -154,7 +155,7 @@ def refuse(count: int) -> tuple[Bench, int]:
     bench.broker.operations.pause("q")
     last_id = next(reversed(consumer.held))
     lines = bench.run(lambda: bench.queue.refuse_up_to(consumer, last_id, NOW_MS))
-    assert (bench.queue.contents.order.count, bench.queue.contents.tally.held_count) == (count, 0)
+    assert (bench.queue.contents.order.count, bench.queue.contents.counters.held_count) == (count, 0)
     return bench, lines
 
 
@@ -162,7 +163,7 @@ def acknowledge(count: int) -> tuple[Bench, int]:
     bench, consumer = _held(count)
     last_id = next(reversed(consumer.held))
     lines = bench.run(lambda: bench.queue.acknowledge_up_to(consumer, last_id, NOW_MS))
-    assert (bench.queue.message_count, bench.queue.contents.tally.acknowledged) == (0, count)
+    assert (bench.queue.message_count, bench.queue.contents.counters.acknowledged) == (0, count)
     return bench, lines
 
 
@@ -171,7 +172,7 @@ def shed(count: int) -> tuple[Bench, int]:
     bench, consumer = _held(count)
     bench.broker.operations.set_ring_size("q", 10)
     lines = bench.run(lambda: bench.broker.detach(bench.queue, consumer, failed=False, now_ms=NOW_MS))
-    assert (bench.queue.contents.order.count, bench.queue.contents.tally.replaced) == (10, count - 10)
+    assert (bench.queue.contents.order.count, bench.queue.contents.counters.replaced) == (10, count - 10)
     return bench, lines
 
 
@@ -196,7 +197,7 @@ def broadcast(count: int) -> tuple[Bench, int]:
     bench.run(int)
     send(bench.broker, head=head_of(kind="barrier"))
     lines = bench.run(int)
-    assert (bench.queue.message_count, bench.queue.contents.tally.acknowledged) == (0, 1)
+    assert (bench.queue.message_count, bench.queue.contents.counters.acknowledged) == (0, 1)
     return bench, lines
 
 
@@ -257,7 +258,7 @@ def test_the_name_of_a_deleted_queue_is_free_at_once() -> None:
     assert 0 < old.message_count < FEW
     assert broker.queues["q"].message_count == 1
     bench.run(int)
-    assert (old.message_count, old.contents.tally.killed, broker.queues["q"].message_count) == (0, FEW, 1)
+    assert (old.message_count, old.contents.counters.killed, broker.queues["q"].message_count) == (0, FEW, 1)
     assert broker.addresses["a"].account.message_count == 1
 
 
@@ -279,7 +280,7 @@ def test_what_comes_during_a_purge_stays() -> None:
     assert (
         bench.queue.contents.order.count,
         len(bench.queue.contents.scheduled),
-        bench.queue.contents.tally.killed,
+        bench.queue.contents.counters.killed,
     ) == (1, 1, FEW)
 
 
@@ -293,9 +294,12 @@ def test_a_lost_consumer_has_acknowledged_what_it_acknowledged() -> None:
         bench.broker.detach(bench.queue, consumer, failed=True, now_ms=NOW_MS)
 
     _once(bench, acknowledge_and_leave)
-    assert bench.queue.contents.tally.held_count > 0
+    assert bench.queue.contents.counters.held_count > 0
     bench.run(int)
-    assert (bench.queue.contents.tally.acknowledged, bench.queue.contents.order.count) == (FEW // 2 + 1, FEW // 2 - 1)
+    assert (bench.queue.contents.counters.acknowledged, bench.queue.contents.order.count) == (
+        FEW // 2 + 1,
+        FEW // 2 - 1,
+    )
 
 
 def test_the_last_of_many_that_choose_is_not_starved() -> None:
@@ -313,7 +317,7 @@ def test_the_last_of_many_that_choose_is_not_starved() -> None:
     assert turns <= 12
 
 
-def test_a_chore_that_fails_lets_the_next_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_that_fails_lets_the_next_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who waits for it is told, and the queue serves its consumers again."""
     bench, consumer = _held(FEW)
     queue = bench.queue
@@ -335,7 +339,7 @@ def test_a_chore_that_fails_lets_the_next_go_on(monkeypatch: pytest.MonkeyPatch)
     assert bench.broker.events.counts["ART-1006"] == 1
     assert work is not None
     assert (work.failed, work.may_go_on) == (True, True)
-    assert (len(bench.broker.agenda), queue.parts.tasks.are_done) == (0, True)
+    assert (len(bench.broker.agenda), queue.parts.tasks.may_go_on) == (0, True)
     bench.run(int)
     assert other.held
 
@@ -349,27 +353,28 @@ def test_a_broker_that_stops_carries_out_what_was_decided() -> None:
     assert (bench.queue.contents.order.count, len(bench.broker.agenda)) == (FEW, 0)
 
 
-def test_a_queue_that_breaks_off_behind_a_chore_blames_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_queue_that_breaks_off_behind_a_task_blames_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was done stays done, and consumers are served in the next turn."""
     bench, consumer = _held(FEW)
     queue = bench.queue
     other = consumer_on(bench.broker, queue)
-    works: list[QueueWork | None] = []
+    works: list[Task | None] = []
     _once(bench, lambda: works.append(queue.refuse_up_to(consumer, next(reversed(consumer.held)), NOW_MS)))
     work = works[0]
     assert work is not None, "it takes more than a turn"
+    send(bench.broker)
 
     def fail(*_: object) -> None:
         raise ArtemisError("broken")
 
     with monkeypatch.context() as broken:
-        broken.setattr(QueueWorks, "take_late", fail)
+        broken.setattr(AfterEnqueue, "run", fail)
         for _ in range(1000):
             if work.done:
                 break
             _once(bench)
     assert (work.done, work.failed) == (True, False)
     assert bench.broker.events.counts["ART-1006"] == 1
-    assert (len(bench.broker.agenda), queue.parts.tasks.are_done) == (0, True)
+    assert (len(bench.broker.agenda), queue.parts.tasks.may_go_on) == (0, True)
     bench.run(int)
     assert other.held

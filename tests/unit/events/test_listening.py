@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from artemis_py.core.memory import Holdings
-from artemis_py.core.notifications import LOST, NOTED_MAX, Notice, Notices
+from artemis_py.core.notifications import LOST, NOTED_MAX, Notice, Notifications
 from artemis_py.message import Account
 from artemis_py.server.events.hub import KEPT_MAX, WAITING_BYTES_MAX, Hub, Listener
 
@@ -27,8 +27,8 @@ class Loop:
             callback()
 
 
-def hub_of(loop: Loop | None = None) -> tuple[Hub, Notices, Holdings]:
-    notices, holdings = Notices(), Holdings(Account())
+def hub_of(loop: Loop | None = None) -> tuple[Hub, Notifications, Holdings]:
+    notices, holdings = Notifications(), Holdings(Account())
     return Hub(notices, loop or Loop(), holdings, lambda: 7), notices, holdings  # type: ignore[arg-type]
 
 
@@ -48,7 +48,7 @@ def everything(one: Listener) -> str:
 
 
 def test_notices_are_bounded_and_say_so() -> None:
-    notices = Notices()
+    notices = Notifications()
     for number in range(NOTED_MAX + 3):
         notices.note("T", {"n": number})
     assert len(notices.noted) == NOTED_MAX
@@ -59,7 +59,7 @@ def test_notices_are_bounded_and_say_so() -> None:
 
 
 def test_somebody_listens_as_long_as_either_does() -> None:
-    notices = Notices()
+    notices = Notifications()
     assert not notices.is_heard
     notices.has_queues = True
     notices.is_listened_to = True
@@ -169,3 +169,30 @@ def test_an_id_that_is_none_leads_to_nothing(last_id: str) -> None:
     again = listener(hub)
     hub.join(again, last_id.format(epoch=epoch))
     assert everything(again) == 'event: lost\ndata: {"count": -1}\n\n'
+
+
+def test_the_last_event_says_why_they_end() -> None:
+    hub, _, holdings = hub_of()
+    one = listener(hub)
+    hub.join(one, "")
+    hub.tell(told(3), 7)
+    one.end("withdrawn")
+    one.end("twice")
+    hub.tell(told(1), 7)
+    one.note_lost(2)
+    assert one.put(b"later")
+    one.beat(7)
+    one.beat(7)
+    assert one.is_over
+    assert everything(one) == 'event: problem\ndata: {"error": "withdrawn"}\n\n'
+    assert everything(one) == ""
+    one.close()
+    assert holdings.total_bytes == 0
+
+
+def test_a_login_that_ends_says_so() -> None:
+    one = Listener(frozenset(), lambda _: None, expires_ms=7)
+    one.beat(6)
+    assert not one.is_over
+    one.beat(7)
+    assert everything(one) == 'event: problem\ndata: {"error": "the login has ended: log in again"}\n\n'

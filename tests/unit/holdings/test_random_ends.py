@@ -73,7 +73,7 @@ def test_accounts_return_to_nothing(stage: LiveServer, request: pytest.FixtureRe
     assert (broker.memory.account.message_count, broker.memory.account.size_bytes) == (0, 0)
     assert broker.quota._connections == {}
     assert (len(turns.watches._connections), len(turns.output.waiting)) == (0, 0)
-    assert (len(turns.input.blocked), turns.input.rota.count) == (0, 0)
+    assert (len(turns.input.blocked), turns.input.scheduler.count) == (0, 0)
     assert stats.traffic.sessions_open == 0
     assert stats.connections_by_state() == {"new": 0, "open": 0, "blocked": 0, "stalled": 0, "closing": 0}
     assert not turns.guard.holders

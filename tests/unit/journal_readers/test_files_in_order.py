@@ -14,7 +14,7 @@ from artemis_py.storage.format.places import places_name
 from artemis_py.storage.format.segment_index import decode_index, index_name
 from artemis_py.storage.journal.extent import Extent, ExtentFiles, read_extent
 from artemis_py.storage.journal.index import Segment
-from artemis_py.storage.journal.segments import Departure
+from artemis_py.storage.journal.segments import SegmentRetirement
 from artemis_py.storage.retention.retained_log import RetainedLog
 from artemis_py.storage.retention.retention import RetentionSettings
 from tests.sim.disk import SimDisk
@@ -87,7 +87,7 @@ def test_the_extent_says_that_a_segment_goes_before_it_goes() -> None:
         assert told is not None
         seen.append((name, told.first, departure.waits))
 
-    departure = Departure(extent, retire, leaving)
+    departure = SegmentRetirement(extent, retire, leaving)
     for segment in [*leaving.values()]:
         departure.let_go(segment)
     assert seen == [(segment_name(1), 2, False), (segment_name(2), 3, False)], "and while it goes, it does not wait"

@@ -42,7 +42,7 @@ def verified(folder: Path, capsys: pytest.CaptureFixture[str], *options: str) ->
 
 def test_verify_looks_at_the_files_of_living_messages(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out = verified(folder, capsys)
-    assert (code, "large: 1 bodies, 10 bytes" in out) == (0, True)
+    assert (code, "large: 1 body, 10 bytes" in out) == (0, True)
 
 
 def test_verify_says_what_is_too_short(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,7 +90,7 @@ def test_verify_is_told_where_bodies_are(folder: Path, capsys: pytest.CaptureFix
     code, out = verified(folder, capsys)
     assert (code, "not checked; name their directory with --large DIR" in out) == (0, True)
     code, out = verified(folder, capsys, "--large", str(folder / "bodies"))
-    assert (code, "large: 1 bodies, 10 bytes" in out) == (0, True)
+    assert (code, "large: 1 body, 10 bytes" in out) == (0, True)
 
 
 def test_dump_names_the_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

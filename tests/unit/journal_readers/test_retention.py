@@ -16,7 +16,7 @@ from artemis_py.storage.format.scan import log_file, log_files
 from artemis_py.storage.journal.extent import ExtentFiles
 from artemis_py.storage.journal.index import Segment
 from artemis_py.storage.journal.journal import Journal
-from artemis_py.storage.journal.segments import Departure
+from artemis_py.storage.journal.segments import SegmentRetirement
 from artemis_py.storage.journal.start import JournalSettings, JournalStart, SegmentCare
 from artemis_py.storage.retention import retention
 from artemis_py.storage.retention.retention import Mark, Retention, RetentionSettings, retained_name
@@ -194,7 +194,7 @@ def test_segments_wait_in_order_while_nothing_can_be_kept(tmp_path: Path, monkey
     """The journal goes on meanwhile, readers still find them, and they go when there is room."""
     shelf = RetainedSegments(tmp_path)
     leaving = {number: Segment(number, segment_name(number), 1) for number in (1, 2, 3)}
-    departure = Departure(ExtentFiles(shelf.disk), shelf.retention.retire, leaving)
+    departure = SegmentRetirement(ExtentFiles(shelf.disk), shelf.retention.retire, leaving)
     rename = os.rename
 
     def fail(source: Path, target: Path) -> None:

@@ -70,7 +70,7 @@ def test_segments_on_their_way_to_retention_count_as_not_read(tmp_path: Path) ->
         retire(name)
         seen.append((before, desk.desk.all()[0].lag_bytes))
 
-    desk.journal.files.departure._retire = look
+    desk.journal.files.retirement._retire = look
     desk.write(3)
     assert len(seen) > 1
     for before, after in seen:

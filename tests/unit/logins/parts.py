@@ -87,7 +87,7 @@ class Stage:
             self.time,
             steady_ms=lambda: self.time.now_ms,
             date_ms=lambda: START_MS + self.time.now_ms,
-            complain=lambda line, kind, _user, _peer: self.complaints.append((line, kind)),
+            complain=lambda line, kind, _user, _address, _acceptor: self.complaints.append((line, kind)),
             counts=self.counts,
         )
 

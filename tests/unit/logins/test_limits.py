@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+from functools import partial
+from weakref import finalize
+
 import pytest
 
 from artemis_py.security.identity import Credentials
-from artemis_py.server.logins.desk import FREE, PEERS_MAX, Digests, Remembered, Slowing
+from artemis_py.server.logins.desk import FREE, PEERS_MAX, Digests, Remembered, Slowing, Workers
 from artemis_py.server.logins.networks import Newcomers, network_of
 
 
@@ -34,6 +38,25 @@ def test_connections_without_a_login_are_counted_by_peer() -> None:
         newcomers.forget(network)
     assert newcomers._counts == {}
     assert all(Newcomers(-1).add("a") for _ in range(3))
+
+
+class Client:
+    """Who waits for a login."""
+
+
+def test_a_thread_that_waits_for_the_next_login_keeps_nothing_of_the_last() -> None:
+    gone = threading.Event()
+    client = Client()
+    finalize(client, gone.set)
+
+    def verify(client: Client) -> None:
+        return
+
+    workers = Workers(1)
+    workers.run(partial(verify, client))
+    del client
+    assert gone.wait(20)
+    workers.stop()
 
 
 def test_the_oldest_results_make_room() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from artemis_py.core.broker import Broker
+from artemis_py.core.tasks import WAIT
 from artemis_py.management.given import given_of
 from artemis_py.management.lists.selection import Selection
 from artemis_py.management.managed import Managed, Steps
-from artemis_py.management.steps import WAIT
 from artemis_py.management.table import OPERATIONS
 from artemis_py.server.operating import ConnectedClient, connected
 from artemis_py.server.stats import ServerStats

@@ -58,7 +58,7 @@ def test_the_broker() -> None:
     one.subscribe("c")
     one.settle("c", one.messages("c")[0])
     operated.do("createQueue", name="gone")
-    one.world.broker.queues["gone"].contents.tally.added = 5
+    one.world.broker.queues["gone"].contents.counters.added = 5
     operated.do("destroyQueue", queue="gone")
     row = operated.do("getBroker")
     assert (row["uptime"], row["started"], row["totalConsumerCount"]) == ("1 day 1 hour", True, 1)

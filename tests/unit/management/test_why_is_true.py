@@ -178,7 +178,7 @@ class World:
     def against_unwanted(self, finding: Finding) -> None:
         consumer = self.named(finding.about)
         if consumer.destructive and not consumer.since_ms:
-            self.queue.seats.replace(consumer, None, 0, consumer.backlog_max, self.desk.now_ms)
+            self.queue.consumer_registry.replace(consumer, None, 0, consumer.backlog_max, self.desk.now_ms)
         else:
             self.detach(consumer)
 

@@ -108,7 +108,7 @@ def test_a_queue_that_is_being_filled(tmp_path: Path) -> None:
 
 def test_what_could_not_be_read(tmp_path: Path) -> None:
     it = Asked(tmp_path, addresses=PLAIN)
-    it.queue().contents.tally.kill(3, DAMAGED)
+    it.queue().contents.counters.kill(3, DAMAGED)
     reason = one(why_dropped(it), "damaged")
     assert (reason.used, reason.about, reason.sentence) == (3, "queue q", "3 messages could not be read")
     assert "check the disk" in reason.remedy

@@ -12,12 +12,12 @@ from artemis_py.config.reader import load
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.tasks import Until
 from artemis_py.errors import BrokerError
 from artemis_py.histogram import Histogram
 from artemis_py.management.lists.connections import Connected
 from artemis_py.management.lists.places import Space
 from artemis_py.management.managed import Managed
-from artemis_py.management.steps import Until
 from artemis_py.management.stored import Stored
 from artemis_py.management.why.asking import Asking, Findings
 from artemis_py.management.why.finding import Finding

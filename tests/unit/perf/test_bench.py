@@ -8,16 +8,18 @@ from artemis_py.errors import PerfError
 from artemis_py.perf.registry import choose
 from artemis_py.perf.scenario import Options
 from bench import document
-from bench.__main__ import BROKERS, DEFAULT_BROKERS, DEFAULT_SCENARIOS, present
+from bench.__main__ import DEFAULT_BROKERS, DEFAULT_SCENARIOS
 from bench.activemq import ActiveMqClassic
 from bench.artemis import Artemis
 from bench.broker import Broker
+from bench.brokers import BROKERS, present
 from bench.coilmq import CoilMq
 from bench.comparison import headline_rows, other_load, text, verdict
 from bench.driver import Measured, group, measure
 from bench.own import ArtemisPy, Relay
 from bench.rabbitmq import RabbitMq
 from bench.targets import TARGETS
+from tests.unit.perf.compilers import needs_a_compiler
 
 
 def measured(broker: Broker, scenario: str, value: float | None) -> Measured:
@@ -146,25 +148,28 @@ def test_unknown_brokers_are_refused() -> None:
 
 def test_absent_brokers_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ARTEMIS_HOME", str(tmp_path))
-    brokers, absent = present(["relay", "artemis"])
-    assert [broker.name for broker in brokers] == ["relay"]
+    brokers, absent = present(["artemis_py", "artemis"])
+    assert [broker.name for broker in brokers] == ["artemis_py"]
     assert absent == ["Apache Artemis (ARTEMIS_HOME has no bin/artemis)"]
 
 
+@needs_a_compiler
 def test_a_run_with_the_relay(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("bench.driver.WARM_UP_S", 0.1)
     options = Options(messages=1000, seconds=0.1, warmup_s=0.1)
     said: list[str] = []
-    found = measure([Relay()], ["1", "5", "7", "10"], options, 2, said.append)
+    relay = Relay()
+    assert relay.absent() is None
+    found = measure([relay], ["1", "5", "3", "10"], options, 2, said.append)
     outcomes = found[0].outcomes
     assert {scenario: len(outcome.rounds) for scenario, outcome in outcomes.items()} == {
         "1": 2,
         "5": 2,
-        "7": 0,
+        "3": 0,
         "10": 2,
     }
     assert [outcome.failures for outcome in outcomes.values()] == [[], [], [], []]
-    assert said[0] == "round 1 of 2: relay (ceiling), scenario 7"
+    assert said[:2] == ["round 1 of 2: relay in C, scenario 10", "round 1 of 2: relay in C, scenario 1 5"]
 
     file = tmp_path / "benchmarks.md"
     file.write_text("before\n<!-- bench: begin -->\nold\n<!-- bench: end -->\nafter\n", encoding="utf-8")

@@ -16,7 +16,7 @@ from tests.unit.journal_readers.parts import ImmediateCommitter
 DATA = bytes(range(256)) * 40
 
 
-class Shelf:
+class SliceCache:
     """A store whose bodies are retained, and one body that no queue needs after ``let_go``."""
 
     def __init__(self, folder: Path) -> None:
@@ -63,7 +63,7 @@ class Shelf:
 
 
 def test_a_body_in_use_and_one_that_is_retained(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = SliceCache(tmp_path)
     assert shelf.read(shelf.held()) == DATA
     shelf.let_go()
     assert not list((tmp_path / "large").glob("*.body"))
@@ -71,7 +71,7 @@ def test_a_body_in_use_and_one_that_is_retained(tmp_path: Path) -> None:
 
 
 def test_a_body_that_moves_while_it_is_read(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = SliceCache(tmp_path)
     body = shelf.held()
     shelf.let_go()
     assert shelf.read(body) == DATA
@@ -79,7 +79,7 @@ def test_a_body_that_moves_while_it_is_read(tmp_path: Path) -> None:
 
 def test_a_body_can_be_read_at_any_moment_of_its_move(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also when its file has its new name, and nobody knows that yet."""
-    shelf = Shelf(tmp_path)
+    shelf = SliceCache(tmp_path)
     move = retained_bodies.move
     read: list[bytes] = []
 
@@ -96,7 +96,7 @@ def test_a_body_can_be_read_at_any_moment_of_its_move(tmp_path: Path, monkeypatc
 def test_a_body_that_finds_no_room_among_the_retained_ones_is_still_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = SliceCache(tmp_path)
 
     def fail(name: str) -> None:
         raise NoSpaceError(f"{name} finds no room")
@@ -108,7 +108,7 @@ def test_a_body_that_finds_no_room_among_the_retained_ones_is_still_there(
 
 def test_a_body_that_is_held_is_not_purged(tmp_path: Path) -> None:
     """Only from a full disk."""
-    shelf = Shelf(tmp_path)
+    shelf = SliceCache(tmp_path)
     shelf.let_go()
     body: LargeBody | None = shelf.held()
     assert body is not None
@@ -120,7 +120,7 @@ def test_a_body_that_is_held_is_not_purged(tmp_path: Path) -> None:
 
 
 def test_a_body_that_a_full_disk_has_removed_fails_with_its_name(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = SliceCache(tmp_path)
     shelf.let_go()
     body = shelf.held()
     assert shelf.former.give_up_oldest() is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.core.events import FOREIGN_HEADER, Event, Events
+from artemis_py.core.events import FOREIGN_HEADER, NO_ID, Event, Events
 from artemis_py.server.operational_log import line_of
 from artemis_py.stomp.foreign_headers import FAMILIES, KNOWN, OWN, ForeignHeaders
 from tests.queues.bench import Bench
@@ -25,7 +25,8 @@ def test_a_subscriber_of_another_broker_is_told_once() -> None:
     durable = found["SUBSCRIBE", "durable"]
     assert durable.fields["session"] == "s1"
     assert "durable-subscription-name" in str(durable.fields["use"])
-    assert line_of(durable).startswith("ART-1013 acceptor=stomp frame=SUBSCRIBE header=durable session=s1 use=")
+    assert line_of(durable).startswith("ART-1013 session=s1 acceptor=stomp frame=SUBSCRIBE header=durable use=")
+    assert line_of(durable).endswith(" client sends a header that means nothing here")
     assert "queue=" not in line_of(durable)
     bench.subscribe("d", *asked, to="r")
     assert told(bench) == {}
@@ -35,8 +36,12 @@ def test_a_subscription_without_an_id_is_told_once() -> None:
     bench = Bench()
     for name in ("q", "r"):
         bench.write("c", "SUBSCRIBE", f"destination:/queue/{name}")
-    (event,) = told(bench).values()
-    assert (event.fields["header"], event.count) == ("id", 1)
+    (event,) = [event for event in bench.world.broker.events.take() if event.code == NO_ID]
+    assert event.count == 1
+    assert line_of(event) == (
+        'ART-1017 session=s1 acceptor=stomp use="an id of its own for each subscription" '
+        "client subscribes without an id, so the destination serves as one"
+    )
 
 
 @pytest.mark.parametrize("more", ["", "note:with\\nan escape"])
@@ -46,6 +51,7 @@ def test_a_sender_is_told_once_however_many_messages_it_sends(more: str) -> None
         bench.send("x", "expiration:1000", f"n:{number}", *([more] if more else []))
     (event,) = told(bench).values()
     assert (event.fields["header"], event.fields["use"]) == ("expiration", "expires, in epoch ms")
+    assert (event.fields["session"], event.fields["acceptor"]) == ("s1", "stomp")
     bench.send("x", "expiration:1", "shop:7", "x-own:of the application")
     assert told(bench) == {}
     bench.subscribe("c")
@@ -54,16 +60,17 @@ def test_a_sender_is_told_once_however_many_messages_it_sends(more: str) -> None
 
 def test_connect() -> None:
     bench = Bench()
-    bench.world.client("c").send(b"CONNECT\naccept-version:1.2\nhost:x\nusername:me\npassword:secret\n\n\0")
+    bench.world.client("c").send(b"CONNECT\naccept-version:1.2\nhost:x\nlogin:me\nusername:me\npassword:secret\n\n\0")
     found = told(bench)
     assert {header for _, header in found} == {"username", "password"}
+    assert found["CONNECT", "username"].fields["user"] == "me"
     assert "secret" not in "".join(line_of(event) for event in found.values())
 
 
 def test_what_is_told_has_a_limit() -> None:
     events = Events()
-    foreign = ForeignHeaders(events, "a")
-    foreign.look("SUBSCRIBE", [f"x-{number}" for number in range(10_000)], "s1")
+    foreign = ForeignHeaders(events)
+    foreign.look("SUBSCRIBE", [f"x-{number}" for number in range(10_000)], {})
     assert events.counts[FOREIGN_HEADER] == 256
 
 

@@ -142,7 +142,7 @@ def test_a_start_without_a_directory_changes_nothing(
         f"the broker does not start: {folder} lacks more than a broker may give up by itself\n  {folder} lacks {what}\n"
         in said
     )
-    assert "without the losses there would be 0 messages on 1 durable queues (q: 0)" in said
+    assert "without the losses there would be 0 messages on 1 durable queue (q: 0)" in said
     assert f"  mount or restore {folder} as it was, and start again\n" in said
     assert "--accept-loss    starts without the losses" in said
     shutil.rmtree(folder, ignore_errors=True)
@@ -210,7 +210,7 @@ def test_a_page_of_several_that_comes_back_is_put_aside(tmp_path: Path) -> None:
     store._opened.close()
     lost.write_bytes(data)
     report = Start(tmp_path).report
-    assert f"{lost.name}: this page with 1 messages was given up while it was missing; it was put aside" in report
+    assert f"{lost.name}: this page with 1 message was given up while it was missing; it was put aside" in report
     assert lost.with_name(f"quarantined-{lost.name}").read_bytes() == data
 
 

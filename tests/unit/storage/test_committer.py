@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import threading
+from functools import partial
+from weakref import ref
 
 import pytest
 
@@ -25,6 +27,27 @@ def test_a_failure_is_told(failure: Exception) -> None:
     assert woken.wait(120)
     assert committer.failure is not None
     assert str(failure) in str(committer.failure)
+    committer.stop()
+
+
+class Client:
+    """Who waits for what the thread does."""
+
+
+def test_nothing_is_kept_of_what_is_done() -> None:
+    """A part of a large body was kept with its reader, until the next one was read."""
+    woken = threading.Event()
+    committer = ThreadCommitter(woken.set)
+    client = Client()
+    left = ref(client)
+
+    def read(reader: Client) -> None:
+        return
+
+    committer.later(partial(read, client))
+    assert woken.wait(120)
+    del client
+    assert left() is None
     committer.stop()
 
 

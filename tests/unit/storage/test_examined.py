@@ -275,7 +275,7 @@ def _with_orphans(queue_id: int, *, extent: bool) -> SimDisk:
 
 
 def test_messages_of_an_unknown_queue_stop_a_start_unless_every_file_is_known_to_be_there_and_whole() -> None:
-    line = "1 messages belong to queue number 7, whose name is lost"
+    line = "queue number 7, whose name is lost, has 1 message"
     assert examine(_with_orphans(7, extent=True)).reasons == []
     assert examine(_with_orphans(7, extent=False)).reasons == [line]
     damaged = _with_orphans(7, extent=True)

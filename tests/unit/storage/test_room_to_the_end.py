@@ -176,7 +176,7 @@ class Life:
             for path in files
             if path.name == RESERVE_NAME
             or (path.is_relative_to(self.root / "kept") and path.suffix in {".log", ".body"})
-        ] + [*journal.files.spares._ready, *(segment.name for segment in journal.files.departure._waiting)]
+        ] + [*journal.files.spares._ready, *(segment.name for segment in journal.files.retirement._waiting)]
 
     def close(self) -> None:
         """The process ends."""

@@ -124,7 +124,8 @@ def test_pkcs12_made_here(tmp_path: Path) -> None:
     path = OWN.pkcs12(tmp_path / "broker.p12")
     assert_is(path, OWN, "PKCS12")
     assert_is(path, OWN, "PKCS12", alias="BROKER")
-    assert "the password is wrong, or the file is damaged; try it with: keytool -list" in refusal(path, "wrong")
+    told = refusal(path, "wrong")
+    assert "the password is wrong (keyStorePassword), or the file is damaged; try it with: keytool -list" in told
     assert "has no key with the alias 'other', only: broker" in refusal(path, alias="other")
     path.write_bytes(path.read_bytes()[:200])
     assert "not a PKCS12 store" in refusal(path)
@@ -223,6 +224,23 @@ def test_pkcs12_is_encrypted_in_many_ways(tmp_path: Path, options: tuple[str, ..
 
 
 @needs_openssl
+def test_the_key_of_a_pkcs12_has_a_password_of_its_own(tmp_path: Path) -> None:
+    """OpenSSL makes such a store only without a digest of it all."""
+    source, path = OWN.pem(tmp_path / "source.pem"), tmp_path / "broker.p12"
+    openssl(
+        "pkcs12", "-export", "-in", source, "-name", "broker", "-out", path, "-passout", f"pass:{PASSWORD}",
+        "-certpbe", "NONE", "-nomac",
+    )  # fmt: skip
+    for password in (None, "another"):
+        for key_password in (None, "wrong"):
+            told = refusal(path, password, key_password=key_password)
+            assert "the key has another password than keyStorePassword; write it as keyPassword" in told
+    assert_is(path, OWN, "PKCS12", "another", key_password=PASSWORD)
+    with pytest.raises(StoreError, match=r"the password is wrong \(trustStorePassword\)"):
+        read_store(OWN.pkcs12(tmp_path / "trust.p12"), "wrong")
+
+
+@needs_openssl
 def test_pkcs12_without_a_password(tmp_path: Path) -> None:
     source, path = OWN.pem(tmp_path / "source.pem"), tmp_path / "broker.p12"
     openssl("pkcs12", "-export", "-in", source, "-out", path, "-passout", "pass:")
@@ -253,7 +271,7 @@ def test_every_damage_of_a_jks_is_found(tmp_path: Path) -> None:
     data = path.read_bytes()
     for at in range(4, len(data), 7):
         path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
-        assert "the password is wrong, or the file is damaged" in refusal(path)
+        assert "the password is wrong (keyStorePassword), or the file is damaged" in refusal(path)
         path.write_bytes(data[:at])
         refusal(path)
 

@@ -116,9 +116,7 @@ class _Logins:
                     gate.refusals.note(login, user, request.peer)
                 answer.set_result(_logged_in(gate.sessions, login, request))
 
-        if gate.sessions.before_login is not None:
-            gate.sessions.before_login()
-        login = gate.desk.begin(Credentials(user, password, peer=request.peer), decided)
+        login = gate.desk.begin(_given(user, password, request), decided)
         decided()
         answer.add_done_callback(partial(_give_up, login))
         return answer
@@ -130,6 +128,10 @@ class _Logins:
         return Response(
             HTTPStatus.FOUND, "text/plain", b"", (cookie("", is_secure=False), *headers) if is_there else headers
         )
+
+
+def _given(user: str, password: str, request: Request) -> Credentials:
+    return Credentials(user, password, peer=request.peer, address=request.address, acceptor=request.acceptor)
 
 
 def _give_up(login: Login, answer: asyncio.Future[Response]) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from artemis_py.core.budget import Budget
 from artemis_py.server.connection import Connection
-from artemis_py.server.input import INPUT_SHARE, QUANTUM_MIN, Rota
+from artemis_py.server.input import INPUT_SHARE, QUANTUM_MIN, InputScheduler
 
 TURN = 10_000
 SHARE = TURN // INPUT_SHARE
@@ -47,20 +47,20 @@ class Line:
     """A rota, its turns, and who was served in which order."""
 
     def __init__(self) -> None:
-        self.rota = Rota()
+        self.scheduler = InputScheduler()
         self.budget = Budget()
         self.served: list[str] = []
 
     def add(self, *clients: Client) -> None:
         for client in clients:
             client.budget, client.line = self.budget, self.served
-            self.rota.add(cast(Connection, client))
+            self.scheduler.add(cast(Connection, client))
 
     def turn(self) -> int:
         """One turn; returns what it spent."""
         self.budget.refill(TURN)
         self.served.clear()
-        self.rota.serve(self.budget, 0, _nobody_fails)
+        self.scheduler.serve(self.budget, 0, _nobody_fails)
         return TURN - self.budget.left
 
 
@@ -140,7 +140,7 @@ def test_without_anybody_else_a_debt_costs_no_turn() -> None:
     for _ in range(10):
         line.turn()
     assert dear.done == 10**6
-    assert not line.rota.count
+    assert not line.scheduler.count
 
 
 @pytest.mark.parametrize("units", [1, 5, 2**63 - 1])
@@ -151,7 +151,7 @@ def test_everything_is_done_in_the_end(units: int) -> None:
     line.add(*clients)
     for _ in range(1000):
         line.budget.refill(units)
-        line.rota.serve(line.budget, 0, _nobody_fails)
+        line.scheduler.serve(line.budget, 0, _nobody_fails)
     assert not any(client.work for client in clients)
     assert not any(client.in_line for client in clients)
 

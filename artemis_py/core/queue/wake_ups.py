@@ -14,7 +14,7 @@ _WOKEN_PER_UNIT: Final = 8
 
 
 @final
-class Waking:
+class WakeUps:
     """Wakes consumers that found nothing when something arrives. If there are very many, each dispatch wakes some."""
 
     __slots__ = ("_budget", "_distribution", "_place", "_tired", "dry", "has_lost_one", "left")

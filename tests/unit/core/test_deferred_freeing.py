@@ -6,7 +6,7 @@ import weakref
 from itertools import pairwise
 
 from artemis_py.core.budget import TURN_UNITS, Budget
-from artemis_py.core.queue.groups import dispose
+from artemis_py.core.queue.groups import free_later
 from artemis_py.core.tasks import Agenda
 
 
@@ -18,7 +18,7 @@ def test_very_much_goes_in_several_turns() -> None:
     things = {number: Thing() for number in range(100_000)}
     left = weakref.WeakSet(things.values())
     agenda = Agenda()
-    dispose(things, agenda)
+    free_later(things, agenda)
     del things
     counts = [len(left)]
     while agenda:
@@ -35,7 +35,7 @@ def test_little_goes_at_once() -> None:
     agenda = Agenda()
     things = {1: Thing()}
     left = weakref.ref(things[1])
-    dispose(things, agenda)
+    free_later(things, agenda)
     del things
     assert not agenda
     assert left() is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.core.addresses.address import PlanCost
-from artemis_py.core.addresses.batch import Verdicts
+from artemis_py.core.addresses.batch import FilterResults
 from artemis_py.core.budget import Budget
 from artemis_py.message import Account, Head, Message
 from artemis_py.selector import compile_expression, compile_selector
@@ -117,19 +117,19 @@ def test_a_message_is_sent_over_several_turns_with_receipt_and_expiry() -> None:
 
 def test_an_answer_is_kept() -> None:
     one, other = compile_selector("color = 'red'"), compile_selector("color='red'")
-    verdicts = Verdicts(message())
+    verdicts = FilterResults(message())
     assert verdicts.of(None)
     assert verdicts.of(one)
     verdicts.message = message(b"color:blue\n")
     assert verdicts.of(other), "it was asked again"
-    assert not Verdicts(message(b"color:blue\n")).of(other)
+    assert not FilterResults(message(b"color:blue\n")).of(other)
 
 
 def test_asking_ahead_ends_with_the_budget() -> None:
     cost = PlanCost()
     for number in range(50):
         cost.add(compile_selector(f"color = '{number}'"))
-    verdicts = Verdicts(message())
+    verdicts = FilterResults(message())
     budget = Budget()
     turns = 0
     done = False

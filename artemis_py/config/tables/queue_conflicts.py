@@ -1,0 +1,132 @@
+"""What a queue may not have together: one table, for whatever says something of a queue.
+
+``check`` and a start refuse it in a file, operators are refused it, and a reload holds a change back that would lead to
+it before a restart. Queue types that exclude each other are in :mod:`artemis_py.config.tables.queue_types`. All other
+attributes work together; ``tests/queues/test_combinations.py`` tries every pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, final
+
+from artemis_py.config.tables.queue_settings import QueueSettings
+from artemis_py.config.tables.queue_types import STANDARD, TYPE_ATTRIBUTES
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """``attributes`` are those of the queue that take part, ``applies`` says whether it has what it may not have,
+    ``text`` what is wrong, as the rest of a sentence about the queue, and ``allowed`` what it may have.
+    """
+
+    attributes: tuple[str, ...]
+    applies: Callable[[QueueSettings], bool]
+    text: str
+    allowed: str
+
+
+def _gives_up_messages(own: QueueSettings) -> bool:
+    """Is it a ring?"""
+    return own.ring_size >= 0 or (own.limits_depth and own.policy == "RING")
+
+
+def _has_an_order(own: QueueSettings) -> bool:
+    """Does anything but the arrival decide about the order of messages, or about which of them stay?"""
+    return own.queue_type not in (None, STANDARD) or own.last_value or own.priority_expression is not None
+
+
+_IN_ORDER: Final = ("barrier_expression", "target_queue_depth")
+
+CONFLICTS: Final = (
+    Conflict(
+        _IN_ORDER,
+        lambda own: bool(own.barrier_expression) and own.target_queue_depth > 0,
+        "has barrier-expression and target-queue-depth, which both define when a message becomes active",
+        "one of them",
+    ),
+    Conflict(
+        (*_IN_ORDER, *TYPE_ATTRIBUTES),
+        lambda own: own.activates_in_order and _has_an_order(own),
+        "has barrier-expression or target-queue-depth, with which messages become active in order of arrival, and "
+        "another order",
+        "queue-type standard, or no order",
+    ),
+    Conflict(
+        (*_IN_ORDER, "ring_size", "overflow_policy"),
+        lambda own: own.activates_in_order and _gives_up_messages(own),
+        "has barrier-expression or target-queue-depth and is a ring, which gives up the oldest messages: a barrier "
+        "among them would be lost, or all that is active",
+        "overflow-policy REJECT, PRODUCER_FLOW_CONTROL or FLOW_TO_DISK",
+    ),
+    Conflict(
+        ("barrier_expression", "hold_on_publish"),
+        lambda own: bool(own.barrier_expression) and own.hold_on_publish,
+        "has barrier-expression and hold-on-publish: others overtake a message that is held, and nothing may overtake "
+        "a barrier",
+        "one of them; AMQ_SCHEDULED_TIME works with barriers",
+    ),
+    Conflict(
+        ("overflow_policy", "ring_size"),
+        lambda own: own.overflow_policy != "NONE" and own.ring_size >= 0,
+        "has overflow-policy and ring-size, which both define what a full queue does",
+        "one of them; overflow-policy RING counts what is in delivery, ring-size does not",
+    ),
+    Conflict(
+        ("file_backed_metadata", "overflow_policy", "ring_size"),
+        lambda own: own.file_backed_metadata and (own.policy != "FLOW_TO_DISK" or own.ring_size >= 0),
+        "has file-backed-metadata, with which messages beyond a depth go to pages, and something else that it does "
+        "when it is full",
+        "overflow-policy FLOW_TO_DISK or none, and no ring-size",
+    ),
+    Conflict(
+        ("overflow_policy", "file_backed_metadata", "non_destructive", "last_value", "last_value_key", "queue_type"),
+        lambda own: own.limits_depth and own.policy == "FLOW_TO_DISK" and own.non_destructive and own.last_value,
+        "is a non-destructive last-value queue that flows to disk: values in pages would never be replaced, because "
+        "no consumer removes them",
+        "overflow-policy RING, REJECT or PRODUCER_FLOW_CONTROL",
+    ),
+    Conflict(
+        (
+            "non_destructive", "delivery_semantics", "fairness_model", "max_backlog", "max_per_subscription_backlog",
+            "max_deliveries", "max_cancels", "lease_period", "leasing", *_IN_ORDER,
+        ),
+        lambda own: own.non_destructive and own.limits_backlogs,
+        "is non-destructive and has an attribute of AMPS: every consumer gets every message, so there is nothing to "
+        "share out, nothing comes back, and nothing is ever done",
+        "non-destructive, or delivery-semantics, fairness-model, max-backlog, max-per-subscription-backlog, "
+        "lease-period, leasing, max-deliveries, max-cancels, barrier-expression and target-queue-depth",
+    ),
+    Conflict(
+        ("fairness_model", "delivery_semantics"),
+        lambda own: own.at_most_once and own.fairness != "round-robin",
+        "sends messages at most once and has another fairness-model than round-robin: AMPS knows no other there",
+        "round-robin",
+    ),
+    Conflict(
+        ("max_live_consumers",),
+        lambda own: own.exclusive and own.max_live_consumers > 1,
+        "is exclusive, which means one live consumer, and has more max-live-consumers",
+        "one of them",
+    ),
+    Conflict(
+        ("exclusivity_policy",),
+        lambda own: own.exclusivity_policy == "LINK" and max(own.max_live_consumers, own.consumers_before_dispatch) > 1,
+        "admits one consumer (exclusivity-policy LINK) and has more max-live-consumers or consumers-before-dispatch",
+        "0 or 1, or another exclusivity-policy",
+    ),
+    Conflict(
+        ("underlying_address",),
+        lambda own: own.underlying_address is not None and not own.durable,
+        "has underlying-address and is not durable: what it has of the journal must survive a restart",
+        "durable true, or a divert",
+    ),
+    Conflict(
+        ("recovery_point",),
+        lambda own: own.recovery_point is not None and not own.durable,
+        "has recovery-point and is not durable: it would begin at that point at every start",
+        "durable true, or no recovery-point",
+    ),
+)  # fmt: skip

@@ -1,0 +1,105 @@
+"""What happens at a full address is in the operational log, and so is who a line is about (docs/queues.md)."""
+
+from __future__ import annotations
+
+import pytest
+
+from artemis_py.core.events import Event
+from tests.queues.bench import Bench
+
+pytestmark = pytest.mark.wire
+
+
+def told(bench: Bench, *codes: str) -> list[Event]:
+    """The events of these codes since somebody asked."""
+    return [event for event in bench.world.broker.events.take() if event.code in codes]
+
+
+def limited(policy: str, limit: int = 3) -> Bench:
+    """A full address with this policy."""
+    text = f"<max-size-messages>{limit}</max-size-messages><address-full-policy>{policy}</address-full-policy>"
+    bench = Bench(settings=text)
+    bench.subscribe("idle", to="other")
+    for number in range(limit):
+        bench.send(str(number))
+    assert not told(bench, "ART-1014", "ART-1015", "ART-1016", "CHN-1005")
+    return bench
+
+
+def test_what_a_full_address_drops() -> None:
+    bench = limited("DROP")
+    bench.world.client("producer").send(b"SEND\ndestination:/queue/q\n\nx\0" * 8)
+    (event,) = told(bench, "ART-1014")
+    assert (event.queue, event.count) == ("", 8)
+    assert event.fields.items() >= {"address": "q", "messages": 3, "limit": "max-messages"}.items()
+
+
+def test_what_a_full_address_refuses() -> None:
+    bench = limited("FAIL")
+    bench.write("producer", "SEND", "destination:/queue/q", body="x")
+    (event,) = told(bench, "ART-1015")
+    assert (event.fields["address"], event.count) == ("q", 1)
+
+
+def test_what_a_full_address_refuses_at_a_commit() -> None:
+    bench = limited("FAIL")
+    bench.write("other", "BEGIN", "transaction:t")
+    for _ in range(2):
+        bench.write("other", "SEND", "destination:/queue/q", "transaction:t", body="x")
+    bench.write("other", "COMMIT", "transaction:t")
+    (event,) = told(bench, "ART-1015")
+    assert (event.fields["address"], event.count) == ("q", 2)
+
+
+def test_whom_a_full_address_makes_wait() -> None:
+    bench = limited("BLOCK")
+    bench.write("producer", "SEND", "destination:/queue/q", body="x")
+    (event,) = told(bench, "CHN-1005")
+    assert (event.queue, event.fields["address"], event.fields["session"]) == ("", "q", "s2")
+    assert event.fields["acceptor"] == "stomp"
+    bench.subscribe("consumer", ack="auto")
+    (event,) = told(bench, "CHN-1006")
+    assert (event.fields["address"], event.fields["session"]) == ("q", "s2")
+
+
+def test_who_subscribes() -> None:
+    bench = Bench()
+    bench.subscribe("c")
+    bench.leave("c")
+    found = told(bench, "SUB-1001", "SUB-1002")
+    assert [(event.code, event.fields["session"], event.fields["acceptor"]) for event in found] == [
+        ("SUB-1001", "s1", "stomp"),
+        ("SUB-1002", "s1", "stomp"),
+    ]
+
+
+def test_frames_that_are_refused() -> None:
+    bench = Bench()
+    bench.write("c", "ACK", "id:nonsense")
+    (event,) = told(bench, "ART-1018")
+    assert (event.fields["session"], event.fields["acceptor"]) == ("s1", "stomp")
+    assert "nonsense" in str(event.fields["why"])
+
+
+@pytest.mark.parametrize(
+    ("frame", "why"),
+    [
+        ("SEND\ndestination:q\n\n\0", "The first frame must be CONNECT or STOMP, not SEND"),
+        ("CONNECT\naccept-version:3\nhost:x\n\n\0", "No common STOMP version: the client offers 3"),
+        ("CONNECT\naccept-version:1.2\nno colon\n\n\0", "colon"),
+    ],
+)
+def test_first_frames_that_are_refused(frame: str, why: str) -> None:
+    bench = Bench()
+    bench.world.client("c").send(frame.encode())
+    (event,) = told(bench, "ART-1018")
+    assert why in str(event.fields["why"])
+
+
+def test_a_connection_that_the_broker_closes() -> None:
+    bench = Bench(acceptor="connectionTtl=1000")
+    bench.write("c", "BEGIN", "transaction:t")
+    bench.world.advance(2000)
+    (event,) = told(bench, "ART-1019")
+    assert event.fields["session"] == "s1"
+    assert str(event.fields["why"]).startswith("Nothing received for")

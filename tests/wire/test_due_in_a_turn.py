@@ -1,0 +1,144 @@
+"""What a turn's own input makes due at once: the tick does it, and nobody's time is forgotten because of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from artemis_py.core.tasks import AnySteps, Until
+from artemis_py.server.calls import Calls
+from tests.wire.in_process import Client, InProcessBroker, configuration
+
+pytestmark = pytest.mark.wire
+
+HOUR_MS = 3_600_000
+CORE = """<address-queue-scan-period>-1</address-queue-scan-period>
+  <message-expiry-scan-period>-1</message-expiry-scan-period>
+  <addresses>
+    <address name="q"><anycast><queue name="q"/></anycast></address>
+    <address name="life"><anycast><queue name="life" max-message-ttl="3600000"/></anycast></address>
+    <address name="at-once"><anycast>
+      <queue name="at-once" consumers-before-dispatch="2" delay-before-dispatch="0"/>
+    </anycast></address>
+    <address name="gated"><anycast>
+      <queue name="gated" consumers-before-dispatch="2" delay-before-dispatch="4000"/>
+    </anycast></address>
+  </addresses>"""
+
+Cause = Callable[[InProcessBroker, Client], None]
+
+
+def send(queue: str, header: str) -> Cause:
+    def act(world: InProcessBroker, client: Client) -> None:
+        line = header.replace("NOW", str(world.now_ms)).replace("PAST", str(world.now_ms - 1))
+        client.send(f"SEND\ndestination:/queue/{queue}\n{line}\n\nx\0".encode())
+
+    return act
+
+
+def open_at_once(world: InProcessBroker, client: Client) -> None:
+    client.send(b"SUBSCRIBE\nid:1\ndestination:/queue/at-once\n\n\0")
+
+
+def give_back_too_late(world: InProcessBroker, client: Client) -> None:
+    """A message comes back to its queue after it has expired."""
+    client.send(b"SUBSCRIBE\nid:1\ndestination:/queue/life\nack:client-individual\n\n\0")
+    send("life", f"expires:{world.now_ms + 300}")(world, client)
+    world.advance(500)
+    client.send(b"UNSUBSCRIBE\nid:1\n\n\0")
+
+
+CAUSES: dict[str, Cause] = {
+    "scheduled for now": send("q", "AMQ_SCHEDULED_TIME:NOW"),
+    "scheduled for a date that is past": send("q", "AMQ_SCHEDULED_TIME:PAST"),
+    "expired before it came": send("life", "expires:PAST"),
+    "expired while it was held": give_back_too_late,
+    "a gate without delay": open_at_once,
+}
+causes = pytest.mark.parametrize("cause", CAUSES.values(), ids=CAUSES.keys())
+
+
+def greeted(world: InProcessBroker, name: str, heart_beat: str = "0,0") -> Client:
+    client = world.client(name)
+    client.send(f"CONNECT\naccept-version:1.2\nhost:x\nheart-beat:{heart_beat}\n\n\0".encode())
+    client.collect().clear()
+    return client
+
+
+@pytest.fixture
+def loop() -> Iterator[asyncio.AbstractEventLoop]:
+    """Makes futures, and does not run."""
+    loop = asyncio.new_event_loop()
+    yield loop
+    loop.close()
+
+
+def begin(world: InProcessBroker, loop: asyncio.AbstractEventLoop, work: AnySteps) -> None:
+    """Have an operator's work carried out."""
+    world.turns.calls = Calls(loop, world.broker.clock, world.turns.schedule, lambda call: call())
+    world.turns.calls.begin(work, changes=True)
+    world.settle()
+
+
+@causes
+def test_heart_beats_and_silence_keep_their_times(cause: Cause) -> None:
+    world = InProcessBroker(configuration(CORE))
+    client = greeted(world, "beating", "1000,1000")
+    cause(world, greeted(world, "other"))
+    client.collect()
+    before = client.stream.beats
+    world.advance(1000)
+    client.collect()
+    assert client.stream.beats > before
+    world.advance(1100)
+    assert [frame.command for frame in client.collect()] == ["ERROR"]
+
+
+@causes
+def test_a_handshake_keeps_its_time(cause: Cause) -> None:
+    world = InProcessBroker(configuration(CORE, "handshakeTimeout=3000"))
+    client = world.client("slow")
+    cause(world, greeted(world, "other"))
+    world.advance(3000)
+    assert client.is_closed
+
+
+@causes
+def test_an_operators_work_keeps_its_time(cause: Cause, loop: asyncio.AbstractEventLoop) -> None:
+    world = InProcessBroker(configuration(CORE))
+    woken_ms: list[int] = []
+
+    def work() -> AnySteps:
+        yield Until(due_ms)
+        woken_ms.append(world.now_ms)
+
+    due_ms = world.now_ms + 1000
+    begin(world, loop, work())
+    cause(world, greeted(world, "other"))
+    world.advance(2000)
+    assert woken_ms == [due_ms]
+
+
+@pytest.mark.parametrize("step_ms", [HOUR_MS, -HOUR_MS])
+def test_a_clock_that_is_set_during_a_turn_moves_no_steady_time(step_ms: int, loop: asyncio.AbstractEventLoop) -> None:
+    """A login or an operator's work reads the clock, too, and may notice it first."""
+    world = InProcessBroker(configuration(CORE))
+    client = greeted(world, "beating", "1000,1000")
+    greeted(world, "consumer").send(b"SUBSCRIBE\nid:1\ndestination:/queue/gated\n\n\0")
+    gate = world.queue("gated").gate
+
+    def work() -> AnySteps:
+        world.loop.ahead_ms += step_ms
+        world.broker.clock.set_ahead(world.broker.clock.shift_ms + step_ms)
+        yield None
+
+    begin(world, loop, work())
+    world.advance(1900)
+    assert not client.is_closed, "cut off by the step"
+    assert not gate.is_open
+    world.advance(200)
+    assert client.collect()[-1].command == "ERROR"
+    world.advance(1900)
+    assert world.queue("gated").gate.is_open

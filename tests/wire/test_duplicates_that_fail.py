@@ -1,0 +1,32 @@
+"""A SEND with a duplicate id that fails inside the broker: the same message may be sent again, and arrives."""
+
+from __future__ import annotations
+
+import pytest
+
+from artemis_py.core.order.entry import Entry
+from artemis_py.core.queue.parts import Arrivals
+from tests.wire.in_process import InProcessBroker, configuration
+
+pytestmark = [pytest.mark.wire, pytest.mark.interpreted]
+
+SEND = b"SEND\ndestination:/queue/q\npersistent:%b\n_AMQ_DUPL_ID:1\nreceipt:r\n\nx\0"
+
+
+@pytest.mark.parametrize("persistent", [b"true", b"false"])
+def test_the_id_of_a_message_that_nobody_has_is_forgotten(monkeypatch: pytest.MonkeyPatch, persistent: bytes) -> None:
+    world = InProcessBroker(configuration())
+    for name in ("a", "b"):
+        world.client(name).send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
+
+    def failing(arrivals: Arrivals, entries: list[Entry], size_bytes: int, now_ms: int) -> None:
+        raise RuntimeError("a step that fails")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Arrivals, "arrive", failing)
+        world.client("a").send(SEND % persistent)
+    assert world.client("a").is_closed
+    assert "RECEIPT" not in [frame.command for frame in world.client("a").collect()]
+    world.client("b").send(SEND % persistent)
+    assert "RECEIPT" in [frame.command for frame in world.client("b").collect()]
+    assert world.queue("q").message_count == 1
