@@ -175,10 +175,10 @@ class Broker:
         """
         exclusivity = queue.consumer_registry.exclusivity
         owner = exclusivity.owner
-        queue.attach(consumer, now_ms)
         kind = "browser" if consumer.browses else "consumer"
         selector = "" if consumer.selector is None else consumer.selector.text
         fields = {"consumer": consumer.id, "kind": kind, "selector": selector, **consumer.reader.who}
+        queue.attach(consumer, now_ms)
         try:
             self.note_event(SUBSCRIBED, queue, fields, kind=str(consumer.id))
             if self.notices.is_heard:
