@@ -25,7 +25,7 @@ help: ## list the targets
 install: $(VENV)/.installed ## create .venv with the command artemis-py
 	@echo "Ready: $(VENV)/bin/artemis-py"
 
-compile: $(VENV)/.installed ## compile what runs per message: twice as fast (needs a C compiler; minutes, later seconds)
+compile: $(VENV)/.installed ## compile what runs per message (needs a C compiler; minutes, later seconds)
 	@$(PY) tools/compile.py
 
 interpreted: ## go back from compiled modules to the sources
