@@ -192,6 +192,7 @@ class QueueModel(ActivationModel):
             reader.picked.append(item)
             if reader.acks:
                 reader.out.append(item)
+            self.shrank()
 
     def written(self, reader: Reader, now_ms: int) -> None:
         """What a reader got was written: for one that settles on send that is the end of it."""

@@ -221,8 +221,9 @@ class SideBySide:
         self.absorb(pair)
 
     def _handed_over(self, pair: Pair, letters: list[Letter]) -> bool:
-        reader = pair.model.direct_reader()
-        if reader is None or any(event.queue_name == pair.queue.name for event in self.events):
+        """Did the letters go straight to the only consumer? What others of the same SEND did later says nothing."""
+        reader, name, added = pair.model.direct_reader(), pair.queue.name, pair.model.counts.added
+        if reader is None or any(event.queue_name == name and event.added <= added for event in self.events):
             return False
         handed = self.seat(reader.number).consumer.handed[len(reader.handed) :]
         fresh = [entry.message.id for entry in handed[: len(letters)]]

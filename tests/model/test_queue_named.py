@@ -17,6 +17,7 @@ from tests.model.plans import (
     PAUSE,
     REJECT,
     SHARED,
+    SORTED,
     STANDARD,
     STICKY,
     AddressPlan,
@@ -145,18 +146,17 @@ def test_what_expires_between_others_does_not_let_senders_go_on_too_early(settle
     assert world.pairs[0].queue.flow.stopped == (not settles)
 
 
-def test_an_outdated_value_that_returns_with_others_counts_as_nothing() -> None:
-    """Flow control by bytes: before the others stand again, the depth is not known."""
+def test_an_outdated_value_goes_when_it_returns_with_others() -> None:
+    """It was picked, a newer one fell due, and then the consumer left before anything was written."""
     world = world_of(QueuePlan(kind=LVQ, policy=FLOW_CONTROL, depth_bytes=200, resume_percent=50))
     world.publish(A, delay_ms=100)
     world.publish(Spec(key="a", body_bytes=90), Spec(key="b", body_bytes=90))
-    assert world.pairs[0].queue.flow.stopped
     seat = world.subscribe(settles=True)
     assert seat is not None
     world.dispatch()
     world.advance(100)
     world.unsubscribe(seat)
-    assert world.pairs[0].queue.flow.stopped
+    assert sorted(bodies_of(world)) == [1, 3]
 
 
 def test_a_ring_gives_up_the_oldest_of_all_whose_leases_end_together() -> None:
@@ -471,3 +471,27 @@ def test_what_is_held_back_expires_in_the_tick_in_which_a_lease_ends() -> None:
     world.publish(Spec(key="a", held_ms=250), Spec(key="b"))
     world.advance(200)
     assert world.pairs[0].queue.message_count == 0
+
+
+def test_a_message_handed_over_is_no_depth_when_later_ones_of_the_same_send_are_queued() -> None:
+    """A name of a group ends handing over within one SEND: the first message is with the consumer by then."""
+    world = world_of(
+        QueuePlan(groups=STICKY, policy=FLOW_CONTROL, depth_messages=2), QueuePlan(kind=SORTED, ring_size=0)
+    )
+    world.subscribe(settles=True)
+    world.publish(Spec(), Spec(group="g"), Spec(group="g"), Spec(group="h"))
+    assert not world.pairs[0].queue.flow.stopped
+
+
+def test_senders_go_on_when_enough_was_picked_whatever_else_left() -> None:
+    """What is picked for a consumer that settles on send is no part of the depth. So senders go on at once, and not only
+    if something else expires in the same dispatch.
+    """
+    for ttl_ms in (0, 150):
+        world = world_of(QueuePlan(policy=FLOW_CONTROL, depth_messages=3, resume_percent=50))
+        world.publish(Spec(), Spec(), Spec(), Spec(ttl_ms=ttl_ms))
+        assert world.pairs[0].queue.flow.stopped
+        world.subscribe(settles=True, backlog=10)
+        world.advance(200)
+        world.dispatch()
+        assert not world.pairs[0].queue.flow.stopped

@@ -323,18 +323,17 @@ class ConsumerRegistry:
         parts = self._parts
         contents, values = parts.contents, parts.contents.last_values
         contents.unpick(consumer.outbox)
-        outdated: list[Entry] = []
+        restored = len(consumer.handed)
         for entry in consumer.outbox:
             if values is not None and values.is_outdated(entry):
-                outdated.append(entry)
+                contents.give_up(entry)
             else:
                 contents.put_back(entry)
-        for entry in outdated:  # after the others are back: the rest decides whether senders go on
-            contents.give_up(entry)
+                restored += 1
         parts.after_removal.run()
         for entry in reversed(consumer.handed):
             contents.take_back_handed(entry.message)
-        parts.after_enqueue.fit_again(len(consumer.handed) + len(consumer.outbox) - len(outdated))
+        parts.after_enqueue.fit_again(restored)
         parts.grouping.settle([entry.message for entry in consumer.outbox])
         consumer.outbox.clear()
         consumer.handed.clear()

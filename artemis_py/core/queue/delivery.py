@@ -38,15 +38,15 @@ class AfterRemoval:
         self._wake_ups = basis.wake_ups
         self._reading = reading
 
-    def run(self, picked_count: int = 0) -> None:
-        """React to everything that left since the last call. ``picked_count``: so many entries are out of the order and
+    def run(self, popped_count: int = 0) -> None:
+        """React to everything that left since the last call. ``popped_count``: so many entries are out of the order and
         not delivered yet, so they still count.
         """
         contents, groups = self._contents, self._grouping.groups
         if contents.has_left:
             contents.has_left = False
             if self._flow.stopped:
-                self._flow.resume(picked_count)
+                self._flow.resume(popped_count)
             if (self._gate.counts or contents.behind is not None) and contents.has_more:
                 self._host.note_ready(self._reference)
             if self._reading.cramped and self._wake_ups.dry:

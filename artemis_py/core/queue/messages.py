@@ -1131,10 +1131,11 @@ class Contents:
 
     def pick_run(self, count: int, size_bytes: int) -> None:
         """So many messages of ``size_bytes`` together were picked for a consumer that settles on send, on a queue where
-        that matters.
+        that matters: they are no part of its depth any more.
         """
         self.picked_count += count
         self._picked_bytes += size_bytes
+        self.has_left = True
 
     def unpick(self, entries: list[Entry]) -> None:
         """Picked messages were written, or come back."""

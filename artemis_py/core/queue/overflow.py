@@ -299,10 +299,10 @@ class Flow:
             self.stopped = True
             self._host.note_event(OVERFULL, self._reference, self._fields(str(self.overflow.depth)))
 
-    def resume(self, picked_count: int = 0) -> None:
-        """Something left, and senders wait. If it was enough, they go on. ``picked_count``: see ``AfterRemoval``."""
+    def resume(self, popped_count: int = 0) -> None:
+        """Something left, and senders wait. If it was enough, they go on. ``popped_count``: see ``AfterRemoval``."""
         level = self.overflow.resumes_at
-        if level is None or level.holds(self._contents.message_count + picked_count, self._contents.size_bytes):
+        if level is None or level.holds(self._contents.message_count + popped_count, self._contents.size_bytes):
             self.stopped = False
             self._host.note_event(UNDERFULL, self._reference, self._fields(str(level)))
 
