@@ -27,7 +27,8 @@ clients (PHP's pecl-stomp) drop one byte after each NUL without checking it. In 
 always this object, so the end of a frame is found without a look at bodies.
 """
 _DELIVERY_COUNT: Final = DELIVERY_COUNT.encode()
-_STAMP_BYTES: Final = len("\nredelivered:false\nexpires:\ntimestamp:\n")
+_FIRST_TIME: Final = b"false\n%b:1" % _DELIVERY_COUNT
+_STAMP_BYTES: Final = len("\nredelivered:\nexpires:\ntimestamp:\n") + len(_FIRST_TIME)
 
 
 def escape(text: str, version: str) -> str:
@@ -89,8 +90,10 @@ def head_block(head: Head, version: str) -> bytes:
 
 
 def redelivered_lines(entry: Entry) -> bytes:
-    """What follows ``redelivered:``. Only a message that was sent before has a ``JMSXDeliveryCount``: 2 or more."""
-    return b"true\n%b:%d" % (_DELIVERY_COUNT, entry.returned + 1) if entry.returned else b"false"
+    """What follows ``redelivered:``: whether the message was sent before, and how often it is now, as
+    ``JMSXDeliveryCount``, the name that Artemis has for it.
+    """
+    return b"true\n%b:%d" % (_DELIVERY_COUNT, entry.returned + 1) if entry.returned else _FIRST_TIME
 
 
 class MessageWriter:
@@ -134,7 +137,7 @@ class MessageWriter:
         self._first_line = f"{escape_name(header, self._version)}:true\n".encode()
 
     def frame_bytes(self, message: Message) -> int:
-        """The size of a message's frame when it is sent for the first time; later a header more tells how often."""
+        """The size of a message's frame when it is sent for the first time; later the count may have more digits."""
         if (
             message.head is self._like_head
             and len(message.body) == self._like_body_bytes
@@ -190,7 +193,7 @@ class MessageWriter:
             number = b"%d" % message.id
             if message.timestamp_ms != last_timestamp_ms:
                 last_timestamp_ms = message.timestamp_ms
-                fresh = b"\nredelivered:false\nexpires:0\ntimestamp:%d\n" % last_timestamp_ms
+                fresh = b"\nredelivered:%b\nexpires:0\ntimestamp:%d\n" % (_FIRST_TIME, last_timestamp_ms)
             stamp = fresh
             expires_ms = message.expires_ms if lifetime is None else lifetime.expires_ms(message)
             if entry.returned or expires_ms:

@@ -85,7 +85,7 @@ QUEUES: Final = (
         "delivery-count",
         "`JMSXDeliveryCount` of a MESSAGE",
         "has it in its other protocols, and not in STOMP",
-        "from the second delivery on, how often the message was sent to a consumer of the queue",
+        "on every MESSAGE: how often it was sent to a consumer of the queue, this time included",
         "consumers give up by themselves after some attempts",
         shown=False,
     ),

@@ -23,7 +23,7 @@ def written(one: MessageWriter, entries: list[Entry]) -> bytes:
 def test_message_1_2() -> None:
     one = MessageWriter("sub:1", 3, "1.2", settles=False)
     assert written(one, [entry(b"destination:/queue/x\nfoo:a\\cb\n")]) == (
-        b"MESSAGE\nsubscription:sub\\c1\nmessage-id:3-7\nack:3-7\nredelivered:false\nexpires:0\n"
+        b"MESSAGE\nsubscription:sub\\c1\nmessage-id:3-7\nack:3-7\nredelivered:false\nJMSXDeliveryCount:1\nexpires:0\n"
         b"timestamp:1700000000000\ncontent-length:5\ndestination:/queue/x\nfoo:a\\cb\n\nhello\0\n"
     )
 
