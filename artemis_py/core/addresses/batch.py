@@ -100,6 +100,8 @@ class Batch:
     """The diverts that made this copy, one behind the other."""
     plan: Plan | None = None
     """The plan of the route's address, once somebody has looked it up."""
+    in_pages: list[Message] | None = None
+    """Those that are in pages by now."""
     memory_bytes: int = field(init=False, default=0)
     """What the messages add to their address' size."""
 

@@ -10,7 +10,6 @@ from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.addresses.fan_out import FanOut, put
 from artemis_py.core.addresses.fullness import note_full
 from artemis_py.core.addresses.route import Route
-from artemis_py.core.budget import Budget
 from artemis_py.core.events import PAGES
 from artemis_py.core.host import Host
 from artemis_py.core.memory import keep, release
@@ -299,7 +298,7 @@ class Enqueuer:
         """
         before = batch.route.address.fan_outs
         if before is not None:
-            before.work(Budget(), batch.now_ms)
+            self._host.agenda.complete(before, batch.now_ms)
         if batch.plain:
             self._put_into_pages(batch, shares)
             return
@@ -350,6 +349,7 @@ class Enqueuer:
             failures.append(error)
             there = {message.id for message in staying[: stream.next_place - place]}
             waiting = [(queue, [one for one in taken if one.id in there]) for queue, taken in waiting]
+        batch.in_pages = staying[: stream.next_place - place]
         for queue, taken in waiting:
             size_bytes = batch.size_bytes if taken is batch.messages else sum(one.size_bytes for one in taken)
             try:

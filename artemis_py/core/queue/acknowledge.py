@@ -260,6 +260,8 @@ class AcknowledgeByFilter(Task):
 
     def break_off(self, now_ms: int) -> bool:
         """A step has failed: what was on its way back goes there."""
+        if self._cursor is not None:
+            self._parts.contents.order.close_cursor(self._cursor)
         if self._return is not None:
             self._return.break_off(now_ms)
         return False
