@@ -185,8 +185,6 @@ class Enqueuer:
         self.recording = recording_of(host.log)
         self.begun: list[FanOut] = []
         """What was published since somebody asked, and is not on all of its queues."""
-        self._lines: list[TaskLine] = []
-        """By address, in order: what is not on all of its queues."""
 
     def enqueue(self, batch: Batch, shares: list[Share]) -> None:
         """Write messages down and put them on their queues, now or later."""
@@ -231,8 +229,6 @@ class Enqueuer:
         line = address.fan_outs
         if line is None or line.may_go_on:
             line = address.fan_outs = TaskLine()
-            self._lines = [each for each in self._lines if not each.may_go_on]
-            self._lines.append(line)
             self._host.agenda.add(line)
         places = sum([len(taken) for _, taken in shares])
         messages = batch.messages
@@ -266,10 +262,10 @@ class Enqueuer:
         many of them are scheduled, by queue number.
         """
         coming: dict[int, list[int]] = {}
-        for line in self._lines:
-            for fan_out in line.unfinished:
-                assert isinstance(fan_out, FanOut)
-                fan_out.add_to(coming)
+        for line in self._host.agenda.tasks:
+            for task in line.unfinished if isinstance(line, TaskLine) else ():
+                if isinstance(task, FanOut):
+                    task.add_to(coming)
         return coming
 
     def _hand_over(self, batch: Batch, shares: list[Share]) -> list[Share]:
