@@ -13,7 +13,10 @@ from artemis_py.shown import as_json, escaped, say_made
 from artemis_py.stomp.client import ServerFrame
 
 _OF_THE_FRAME: Final = frozenset({"subscription", "ack", "message-id", "content-length", "receipt"})
-_IN_THE_HEADING: Final = frozenset({"timestamp", "destination", "priority", "persistent", "expires", "redelivered"})
+_COUNT: Final = "JMSXDeliveryCount"
+_IN_THE_HEADING: Final = frozenset(
+    {"timestamp", "destination", "priority", "persistent", "expires", "redelivered", _COUNT}
+)
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
@@ -62,7 +65,7 @@ def _print_for_people(message: ServerFrame) -> None:
         headers.get("destination", ""),
         f"priority {headers['priority']}" if headers.get("priority", "4") != "4" else "",
         "persistent" if headers.get("persistent") == "true" else "not persistent",
-        "redelivered" if headers.get("redelivered") == "true" else "",
+        f"redelivered (delivery {headers.get(_COUNT, '')})" if headers.get("redelivered") == "true" else "",
         f"expires {_date(headers['expires'])}" if headers.get("expires", "0") != "0" else "",
     ]
     say_made(paint(colour.BOLD, "  ".join(fact for fact in facts if fact)))
