@@ -23,7 +23,6 @@ from artemis_py.core.timers import Schedule
 from artemis_py.shown import many
 
 KILL: Final = "KILL"
-NOTIFY: Final = "NOTIFY"
 SLOW: Final = "slow-consumer"
 """The reason in the event, in the words of ``core/queue/why.py``."""
 _MS: Final = 1_000
