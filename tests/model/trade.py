@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import itemgetter
 
 from artemis_py.core.addresses.batch import Batch
-from artemis_py.core.order.entry import Entry
+from artemis_py.core.order.entry import PURGED, Entry
 from artemis_py.core.queue.acknowledge import Chosen
 from artemis_py.core.queue.messages import ACCEPT, CANCEL, EXPIRE
 from artemis_py.core.transactions import Transaction
@@ -418,7 +418,9 @@ class Trade(SideBySide):
     def purge(self, number: int = 0) -> None:
         """Remove everything that is ready or scheduled."""
         pair = self.pairs[number]
-        assert pair.queue.remove_all() == pair.model.purge(), "another number removed"
+        count = pair.queue.unheld_count
+        pair.queue.purge(PURGED, self.now_ms)
+        assert count == pair.model.purge(), "another number removed"
         self.check()
 
     def restart(self, ms: int = 0) -> None:
