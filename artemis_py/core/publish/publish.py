@@ -499,12 +499,6 @@ class Forwarding:
         self._forwards = forwards
         self._admission = admission
 
-    @property
-    def is_due(self) -> bool:
-        """Is there something to copy or to publish?"""
-        copies = self._host.copies
-        return copies.is_open or bool(copies.dead or copies.expired or self._forwards.waiting)
-
     def flush(self, now_ms: int) -> None:
         """Publish all copies. Bounded: what a loop of addresses still wants after that waits for the next turn."""
         for _ in range(_ROUNDS_MAX):
