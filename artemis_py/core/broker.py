@@ -73,7 +73,7 @@ class Broker:
         self.settings_changes = SettingsChanges(host, config, kept.configured)
         config = self.config = self.settings_changes.config
         """In force: that of the files, with the address-settings of operators."""
-        host.graves.use(config.address_settings)
+        host.dead_letter_addresses.use(config.address_settings)
         self.clock, self.budget, self.agenda = host.clock, host.budget, host.agenda
         self.timers, self.events, self.notices = host.timers, host.events, host.notices
         limit_bytes = config.global_max_size if global_max_bytes is None else global_max_bytes
@@ -139,7 +139,7 @@ class Broker:
         """The same with the files as they are in force, where operators have changed address-settings."""
         config = self.config = self.registry.config = self.settings_changes.config
         self.resolver.use(config)
-        self.host.graves.use(config.address_settings)
+        self.host.dead_letter_addresses.use(config.address_settings)
         return Redeployment(
             self.host, self.registry, self.diverts, self.duplicates, self.slow_consumers, config, now_ms, disconnect
         )

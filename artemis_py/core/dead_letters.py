@@ -11,7 +11,7 @@ from artemis_py.core.reference import QueueReference
 from artemis_py.message import Message
 from artemis_py.records import RecordLog
 
-# ---- graves ----------------------------------------------------------------------------------------------------------
+# ---- addresses -------------------------------------------------------------------------------------------------------
 #
 # Where dead and expired messages go.
 

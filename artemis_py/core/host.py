@@ -22,8 +22,8 @@ from artemis_py.records import RecordLog
 class Host:
     """One for each broker. It runs no queue."""
 
-    __slots__ = ("agenda", "budget", "clock", "copies", "events", "graves", "log", "message_id", "notices", "outcomes",
-                 "outgoing", "ready", "timers", "turn_ms")  # fmt: skip
+    __slots__ = ("agenda", "budget", "clock", "copies", "dead_letter_addresses", "events", "log", "message_id",
+                 "notices", "outcomes", "outgoing", "ready", "timers", "turn_ms")  # fmt: skip
 
     def __init__(self, log: RecordLog) -> None:
         self.log = log
@@ -37,7 +37,7 @@ class Host:
         self.copies = Copies(log)
         self.events = Events()
         """What the operational log is to tell."""
-        self.graves = DeadLetterAddresses()
+        self.dead_letter_addresses = DeadLetterAddresses()
         self.notices = Notifications()
         """What listeners are to be told."""
         self.outcomes: dict[int, PublishOutcome] = {}

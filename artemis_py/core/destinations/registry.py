@@ -370,7 +370,7 @@ class Registry:
         queue.consumer_registry.idle_since_ms = self._host.clock.steady_ms(self._host.turn_ms)
         address = self.bindings.bind(queue)
         self._count_queue(queue, 1)
-        self._host.graves.note(queue.reference.rules.dead_letter_address)
+        self._host.dead_letter_addresses.note(queue.reference.rules.dead_letter_address)
         self.note_listeners(address)
         if self._notices.is_heard:
             tell_binding(self._notices, BINDING_ADDED, queue)

@@ -215,7 +215,7 @@ def _use_rules(queue: Queue, new: QueueSettings) -> None:
     dead_letter_address = written if isinstance(written, str) else None
     if (before.expiry_policy, before.dead_letter_address) == (new.expiry_policy, dead_letter_address):
         return
-    queue.parts.host.graves.note(dead_letter_address)
+    queue.parts.host.dead_letter_addresses.note(dead_letter_address)
     if before.alerts is None and before.lifetime is None and not before.holds:
         reference.rules = rules_for(new, dead_letter_address)
         return

@@ -183,7 +183,7 @@ def test_where_messages_cannot_go() -> None:
     with pytest.raises(BrokerError, match="queue other is disabled"):
         handling.copy(desk.queue, Choice(), "other::other")
     with pytest.raises(BrokerError, match="queue other has no dead-letter-address"):
-        handling.bury(desk.broker.queues["other"], Choice())
+        handling.send_to_dead_letters(desk.broker.queues["other"], Choice())
     with pytest.raises(BrokerError, match="a priority is a number from 0 to 9, and not 10"):
         handling.prioritize(desk.queue, Choice(), 10)
     assert not desk.broker.agenda

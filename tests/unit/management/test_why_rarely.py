@@ -121,7 +121,7 @@ def test_what_an_operator_discarded() -> None:
     for _ in range(2):
         send(desk.broker, "q", head=head_of("q", persistent=True))
     desk.settle()
-    assert desk.finish(desk.broker.handling.bury(desk.queue, Choice())).done_count == 2
+    assert desk.finish(desk.broker.handling.send_to_dead_letters(desk.queue, Choice())).done_count == 2
     desk.settle()
     asking = Asking(desk.managed, desk.broker.addresses["q"])
     for _ in dropped(asking, asking.address, None):
