@@ -23,7 +23,7 @@ class Host:
     """One for each broker. It runs no queue."""
 
     __slots__ = ("agenda", "budget", "clock", "copies", "dead_letter_addresses", "events", "log", "message_id",
-                 "notices", "outcomes", "outgoing", "ready", "timers", "turn_ms")  # fmt: skip
+                 "notifications", "outcomes", "outgoing", "ready", "timers", "turn_ms")  # fmt: skip
 
     def __init__(self, log: RecordLog) -> None:
         self.log = log
@@ -38,7 +38,7 @@ class Host:
         self.events = Events()
         """What the operational log is to tell."""
         self.dead_letter_addresses = DeadLetterAddresses()
-        self.notices = Notifications()
+        self.notifications = Notifications()
         """What listeners are to be told."""
         self.outcomes: dict[int, PublishOutcome] = {}
         """By message id: what becomes of messages whose publishers wait to know."""
