@@ -13,7 +13,7 @@ from artemis_py.core.tasks import TaskLine
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, LargeBody, Message
 from artemis_py.selector import Program, Selector
 
-# ---- verdicts --------------------------------------------------------------------------------------------------------
+# ---- filter results --------------------------------------------------------------------------------------------------
 #
 # What selectors say about one message. Each different selector is asked once, however many queues, diverts and
 # consumers share it.
@@ -21,7 +21,7 @@ from artemis_py.selector import Program, Selector
 
 @final
 class FilterResults:
-    """The verdicts on one message. They may be asked for ahead, some in each turn."""
+    """What selectors say of one message. They may be asked for ahead, some in each turn."""
 
     __slots__ = ("_asked", "_known", "_programs", "message")
 
@@ -94,7 +94,7 @@ class Batch:
     """
     limited: bool = False
     """May the depth of one of the queues that it may come to stand against it?"""
-    verdicts: dict[Message, FilterResults] | None = None
+    filter_results: dict[Message, FilterResults] | None = None
     """What selectors say of the messages, where they were asked before."""
     passed: tuple[str, ...] = ()
     """The diverts that made this copy, one behind the other."""
@@ -111,9 +111,9 @@ class Batch:
             size_bytes = messages[0].head.size_bytes
         self.memory_bytes = size_bytes + MESSAGE_OVERHEAD_BYTES * len(messages)
 
-    def verdicts_of(self, message: Message) -> FilterResults:
+    def filter_results_of(self, message: Message) -> FilterResults:
         """What selectors say of one of the messages, as far as it is known."""
-        known = None if self.verdicts is None else self.verdicts.get(message)
+        known = None if self.filter_results is None else self.filter_results.get(message)
         return FilterResults(message) if known is None else known
 
     def narrow(self, messages: list[Message]) -> None:

@@ -117,11 +117,11 @@ def test_a_message_is_sent_over_several_turns_with_receipt_and_expiry() -> None:
 
 def test_an_answer_is_kept() -> None:
     one, other = compile_selector("color = 'red'"), compile_selector("color='red'")
-    verdicts = FilterResults(message())
-    assert verdicts.of(None)
-    assert verdicts.of(one)
-    verdicts.message = message(b"color:blue\n")
-    assert verdicts.of(other), "it was asked again"
+    filter_results = FilterResults(message())
+    assert filter_results.of(None)
+    assert filter_results.of(one)
+    filter_results.message = message(b"color:blue\n")
+    assert filter_results.of(other), "it was asked again"
     assert not FilterResults(message(b"color:blue\n")).of(other)
 
 
@@ -129,13 +129,13 @@ def test_asking_ahead_ends_with_the_budget() -> None:
     cost = PlanCost()
     for number in range(50):
         cost.add(compile_selector(f"color = '{number}'"))
-    verdicts = FilterResults(message())
+    filter_results = FilterResults(message())
     budget = Budget()
     turns = 0
     done = False
     while not done:
         budget.refill(20)
-        done = verdicts.ask_ahead(cost.programs, budget, 10)
+        done = filter_results.ask_ahead(cost.programs, budget, 10)
         assert budget.left > 0
         turns += 1
     assert 5 <= turns <= 12
