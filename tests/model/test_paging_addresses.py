@@ -277,7 +277,7 @@ def test_paging_begins_behind_what_is_on_its_way_to_its_queues() -> None:
     message = Message(head, b"body", stage.broker.host.next_message_id(), stage.now_ms, 0, route.address.account, 0)
     batch = Batch(route, [message], message.size_bytes, stage.now_ms, plain=True)
     assert stage.broker.admission.publish(batch) == 0
-    assert batch.behind is route.address.fan_outs, "a client waits for what is on its way"
+    assert batch.waits_for is route.address.fan_outs, "a client waits for what is on its way"
     assert stage.broker.admission.publish(batch, admitted=True) == 1
     assert [queue.message_count for queue in queues] == [3] * 200
     assert [queue.contents.paged.count for queue in queues] == [1] * 200

@@ -62,8 +62,6 @@ class FilterResults:
 
 
 # ---- batch -----------------------------------------------------------------------------------------------------------
-#
-# A batch: messages that go into an address together, with their route.
 
 
 @dataclass(slots=True)
@@ -88,7 +86,7 @@ class Batch:
     """The queue that took no more, where not all messages were taken because of a queue and not of the address."""
     refused_bytes: int = 0
     """The encoded size of the message that it did not take."""
-    behind: TaskLine | None = None
+    waits_for: TaskLine | None = None
     """What must be on its queues before anything of the batch can be taken, where not all messages were taken because
     of that.
     """
@@ -121,4 +119,5 @@ class Batch:
         if len(messages) != len(self.messages):
             self.messages = messages
             self.size_bytes = sum(message.size_bytes for message in messages)
-            self.__post_init__()
+            # Of several messages none has a large body; otherwise none is left.
+            self.memory_bytes = self.size_bytes + MESSAGE_OVERHEAD_BYTES * len(messages)

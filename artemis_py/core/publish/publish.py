@@ -450,8 +450,8 @@ def _must_wait(batch: Batch, limited: list[Queue]) -> bool:
         return False
     pages = any(queue.flow.overflow.pages for queue in limited)
     if pages or not address.has_room_for(len(batch.messages), batch.memory_bytes):
-        batch.behind = address.fan_outs
-    return batch.behind is not None
+        batch.waits_for = address.fan_outs
+    return batch.waits_for is not None
 
 
 def _limited(route: Route, plan: Plan) -> list[Queue]:

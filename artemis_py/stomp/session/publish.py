@@ -531,8 +531,8 @@ class Publishing:
     def _has_to_wait(self, batch: Batch) -> bool:
         """Must the rest of a batch be sent again when the queue or the address has room? Then the session waits."""
         state = self._state
-        if batch.behind is not None:
-            state.blocked_by = batch.behind
+        if batch.waits_for is not None:
+            state.blocked_by = batch.waits_for
             return True
         queue = batch.refused_by
         if queue is not None:
