@@ -320,7 +320,7 @@ class Turns:
         for steady_ms in (
             self.watches.next_due_ms(),
             None if self.calls is None else self.calls.next_due_ms(),
-            None if replays is None else replays.desk.next_due_ms(),
+            None if replays is None else replays.manager.next_due_ms(),
         ):
             if steady_ms is not None:
                 clock.wait_until(steady_ms)
