@@ -83,7 +83,7 @@ class HttpPorts:
                 acceptor.host,
                 scheme="https" if acceptor.bool_param("sslEnabled") else "http",
             ),
-            doors=self._doors(acceptor),
+            authentication=self._doors(acceptor),
             is_busy=self._is_busy,
             faults=self._stats.faults,
             holdings=self._holdings,

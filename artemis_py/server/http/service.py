@@ -24,7 +24,7 @@ class HttpService:
 
     ``now_ms`` is a steady clock in milliseconds. ``call_soon`` runs a function in the next round of the event loop;
     ``call_threadsafe`` does so from other threads. Other threads call ``is_busy`` to find out whether readers on this
-    machine must wait. ``holdings`` counts the memory of connections. ``doors`` says who may use which route; without
+    machine must wait. ``holdings`` counts the memory of connections. ``authentication`` says who may use which route; without
     it everybody may use all. Nothing here knows what the routes do. A failure in a connection's step ends only that
     connection and is reported to ``faults``. ``departures`` notices clients that leave while they wait. While
     it ``is_short`` of descriptors, clients get only what is always answered. ``name`` is the acceptor's, for the log.
@@ -39,7 +39,7 @@ class HttpService:
         call_threadsafe: Callable[[Callable[[], None]], object],
         limits: HttpLimits | None = None,
         hosts: Hosts | None = None,
-        doors: Authentication | None = None,
+        authentication: Authentication | None = None,
         is_busy: Callable[[], bool] = lambda: False,
         faults: Faults | None = None,
         holdings: Holdings | None = None,
@@ -50,7 +50,7 @@ class HttpService:
         limits = limits or HttpLimits()
         self.limits = limits
         self.faults = faults or Faults()
-        self.crowd = ConnectionLimit(limits, holdings, knows_users=doors is not None, is_short=is_short)
+        self.crowd = ConnectionLimit(limits, holdings, knows_users=authentication is not None, is_short=is_short)
         self._files = FileSender(call_threadsafe, limits, is_busy)
         self._site = Site(
             Routes(routes),
@@ -61,7 +61,7 @@ class HttpService:
             self.faults,
             now_ms,
             call_soon,
-            doors,
+            authentication,
             name,
             departures,
         )

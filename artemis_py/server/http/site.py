@@ -31,7 +31,7 @@ class Site:
     faults: Faults
     now_ms: Callable[[], int]
     call_soon: Callable[[Callable[[], None]], object]
-    doors: Authentication | None = None
+    authentication: Authentication | None = None
     """Who may use what; None: everybody everything."""
     name: str = ""
     """The name of the acceptor."""
