@@ -20,7 +20,7 @@ from artemis_py.server.http.messages import Answer, FileBody
 from artemis_py.server.http.routing import Routes
 from tests.loops import called_back, until
 from tests.unit.test_http import SteppedHttp, answer, answers
-from tests.unit.test_http_doors import AUTHORIZER, SmallDesk
+from tests.unit.test_http_authentication import AUTHORIZER, SmallDesk
 
 HEAD = b"%s %s HTTP/1.1\r\nHost: broker\r\n%s\r\n"
 
