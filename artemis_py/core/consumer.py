@@ -15,7 +15,7 @@ from artemis_py.message import Account, Head, Message
 from artemis_py.records import Actor
 from artemis_py.selector import Selector
 
-# ---- dealings --------------------------------------------------------------------------------------------------------
+# ---- statistics ------------------------------------------------------------------------------------------------------
 #
 # What a consumer was given and has settled since it attached, as an operator is told.
 

@@ -181,7 +181,7 @@ class Memory:
         return not 0 < self.messages_max < account.message_count + count
 
 
-# ---- keeping ---------------------------------------------------------------------------------------------------------
+# ---- reference counts ------------------------------------------------------------------------------------------------
 #
 # Who still needs a message: every queue that has it, and a fan-out until it is finished. A message counts in its
 # address' memory while somebody needs it.

@@ -219,7 +219,7 @@ class Deferred:
         self._holdings.move(IDS, -ID_BYTES)
 
 
-# ---- tries -----------------------------------------------------------------------------------------------------------
+# ---- delivery attempts -----------------------------------------------------------------------------------------------
 #
 # How often messages were delivered in vain, where a queue limits or tells that (AMPS' MaxDeliveries, MaxCancels).
 
