@@ -315,7 +315,9 @@ class Turns:
         )
 
     def _wait(self) -> None:
-        """What was due is done: say what the connections, replays and operators' works wait for. The core has."""
+        """What was due is done: tell the clock until when connections, operators' calls and replays wait. The core has
+        told it already.
+        """
         clock, replays = self.broker.clock, self.replays
         for steady_ms in (
             self.watches.next_due_ms(),

@@ -87,7 +87,7 @@ class FullRecording(Recording):
         self._passed_lsn = 0
         """The last lsn before the messages that go to pages now."""
         self._places: dict[int, int] = {}
-        """The places that they will have, by their numbers."""
+        """Their places in the pages, by message id."""
 
     def record(self, batch: Batch, shares: list[Share]) -> None:
         _write(batch, _durable(shares), self._log.published, with_others=True)
@@ -187,7 +187,7 @@ class Enqueuer:
         self.begun: list[FanOut] = []
         """What was published since somebody asked, and is not on all of its queues."""
         self._lines: list[TaskLine] = []
-        """By address, in order: what is not on all of its queues."""
+        """One of each address with messages that are not on all of their queues yet."""
 
     def enqueue(self, batch: Batch, shares: list[Share]) -> None:
         """Write messages down and put them on their queues, now or later."""

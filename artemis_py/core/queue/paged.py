@@ -365,9 +365,8 @@ class PageSearch:
 
 # ---- pages -----------------------------------------------------------------------------------------------------------
 #
-# What one queue has in its address' pages: arrivals, expiry and removal. Reading back is in
-# :mod:`artemis_py.core.queue.paged` (in order, for consumers that take any message) and
-# :mod:`artemis_py.core.queue.paged` (for consumers that choose or only look).
+# What one queue has in its address' pages: arrivals, expiry and removal. ``PageReading`` reads messages back in order,
+# for consumers that take any message; ``PageSearch`` does so for consumers that choose or only look.
 
 
 @final

@@ -260,10 +260,10 @@ def test_nothing_kept_is_no_mark(tmp_path: Path) -> None:
     assert RetainedSegments(tmp_path).retention.mark() is None
 
 
-def test_the_journal_looks_after_its_chores_every_ten_seconds(tmp_path: Path) -> None:
+def test_the_journal_looks_after_its_regular_tasks_every_ten_seconds(tmp_path: Path) -> None:
     disk = FileDisk(tmp_path)
     done: list[int] = []
-    care = SegmentCare(retire=disk.delete, chores=lambda: done.append(second))
+    care = SegmentCare(retire=disk.delete, regular_tasks=lambda: done.append(second))
     journal = Journal(disk, ImmediateCommitter(), JournalSettings(), start=JournalStart(), care=care)
     for second in range(25):
         journal.records.now_ms = START_MS + second * 1000
