@@ -263,13 +263,13 @@ class Broker:
             self.budget.take_back(share)
 
     def _wait(self) -> None:
-        """Say what the parts wait for."""
+        """Tell the clock until when the parts wait."""
         due_ms = self.next_due_ms()
         if due_ms is not None:
             self.clock.wait_until(due_ms - self.clock.shift_ms)
 
     def _work_off(self, budget: Budget, now_ms: int) -> None:
-        """Go on with what was decided and is not done."""
+        """Go on with the tasks on the agenda."""
         self.agenda.run(budget, now_ms)
         while self.agenda.broken:
             task, failure = self.agenda.broken.pop()
@@ -307,7 +307,7 @@ class Broker:
         self.log.close_groups()
 
     def end_turn(self) -> None:
-        """Everything of the turn has happened: tell a log that is retained what its readers cannot add up."""
+        """The turn is over: write into a retained log what its readers cannot work out from its other records."""
         if self.enqueuer.begun:
             self.enqueuer.take_begun()  # copies for which nobody waits
         story = self.log.story

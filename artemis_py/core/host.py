@@ -28,18 +28,18 @@ class Host:
     def __init__(self, log: RecordLog) -> None:
         self.log = log
         self.clock = Clock()
-        """How dates and how long something takes belong together; the server tells it when the wall clock was set."""
+        """Turns dates into steady times; the server tells it when the wall clock was set."""
         self.budget = Budget()
         """What the turn that runs may still do."""
         self.agenda = Agenda()
-        """What was decided and is larger than a turn."""
+        """Tasks that are larger than a turn."""
         self.timers = Timers(self.clock)
         self.copies = Copies(log)
         self.events = Events()
-        """What the operational log is to tell."""
+        """Events for the operational log."""
         self.dead_letter_addresses = DeadLetterAddresses()
         self.notifications = Notifications()
-        """What listeners are to be told."""
+        """Notifications for listeners."""
         self.outcomes: dict[int, PublishOutcome] = {}
         """By message id: what becomes of messages whose publishers wait to know."""
         self.ready: deque[QueueReference] = deque()

@@ -188,14 +188,14 @@ class Memory:
 
 
 def keep(message: Message) -> None:
-    """Add one that needs the message. The first charges it to the address."""
+    """Count one more that needs the message. The first charges it to the address."""
     message.refs += 1
     if message.refs == 1:
         message.account.charge(1, message.memory_bytes)
 
 
 def release(messages: list[Message]) -> None:
-    """Remove one of those that need each message. What nobody needs any more leaves the address' memory."""
+    """Count one less that needs each message. What nobody needs any more leaves the address' memory."""
     account: Account | None = None
     count = size_bytes = 0
     for message in messages:

@@ -80,7 +80,7 @@ class Notifications:
 
     def __init__(self) -> None:
         self.is_heard = False
-        """Does anybody listen? Nothing is to be noted otherwise."""
+        """Does anybody listen? Otherwise do not call ``note``."""
         self.lost = 0
         """How many were not noted since they were last taken, because there were too many."""
         self.noted: list[Notification] = []
@@ -125,7 +125,7 @@ class Notifications:
         return taken
 
     def note_expired(self, expired: list[tuple[QueueReference, Message, str]]) -> None:
-        """Messages have expired; of each queue the last one stands for all."""
+        """Messages have expired: note one for each queue, with the last message and their number."""
         last = {queue: message for queue, message, _ in expired}
         counts = Counter(queue for queue, _, _ in expired)
         for queue, message in last.items():

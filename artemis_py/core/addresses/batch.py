@@ -91,7 +91,7 @@ class Batch:
     of that.
     """
     limited: bool = False
-    """May the depth of one of the queues that it may come to stand against it?"""
+    """May a queue that the batch goes to refuse it because of its depth limit?"""
     filter_results: dict[Message, FilterResults] | None = None
     """What selectors say of the messages, where they were asked before."""
     passed: tuple[str, ...] = ()

@@ -394,7 +394,7 @@ class Registry:
     # ---- retroactive addresses -------------------------------------------------------------------
 
     def begin_retention(self) -> None:
-        """Everything is there that was declared, or there before a restart: see to the retroactive addresses."""
+        """All declared and recovered addresses exist: give the retroactive ones their rings."""
         addresses = self.bindings.addresses
         for address in list(addresses.values()):
             self._arrange_retention(address)
@@ -452,7 +452,7 @@ class Registry:
                 self._enqueuer.give(address, queue, messages, self._host.log.now_ms)
 
     def _give_up_retained(self, address: Address) -> None:
-        """The address is gone: so is what was kept of it."""
+        """The address is deleted: delete what it kept for later queues, too."""
         inner = self.bindings.addresses.get(retroactive.internal_address(address.name))
         if inner is not None:
             self._delete_with_queues(inner, self._host.log.now_ms)

@@ -583,7 +583,7 @@ class Handling:
         self._resolver = resolver
         self._targets = Targets(bindings, resolver, enqueuer, admission)
         self.changes: list[Change] = []
-        """Those that are not over, and some that are."""
+        """Changes that are not over, and some that are."""
 
     def remove(self, queue: Queue, choice: Choice) -> Change:
         """Remove messages."""
@@ -635,12 +635,12 @@ class Handling:
         return count
 
     def nudge(self, change: Change) -> None:
-        """Let a change go on that has waited for something that is there now."""
+        """Let a change go on: what it waited for has come."""
         if change.done and not change.is_over and change.can_work:
             self._host.agenda.add(change)
 
     def stop(self) -> None:
-        """The broker stops: what is not done is left undone."""
+        """The broker stops: end all changes as they are."""
         for change in self.changes:
             change.stop("the broker stopped")
 

@@ -227,7 +227,7 @@ class Router:
                 self._forwards.add_unrouted(target, address, message, batch.hops)
 
     def _note_missed(self, missed: list[Message], lost: list[Message], route: Route, plan: Plan) -> None:
-        """Some publishers wait to know that no queue took their messages, now or ever."""
+        """Tell publishers who wait for it why no queue took their messages, or that one will find them in the log."""
         for message in missed:
             outcome = self._outcomes.get(message.id)
             if outcome is None:
@@ -500,7 +500,9 @@ class Forwarding:
         self._admission = admission
 
     def flush(self, now_ms: int) -> None:
-        """Publish all copies. Bounded: what a loop of addresses still wants after that waits for the next turn."""
+        """Publish all copies, in a bounded number of rounds: what goes on in a circle of addresses waits for the next
+        turn.
+        """
         for _ in range(_ROUNDS_MAX):
             self._make_copies(now_ms)
             forwards = self._forwards.take()

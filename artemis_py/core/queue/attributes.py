@@ -293,7 +293,7 @@ REFUSALS: Final[Mapping[Part, Callable[[_Change], str | None]]] = {
     CONSUMERS: _too_many_consumers,
     GROUPS: _groups_are_out,
 }
-"""What an operator is refused at times, though a reload would do it, in part or later."""
+"""What is at times refused to an operator, though a reload would carry it out, in part or later."""
 
 
 def config_of(queue: Queue) -> QueueConfig:
