@@ -95,7 +95,7 @@ class PlanCost:
         """Queues and diverts together."""
         self._asked: set[Program] = set()
         self._placing_units = 0
-        """Units for each message that finding its place on queues costs, besides selectors and the search for queues."""
+        """What it costs each message to find its place on queues, besides selectors and the search for queues."""
         self.programs: list[Program] = []
         """The programs of all selectors, each once. It grows at its end."""
         self.units = 1
@@ -281,7 +281,7 @@ class Plan:
             self.limited = _with(self.limited, queue)
 
     def forget(self) -> None:
-        """A queue was deleted. The next message finds out which are left: until then the plan keeps none of them alive."""
+        """A queue was deleted; the next message finds out which are left. Until then the plan keeps none alive."""
         self.losses = -1
         self.cost = PLAIN
         self.only_queue = None
