@@ -50,7 +50,7 @@ class Admission:
     def refusal(self, request: Request, route: Route, client: HttpClient) -> Refusal | None:
         """Why the connection ends with this request, whoever sent it: there is no room, or a web page is behind it."""
         site = self._site
-        if not site.crowd.may_have(route, client):
+        if not site.connection_limit.may_have(route, client):
             return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests are being answered; try again later")
         authentication = site.authentication
         has_names = not route.is_open or (authentication is not None and authentication.checks_names)
@@ -128,7 +128,7 @@ class HttpConnection(asyncio.Protocol):
         self._site = site
         self._machine = h11.Connection(h11.SERVER, max_incomplete_event_size=site.limits.head_bytes_max)
         self._channel = Channel(site.now_ms, site.departures)
-        self._incoming = Incoming(self._machine, site.limits, site.routes, site.now_ms, site.crowd.hold)
+        self._incoming = Incoming(self._machine, site.limits, site.routes, site.now_ms, site.connection_limit.hold)
         self._outgoing = Outgoing(self._machine, self._channel, site.files)
         self._admission = Admission(site, partial(self.guard, self._go_on))
         self._awaited: asyncio.Future[Response] | None = None
@@ -151,7 +151,7 @@ class HttpConnection(asyncio.Protocol):
             self._channel.write(b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
             self._channel.close()
         else:
-            self.guard(self._site.crowd.admit, self)
+            self.guard(self._site.connection_limit.admit, self)
 
     def data_received(self, data: bytes) -> None:
         """Process bytes from the client."""
@@ -178,7 +178,7 @@ class HttpConnection(asyncio.Protocol):
         """The socket is gone."""
         self._channel.forget()
         self._give_up()
-        self._site.crowd.forget(self)
+        self._site.connection_limit.forget(self)
 
     def pause_writing(self) -> None:
         """The client reads too slowly: send no further piece and read no further request until it catches up."""
@@ -202,7 +202,7 @@ class HttpConnection(asyncio.Protocol):
         transport = self._channel.take()
         peer = transport and shown_peer(transport)
         self._site.faults.note(peer or "of HTTP", "http", error)
-        self._site.crowd.forget(self)
+        self._site.connection_limit.forget(self)
         self._give_up()
         for end in () if transport is None else (transport.abort, transport.close):
             try:

@@ -26,7 +26,7 @@ class Site:
     routes: Routes
     limits: HttpLimits
     hosts: Hosts
-    crowd: ConnectionLimit
+    connection_limit: ConnectionLimit
     files: FileSender
     faults: Faults
     now_ms: Callable[[], int]
