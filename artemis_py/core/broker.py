@@ -272,9 +272,9 @@ class Broker:
         """Go on with the tasks on the agenda."""
         self.agenda.run(budget, now_ms)
         while self.agenda.broken:
-            task, failure = self.agenda.broken.pop()
+            broken = self.agenda.broken.pop()
             self.step_broke_off(now_ms)
-            give_up(self.host, "", type(task).__name__, failure)
+            give_up(self.host, broken.queue_name, broken.title, broken.error)
 
     def dispatch(self, now_ms: int) -> None:
         """Offer what is ready to consumers, and publish the copies that this and the turn so far brought forth."""

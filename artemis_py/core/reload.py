@@ -25,7 +25,7 @@ from artemis_py.core.queue.attributes import declaration_of, use_declaration
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.slow_consumers import SlowConsumers
 from artemis_py.core.tasks import WAIT, Task, until_done
-from artemis_py.errors import StorageError
+from artemis_py.errors import BrokerError, StorageError
 
 _LOOKS_PER_STEP: Final = 64
 _FAILURES_MAX: Final = 100
@@ -236,12 +236,16 @@ class Redeployment:
         unfinished: list[Task | None] = []
         self._try(name, lambda: unfinished.append(self._registry.delete_queue(queue, self._now_ms())))
         if unfinished:
-            self.removed_messages += count
             self._host.note_event(OPERATION, queue.reference, {"operation": "delete, by broker.xml"}, kind="delete")
         else:
             self._admit_again(queue)
         yield None
-        yield from until_done(unfinished)
+        try:
+            yield from until_done(unfinished)
+        except BrokerError as error:
+            self._fail(name, str(error))
+        else:
+            self.removed_messages += count if unfinished else 0
 
     def _must_wait(self, queue: Queue) -> bool:
         if queue.deleted:

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, Protocol, final
 from mypy_extensions import mypyc_attr
 
 from artemis_py.core.budget import Budget
-from artemis_py.errors import StorageError
+from artemis_py.errors import BrokerError, StorageError
 
 # ---- waiting ---------------------------------------------------------------------------------------------------------
 #
@@ -51,10 +51,18 @@ AnySteps = Generator[Step, None, Any]
 
 
 def until_done(tasks: Iterable[Task | None]) -> Generator[bool, None, None]:
-    """The steps that wait for tasks; None stands for one that is done."""
-    for task in tasks:
-        while task is not None and not task.may_go_on:
+    """The steps that wait for tasks; None stands for one that is done. Raises BrokerError when one of them broke off:
+    nobody is told that it was carried out.
+    """
+    waited = [task for task in tasks if task is not None]
+    for task in waited:
+        while not task.may_go_on:
             yield WAIT
+    if any(task.failed for task in waited):
+        raise BrokerError(
+            "A step failed inside the broker, so only a part of this was done; its log says what failed (ART-1006). "
+            "Look at what is left, and try again"
+        )
 
 
 # ---- tasks -----------------------------------------------------------------------------------------------------------
@@ -94,9 +102,19 @@ class Task(ABC):
         return False
 
     def fail(self, now_ms: int) -> None:
-        """A step has raised an exception: go on behind it, or end."""
-        self.failed = True
+        """A step has raised an exception: go on behind it, or end. A task whose ``break_off`` raises has ended, too."""
+        self.failed = self.done = True
         self.done = not self.break_off(now_ms)
+
+    @property
+    def title(self) -> str:
+        """What the log calls it."""
+        return type(self).__name__
+
+    @property
+    def queue_name(self) -> str:
+        """The queue that it is about; empty: it is not about one alone."""
+        return ""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -115,6 +133,10 @@ class TaskLine(Task):
         return not self._tasks
 
     @property
+    def title(self) -> str:
+        return self._tasks[0].title if self._tasks else super().title
+
+    @property
     def unfinished(self) -> list[Task]:
         """The tasks in order; the first is under way."""
         return list(self._tasks or ())
@@ -127,7 +149,7 @@ class TaskLine(Task):
 
     def work(self, budget: Budget, now_ms: int) -> bool:
         tasks = self._tasks
-        while tasks and tasks[0].work(budget, now_ms):
+        while tasks and (tasks[0].done or tasks[0].work(budget, now_ms)):
             self.end_first(tasks[0], now_ms)
             if budget.is_spent:
                 break
@@ -148,6 +170,15 @@ class TaskLine(Task):
         task.done = True
 
 
+class Broken(NamedTuple):
+    """A task, and its words at the time at which it raised an exception."""
+
+    task: Task
+    title: str
+    queue_name: str
+    error: Exception
+
+
 @final
 class Agenda:
     """The unfinished tasks. Each gets its share of a turn, so none holds up another."""
@@ -155,7 +186,7 @@ class Agenda:
     __slots__ = ("_share", "broken", "tasks")
 
     def __init__(self) -> None:
-        self.broken: list[tuple[Task, Exception]] = []
+        self.broken: list[Broken] = []
         """Tasks that raised an exception. Whoever reports them takes them out."""
         self.tasks: deque[Task] = deque()
         """Those that are not done."""
@@ -182,15 +213,37 @@ class Agenda:
             units = max(budget.left // waiting, 1)
             share.refill(units)
             task = tasks.popleft()
-            try:
-                task.done = task.work(share, now_ms)
-            except StorageError:
-                raise
-            except Exception as error:
-                self.broken.append((task, error))
-                task.fail(now_ms)
+            self._work(task, share, now_ms)
             if not task.done:
                 tasks.append(task)
             budget.spend(units - share.left)
             if budget.is_spent:
                 break
+
+    def complete(self, line: TaskLine, now_ms: int) -> None:
+        """Carry out all tasks of a line at once: somebody else's step needs what they do. What raises in them is
+        theirs, as in ``run``.
+        """
+        unlimited = Budget()
+        while not line.may_go_on:
+            self._work(line, unlimited, now_ms)
+
+    def _work(self, task: Task, budget: Budget, now_ms: int) -> None:
+        """Do some of a task."""
+        try:
+            task.done = task.work(budget, now_ms)
+        except StorageError:
+            raise
+        except Exception as error:
+            self.broken.append(Broken(task, task.title, task.queue_name, error))
+            self._fail(task, now_ms)
+
+    def _fail(self, task: Task, now_ms: int) -> None:
+        """A step of a task raised. What raises while it breaks off stays in the task, too."""
+        try:
+            task.fail(now_ms)
+        except StorageError:
+            raise
+        except Exception as error:
+            self.broken.append(Broken(task, task.title, task.queue_name, error))
+            task.done = task.may_go_on

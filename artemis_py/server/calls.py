@@ -128,10 +128,10 @@ class Calls:
         self._budget.refill(_SLICE_UNITS)
         self._agenda.run(self._budget, steady_ms)
         while self._agenda.broken:
-            broken, error = self._agenda.broken.pop()
-            assert isinstance(broken, _Call)
-            if not broken.future.done():
-                broken.future.set_exception(error)
+            broken = self._agenda.broken.pop()
+            assert isinstance(broken.task, _Call)
+            if not broken.task.future.done():
+                broken.task.future.set_exception(broken.error)
         self.is_due = len(self) > 0
 
     def put_off(self, call: _Call, step: Until | Awaited | Coming) -> None:

@@ -97,7 +97,9 @@ class ForeignHeaders:
         self._events = events
         self._told: set[tuple[str, str]] = set()
         self.found: list[str] = []
-        """Such headers of SENDs that were read, and not told yet: whoever reads a block does not know whose it is."""
+        """Such headers of SENDs that were read, and not told yet: whoever reads a block does not know whose it is, so
+        its session tells of them at once.
+        """
         self.in_send = frozenset(name.encode() for name in KNOWN["SEND"])
         """The names to look for in a SEND, as they stand in its block."""
 

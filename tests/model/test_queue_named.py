@@ -484,8 +484,8 @@ def test_a_message_handed_over_is_no_depth_when_later_ones_of_the_same_send_are_
 
 
 def test_senders_go_on_when_enough_was_picked_whatever_else_left() -> None:
-    """What is picked for a consumer that settles on send is no part of the depth. So senders go on at once, and not only
-    if something else expires in the same dispatch.
+    """What is picked for a consumer that settles on send is no part of the depth. So senders go on at once, and not
+    only if something else expires in the same dispatch.
     """
     for ttl_ms in (0, 150):
         world = world_of(QueuePlan(policy=FLOW_CONTROL, depth_messages=3, resume_percent=50))

@@ -46,7 +46,7 @@ def test_Q_73_Q_74_dead_letter_address_and_attempts_of_the_queue(cut: bool) -> N
 
 
 def test_how_often_a_message_was_sent(cut: bool) -> None:
-    """Told on every queue, whether a delivery failed or its subscription ended. What the sender wrote counts nothing."""
+    """Told on every queue, whether a delivery failed or its subscription ended. The sender's own header is not used."""
     bench = Bench(cut=cut)
     bench.send("a", "JMSXDeliveryCount:7")
     counts: list[tuple[str | None, str | None]] = []

@@ -28,8 +28,8 @@ def arrival(bookmark: int, size_bytes: int = 10, lease_ends_ms: int = 0) -> Arri
 
 def message(bookmark: int, name: int = 1, more: str = "") -> bytes:
     return (
-        f"MESSAGE\nsubscription:{name}\nmessage-id:7-{bookmark + 1000}\nredelivered:false\nJMSXDeliveryCount:1\nexpires:0\ntimestamp:5\n"
-        f"bookmark:{bookmark}\n{more}body-size:10\nbookmark:99\nsubscription:8\n\n"
+        f"MESSAGE\nsubscription:{name}\nmessage-id:7-{bookmark + 1000}\nredelivered:false\nJMSXDeliveryCount:1\n"
+        f"expires:0\ntimestamp:5\nbookmark:{bookmark}\n{more}body-size:10\nbookmark:99\nsubscription:8\n\n"
     ).encode()
 
 

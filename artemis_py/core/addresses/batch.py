@@ -91,13 +91,15 @@ class Batch:
     of that.
     """
     limited: bool = False
-    """May a queue that the batch goes to refuse it because of its depth limit?"""
+    """May the depth limit of a queue that the batch goes to keep it back?"""
     filter_results: dict[Message, FilterResults] | None = None
     """What selectors say of the messages, where they were asked before."""
     passed: tuple[str, ...] = ()
     """The diverts that made this copy, one behind the other."""
     plan: Plan | None = None
     """The plan of the route's address, once somebody has looked it up."""
+    in_pages: list[Message] | None = None
+    """Those that are in pages by now."""
     memory_bytes: int = field(init=False, default=0)
     """What the messages add to their address' size."""
 

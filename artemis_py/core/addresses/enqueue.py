@@ -10,7 +10,6 @@ from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.addresses.fan_out import FanOut, put
 from artemis_py.core.addresses.fullness import note_full
 from artemis_py.core.addresses.route import Route
-from artemis_py.core.budget import Budget
 from artemis_py.core.events import PAGES
 from artemis_py.core.host import Host
 from artemis_py.core.memory import keep, release
@@ -186,8 +185,6 @@ class Enqueuer:
         self.recording = recording_of(host.log)
         self.begun: list[FanOut] = []
         """What was published since somebody asked, and is not on all of its queues."""
-        self._lines: list[TaskLine] = []
-        """One of each address with messages that are not on all of their queues yet."""
 
     def enqueue(self, batch: Batch, shares: list[Share]) -> None:
         """Write messages down and put them on their queues, now or later."""
@@ -232,8 +229,6 @@ class Enqueuer:
         line = address.fan_outs
         if line is None or line.may_go_on:
             line = address.fan_outs = TaskLine()
-            self._lines = [each for each in self._lines if not each.may_go_on]
-            self._lines.append(line)
             self._host.agenda.add(line)
         places = sum([len(taken) for _, taken in shares])
         messages = batch.messages
@@ -267,10 +262,10 @@ class Enqueuer:
         many of them are scheduled, by queue number.
         """
         coming: dict[int, list[int]] = {}
-        for line in self._lines:
-            for fan_out in line.unfinished:
-                assert isinstance(fan_out, FanOut)
-                fan_out.add_to(coming)
+        for line in self._host.agenda.tasks:
+            for task in line.unfinished if isinstance(line, TaskLine) else ():
+                if isinstance(task, FanOut):
+                    task.add_to(coming)
         return coming
 
     def _hand_over(self, batch: Batch, shares: list[Share]) -> list[Share]:
@@ -299,7 +294,7 @@ class Enqueuer:
         """
         before = batch.route.address.fan_outs
         if before is not None:
-            before.work(Budget(), batch.now_ms)
+            self._host.agenda.complete(before, batch.now_ms)
         if batch.plain:
             self._put_into_pages(batch, shares)
             return
@@ -350,6 +345,7 @@ class Enqueuer:
             failures.append(error)
             there = {message.id for message in staying[: stream.next_place - place]}
             waiting = [(queue, [one for one in taken if one.id in there]) for queue, taken in waiting]
+        batch.in_pages = staying[: stream.next_place - place]
         for queue, taken in waiting:
             size_bytes = batch.size_bytes if taken is batch.messages else sum(one.size_bytes for one in taken)
             try:

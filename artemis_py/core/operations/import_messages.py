@@ -16,7 +16,6 @@ from artemis_py.core.addresses.enqueue import Enqueuer
 from artemis_py.core.addresses.fullness import limits_reached
 from artemis_py.core.addresses.route import Route
 from artemis_py.core.addresses.routing_table import Bindings
-from artemis_py.core.budget import Budget
 from artemis_py.core.host import Host
 from artemis_py.core.publish.duplicates import Duplicates
 from artemis_py.core.publish.publish import make_room, make_room_or_page
@@ -164,7 +163,7 @@ class Importing:
         batch.paged = address.must_page or make_room_or_page(address, queues, one.size_bytes, now_ms)
         self._enqueuer.enqueue(batch, [(queue, batch.messages) for queue in queues])
         if address.fan_outs is not None:  # put off, because the turn has no units left; the count is wanted now
-            address.fan_outs.work(Budget(), now_ms)
+            self._host.agenda.complete(address.fan_outs, now_ms)
 
 
 def _id(message: Import, queue: str) -> str:

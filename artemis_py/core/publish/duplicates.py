@@ -93,7 +93,7 @@ class Duplicates:
         """Publishing failed: forget the ids of messages that nobody has, for they may be sent again."""
         for message in messages:
             duplicate_id = message.head.duplicate_id
-            if duplicate_id is not None and not message.refs:
+            if duplicate_id is not None:
                 self._ids_of(address).discard(duplicate_id)
 
     def _ids_of(self, address: Address) -> DuplicateIds:

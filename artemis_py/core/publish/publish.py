@@ -163,7 +163,9 @@ class Router:
                 try:
                     self._route(batch)
                 except Exception:
-                    self._duplicates.forget(address, messages)
+                    paged = {one.id for one in batch.in_pages or ()}  # nothing refers to them
+                    self._duplicates.forget(address, [one for one in messages if not (one.refs or one.id in paged)])
+                    self._duplicates.write(address, [one for one in messages if one.refs or one.id in paged])
                     raise
                 self._duplicates.write(address, messages)
             finally:

@@ -260,6 +260,8 @@ class AcknowledgeByFilter(Task):
 
     def break_off(self, now_ms: int) -> bool:
         """A step has failed: what was on its way back goes there."""
+        if self._cursor is not None:
+            self._parts.contents.order.close_cursor(self._cursor)
         if self._return is not None:
             self._return.break_off(now_ms)
         return False
@@ -301,6 +303,7 @@ class AcknowledgeByFilter(Task):
             budget.spend(len(self._leased) // _IDS_PER_UNIT)
         entries: list[Entry] = []
         holders: list[Consumer] = []
+        unsent: dict[Consumer, set[int]] = {}
         try:
             for _ in range(min(len(self._leased), SLICE_MAX)):
                 message_id, picker = self._leased.pop()
@@ -310,10 +313,12 @@ class AcknowledgeByFilter(Task):
                     entries.append(entry)
                     holders.append(holder)
                     if picker is not None:
-                        picker.outbox = [other for other in picker.outbox if other is not entry]
+                        unsent.setdefault(picker, set()).add(message_id)
                 if budget.is_spent:
                     break
         finally:  # whatever fails, what was let go is settled, or goes back
+            for picker, ids in unsent.items():
+                picker.outbox = [entry for entry in picker.outbox if entry.message.id not in ids]
             if entries and self._outcome == CANCEL:
                 if self._return is None:
                     self._return = Return(self._parts, holders[0], [], failed=True, cause=NACKED)

@@ -275,13 +275,13 @@ class ConsumerRegistry:
         consumer.closed = True
         if parts.activation is not None:
             parts.activation.leave(consumer)
-        if consumer.settles and consumer.destructive:
-            self._take_back_unsent(consumer)
-            parts.confirm(len(consumer.let_go_all()))
-        waiting = [entry for entry in consumer.outbox if consumer.held.pop(entry.message.id, None) is not None]
-        consumer.outbox.clear()
         unfinished: Task | None = None
         try:
+            if consumer.settles and consumer.destructive:
+                self._take_back_unsent(consumer)
+                parts.confirm(len(consumer.let_go_all()))
+            waiting = [entry for entry in consumer.outbox if consumer.held.pop(entry.message.id, None) is not None]
+            consumer.outbox.clear()
             if waiting:
                 parts.tasks.begin(Return(parts, consumer, waiting, failed=False, sent=False), now_ms)
             if not consumer.held:
@@ -318,24 +318,33 @@ class ConsumerRegistry:
             parts.note_ready()
 
     def _take_back_unsent(self, consumer: Consumer) -> None:
-        """Put back what was picked for, or handed to, a consumer that settles on send, and was not written."""
+        """Put back what was picked for, or handed to, a consumer that settles on send, and was not written. An outdated
+        value goes; if that fails, it is on the queue again.
+        """
         parts = self._parts
         contents, values = parts.contents, parts.contents.last_values
-        contents.unpick(consumer.outbox)
-        restored = len(consumer.handed)
-        for entry in consumer.outbox:
+        picked, consumer.outbox = consumer.outbox, []
+        handed, consumer.handed = consumer.handed, []
+        contents.unpick(picked)
+        outdated: list[Entry] = []
+        for entry in picked:
             if values is not None and values.is_outdated(entry):
-                contents.give_up(entry)
+                outdated.append(entry)
             else:
                 contents.put_back(entry)
-                restored += 1
-        parts.after_removal.run()
-        for entry in reversed(consumer.handed):
-            contents.take_back_handed(entry.message)
-        parts.after_enqueue.fit_again(restored)
-        parts.grouping.settle([entry.message for entry in consumer.outbox])
-        consumer.outbox.clear()
-        consumer.handed.clear()
+        gone = 0
+        try:
+            for entry in outdated:
+                contents.give_up(entry)
+                gone += 1
+            parts.after_removal.run()
+        finally:
+            for entry in outdated[gone:]:
+                contents.put_back(entry)
+            for entry in reversed(handed):
+                contents.take_back_handed(entry.message)
+            parts.after_enqueue.fit_again(len(handed) + len(picked) - gone)
+            parts.grouping.settle([entry.message for entry in picked])
 
 
 def _chooses_alike(consumer: Consumer, selector: Selector | None, no_local: int) -> bool:

@@ -53,6 +53,12 @@ class Removal(Task):
                 return False
         return self._has_forgotten_alarms(budget)
 
+    def break_off(self, now_ms: int) -> bool:
+        """A step has failed: what is left stays on the queue."""
+        if self._cursor is not None:
+            self._contents.order.close_cursor(self._cursor)
+        return False
+
     def _remove_ready(self, cursor: Cursor, budget: Budget) -> bool:
         """Remove some ready entries. Returns False when none is left."""
         order = self._contents.order

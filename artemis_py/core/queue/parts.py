@@ -148,6 +148,10 @@ class QueueTasks(TaskLine):
             if budget is None:
                 self._host.budget.take_back(share)
 
+    @property
+    def queue_name(self) -> str:
+        return self._reference.name
+
     def add(self, task: Task) -> None:
         super().add(task)
         if task.holds:
@@ -174,17 +178,19 @@ class QueueTasks(TaskLine):
         if task.holds and not gate.is_held and not self._reference.deleted:
             self._serves = True
             late_count, gate.late_count = gate.late_count, 0
+            self._host.note_ready(self._reference)
             if late_count:
                 self._after_enqueue.run(late_count, now_ms)
-            self._host.note_ready(self._reference)
             self._serves = False
 
     def break_off(self, now_ms: int) -> bool:
-        if not self._serves:
+        if self._serves:  # the task before is done, and the next has not begun
+            self._serves = False
+            return not self.may_go_on
+        try:
             return super().break_off(now_ms)
-        self._serves = False  # the task before is done, and the next has not begun
-        self._host.note_ready(self._reference)
-        return not self.may_go_on
+        finally:
+            self._serves = False
 
 
 # ---- arrivals --------------------------------------------------------------------------------------------------------

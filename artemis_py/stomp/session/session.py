@@ -248,6 +248,8 @@ class Session:
                 return
         if not self.is_closing:
             self._input.add(data, stop_at, waits=self.state.blocked_by is not None)
+            if self.service.foreign.found:
+                self.service.foreign.tell_found(self.state.who)
             self.go_on(now_ms, stop_at)
 
     def go_on(self, now_ms: int, stop_at: int = 0) -> None:
@@ -258,6 +260,8 @@ class Session:
         while self.is_open and state.blocked_by is None and (waiting.frames or waiting.parser.unread):
             if not waiting.frames:
                 waiting.read_on(stop_at)
+                if self.service.foreign.found:
+                    self.service.foreign.tell_found(state.who)
             self._run(now_ms)
             if budget.left <= stop_at:
                 break
@@ -272,8 +276,6 @@ class Session:
         state = self.state
         log, budget = state.broker.log, state.broker.budget
         frames = self._input.frames
-        if self.service.foreign.found:
-            self.service.foreign.tell_found(state.who)
         position, count = 0, len(frames)
         while position < count and self.is_open:
             frame, body = frames[position]

@@ -66,12 +66,14 @@ class PageIndex:
         """A queue is done with places of a page that hold this many bytes."""
         stream = self.streams[page.stream]
         settled = self._settled(stream, queue_id, page)
+        count = settled.count
         for place in places:
             if settled.places.add(place):
                 settled.count += 1
             if stream.attempts:
                 stream.attempts.pop((queue_id, place), None)
-        settled.size_bytes += size_bytes
+        if settled.count > count:  # a step that failed may be repeated
+            settled.size_bytes += size_bytes
 
     def _settled(self, stream: KeptStream, queue_id: int, page: Page) -> Settled:
         settled = stream.settled.get((queue_id, page.number))

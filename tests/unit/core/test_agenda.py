@@ -82,7 +82,7 @@ def test_a_task_that_breaks_off_is_given_up_and_the_others_go_on() -> None:
     agenda.add(other)
     _run(agenda, 100)
     assert (other.left, len(agenda)) == (0, 0)
-    assert [(task, str(error)) for task, error in agenda.broken] == [(breaking, "broken")]
+    assert [(broken.task, str(broken.error)) for broken in agenda.broken] == [(breaking, "broken")]
 
 
 def test_a_disk_that_fails_in_a_task_is_nobodys_to_catch() -> None:

@@ -77,3 +77,13 @@ def test_what_is_told_has_a_limit() -> None:
 def test_the_table_names_nothing_that_has_a_meaning_here() -> None:
     assert all(name.startswith(FAMILIES) for name in OWN)
     assert not OWN & KNOWN["SUBSCRIBE"].keys()
+
+
+def test_a_header_is_told_of_the_client_whose_frame_it_is() -> None:
+    """The block is read when it comes, and carried out with its body: meanwhile others send."""
+    bench = Bench()
+    bench.subscribe("a")
+    bench.world.client("a").send(b"SEND\ndestination:/queue/q\nAMQ_SCHEDULED_CRON:1\ncontent-length:5\n\nab")
+    bench.send("b", to="q")
+    (event,) = told(bench).values()
+    assert event.fields["session"] == "s1"
