@@ -253,8 +253,8 @@ _WEBSOCKET: Final = (
         LONG,
         "webSocketMaxFramePayloadLength",
         65536,
-        "maximum length of a WebSocket frame that a client sends; longer messages are sent to it in fragments of this "
-        "length",
+        "maximum length of a WebSocket frame that a client sends; longer messages are sent to it in fragments of at "
+        "most this length and at most 256 KiB",
         unit="bytes",
         check=POSITIVE,
         aliases=("stompMaxFramePayloadLength",),
