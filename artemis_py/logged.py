@@ -131,7 +131,7 @@ class Slice(ABC):
 
 
 @final
-class Shelved:
+class CachedSlice:
     """A slice that is kept in memory. ``weight`` is what it takes there, in bytes."""
 
     __slots__ = ("slice", "users", "weight")

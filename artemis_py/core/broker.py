@@ -73,9 +73,9 @@ class Broker:
         self.settings_changes = SettingsChanges(host, config, kept.configured)
         config = self.config = self.settings_changes.config
         """In force: that of the files, with the address-settings of operators."""
-        host.graves.use(config.address_settings)
+        host.dead_letter_addresses.use(config.address_settings)
         self.clock, self.budget, self.agenda = host.clock, host.budget, host.agenda
-        self.timers, self.events, self.notices = host.timers, host.events, host.notices
+        self.timers, self.events, self.notifications = host.timers, host.events, host.notifications
         limit_bytes = config.global_max_size if global_max_bytes is None else global_max_bytes
         self.memory = Memory(limit_bytes, config.global_max_messages)
         self.holdings = self.memory.holdings
@@ -139,7 +139,7 @@ class Broker:
         """The same with the files as they are in force, where operators have changed address-settings."""
         config = self.config = self.registry.config = self.settings_changes.config
         self.resolver.use(config)
-        self.host.graves.use(config.address_settings)
+        self.host.dead_letter_addresses.use(config.address_settings)
         return Redeployment(
             self.host, self.registry, self.diverts, self.duplicates, self.slow_consumers, config, now_ms, disconnect
         )
@@ -181,8 +181,8 @@ class Broker:
         queue.attach(consumer, now_ms)
         try:
             self.note_event(SUBSCRIBED, queue, fields, kind=str(consumer.id))
-            if self.notices.is_heard:
-                tell_consumer(self.notices, CONSUMER_CREATED, queue, consumer)
+            if self.notifications.is_heard:
+                tell_consumer(self.notifications, CONSUMER_CREATED, queue, consumer)
             is_first = not consumer.browses and self.registry.begin_use(queue)
             if is_first or (exclusivity.outlives_consumers and owner is None):
                 self.registry.note_queue(queue)
@@ -207,8 +207,8 @@ class Broker:
             set_aside(self.host, queue, "detach", error)
         who = {"consumer": consumer.id, **consumer.reader.who}
         self.note_event(UNSUBSCRIBED, queue, who, kind=str(consumer.id))
-        if self.notices.is_heard:
-            tell_consumer(self.notices, CONSUMER_CLOSED, queue, consumer)
+        if self.notifications.is_heard:
+            tell_consumer(self.notifications, CONSUMER_CLOSED, queue, consumer)
         if queue.temporary and not queue.consumer_count:
             unfinished = self.registry.delete_queue(queue, now_ms) or unfinished
         return unfinished
@@ -263,13 +263,13 @@ class Broker:
             self.budget.take_back(share)
 
     def _wait(self) -> None:
-        """Say what the parts wait for."""
+        """Tell the clock until when the parts wait."""
         due_ms = self.next_due_ms()
         if due_ms is not None:
             self.clock.wait_until(due_ms - self.clock.shift_ms)
 
     def _work_off(self, budget: Budget, now_ms: int) -> None:
-        """Go on with what was decided and is not done."""
+        """Go on with the tasks on the agenda."""
         self.agenda.run(budget, now_ms)
         while self.agenda.broken:
             broken = self.agenda.broken.pop()
@@ -307,7 +307,7 @@ class Broker:
         self.log.close_groups()
 
     def end_turn(self) -> None:
-        """Everything of the turn has happened: tell a log that is retained what its readers cannot add up."""
+        """The turn is over: write into a retained log what its readers cannot work out from its other records."""
         if self.enqueuer.begun:
             self.enqueuer.take_begun()  # copies for which nobody waits
         story = self.log.story

@@ -15,7 +15,7 @@ from artemis_py.message import Account, Head, Message
 from artemis_py.records import Actor
 from artemis_py.selector import Selector
 
-# ---- dealings --------------------------------------------------------------------------------------------------------
+# ---- statistics ------------------------------------------------------------------------------------------------------
 #
 # What a consumer was given and has settled since it attached, as an operator is told.
 
@@ -97,7 +97,7 @@ class Reader:
 
     @property
     def who(self) -> dict[str, str | int]:
-        """For a line of the log: the client, as far as it is known."""
+        """The client, for a line of the log, as far as it is known."""
         return client_fields(self.connection, self.user, self.client_id, self.address, self.acceptor)
 
 
@@ -107,7 +107,7 @@ _WHO_MAX: Final = 200
 def client_fields(
     connection: int, user: str | None, client_id: str | None, address: str, acceptor: str
 ) -> dict[str, str | int]:
-    """The fields of a line of the log that say which client it is about; those that are known."""
+    """The fields by which a line of the log names a client; only those that are known."""
     fields: dict[str, str | int] = {"session": f"s{connection}"}
     if user:
         fields["user"] = user[:_WHO_MAX]
@@ -153,7 +153,7 @@ class ConsumerDefaults:
 
 
 _LOOK_UNITS_MAX: Final = 4
-"""A selector that costs at most so many units is paid for with the look at the message."""
+"""A selector that costs no more units than this is part of the cost of looking at a message."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -280,7 +280,7 @@ class Consumer:
     def wants(self, message: Message) -> bool:
         """Does the message pass the consumer's selector, no-local and replay period?
 
-        The selector's verdict on a head is kept for the next message with the same head.
+        What the selector says of a head is kept for the next message with the same head.
         """
         if self.no_local and message.origin == self.no_local:
             return False

@@ -11,7 +11,7 @@ from artemis_py.core.reference import QueueReference
 from artemis_py.message import Message
 from artemis_py.records import RecordLog
 
-# ---- graves ----------------------------------------------------------------------------------------------------------
+# ---- addresses -------------------------------------------------------------------------------------------------------
 #
 # Where dead and expired messages go.
 
@@ -21,8 +21,8 @@ _ATTRIBUTES = ("dead_letter_address", "expiry_address")
 
 @final
 class DeadLetterAddresses:
-    """The addresses that address-settings, or queues by themselves, name for dead and expired messages. One that a
-    queue has named counts until a restart, because messages of that queue may still be there.
+    """The addresses that address-settings or queues name for dead and expired messages. An address that a queue has
+    named stays until a restart, because messages of that queue may still be there.
     """
 
     __slots__ = ("_of_queues", "_of_settings")

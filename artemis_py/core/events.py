@@ -108,7 +108,7 @@ class Event:
 
 
 class Events:
-    """Events since somebody asked. After ``NOTED_MAX`` different ones in one turn only ``counts`` go on."""
+    """Events that nobody has taken yet. After ``NOTED_MAX`` different ones in one turn only ``counts`` go on."""
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}

@@ -18,7 +18,7 @@ def set_aside(host: Host, queue: Queue, step: str, error: Exception) -> None:
 
 
 def give_up(host: Host, queue_name: str, step: str, error: Exception) -> None:
-    """A copy or a task broke off: the operational log tells it, and it does not happen. Raises the error when the disk
+    """A copy or a task has failed and is given up: note it for the operational log. Raises the error when the disk
     failed.
     """
     host.events.note(GIVEN_UP, queue_name, described(step, error), kind=step)

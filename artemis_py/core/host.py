@@ -22,24 +22,24 @@ from artemis_py.records import RecordLog
 class Host:
     """One for each broker. It runs no queue."""
 
-    __slots__ = ("agenda", "budget", "clock", "copies", "events", "graves", "log", "message_id", "notices", "outcomes",
-                 "outgoing", "ready", "timers", "turn_ms")  # fmt: skip
+    __slots__ = ("agenda", "budget", "clock", "copies", "dead_letter_addresses", "events", "log", "message_id",
+                 "notifications", "outcomes", "outgoing", "ready", "timers", "turn_ms")  # fmt: skip
 
     def __init__(self, log: RecordLog) -> None:
         self.log = log
         self.clock = Clock()
-        """How dates and how long something takes belong together; the server tells it when the wall clock was set."""
+        """Turns dates into steady times; the server tells it when the wall clock was set."""
         self.budget = Budget()
         """What the turn that runs may still do."""
         self.agenda = Agenda()
-        """What was decided and is larger than a turn."""
+        """Tasks that are larger than a turn."""
         self.timers = Timers(self.clock)
         self.copies = Copies(log)
         self.events = Events()
-        """What the operational log is to tell."""
-        self.graves = DeadLetterAddresses()
-        self.notices = Notifications()
-        """What listeners are to be told."""
+        """Events for the operational log."""
+        self.dead_letter_addresses = DeadLetterAddresses()
+        self.notifications = Notifications()
+        """Notifications for listeners."""
         self.outcomes: dict[int, PublishOutcome] = {}
         """By message id: what becomes of messages whose publishers wait to know."""
         self.ready: deque[QueueReference] = deque()

@@ -181,21 +181,21 @@ class Memory:
         return not 0 < self.messages_max < account.message_count + count
 
 
-# ---- keeping ---------------------------------------------------------------------------------------------------------
+# ---- reference counts ------------------------------------------------------------------------------------------------
 #
 # Who still needs a message: every queue that has it, and a fan-out until it is finished. A message counts in its
 # address' memory while somebody needs it.
 
 
 def keep(message: Message) -> None:
-    """Add one that needs the message. The first charges it to the address."""
+    """Count one more that needs the message. The first charges it to the address."""
     message.refs += 1
     if message.refs == 1:
         message.account.charge(1, message.memory_bytes)
 
 
 def release(messages: list[Message]) -> None:
-    """Remove one of those that need each message. What nobody needs any more leaves the address' memory."""
+    """Count one less that needs each message. What nobody needs any more leaves the address' memory."""
     account: Account | None = None
     count = size_bytes = 0
     for message in messages:

@@ -62,7 +62,7 @@ Fields = dict[str, str | int]
 
 
 @final
-class Notice:
+class Notification:
     """One notification: its type, and its fields by the names that docs/operations.md has for them."""
 
     __slots__ = ("fields", "type")
@@ -80,10 +80,10 @@ class Notifications:
 
     def __init__(self) -> None:
         self.is_heard = False
-        """Does anybody listen? Nothing is to be noted otherwise."""
+        """Does anybody listen? Otherwise do not call ``note``."""
         self.lost = 0
         """How many were not noted since they were last taken, because there were too many."""
-        self.noted: list[Notice] = []
+        self.noted: list[Notification] = []
         """Those that were not taken yet, in order."""
         self._has_queues = False
         self._is_listened_to = False
@@ -111,21 +111,21 @@ class Notifications:
     def note(self, type: str, fields: Fields) -> None:
         """Note one. To be called only if ``is_heard``."""
         if len(self.noted) < NOTED_MAX:
-            self.noted.append(Notice(type, fields))
+            self.noted.append(Notification(type, fields))
         else:
             self.lost += 1
 
-    def take(self, count_max: int) -> list[Notice]:
+    def take(self, count_max: int) -> list[Notification]:
         """Take some of what was noted, in order; at the end comes how much could not be noted."""
         noted = self.noted
         taken, self.noted = noted[:count_max], noted[count_max:]
         if self.lost and not self.noted:
-            taken.append(Notice(LOST, {"count": self.lost}))
+            taken.append(Notification(LOST, {"count": self.lost}))
             self.lost = 0
         return taken
 
     def note_expired(self, expired: list[tuple[QueueReference, Message, str]]) -> None:
-        """Messages have expired; of each queue the last one stands for all."""
+        """Messages have expired: note one for each queue, with the last message and their number."""
         last = {queue: message for queue, message, _ in expired}
         counts = Counter(queue for queue, _, _ in expired)
         for queue, message in last.items():

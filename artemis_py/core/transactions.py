@@ -23,7 +23,7 @@ from artemis_py.message import LargeBody, Message
 from artemis_py.records import Actor, RecordLog
 from artemis_py.selector import Program
 
-# ---- inquiry ---------------------------------------------------------------------------------------------------------
+# ---- filter evaluation -----------------------------------------------------------------------------------------------
 #
 # Asks selectors about a transaction's messages before its COMMIT.
 
@@ -38,7 +38,7 @@ COMMIT.
 class FilterEvaluation:
     """Asks some selectors in each turn, because all of them may cost more than one turn has."""
 
-    __slots__ = ("_asked", "_passes_left", "_place", "_sends", "verdicts")
+    __slots__ = ("_asked", "_passes_left", "_place", "_sends", "results")
 
     def __init__(self, sends: list[tuple[Route, Message, int]]) -> None:
         self._sends = sends
@@ -48,7 +48,7 @@ class FilterEvaluation:
         """The programs that this pass asks about the messages of each route, taken when it reached the first of
         them.
         """
-        self.verdicts: dict[Message, FilterResults] = {}
+        self.results: dict[Message, FilterResults] = {}
 
     def ask(self, bindings: Bindings, budget: Budget, stop_at: int) -> bool:
         """Ask until the budget is down to ``stop_at`` units, at least one selector. Returns True when all are asked."""
@@ -66,10 +66,10 @@ class FilterEvaluation:
             if programs is None:
                 programs = self._asked[route] = bindings.cost_of(route).programs.copy()
             if programs:
-                verdicts = self.verdicts.get(message)
-                if verdicts is None:
-                    verdicts = self.verdicts[message] = FilterResults(message)
-                if not verdicts.ask_ahead(programs, budget, stop_at):
+                results = self.results.get(message)
+                if results is None:
+                    results = self.results[message] = FilterResults(message)
+                if not results.ask_ahead(programs, budget, stop_at):
                     return False
             self._place += 1
             if budget.left <= stop_at and self._place < len(sends):
@@ -95,7 +95,7 @@ class Transaction:
     delivery.
     """
 
-    __slots__ = ("_inquiry", "acknowledged", "begun_ms", "by_filter", "expired", "refused", "sends", "size_bytes")
+    __slots__ = ("_evaluation", "acknowledged", "begun_ms", "by_filter", "expired", "refused", "sends", "size_bytes")
 
     def __init__(self, begun_ms: int = 0) -> None:
         self.begun_ms = begun_ms
@@ -108,7 +108,7 @@ class Transaction:
         self.by_filter: list[tuple[Queue, Chosen, str, int, Actor | None]] = []
         """What a client names by itself: it is looked for when the COMMIT is carried out."""
         self.size_bytes = 0
-        self._inquiry: FilterEvaluation | None = None
+        self._evaluation: FilterEvaluation | None = None
         """What selectors say of the messages, where they are asked over several turns."""
 
     def send(self, route: Route, message: Message, due_ms: int) -> None:
@@ -156,7 +156,7 @@ class Transaction:
         """Are all selectors asked that the transaction's messages need, or cheap enough to ask in the commit? If not,
         ask some of them now and return False; the session tries again in its next turn.
         """
-        if self._inquiry is None:
+        if self._evaluation is None:
             units = 0
             for route, messages in self._runs():
                 cost = bindings.cost_of(route)
@@ -164,8 +164,8 @@ class Transaction:
                     units += cost.of_all(messages)
             if units <= budget.left - stop_at:
                 return True
-            self._inquiry = FilterEvaluation(self.sends)
-        return self._inquiry.ask(bindings, budget, stop_at)
+            self._evaluation = FilterEvaluation(self.sends)
+        return self._evaluation.ask(bindings, budget, stop_at)
 
     def _runs(self) -> list[tuple[Route, list[Message]]]:
         """Messages that stand behind each other and have one route."""
@@ -178,8 +178,8 @@ class Transaction:
             runs[-1][1].append(message)
         return runs
 
-    def _verdicts_of(self, message: Message) -> FilterResults:
-        known = None if self._inquiry is None else self._inquiry.verdicts.get(message)
+    def _filter_results_of(self, message: Message) -> FilterResults:
+        known = None if self._evaluation is None else self._evaluation.results.get(message)
         return FilterResults(message) if known is None else known
 
     def make_way(self, admission: Admission, now_ms: int) -> Queue | None:
@@ -193,7 +193,7 @@ class Transaction:
             if not admission.is_limited(route):
                 unlimited = route
                 continue
-            for queue in admission.limited_takers(route, self._verdicts_of(message)):
+            for queue in admission.limited_takers(route, self._filter_results_of(message)):
                 if queue.flow.stopped:
                     queue.offer_first(now_ms)
                 if not queue.may_go_on:
@@ -254,7 +254,7 @@ class Transaction:
     def _publish(self, admission: Admission, now_ms: int) -> None:
         """Messages for one destination that stand behind each other go in as one batch."""
         sends = self.sends
-        verdicts = None if self._inquiry is None else self._inquiry.verdicts
+        filter_results = None if self._evaluation is None else self._evaluation.results
         start = 0
         for end in range(1, len(sends) + 1):
             if end < len(sends) and _go_together(sends[start], sends[end]):
@@ -262,7 +262,9 @@ class Transaction:
             route, _, due_ms = sends[start]
             messages = [message for _, message, _ in sends[start:end]]
             size_bytes = sum(message.size_bytes for message in messages)
-            batch = Batch(route, messages, size_bytes, now_ms, plain=False, due_ms=due_ms, verdicts=verdicts)
+            batch = Batch(
+                route, messages, size_bytes, now_ms, plain=False, due_ms=due_ms, filter_results=filter_results
+            )
             admission.publish(batch, admitted=True)
             start = end
 
@@ -304,7 +306,7 @@ class Transaction:
                     raise AddressFullError(f"Address {address.name} is full")
                 planned[address.name] = (count + 1, size + message.memory_bytes)
             if is_limited:
-                takers = admission.limited_takers(route, self._verdicts_of(message))
+                takers = admission.limited_takers(route, self._filter_results_of(message))
                 full = self._make_room(takers, message, planned_on_queues, now_ms)
                 if full is not None:
                     self._note_refused(broker.log, address, "reject")
@@ -336,7 +338,7 @@ class Transaction:
         sizes = [
             message.size_bytes
             for route, message, _ in self.sends
-            if queue in admission.limited_takers(route, self._verdicts_of(message))
+            if queue in admission.limited_takers(route, self._filter_results_of(message))
         ]
         return len(sizes), sum(sizes)
 

@@ -71,7 +71,7 @@ class BodyRoom:
 
 
 class Configuration(Protocol):
-    """What operators ask about the configuration. The works raise BrokerError."""
+    """What operators ask about the configuration. The steps raise BrokerError."""
 
     def reload(self) -> Steps:
         """Read it again and bring it into force."""
@@ -84,7 +84,7 @@ class Configuration(Protocol):
 
 
 class Users(Protocol):
-    """The users that the files of the configuration name. The works raise BrokerError."""
+    """The users that the files of the configuration name. The steps raise BrokerError."""
 
     def known(self) -> Generator[Step, None, Sequence[KnownUser]]:
         """All of them."""

@@ -659,7 +659,7 @@ def operating(  # noqa: PLR0913 - all but the first five are named where they ar
         bodies=_body_room(config, turns.large),
         send=Sending(turns, ports, gate),
     )
-    hub = Hub(broker.notices, loop, broker.holdings, date_ms)
+    hub = Hub(broker.notifications, loop, broker.holdings, date_ms)
     turns.notifying = notifying = Notifying(broker, hub, turns.schedule)
     if gate is not None:
         gate.authorizer.on_denial = notifying.note_denial

@@ -172,7 +172,7 @@ class Ports:
             logins=None if gate is None else gate.desk,
             authorizer=None if gate is None else gate.authorizer,
             wake=turns.schedule,
-            replays=None if turns.replays is None else turns.replays.desk,
+            replays=None if turns.replays is None else turns.replays.manager,
         )
         service.receiver = self.receiver
         self.stomp_services.append(service)

@@ -21,12 +21,12 @@ REPLAY_PARTS: Final = 250
 class ReplayTurns:
     """Serves replays whose clients have room, in turn, within their part of each turn."""
 
-    __slots__ = ("_budget", "_durability", "_durable_lsn", "_isolation", "_output", "desk", "fills")
+    __slots__ = ("_budget", "_durability", "_durable_lsn", "_isolation", "_output", "fills", "manager")
 
     def __init__(
-        self, desk: Replays, fills: Fills, durability: Durability, output: TurnOutput, isolation: Isolation
+        self, manager: Replays, fills: Fills, durability: Durability, output: TurnOutput, isolation: Isolation
     ) -> None:
-        self.desk = desk
+        self.manager = manager
         self.fills = fills
         """The replays that put messages on queues instead of showing them."""
         self._durability = durability
@@ -38,16 +38,16 @@ class ReplayTurns:
     @property
     def are_there(self) -> bool:
         """Is there a replay, or something that one has left to do?"""
-        return self.desk.count > 0 or self.fills.has_ready or self.fills.has_unfilled
+        return self.manager.count > 0 or self.fills.has_ready or self.fills.has_unfilled
 
     @property
     def have_ready(self) -> bool:
         """Is there something to do in another turn that nothing has to happen for?"""
-        return self.fills.has_ready or self.fills.has_unfilled or (self.desk.count > 0 and self.desk.has_ready)
+        return self.fills.has_ready or self.fills.has_unfilled or (self.manager.count > 0 and self.manager.has_ready)
 
     def run(self, units: int, now_ms: int) -> None:
         """Move replays on. ``units`` are those of the whole turn."""
-        desk, budget = self.desk, self._budget
+        manager, budget = self.manager, self._budget
         self.fills.has_written = False
         if self.fills.has_unfilled:
             self.fills.begin()
@@ -55,12 +55,12 @@ class ReplayTurns:
         durable_lsn = self._durability.durable_lsn
         if durable_lsn != self._durable_lsn:
             self._durable_lsn = durable_lsn
-            behind, desk.behind_receipts = desk.behind_receipts, {}
+            behind, manager.behind_receipts = manager.behind_receipts, {}
             for replay in behind.values():
-                desk.wake(replay, now_ms)
-        desk.take_in(budget, now_ms)
-        while desk.news:
-            replay = desk.news.pop()
+                manager.wake(replay, now_ms)
+        manager.take_in(budget, now_ms)
+        while manager.news:
+            replay = manager.news.pop()
             if self.fills.owns(replay):
                 self.fills.hear(replay, now_ms)
             elif not replay.is_closed:
@@ -68,9 +68,9 @@ class ReplayTurns:
         budget.allow(2)
         if self.fills.count:
             self.fills.look(budget, now_ms)
-        while not budget.is_spent and (ready := desk.next_ready()) is not None:
+        while not budget.is_spent and (ready := manager.next_ready()) is not None:
             self._serve(ready, now_ms)
-        desk.ask()
+        manager.ask()
 
     def _serve(self, replay: Replay, now_ms: int) -> None:
         if self.fills.owns(replay):
@@ -80,15 +80,15 @@ class ReplayTurns:
         session = connection.session
         replaying = session.subscriptions.replaying
         if replaying is None or not session.is_open or not connection.socket.writable:
-            self.desk.stall(replay)
+            self.manager.stall(replay)
             return
         room_bytes = replaying.room_bytes(self._durable_lsn)
         if room_bytes <= 0:
-            self.desk.stall(replay)
-            self.desk.behind_receipts[replay.id] = replay
+            self.manager.stall(replay)
+            self.manager.behind_receipts[replay.id] = replay
             return
         try:
-            self.desk.serve(replay, self._budget, room_bytes, now_ms)
+            self.manager.serve(replay, self._budget, room_bytes, now_ms)
         except Exception as error:
             self._isolation.cut_off(connection, "replay", error)
             return

@@ -276,10 +276,10 @@ class Server:
         self.turns = Turns(loop, self.broker, store.durability, self.stats, self._clocks.date_ms, store.large)
         self.turns.on_failure = self._fail
         if store.replay_log is not None:
-            desk = Replays(store.replay_log, self.broker.holdings, self.broker.clock, config.wildcards)
-            fills = Fills(self.broker.host, self.broker.bindings, self.broker.registry, desk)
+            manager = Replays(store.replay_log, self.broker.holdings, self.broker.clock, config.wildcards)
+            fills = Fills(self.broker.host, self.broker.bindings, self.broker.registry, manager)
             fills.begin()
-            self.turns.replays = ReplayTurns(desk, fills, store.durability, self.turns.output, self.turns.isolation)
+            self.turns.replays = ReplayTurns(manager, fills, store.durability, self.turns.output, self.turns.isolation)
         self.stats.blocked = self.turns.input.blocked
         self._log = OperationalLog()
         self.turns.tell = self._log.tell

@@ -127,7 +127,7 @@ def open_files(
     care = SegmentCare(
         retire=keeping.retire_segment or partial(delete_segment, disks.journal),
         closed=partial(_write_index, disks.journal, keeping.indexed),
-        chores=keeping.chores,
+        regular_tasks=keeping.regular_tasks,
     )
     journal = parts.journal(disks.journal, workers.committer, settings.journal, start=start, care=care, pages=pages)
     large = LargeStore(

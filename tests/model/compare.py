@@ -22,7 +22,7 @@ def compare(world: SideBySide) -> None:
         _compare_counts(pair.queue, pair.model)
         _compare_sizes(pair.queue, pair.model)
         _compare_limits(pair.queue, pair.model)
-    for seat in world.consumer_registry:
+    for seat in world.seats:
         held = [item.letter.id for item in seat.reader.held + seat.reader.out]
         assert list(seat.consumer.held) == held, "a consumer holds something else"
         assert [entry.message.id for entry in seat.consumer.outbox] == seat.reader.unsent, "another outbox"
@@ -158,7 +158,7 @@ def _compare_times(world: SideBySide) -> None:
     due += [pair.model.opens_at_ms for pair in world.pairs if pair.model.opens_at_ms is not None]
     due += [
         lease[0]
-        for seat in world.consumer_registry
+        for seat in world.seats
         for item in seat.reader.sent
         if (lease := seat.reader.leases.get(item.letter.id))
     ]

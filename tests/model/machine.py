@@ -94,25 +94,25 @@ class QueueMachine(RuleBasedStateMachine):
             no_local=False, window=-1, priority=0, room=PLENTY, replay_s=None, alone=False,
         )  # fmt: skip
 
-    @precondition(lambda self: self.world.consumer_registry)
+    @precondition(lambda self: self.world.seats)
     @rule(pick=PICKS)
     def unsubscribe(self, pick: int) -> None:
         """UNSUBSCRIBE."""
         steps.unsubscribe(self.world, pick)
 
-    @precondition(lambda self: self.world.consumer_registry)
+    @precondition(lambda self: self.world.seats)
     @rule(connection=CONNECTION, failed=st.booleans())
     def end(self, connection: int, failed: bool) -> None:
         """DISCONNECT, or the socket is lost."""
         steps.end(self.world, connection, failed)
 
-    @precondition(lambda self: any(seat.reader.sent for seat in self.world.consumer_registry))
+    @precondition(lambda self: any(seat.reader.sent for seat in self.world.seats))
     @rule(pick=PICKS, index=PICKS, cumulative=st.booleans(), refuses=st.booleans(), expires=st.booleans())
     def settle(self, pick: int, index: int, cumulative: bool, refuses: bool, expires: bool) -> None:
         """ACK or NACK."""
         steps.settle(self.world, pick, index, cumulative, refuses, expires)
 
-    @precondition(lambda self: any(seat.reader.lapsed for seat in self.world.consumer_registry))
+    @precondition(lambda self: any(seat.reader.lapsed for seat in self.world.seats))
     @rule(pick=PICKS, index=PICKS, refuses=st.booleans(), expires=st.booleans())
     def settle_late(self, pick: int, index: int, refuses: bool, expires: bool) -> None:
         """ACK or NACK of what was held for too long."""
@@ -129,9 +129,7 @@ class QueueMachine(RuleBasedStateMachine):
         """SEND in a transaction."""
         steps.send_in_transaction(self.world, specs, connection, delay_ms)
 
-    @precondition(
-        lambda self: self.world.transactions and any(seat.reader.sent for seat in self.world.consumer_registry)
-    )
+    @precondition(lambda self: self.world.transactions and any(seat.reader.sent for seat in self.world.seats))
     @rule(pick=PICKS, index=PICKS, refuses=st.booleans())
     def settle_in_transaction(self, pick: int, index: int, refuses: bool) -> None:
         """ACK or NACK in a transaction."""
@@ -163,7 +161,7 @@ class QueueMachine(RuleBasedStateMachine):
         """Write alone."""
         steps.write(self.world)
 
-    @precondition(lambda self: self.world.consumer_registry)
+    @precondition(lambda self: self.world.seats)
     @rule(pick=PICKS, room=ROOM)
     def set_room(self, pick: int, room: int) -> None:
         """A client stops reading, or reads again."""

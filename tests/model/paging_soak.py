@@ -83,12 +83,8 @@ class Client:
         return len({one for book in self.world.books for one in book.slots}) > LETTERS_MAX
 
     def _with_sent(self, *, in_transaction: bool) -> list[Seat]:
-        consumer_registry = [seat for seat in self.world.consumer_registry if self.world.sent(seat)]
-        return [
-            seat
-            for seat in consumer_registry
-            if not in_transaction or seat.reader.connection in self.world.transactions
-        ]
+        seats = [seat for seat in self.world.seats if self.world.sent(seat)]
+        return [seat for seat in seats if not in_transaction or seat.reader.connection in self.world.transactions]
 
     def publish(self) -> None:
         """SEND."""
@@ -99,7 +95,7 @@ class Client:
     def subscribe(self) -> None:
         """SUBSCRIBE."""
         rng = self.rng
-        if len(self.world.consumer_registry) < SEATS_MAX:
+        if len(self.world.seats) < SEATS_MAX:
             chooses = rng.random() < self._chooses
             self.world.subscribe(
                 self._number(),
@@ -123,14 +119,14 @@ class Client:
     def replace(self) -> None:
         """SUBSCRIBE with replace:true."""
         rng = self.rng
-        if self.world.consumer_registry:
+        if self.world.seats:
             selector = rng.choice(list(SELECTORS)) if rng.random() < self._chooses else None
-            self.world.replace(rng.choice(self.world.consumer_registry), selector, rng.choice(steps.BACKLOGS))
+            self.world.replace(rng.choice(self.world.seats), selector, rng.choice(steps.BACKLOGS))
 
     def leave(self) -> None:
         """UNSUBSCRIBE."""
-        if self.world.consumer_registry:
-            self.world.leave(self.rng.choice(self.world.consumer_registry))
+        if self.world.seats:
+            self.world.leave(self.rng.choice(self.world.seats))
 
     def end(self) -> None:
         """DISCONNECT, or the socket is lost."""
@@ -138,9 +134,9 @@ class Client:
 
     def settle(self) -> None:
         """ACK or NACK."""
-        consumer_registry = self._with_sent(in_transaction=False)
-        if consumer_registry:
-            seat, rng = self.rng.choice(consumer_registry), self.rng
+        seats = self._with_sent(in_transaction=False)
+        if seats:
+            seat, rng = self.rng.choice(seats), self.rng
             index = rng.randrange(len(self.world.sent(seat)))
             self.world.settle(seat, index, cumulative=rng.random() < 0.4, refuses=rng.random() < 0.3)
 
@@ -158,9 +154,9 @@ class Client:
 
     def settle_in(self) -> None:
         """ACK or NACK in a transaction."""
-        consumer_registry = self._with_sent(in_transaction=True)
-        if consumer_registry:
-            seat = self.rng.choice(consumer_registry)
+        seats = self._with_sent(in_transaction=True)
+        if seats:
+            seat = self.rng.choice(seats)
             index = self.rng.randrange(len(self.world.sent(seat)))
             self.world.settle_in(seat, index, refuses=self.rng.random() < 0.3)
 
@@ -184,8 +180,8 @@ class Client:
 
     def set_room(self) -> None:
         """A client stops reading, or reads again."""
-        if self.world.consumer_registry:
-            self.world.set_room(self.rng.choice(self.world.consumer_registry), self.rng.choice(steps.ROOMS))
+        if self.world.seats:
+            self.world.set_room(self.rng.choice(self.world.seats), self.rng.choice(steps.ROOMS))
 
     def pause(self) -> None:
         """The operator pauses a queue."""

@@ -157,7 +157,7 @@ class PagingState:
         self.books = [
             Book(plan, self.broker.queues[f"q{number}"], address.attempts_max) for number, plan in enumerate(queues)
         ]
-        self.consumer_registry: list[Seat] = []
+        self.seats: list[Seat] = []
         self._lapsed: list[tuple[Consumer, int]] = []
         """What consumers held for too long, and must not hold any more."""
         self.transactions: dict[int, Open] = {}

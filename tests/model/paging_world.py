@@ -10,7 +10,7 @@ from typing import Final
 
 from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.consumer import Reader
-from artemis_py.core.order.entry import Entry
+from artemis_py.core.order.entry import PURGED, Entry
 from artemis_py.core.queue.acknowledge import Chosen
 from artemis_py.core.queue.messages import CANCEL, EXPIRE
 from artemis_py.core.transactions import Transaction
@@ -67,7 +67,7 @@ class PagingWorld(PagingState):
                     book.add(letter, due_ms)
 
     def _arrived(self, letters: list[Letter], *, refused: bool) -> None:
-        handed = {entry.message.id for seat in self.consumer_registry for entry in seat.consumer.handed}
+        handed = {entry.message.id for seat in self.seats for entry in seat.consumer.handed}
         for book in self.books:
             in_memory = {entry.message.id for entry in book.queue.contents.order} | set(book.queue.contents.scheduled)
             for letter in letters:
@@ -79,15 +79,11 @@ class PagingWorld(PagingState):
                     book.look_for_groups(letter)
                 if refused or (slot.state == READY and not keeps):
                     del book.slots[letter.id]
-                elif (
-                    any(seat.book is book for seat in self.consumer_registry)
-                    and letter.id in handed
-                    and slot.state == READY
-                ):
+                elif any(seat.book is book for seat in self.seats) and letter.id in handed and slot.state == READY:
                     self._note_handed(book, slot)
 
     def _note_handed(self, book: Book, slot: paging_model.Slot) -> None:
-        for seat in self.consumer_registry:
+        for seat in self.seats:
             if seat.book is book and any(entry.message.id == slot.letter.id for entry in seat.consumer.handed):
                 slot.state = HANDED
 
@@ -134,7 +130,7 @@ class PagingWorld(PagingState):
         book.come(reader)
         self.broker.attach(book.queue, consumer, self.now_ms)
         seat = Seat(consumer, reader, book)
-        self.consumer_registry.append(seat)
+        self.seats.append(seat)
         self.set_room(seat, room)
         return seat
 
@@ -201,9 +197,7 @@ class PagingWorld(PagingState):
             if matches(slot.letter):
                 slot.state, slot.forced = DONE, outcome == EXPIRE
         for seat in [
-            seat
-            for seat in self.consumer_registry
-            if seat.book is book and not (seat.reader.reads or seat.reader.settles)
+            seat for seat in self.seats if seat.book is book and not (seat.reader.reads or seat.reader.settles)
         ]:
             held = self.sent(seat) if outcome == CANCEL else list(seat.consumer.held)
             ids = [letter_id for letter_id in held if matches(book.slots[letter_id].letter)]
@@ -234,7 +228,7 @@ class PagingWorld(PagingState):
 
     def _end_leases(self) -> None:
         """What is held for too long is about to go back; the lease of what is not sent again yet has not begun."""
-        for seat in self.consumer_registry:
+        for seat in self.seats:
             unsent = {entry.message.id for entry in seat.consumer.outbox}
             leases = {one: end_ms for one, end_ms in seat.reader.leases.items() if one not in unsent}
             over = [one for one in seat.consumer.held if leases.get(one, self.now_ms + 1) <= self.now_ms]
@@ -257,7 +251,7 @@ class PagingWorld(PagingState):
         for entry in consumer.handed:
             book.come_back([entry.message.id], failed=False, sent=False)
             book.slots[entry.message.id].floats = True
-        self.consumer_registry.remove(seat)
+        self.seats.remove(seat)
         last = all(reader.browses for reader in book.readers if reader is not seat.reader) and not seat.reader.browses
         book.kills = book.plan.purge and last
         if last and not book.barrier_was_written:
@@ -273,7 +267,7 @@ class PagingWorld(PagingState):
         """A connection is lost or says goodbye."""
         if connection in self.transactions:
             self.abort(connection)
-        for seat in [seat for seat in self.consumer_registry if seat.reader.connection == connection]:
+        for seat in [seat for seat in self.seats if seat.reader.connection == connection]:
             self.leave(seat, failed=failed)
 
     # ---- transactions ----------------------------------------------------------------------------
@@ -396,7 +390,8 @@ class PagingWorld(PagingState):
         book = self.books[number % len(self.books)]
         before = sum(slot.state == READY for slot in book.slots.values())
         book.kills = True
-        assert book.queue.remove_all() == before, "another number removed"
+        assert book.queue.unheld_count == before, "another number would be removed"
+        book.queue.purge(PURGED, self.now_ms)
         book.clear()
         book.kills = False
         self.check()
@@ -406,7 +401,7 @@ class PagingWorld(PagingState):
         book = self.books[number % len(self.books)]
         if book.queue.deleted:
             return
-        for seat in [seat for seat in self.consumer_registry if seat.book is book]:
+        for seat in [seat for seat in self.seats if seat.book is book]:
             self.leave(seat)
         book.kills = self.log.deletes = True
         self.broker.registry.delete_queue(book.queue, self.now_ms)
@@ -435,7 +430,7 @@ class PagingWorld(PagingState):
         outgoing = self.broker.take_outgoing()
         for consumer in outgoing:
             consumer.listed = False
-        for seat in self.consumer_registry:
+        for seat in self.seats:
             consumer = seat.consumer
             for entry in consumer.handed:
                 del seat.book.slots[entry.message.id]
@@ -470,7 +465,7 @@ class PagingWorld(PagingState):
         if queue.deleted:
             return
         has_space = queue.parts.pages.reading.has_space()
-        for seat in self.consumer_registry:
+        for seat in self.seats:
             if seat.book is book and seat.consumer.room_bytes > 0:
                 barrier = book.barrier_for(seat.reader, self.now_ms)
                 here = barrier is not None and (has_space or barrier.letter.id in self._in_memory(book))
@@ -495,7 +490,7 @@ class PagingWorld(PagingState):
 
     def finish(self, *, drains: bool) -> None:
         """Everybody goes. What is left is read to its end by plain consumers, or removed; then nothing may remain."""
-        for connection in {seat.reader.connection for seat in self.consumer_registry} | set(self.transactions):
+        for connection in {seat.reader.connection for seat in self.seats} | set(self.transactions):
             self.end(connection, failed=False)
         for number, book in enumerate(self.books):
             if book.queue.deleted:

@@ -62,7 +62,7 @@ class SideBySide:
             Pair(self.broker.queues[f"q{number}"], QueueModel(queue_plan, plan.address))
             for number, queue_plan in enumerate(plan.queues)
         ]
-        self.consumer_registry: list[Seat] = []
+        self.seats: list[Seat] = []
         self.dead: list[tuple[int, str]] = []
         self.expired: list[tuple[int, str]] = []
         self.forwarded = 0
@@ -175,7 +175,7 @@ class SideBySide:
 
     def seat(self, consumer_id: int) -> Seat:
         """The seat of a consumer that is attached."""
-        return next(seat for seat in self.consumer_registry if seat.consumer.id == consumer_id)
+        return next(seat for seat in self.seats if seat.consumer.id == consumer_id)
 
     def grow(self, pair: Pair, letters: list[Letter], *, plain: bool) -> None:
         """Messages arrived at a queue: who had room took some, then the ring trimmed. A ring of 0 asks nobody."""
@@ -391,7 +391,7 @@ class SideBySide:
         if not self._attach(pair, consumer, reader):
             return None
         seat = Seat(consumer, reader, pair)
-        self.consumer_registry.append(seat)
+        self.seats.append(seat)
         self.set_room(seat, room)
         return seat
 
@@ -420,12 +420,12 @@ class SideBySide:
         """End of a turn: what consumers got is written to them."""
         outgoing = self.broker.take_outgoing()
         listed = {consumer.id for consumer in outgoing}
-        for seat in self.consumer_registry:
+        for seat in self.seats:
             waits = seat.consumer.outbox or seat.consumer.handed
             assert seat.consumer.id in listed or not waits, "nobody was told of the output"
         for consumer in outgoing:
             consumer.listed = False
-        for seat in self.consumer_registry:
+        for seat in self.seats:
             entries, seat.consumer.outbox, seat.consumer.handed = seat.consumer.outbox, [], []
             if entries:  # so does a session
                 seat.pair.queue.sent(seat.consumer, entries)
@@ -445,7 +445,7 @@ class SideBySide:
         dead = model.release(reader, sent, failed=failed, now_ms=self.now_ms)
         self.bury(seat.pair, dead)
         model.leave(reader)
-        self.consumer_registry.remove(seat)
+        self.seats.remove(seat)
 
     def bury(self, pair: Pair, dead: list[Letter]) -> None:
         """Letters that failed for the last time."""

@@ -22,7 +22,7 @@ Given = tuple[str, int, bool, int, int, str | None, str | None, int, bool]
 
 
 def _seat(world: Trade, pick: int) -> Seat | None:
-    return world.consumer_registry[pick % len(world.consumer_registry)] if world.consumer_registry else None
+    return world.seats[pick % len(world.seats)] if world.seats else None
 
 
 def publish(world: Trade, specs: list[Given], connection: int, delay_ms: int) -> None:
@@ -48,7 +48,7 @@ def subscribe(
     backlog: int | None = None,
 ) -> None:
     """A consumer comes."""
-    if len(world.consumer_registry) < SEATS_MAX:
+    if len(world.seats) < SEATS_MAX:
         world.subscribe(
             number % len(world.pairs), connection, settles=settles, browses=browses, selector=selector,
             no_local=no_local, window=window, priority=priority, room=room, replay_s=replay_s, alone=alone,
@@ -70,17 +70,17 @@ def end(world: Trade, connection: int, failed: bool) -> None:
 
 def settle(world: Trade, pick: int, index: int, cumulative: bool, refuses: bool, expires: bool = False) -> None:
     """ACK or NACK, one or cumulative, or one that has them expire."""
-    consumer_registry = [seat for seat in world.consumer_registry if seat.reader.sent]
-    if consumer_registry:
-        seat = consumer_registry[pick % len(consumer_registry)]
+    seats = [seat for seat in world.seats if seat.reader.sent]
+    if seats:
+        seat = seats[pick % len(seats)]
         world.settle(seat, index % len(seat.reader.sent), cumulative=cumulative, refuses=refuses, expires=expires)
 
 
 def settle_late(world: Trade, pick: int, index: int, refuses: bool, expires: bool) -> None:
     """ACK or NACK of what was held for too long."""
-    consumer_registry = [seat for seat in world.consumer_registry if seat.reader.lapsed]
-    if consumer_registry:
-        seat = consumer_registry[pick % len(consumer_registry)]
+    seats = [seat for seat in world.seats if seat.reader.lapsed]
+    if seats:
+        seat = seats[pick % len(seats)]
         world.settle_late(seat, index % len(seat.reader.lapsed), refuses=refuses, expires=expires)
 
 
@@ -93,9 +93,9 @@ def sift(world: Trade, number: int, connection: int, selector: str, refuses: boo
 
 def replace(world: Trade, pick: int, selector: str | None, no_local: bool, backlog: int | None) -> None:
     """SUBSCRIBE with replace:true."""
-    consumer_registry = [seat for seat in world.consumer_registry if not seat.reader.reads]
-    if consumer_registry:
-        world.replace(consumer_registry[pick % len(consumer_registry)], selector, no_local=no_local, backlog=backlog)
+    seats = [seat for seat in world.seats if not seat.reader.reads]
+    if seats:
+        world.replace(seats[pick % len(seats)], selector, no_local=no_local, backlog=backlog)
 
 
 def begin(world: Trade, connection: int) -> None:
@@ -112,11 +112,9 @@ def send_in_transaction(world: Trade, specs: list[Given], connection: int, delay
 
 def settle_in_transaction(world: Trade, pick: int, index: int, refuses: bool, expires: bool = False) -> None:
     """ACK or NACK inside a transaction."""
-    consumer_registry = [
-        seat for seat in world.consumer_registry if seat.reader.sent and seat.reader.connection in world.transactions
-    ]
-    if consumer_registry:
-        seat = consumer_registry[pick % len(consumer_registry)]
+    seats = [seat for seat in world.seats if seat.reader.sent and seat.reader.connection in world.transactions]
+    if seats:
+        seat = seats[pick % len(seats)]
         world.settle_in_transaction(seat, index % len(seat.reader.sent), refuses=refuses, expires=expires)
 
 

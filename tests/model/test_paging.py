@@ -61,12 +61,12 @@ class PagingMachine(RuleBasedStateMachine):
         self.world = PagingWorld((first, *more), pages, failure)
 
     def _seat(self, pick: int) -> Seat:
-        return self.world.consumer_registry[pick % len(self.world.consumer_registry)]
+        return self.world.seats[pick % len(self.world.seats)]
 
     def _with_sent(self, *, in_transaction: bool) -> list[Seat]:
         return [
             seat
-            for seat in self.world.consumer_registry
+            for seat in self.world.seats
             if self.world.sent(seat) and (not in_transaction or seat.reader.connection in self.world.transactions)
         ]
 
@@ -110,7 +110,7 @@ class PagingMachine(RuleBasedStateMachine):
         replay_s: int | None,
     ) -> None:
         """SUBSCRIBE."""
-        if len(self.world.consumer_registry) < SEATS_MAX:
+        if len(self.world.seats) < SEATS_MAX:
             self.world.subscribe(
                 number, connection, settles=settles, browses=browses, selector=selector, no_local=no_local,
                 window=window, room=room, replay_s=replay_s,
@@ -119,16 +119,16 @@ class PagingMachine(RuleBasedStateMachine):
     @rule(number=NUMBER, connection=CONNECTION)
     def subscribe_plainly(self, number: int, connection: int) -> None:
         """SUBSCRIBE with nothing special."""
-        if len(self.world.consumer_registry) < SEATS_MAX:
+        if len(self.world.seats) < SEATS_MAX:
             self.world.subscribe(number, connection)
 
-    @precondition(lambda self: self.world.consumer_registry)
+    @precondition(lambda self: self.world.seats)
     @rule(pick=PICKS)
     def unsubscribe(self, pick: int) -> None:
         """UNSUBSCRIBE."""
         self.world.leave(self._seat(pick))
 
-    @precondition(lambda self: self.world.consumer_registry)
+    @precondition(lambda self: self.world.seats)
     @rule(connection=CONNECTION, failed=st.booleans())
     def end(self, connection: int, failed: bool) -> None:
         """DISCONNECT, or the socket is lost."""
@@ -138,8 +138,8 @@ class PagingMachine(RuleBasedStateMachine):
     @rule(pick=PICKS, index=PICKS, cumulative=st.booleans(), refuses=st.booleans())
     def settle(self, pick: int, index: int, cumulative: bool, refuses: bool) -> None:
         """ACK or NACK."""
-        consumer_registry = self._with_sent(in_transaction=False)
-        seat = consumer_registry[pick % len(consumer_registry)]
+        seats = self._with_sent(in_transaction=False)
+        seat = seats[pick % len(seats)]
         self.world.settle(seat, index % len(self.world.sent(seat)), cumulative=cumulative, refuses=refuses)
 
     @precondition(lambda self: self._with_sent(in_transaction=False))
@@ -166,8 +166,8 @@ class PagingMachine(RuleBasedStateMachine):
     @rule(pick=PICKS, index=PICKS, refuses=st.booleans())
     def settle_in_transaction(self, pick: int, index: int, refuses: bool) -> None:
         """ACK or NACK in a transaction."""
-        consumer_registry = self._with_sent(in_transaction=True)
-        seat = consumer_registry[pick % len(consumer_registry)]
+        seats = self._with_sent(in_transaction=True)
+        seat = seats[pick % len(seats)]
         self.world.settle_in(seat, index % len(self.world.sent(seat)), refuses=refuses)
 
     @precondition(lambda self: self.world.transactions)
@@ -197,7 +197,7 @@ class PagingMachine(RuleBasedStateMachine):
         """Everything that can happen by itself happens."""
         self.world.rest()
 
-    @precondition(lambda self: self.world.consumer_registry)
+    @precondition(lambda self: self.world.seats)
     @rule(pick=PICKS, room=ROOM)
     def set_room(self, pick: int, room: int) -> None:
         """A client stops reading, or reads again."""
@@ -228,7 +228,7 @@ class PagingMachine(RuleBasedStateMachine):
     def start_again(self, drains: bool) -> None:
         """Everything goes, and the same queues go on."""
         self.world.finish(drains=drains)
-        for seat in list(self.world.consumer_registry):
+        for seat in list(self.world.seats):
             self.world.leave(seat)
 
     def teardown(self) -> None:

@@ -12,6 +12,7 @@ from artemis_py.config.settings import BrokerConfig, SettingsEntry, SettingsRepo
 from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
+from artemis_py.core.order.entry import PURGED
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Head, LargeBody, Message, encode_headers
 from artemis_py.records import RecoveredState
@@ -255,7 +256,8 @@ def test_a_page_keeps_no_body_that_only_a_purged_queue_needed(goes: bool) -> Non
     if goes:
         stage.broker.registry.delete_queue(queue, stage.now_ms)
     else:
-        assert queue.remove_all() == 2
+        assert queue.unheld_count == 2
+        queue.purge(PURGED, stage.now_ms)
     assert not stream.pages[0].large
     stage.subscribe(other)
     stage.rest()
@@ -275,7 +277,7 @@ def test_paging_begins_behind_what_is_on_its_way_to_its_queues() -> None:
     message = Message(head, b"body", stage.broker.host.next_message_id(), stage.now_ms, 0, route.address.account, 0)
     batch = Batch(route, [message], message.size_bytes, stage.now_ms, plain=True)
     assert stage.broker.admission.publish(batch) == 0
-    assert batch.behind is route.address.fan_outs, "a client waits for what is on its way"
+    assert batch.waits_for is route.address.fan_outs, "a client waits for what is on its way"
     assert stage.broker.admission.publish(batch, admitted=True) == 1
     assert [queue.message_count for queue in queues] == [3] * 200
     assert [queue.contents.paged.count for queue in queues] == [1] * 200

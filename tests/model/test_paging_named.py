@@ -45,7 +45,7 @@ def test_a_page_that_everybody_was_done_with_goes_when_it_is_not_the_last_any_mo
     world.publish([RED, RED])
     world.subscribe(settles=False)
     world.rest()
-    seat = world.consumer_registry[0]
+    seat = world.seats[0]
     world.settle(seat, len(world.sent(seat)) - 1)
     assert world.address.number_of_pages == 2
     world.publish([RED])
@@ -76,7 +76,7 @@ def test_a_new_consumer_sees_what_is_read_between_its_coming_and_its_first_look(
     world.subscribe(browses=True, settles=True, room=0)
     world.subscribe(window=150)
     world.rest()
-    world.set_room(world.consumer_registry[0], 1 << 30)
+    world.set_room(world.seats[0], 1 << 30)
     world.rest()
 
 
@@ -86,7 +86,7 @@ def test_a_purge_between_dispatch_and_write_leaves_the_durable_count_right() -> 
     world.publish([RED] * 12)
     world.subscribe(settles=True, room=1)
     world.broker.dispatch(world.now_ms)
-    assert world.consumer_registry[0].consumer.outbox
+    assert world.seats[0].consumer.outbox
     world.purge(0)
     world.rest()
     assert world.books[0].queue.contents.counters.durable_count == 0
@@ -146,13 +146,13 @@ def test_a_browser_is_shown_what_comes_from_a_page_to_a_place_that_it_has_passed
     world.publish([Spec(key="b", persistent=True)])
     world.subscribe(browses=True)
     world.turn()
-    world.set_room(world.consumer_registry[0], 0)
+    world.set_room(world.seats[0], 0)
     world.publish([Spec(key="a", persistent=True)])
     world.subscribe(room=1)
     world.rest()
-    world.set_room(world.consumer_registry[0], 1 << 20)
+    world.set_room(world.seats[0], 1 << 20)
     world.rest()
-    assert world.consumer_registry[0].reader.shown == {1, 2}
+    assert world.seats[0].reader.shown == {1, 2}
 
 
 def test_what_is_scheduled_and_held_waits_for_both_in_a_page() -> None:
@@ -163,10 +163,10 @@ def test_what_is_scheduled_and_held_waits_for_both_in_a_page() -> None:
     world.rest()
     world.turn(200)
     world.rest()
-    assert not world.consumer_registry[0].reader.shown
+    assert not world.seats[0].reader.shown
     world.turn(100)
     world.rest()
-    assert world.consumer_registry[0].reader.shown == {1}
+    assert world.seats[0].reader.shown == {1}
 
 
 @pytest.mark.parametrize("comes", ["before", "between", "after"])
@@ -186,12 +186,12 @@ def test_a_browser_of_a_view_is_shown_what_was_put_aside_from_a_page(comes: str)
         world.subscribe(browses=True)
         world.rest()
     world.subscribe(selector="color = 'blue'")
-    for seat in world.consumer_registry:
+    for seat in world.seats:
         if not seat.reader.browses:
             world.set_room(seat, 0)
     world.turn(100)
     world.rest()
-    (browser,) = (seat for seat in world.consumer_registry if seat.reader.browses)
+    (browser,) = (seat for seat in world.seats if seat.reader.browses)
     assert 1 in browser.reader.shown
 
 
@@ -207,7 +207,7 @@ def test_what_is_delivered_makes_room_for_others(limit: dict[str, int | str]) ->
     world.turn()
     world.subscribe(window=0)
     world.rest()
-    assert [len(world.sent(seat)) for seat in world.consumer_registry] == [1, 1]
+    assert [len(world.sent(seat)) for seat in world.seats] == [1, 1]
 
 
 def test_a_value_of_a_view_is_replaced_by_a_later_one_of_another_priority() -> None:
@@ -217,7 +217,7 @@ def test_a_value_of_a_view_is_replaced_by_a_later_one_of_another_priority() -> N
     world.publish([Spec("red", key="a", priority=0, persistent=True)])
     world.subscribe(selector="color = 'red'")
     world.rest()
-    assert [seat.consumer.held.keys() for seat in world.consumer_registry] == [{3}]
+    assert [seat.consumer.held.keys() for seat in world.seats] == [{3}]
     assert [entry.message.id for entry in world.books[0].queue.contents.order] == [1]
 
 

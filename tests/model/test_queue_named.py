@@ -48,7 +48,7 @@ def turn(world: Trade, ms: int = 0) -> None:
 
 def handed_out(world: Trade, index: int = 0) -> list[int]:
     """What a consumer has, by message id."""
-    return [item.letter.id for item in world.consumer_registry[index].reader.held]
+    return [item.letter.id for item in world.seats[index].reader.held]
 
 
 def bodies_of(world: Trade, number: int = 0) -> list[int]:
@@ -84,7 +84,7 @@ def test_what_a_transaction_acknowledged_still_gets_old_when_the_rest_is_removed
     world.publish(A)
     turn(world)
     world.begin()
-    world.settle_in_transaction(world.consumer_registry[0])
+    world.settle_in_transaction(world.seats[0])
     world.purge()
     turn(world, 1000)
     alerts = world.pairs[0].queue.parts.alerts
@@ -322,12 +322,12 @@ def test_senders_go_on_when_one_that_fell_due_replaced_another_and_the_rest_was_
 def test_a_subscription_that_is_changed_keeps_the_barrier_that_waits_to_be_written() -> None:
     """It is not held, so it cannot go back, and the others have it already."""
     world = world_of(QueuePlan(barriers=True))
-    consumer_registry = [world.subscribe(connection=number, backlog=2) for number in (1, 2)]
-    assert consumer_registry[0] is not None
+    seats = [world.subscribe(connection=number, backlog=2) for number in (1, 2)]
+    assert seats[0] is not None
     world.publish(BARRIER, A)
     world.dispatch()
-    assert all(seat.consumer.barrier is not None for seat in world.consumer_registry)
-    world.replace(consumer_registry[0], "color = 'red'", no_local=False, backlog=1)
+    assert all(seat.consumer.barrier is not None for seat in world.seats)
+    world.replace(seats[0], "color = 'red'", no_local=False, backlog=1)
     world.write()
     turn(world)
     turn(world)
@@ -342,7 +342,7 @@ def test_a_barrier_that_nobody_was_sent_waits_again() -> None:
         world.subscribe(connection=number)
     world.publish(BARRIER, A)
     world.dispatch()
-    for seat in list(world.consumer_registry):
+    for seat in list(world.seats):
         world.unsubscribe(seat)
     assert "barrier came back" in world.pairs[0].model.happened
     world.subscribe(connection=3)

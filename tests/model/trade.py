@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import itemgetter
 
 from artemis_py.core.addresses.batch import Batch
-from artemis_py.core.order.entry import Entry
+from artemis_py.core.order.entry import PURGED, Entry
 from artemis_py.core.queue.acknowledge import Chosen
 from artemis_py.core.queue.messages import ACCEPT, CANCEL, EXPIRE
 from artemis_py.core.transactions import Transaction
@@ -391,7 +391,7 @@ class Trade(SideBySide):
         """DISCONNECT, or (``failed``) the socket is lost: its transaction is aborted, its consumers go."""
         if connection in self.transactions:
             self.abort(connection)
-        for seat in [seat for seat in self.consumer_registry if seat.reader.connection == connection]:
+        for seat in [seat for seat in self.seats if seat.reader.connection == connection]:
             self.remove_seat(seat, failed=failed)
         self.check()
 
@@ -418,7 +418,9 @@ class Trade(SideBySide):
     def purge(self, number: int = 0) -> None:
         """Remove everything that is ready or scheduled."""
         pair = self.pairs[number]
-        assert pair.queue.remove_all() == pair.model.purge(), "another number removed"
+        count = pair.queue.unheld_count
+        pair.queue.purge(PURGED, self.now_ms)
+        assert count == pair.model.purge(), "another number removed"
         self.check()
 
     def restart(self, ms: int = 0) -> None:
@@ -426,13 +428,13 @@ class Trade(SideBySide):
         self.advance(0)
         self.dispatch()
         self.write()
-        self.consumer_registry, self.transactions = [], {}
+        self.seats, self.transactions = [], {}
         self.begin_life(ms)
         self.check()
 
     def empty(self) -> None:
         """Everybody goes, everything is removed: the address must answer for nothing."""
-        for connection in {seat.reader.connection for seat in self.consumer_registry} | set(self.transactions):
+        for connection in {seat.reader.connection for seat in self.seats} | set(self.transactions):
             self.end(connection, failed=False)
         for number in range(len(self.pairs)):
             self.purge(number)

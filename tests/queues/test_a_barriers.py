@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from artemis_py.core.order.entry import PURGED
 from tests.queues.bench import Bench
 from tests.queues.life import Life
 from tests.wire.client_frames import ServerFrame
@@ -80,7 +81,7 @@ def test_A_50_every_way_in_which_an_earlier_message_ends_opens_it(cut: bool) -> 
         if way in ("purge", "expires"):
             send_all(bench, "B2")
             if way == "purge":
-                bench.queue().purge("purged", bench.world.now_ms)
+                bench.queue().purge(PURGED, bench.world.now_ms)
                 send_all(bench, "B2")
             bench.world.advance(60_000)
             join(bench, "c")
@@ -565,8 +566,8 @@ def test_A_50_A_66_purge_and_delete_take_all(cut: bool) -> None:
         send_all(bench, "12B34")
         bench.send("later", "AMQ_SCHEDULED_DELAY:1000")
         queue = bench.queue()
-        assert queue.remove_all() == 6
+        queue.purge(PURGED, bench.world.now_ms)
         assert (queue.message_count, queue.contents.counters.size_bytes, queue.contents.counters.killed) == (0, 0, 6)
         send_all(bench, "5B6")
-        queue.purge("purged", bench.world.now_ms)
+        queue.purge(PURGED, bench.world.now_ms)
         assert bench.count() == 0

@@ -8,6 +8,7 @@ import pytest
 
 from artemis_py.core.clock import NEVER_MS
 from artemis_py.core.events import Event
+from artemis_py.core.order.entry import PURGED
 from artemis_py.core.reference import AutoDelete
 from artemis_py.server.operational_log import LOGGER_NAME, WINDOW_MS, OperationalLog, line_of
 from tests.queues.bench import ONE_AT_A_TIME, Bench
@@ -105,7 +106,7 @@ def test_Q_72_the_same_alert_comes_after_the_gap(cut: bool) -> None:
     assert alerts(bench) == []
     bench.world.advance(1)
     assert alerts(bench) == [("MESSAGE_COUNT_ALERT", 2, 1)]
-    bench.queue().remove_all()
+    bench.queue().purge(PURGED, bench.world.now_ms)
     bench.world.advance(100_000)
     assert alerts(bench) == []
     bench.send("c")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.core.addresses.batch import Batch
+from artemis_py.core.order.entry import PURGED
 from artemis_py.message import Head, encode_headers
 from tests.queues.bench import ONE_AT_A_TIME, Bench
 from tests.queues.life import Life
@@ -268,7 +269,7 @@ def test_Q_55_a_commit_waits_and_then_is_taken_whole(cut: bool) -> None:
         bench.write("p", "SEND", "destination:/queue/q", "transaction:t", body=body)
     bench.write("p", "COMMIT", "transaction:t", "receipt:done")
     assert (receipts(bench, "p"), bench.count()) == ([], 2)
-    bench.queue().remove_all()
+    bench.queue().purge(PURGED, bench.world.now_ms)
     bench.world.turns.schedule()
     bench.world.settle()
     assert (receipts(bench, "p"), bench.count()) == (["done"], 2)

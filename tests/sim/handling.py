@@ -57,7 +57,7 @@ def handle(life: Incarnation, rng: random.Random) -> None:
         elif move == 1:
             handling.expire(queue, choice)
         elif move == 2:
-            handling.bury(queue, choice)
+            handling.send_to_dead_letters(queue, choice)
         elif move == 3:
             handling.copy(queue, choice, rng.choice(TARGETS))
         elif move == 4:

@@ -17,12 +17,12 @@ def test_contents_alone_moves_counters() -> None:
 def test_another_mover_is_found() -> None:
     source = "counters = contents.counters\ncounters.added += 1\nself._counters.killed = 2\n"
     source += "message.refs -= 1\nmessage.refs == 1\n"
-    source += "contents.counters.enter_delivery(message)\ncontents.expiry.add(entry, 3)\ncontents.expiry.set_alarm()\n"
+    source += "contents.counters.leave_delivery(message)\ncontents.expiry.add(entry, 3)\ncontents.expiry.set_alarm()\n"
     assert moved_counters("x.py", source) == [
         "x.py:2: counters.added changes",
         "x.py:3: counters.killed changes",
         "x.py:4: message.refs changes",
-        "x.py:6: counters.enter_delivery(…)",
+        "x.py:6: counters.leave_delivery(…)",
         "x.py:7: expiry.add(…)",
     ]
     assert moved_counters("queue/messages.py", source) == []

@@ -13,7 +13,7 @@ import pytest
 from artemis_py.core.tasks import Until
 from artemis_py.management.given import given_of
 from artemis_py.management.table import OPERATIONS
-from tests.unit.core.paged_desk import PagedDesk
+from tests.unit.core.paged_bench import PagedBench
 from tests.unit.core.parts import head_of, lines_run, send
 
 COUNT: Final = 20_000
@@ -25,19 +25,19 @@ BY_ID: Final = {operation.id: operation for operation in OPERATIONS}
 
 
 @pytest.fixture(scope="module")
-def desk() -> PagedDesk:
+def bench() -> PagedBench:
     """A broker with 20,000 messages on q."""
-    desk = PagedDesk(-1)
+    bench = PagedBench(-1)
     for start in range(0, COUNT, 1000):
-        send(desk.broker, "q", 999, head=head_of("q", persistent=True, region="eu"))
-        send(desk.broker, "q", 1, head=head_of("q", persistent=True, region=str(start)))
-    return desk
+        send(bench.broker, "q", 999, head=head_of("q", persistent=True, region="eu"))
+        send(bench.broker, "q", 1, head=head_of("q", persistent=True, region=str(start)))
+    return bench
 
 
-def carried_out(desk: PagedDesk, id: str, query: str) -> tuple[Any, int]:
+def carried_out(bench: PagedBench, id: str, query: str) -> tuple[Any, int]:
     """What an operation answers, and how many steps it made; each must be short, and so must the turns between."""
     given = given_of(BY_ID[id], parse_qs(query, keep_blank_values=True))
-    work, said = BY_ID[id].begin(desk.managed, given), []
+    work, said = BY_ID[id].begin(bench.managed, given), []
     count, ended = 0, False
 
     def step() -> None:
@@ -55,9 +55,9 @@ def carried_out(desk: PagedDesk, id: str, query: str) -> tuple[Any, int]:
         if ended:
             return said[-1], count
         if said[-1] is True or isinstance(said[-1], Until):
-            lines = lines_run(desk.turn)
+            lines = lines_run(bench.turn)
             assert lines <= TURN_LINES_MAX, f"a turn beside {id} ran {lines:,} lines"
-            desk.now_ms += 1
+            bench.now_ms += 1
 
 
 @pytest.mark.interpreted
@@ -75,23 +75,23 @@ def carried_out(desk: PagedDesk, id: str, query: str) -> tuple[Any, int]:
         ("queue.removeMessages", "queue=other&filter=region = 'eu'"),
     ],
 )
-def test_each_step_is_short(desk: PagedDesk, id: str, query: str) -> None:
+def test_each_step_is_short(bench: PagedBench, id: str, query: str) -> None:
     """In memory, with one client's filters and without."""
-    _, count = carried_out(desk, id, query)
+    _, count = carried_out(bench, id, query)
     assert count > 10
 
 
 @pytest.mark.interpreted
 def test_an_export_costs_the_same_at_any_depth() -> None:
     """Its steps are short, and a page looks at what it shows."""
-    desk = PagedDesk(-1)
-    send(desk.broker, "q", COUNT, head=head_of("q", persistent=True))
+    bench = PagedBench(-1)
+    send(bench.broker, "q", COUNT, head=head_of("q", persistent=True))
     found, after = 0, ""
     while after is not None:
-        lines, _ = carried_out(desk, "queue.exportMessages", f"queue=q&after={after}")
+        lines, _ = carried_out(bench, "queue.exportMessages", f"queue=q&after={after}")
         found += len(lines.parts) - 1
         after = json.loads(lines.parts[-1])["next"]["after"]
         if found < COUNT and found % 5_000 == 0:
-            page, _ = carried_out(desk, "queue.browse", f"queue=q&size=10&after={after}")
+            page, _ = carried_out(bench, "queue.browse", f"queue=q&size=10&after={after}")
             assert (len(page.owners), page.extra["lookedAt"]) == (10, 10)
     assert found == COUNT

@@ -13,6 +13,7 @@ one or more come), ``beat-and-wait C MS``, ``beat-and-stay-alive C MS`` (the sam
 
 from __future__ import annotations
 
+from artemis_py.core.order.entry import PURGED
 from tests.wire.in_process import Client
 from tests.wire.transcript_run import StepFunction, TranscriptRun
 
@@ -182,7 +183,7 @@ def ring_size(stage: TranscriptRun, words: Words, headers: Headers) -> None:
 
 
 def purge(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    stage.world.queue(words[0]).remove_all()
+    stage.world.queue(words[0]).purge(PURGED, stage.world.now_ms)
     stage.world.turns.schedule()  # what is more than a turn allows goes on in the next
     stage.world.settle()
 

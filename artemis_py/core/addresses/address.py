@@ -24,7 +24,7 @@ from artemis_py.units import date_after
 
 
 _FORGOTTEN_AT_ONCE: Final = 2
-"""A table that was made smaller shrinks by one id with each that comes: there may be very many."""
+"""A table that was made smaller forgets this many ids with each new one, because there may be very many."""
 
 
 @final
@@ -95,7 +95,7 @@ class PlanCost:
         """Queues and diverts together."""
         self._asked: set[Program] = set()
         self._placing_units = 0
-        """Units, of those of a message, that no selector and no look for queues costs."""
+        """What it costs each message to find its place on queues, besides selectors and the search for queues."""
         self.programs: list[Program] = []
         """The programs of all selectors, each once. It grows at its end."""
         self.units = 1
@@ -131,7 +131,7 @@ class PlanCost:
 
     def places_of(self, count: int) -> int:
         """Units for ``count`` messages published together, when all selectors have been asked before. A queue with a
-        selector only looks up the verdict on each message.
+        selector only looks up what it said of each message.
         """
         placing = self._placing_units * count
         if self.programs:
@@ -281,7 +281,7 @@ class Plan:
             self.limited = _with(self.limited, queue)
 
     def forget(self) -> None:
-        """A queue went. Who is left is found when a message comes: until then the plan keeps nothing alive."""
+        """A queue was deleted; the next message finds out which are left. Until then the plan keeps none alive."""
         self.losses = -1
         self.cost = PLAIN
         self.only_queue = None
@@ -424,7 +424,7 @@ class Address(Home):
 
     @property
     def sent_count(self) -> int:
-        """How many messages were sent to it, whatever became of them."""
+        """How many messages clients sent to the address, whatever became of them."""
         return self.routed_message_count + self.unrouted_message_count + self.duplicate_message_count
 
     def note_sent(self, steady_ms: int) -> bool:

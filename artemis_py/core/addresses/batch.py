@@ -13,7 +13,7 @@ from artemis_py.core.tasks import TaskLine
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, LargeBody, Message
 from artemis_py.selector import Program, Selector
 
-# ---- verdicts --------------------------------------------------------------------------------------------------------
+# ---- filter results --------------------------------------------------------------------------------------------------
 #
 # What selectors say about one message. Each different selector is asked once, however many queues, diverts and
 # consumers share it.
@@ -21,7 +21,7 @@ from artemis_py.selector import Program, Selector
 
 @final
 class FilterResults:
-    """The verdicts on one message. They may be asked for ahead, some in each turn."""
+    """What selectors say of one message. They may be asked for ahead, some in each turn."""
 
     __slots__ = ("_asked", "_known", "_programs", "message")
 
@@ -62,8 +62,6 @@ class FilterResults:
 
 
 # ---- batch -----------------------------------------------------------------------------------------------------------
-#
-# A batch: messages that go into an address together, with their route.
 
 
 @dataclass(slots=True)
@@ -88,13 +86,13 @@ class Batch:
     """The queue that took no more, where not all messages were taken because of a queue and not of the address."""
     refused_bytes: int = 0
     """The encoded size of the message that it did not take."""
-    behind: TaskLine | None = None
+    waits_for: TaskLine | None = None
     """What must be on its queues before anything of the batch can be taken, where not all messages were taken because
     of that.
     """
     limited: bool = False
-    """May the depth of one of the queues that it may come to stand against it?"""
-    verdicts: dict[Message, FilterResults] | None = None
+    """May the depth limit of a queue that the batch goes to keep it back?"""
+    filter_results: dict[Message, FilterResults] | None = None
     """What selectors say of the messages, where they were asked before."""
     passed: tuple[str, ...] = ()
     """The diverts that made this copy, one behind the other."""
@@ -113,9 +111,9 @@ class Batch:
             size_bytes = messages[0].head.size_bytes
         self.memory_bytes = size_bytes + MESSAGE_OVERHEAD_BYTES * len(messages)
 
-    def verdicts_of(self, message: Message) -> FilterResults:
+    def filter_results_of(self, message: Message) -> FilterResults:
         """What selectors say of one of the messages, as far as it is known."""
-        known = None if self.verdicts is None else self.verdicts.get(message)
+        known = None if self.filter_results is None else self.filter_results.get(message)
         return FilterResults(message) if known is None else known
 
     def narrow(self, messages: list[Message]) -> None:
@@ -123,4 +121,5 @@ class Batch:
         if len(messages) != len(self.messages):
             self.messages = messages
             self.size_bytes = sum(message.size_bytes for message in messages)
-            self.__post_init__()
+            # Of several messages none has a large body; otherwise none is left.
+            self.memory_bytes = self.size_bytes + MESSAGE_OVERHEAD_BYTES * len(messages)

@@ -86,7 +86,7 @@ class FullRecording(Recording):
         self._passed_lsn = 0
         """The last lsn before the messages that go to pages now."""
         self._places: dict[int, int] = {}
-        """The places that they will have, by their numbers."""
+        """Their places in the pages, by message id."""
 
     def record(self, batch: Batch, shares: list[Share]) -> None:
         _write(batch, _durable(shares), self._log.published, with_others=True)

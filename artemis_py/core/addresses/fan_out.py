@@ -1,8 +1,8 @@
 """Messages that go to more queues than a turn has units for: decided and logged at once, then put on their queues in
 slices.
 
-The record of a message names all of its queues, so a crash keeps all of its places or none. Only the moment when a
-queue gets it differs. Publications to one address keep their order: those that arrive while one is being carried out
+The record of a message names all of its queues, so a crash keeps all of its places or none. Only the moment differs at
+which each queue gets it. Publications to one address keep their order: those that arrive while one is being carried out
 wait behind it.
 """
 

@@ -23,8 +23,8 @@ QUEUE_DEPTH: Final = "queue-depth"
 
 
 def limits_reached(address: Address) -> list[str]:
-    """The limits that stand against the next message now, the one that counts first; empty: it is taken. A block by an
-    operator stands before all of them.
+    """The limits that keep the address from taking the next message, the decisive one first; empty: it takes it. A
+    block by an operator stands before all of them.
     """
     return [OPERATOR, *_limits(address)] if address.blocked else _limits(address)
 

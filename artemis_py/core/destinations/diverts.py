@@ -129,7 +129,7 @@ class Diverts:
         self._tell(config, "destroy")
 
     def is_made(self, name: str) -> bool:
-        """Does a restart have this divert as an operator made it?"""
+        """Does this divert survive a restart as an operator made it?"""
         config = self.in_force.get(name)
         return config is not None and config is self._made.get(name)
 

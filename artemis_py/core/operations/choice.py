@@ -46,7 +46,7 @@ class Choice:
         return self.ids is None and self._program is None and self._origin is None and self._cause is None
 
     def holds(self, message: Message, budget: Budget) -> bool:
-        """Is the message meant? The verdict on a header block is kept for the next message with the same."""
+        """Is the message meant? The answer for a header block is kept for the next message with the same one."""
         if self.ids is not None:
             return message.id in self.ids
         head = message.head

@@ -133,7 +133,7 @@ def put_back(parts: QueueParts, sight: Sight, entry: Entry, due_ms: int) -> None
 
 
 _END_UNITS: Final = 5
-_BURY_UNITS: Final = 14
+_DEAD_UNITS: Final = 14
 _COPY_UNITS: Final = 40
 """What it costs to make a copy and to publish it at once, in units of a turn."""
 
@@ -189,7 +189,7 @@ class Expire(Deed):
     """Has messages expire, whatever their date."""
 
     word = "expired"
-    units = _BURY_UNITS
+    units = _DEAD_UNITS
 
     def __init__(self, queue: Queue) -> None:
         self._parts = queue.parts
@@ -208,31 +208,31 @@ class Expire(Deed):
 
 
 @final
-class Bury(Deed):
+class SendToDeadLetters(Deed):
     """Sends messages to the dead-letter address, as ``Target``. What nothing takes there stays."""
 
     word = "sent"
-    units = _BURY_UNITS
+    units = _DEAD_UNITS
 
-    def __init__(self, queue: Queue, grave: Target, bindings: Bindings) -> None:
+    def __init__(self, queue: Queue, target: Target, bindings: Bindings) -> None:
         self._queue = queue
-        self._grave = grave
+        self._target = target
         self._bindings = bindings
 
     def do(self, sight: Sight, now_ms: int) -> Outcome:
-        parts, grave = self._queue.parts, self._grave
-        if grave.is_gone():
+        parts, target = self._queue.parts, self._target
+        if target.is_gone():
             return Outcome(is_done=False, reason="the dead-letter address was deleted", stops=True)
         source = self._bindings.source_of(sight.message, self._queue.reference)
-        head = dead(sight.message, grave.address.name, source.name, self._queue.name, SENT_BY_OPERATOR)
-        fault = grave.fault(_copy(sight.message, head, 0, grave))
-        if not fault and grave.address.refusal == "DROP":
-            fault = f"address {grave.address.name} is full, and drops messages (address-full-policy DROP)"
+        head = dead(sight.message, target.address.name, source.name, self._queue.name, SENT_BY_OPERATOR)
+        fault = target.fault(_copy(sight.message, head, 0, target))
+        if not fault and target.address.refusal == "DROP":
+            fault = f"address {target.address.name} is full, and drops messages (address-full-policy DROP)"
         if fault:
             return Outcome(is_done=False, reason=fault)
-        return _end(parts, sight, self._bury)
+        return _end(parts, sight, self._send)
 
-    def _bury(self, entry: Entry) -> None:
+    def _send(self, entry: Entry) -> None:
         parts = self._queue.parts
         parts.host.copies.join()
         parts.contents.kill([entry.message], CANCELLED)
@@ -583,7 +583,7 @@ class Handling:
         self._resolver = resolver
         self._targets = Targets(bindings, resolver, enqueuer, admission)
         self.changes: list[Change] = []
-        """Those that are not over, and some that are."""
+        """Changes that are not over, and some that are."""
 
     def remove(self, queue: Queue, choice: Choice) -> Change:
         """Remove messages."""
@@ -593,12 +593,12 @@ class Handling:
         """Have messages expire."""
         return self._begin(queue, choice, Expire(queue))
 
-    def bury(self, queue: Queue, choice: Choice) -> Change:
+    def send_to_dead_letters(self, queue: Queue, choice: Choice) -> Change:
         """Send messages to the dead-letter address. Raises BrokerError if the queue has none, or nothing takes what is
         sent there.
         """
-        grave = self._targets.address(self._grave_of(queue))
-        return self._begin(queue, choice, Bury(queue, grave, self._bindings))
+        target = self._targets.address(self._dead_letter_address_of(queue))
+        return self._begin(queue, choice, SendToDeadLetters(queue, target, self._bindings))
 
     def move(self, queue: Queue, choice: Choice, target_name: str) -> Change:
         """Move messages to the queue or address of this name. Raises BrokerError."""
@@ -635,12 +635,12 @@ class Handling:
         return count
 
     def nudge(self, change: Change) -> None:
-        """Let a change go on that has waited for something that is there now."""
+        """Let a change go on: what it waited for has come."""
         if change.done and not change.is_over and change.can_work:
             self._host.agenda.add(change)
 
     def stop(self) -> None:
-        """The broker stops: what is not done is left undone."""
+        """The broker stops: end all changes as they are."""
         for change in self.changes:
             change.stop("the broker stopped")
 
@@ -666,7 +666,7 @@ class Handling:
             raise BrokerError(f"address {name} has no queue, so the messages would be lost; create one first")
         return target
 
-    def _grave_of(self, queue: Queue) -> Address:
+    def _dead_letter_address_of(self, queue: Queue) -> Address:
         address = self._bindings.address_of(queue)
         own = queue.reference.rules.dead_letter_address
         name = address.settings.dead_letter_address if own is None else own

@@ -174,10 +174,10 @@ class AddressTarget(Target):
         self._full = ""
         route = self._bindings.route_to(self._address, None, copy.head.routing_type)
         plan = self._bindings.plan_of(route)
-        verdicts = FilterResults(copy)
-        if any(verdicts.of(divert.selector) for divert in (*plan.exclusive_diverts, *plan.diverts)):
+        filter_results = FilterResults(copy)
+        if any(filter_results.of(divert.selector) for divert in (*plan.exclusive_diverts, *plan.diverts)):
             return ""
-        queues = takers(self._address, plan, None, copy.head.routing_type, verdicts)
+        queues = takers(self._address, plan, None, copy.head.routing_type, filter_results)
         for queue in queues:
             if queue.flow.limits_senders and not queue.flow.admits(copy.size_bytes):
                 self._full = f"queue {queue.name} is full"

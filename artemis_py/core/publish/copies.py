@@ -123,14 +123,14 @@ class Forwards:
         kept: list[Message] = []
         diverted: set[int] = set()
         for message in batch.messages:
-            verdicts = batch.verdicts_of(message)
-            matched = [divert for divert in plan.exclusive_diverts if verdicts.of(divert.selector)]
+            filter_results = batch.filter_results_of(message)
+            matched = [divert for divert in plan.exclusive_diverts if filter_results.of(divert.selector)]
             if not matched:
                 kept.append(message)
                 if to_all:
                     if plan.retention is not None:
                         self._retain(plan.retention, message, batch)
-                    matched = [divert for divert in plan.diverts if verdicts.of(divert.selector)]
+                    matched = [divert for divert in plan.diverts if filter_results.of(divert.selector)]
             if matched:
                 diverted.add(message.id)
             for divert in matched:

@@ -28,12 +28,12 @@ from artemis_py.message import HeaderName, Message
 # views over the address.
 
 
-def accepts(queue: Queue, verdicts: FilterResults) -> bool:
+def accepts(queue: Queue, filter_results: FilterResults) -> bool:
     """Does the message enter the queue?"""
-    return queue.is_open_to(verdicts.message) and verdicts.of(queue.selector)
+    return queue.is_open_to(filter_results.message) and filter_results.of(queue.selector)
 
 
-def next_in_turn(address: Address, queues: list[Queue], verdicts: FilterResults) -> int:
+def next_in_turn(address: Address, queues: list[Queue], filter_results: FilterResults) -> int:
     """Which of several anycast queues is to get the message: the next that accepts it and admits it, or else the next
     that accepts it; -1 when none does.
     """
@@ -41,8 +41,8 @@ def next_in_turn(address: Address, queues: list[Queue], verdicts: FilterResults)
     for step in range(len(queues)):
         place = (address.anycast_turn + step) % len(queues)
         queue = queues[place]
-        if accepts(queue, verdicts):
-            if queue.flow.admits(verdicts.message.size_bytes):
+        if accepts(queue, filter_results):
+            if queue.flow.admits(filter_results.message.size_bytes):
                 return place
             if accepting < 0:
                 accepting = place
@@ -58,8 +58,8 @@ def offer(queues: list[Queue], batch: Batch) -> list[tuple[Queue, list[Message]]
         taken = messages
         if not queue.accepts_all:
             if not asked:
-                asked = [batch.verdicts_of(message) for message in messages]
-            taken = [verdicts.message for verdicts in asked if accepts(queue, verdicts)]
+                asked = [batch.filter_results_of(message) for message in messages]
+            taken = [filter_results.message for filter_results in asked if accepts(queue, filter_results)]
         if taken:
             shares.append((queue, taken))
     return shares
@@ -72,7 +72,7 @@ def deal(queues: list[Queue], batch: Batch) -> list[tuple[Queue, list[Message]]]
         return [(queues[0], batch.messages)]
     dealt: dict[str, tuple[Queue, list[Message]]] = {}
     for message in batch.messages:
-        place = next_in_turn(address, queues, batch.verdicts_of(message))
+        place = next_in_turn(address, queues, batch.filter_results_of(message))
         if place >= 0:
             address.anycast_turn = (place + 1) % len(queues)
             queue = queues[place]
@@ -98,17 +98,17 @@ def only_target(route: Route, plan: Plan) -> Queue | None:
 
 
 def takers(
-    address: Address, plan: Plan, named: Queue | None, routing_type: str | None, verdicts: FilterResults
+    address: Address, plan: Plan, named: Queue | None, routing_type: str | None, filter_results: FilterResults
 ) -> list[Queue]:
     """The queues that the message would come to; ``named`` is the one of a fully qualified destination."""
-    if any(verdicts.of(divert.selector) for divert in plan.exclusive_diverts):
+    if any(filter_results.of(divert.selector) for divert in plan.exclusive_diverts):
         return []
     if named is not None:
-        return [named] if accepts(named, verdicts) else []
+        return [named] if accepts(named, filter_results) else []
     every = plan.multicast if routing_type != ANYCAST else plan.views
-    found = [queue for queue in every if accepts(queue, verdicts)]
+    found = [queue for queue in every if accepts(queue, filter_results)]
     if plan.anycast and routing_type != MULTICAST:
-        place = next_in_turn(address, plan.anycast, verdicts)
+        place = next_in_turn(address, plan.anycast, filter_results)
         if place >= 0:
             found.append(plan.anycast[place])
     return found
@@ -176,9 +176,9 @@ class Router:
     def _route(self, batch: Batch) -> None:
         plan = batch.plan or self._bindings.plan_of(batch.route)
         diverted: set[int] | None = None
-        if plan.cost.programs and batch.verdicts is None and len(batch.messages) == 1:
+        if plan.cost.programs and batch.filter_results is None and len(batch.messages) == 1:
             message = batch.messages[0]
-            batch.verdicts = {message: FilterResults(message)}
+            batch.filter_results = {message: FilterResults(message)}
         if plan.has_diverts and (batch.route.queue is None or plan.exclusive_diverts):
             diverted = self._forwards.divert(plan, batch)
         if not batch.messages:
@@ -229,7 +229,7 @@ class Router:
                 self._forwards.add_unrouted(target, address, message, batch.hops)
 
     def _note_missed(self, missed: list[Message], lost: list[Message], route: Route, plan: Plan) -> None:
-        """Some publishers wait to know that no queue took their messages, now or ever."""
+        """Tell publishers who wait for it why no queue took their messages, or that one will find them in the log."""
         for message in missed:
             outcome = self._outcomes.get(message.id)
             if outcome is None:
@@ -281,7 +281,7 @@ def _not_awaited(messages: list[Message], batch: Batch, plan: Plan) -> list[Mess
             messages = [
                 message
                 for message in messages
-                if not message.head.persistent or not batch.verdicts_of(message).of(queue.selector)
+                if not message.head.persistent or not batch.filter_results_of(message).of(queue.selector)
             ]
     return messages
 
@@ -321,7 +321,7 @@ class Admission:
         if cost is PLAIN:
             self._host.budget.left -= len(messages)
         else:
-            asked = batch.verdicts is not None
+            asked = batch.filter_results is not None
             self._host.budget.spend(cost.places_of(len(messages)) if asked else cost.of_all(messages))
         limited = plan.limited if route.queue is None else _limited(route, plan)
         batch.limited = len(limited) > 0
@@ -338,12 +338,12 @@ class Admission:
         """Is there a queue at the route's end whose depth may stand against a message?"""
         return len(_limited(route, self._bindings.plan_of(route))) > 0
 
-    def limited_takers(self, route: Route, verdicts: FilterResults) -> list[Queue]:
+    def limited_takers(self, route: Route, filter_results: FilterResults) -> list[Queue]:
         """Of the queues that a message would come to, those whose depth may stand against it."""
         plan = self._bindings.plan_of(route)
         if not _limited(route, plan):
             return []
-        queues = takers(route.address, plan, route.queue, route.routing_type, verdicts)
+        queues = takers(route.address, plan, route.queue, route.routing_type, filter_results)
         return [queue for queue in queues if queue.flow.limits_senders]
 
     def _publish_to_limited(self, batch: Batch, plan: Plan, admitted: bool) -> int:
@@ -352,7 +352,7 @@ class Admission:
         address = route.address
         for index, message in enumerate(batch.messages):
             size_bytes = message.size_bytes
-            queues = takers(address, plan, route.queue, route.routing_type, batch.verdicts_of(message))
+            queues = takers(address, plan, route.queue, route.routing_type, batch.filter_results_of(message))
             # A repeated message is confirmed: it is there, or was.
             refusing: Queue | None = None
             if not admitted and not self._duplicates.has_seen(address, message):
@@ -452,8 +452,8 @@ def _must_wait(batch: Batch, limited: list[Queue]) -> bool:
         return False
     pages = any(queue.flow.overflow.pages for queue in limited)
     if pages or not address.has_room_for(len(batch.messages), batch.memory_bytes):
-        batch.behind = address.fan_outs
-    return batch.behind is not None
+        batch.waits_for = address.fan_outs
+    return batch.waits_for is not None
 
 
 def _limited(route: Route, plan: Plan) -> list[Queue]:
@@ -501,14 +501,10 @@ class Forwarding:
         self._forwards = forwards
         self._admission = admission
 
-    @property
-    def is_due(self) -> bool:
-        """Is there something to copy or to publish?"""
-        copies = self._host.copies
-        return copies.is_open or bool(copies.dead or copies.expired or self._forwards.waiting)
-
     def flush(self, now_ms: int) -> None:
-        """Publish all copies. Bounded: what a loop of addresses still wants after that waits for the next turn."""
+        """Publish all copies, in a bounded number of rounds: what goes on in a circle of addresses waits for the next
+        turn.
+        """
         for _ in range(_ROUNDS_MAX):
             self._make_copies(now_ms)
             forwards = self._forwards.take()
@@ -533,8 +529,8 @@ class Forwarding:
                 give_up(self._host, queue.name, "dead letter", error)
                 self._put_back(queue, message, now_ms)
         expired, copies.expired = copies.expired, []
-        if expired and self._host.notices.is_heard:
-            self._host.notices.note_expired(expired)
+        if expired and self._host.notifications.is_heard:
+            self._host.notifications.note_expired(expired)
         for queue, message, reason in expired:
             try:
                 self._copy_expired(queue, message, reason, now_ms)

@@ -51,9 +51,9 @@ class AcknowledgeUpTo(Task):
 
 # ---- by filter -------------------------------------------------------------------------------------------------------
 #
-# A client settles messages that it names itself: by a filter, or by bookmarks (AMPS). They need not be held by anybody,
-# but must be active (``pending.py``). Messages in pages are
-# not looked at; a bookmark of one is remembered until it is read (``messages.py``).
+# A client settles messages that it names itself: by a filter, or by bookmarks (AMPS). Nobody needs to hold them, but
+# they must be active (``pending.py``). Messages in pages are not looked at; a bookmark of one is remembered until it is
+# read (``messages.py``).
 
 
 CHOSEN_BYTES: Final = 500

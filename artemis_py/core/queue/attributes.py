@@ -46,10 +46,10 @@ from artemis_py.core.reference import MessageRules
 from artemis_py.errors import BrokerError, SelectorError
 from artemis_py.selector import compile_selector
 
-# ---- retuning --------------------------------------------------------------------------------------------------------
+# ---- changes ---------------------------------------------------------------------------------------------------------
 #
-# The one way to change a queue that is there, as far as its composition allows. A reload and an operator's update
-# both end here. ``queue.own`` is what is in force afterwards, but for a ring-size that an operator set: that is kept
+# The one way to change a queue that exists, as far as its composition allows. A reload and an operator's update both
+# end here. ``queue.own`` is what is in force afterwards, but for a ring-size that an operator set: that is kept
 # beside it (``ring_size_changed``), because a reload leaves it alone. What a queue is composed of once stays as it is
 # until a restart. Everything else takes effect here, in place: no message moves, and no consumer leaves.
 
@@ -215,7 +215,7 @@ def _use_rules(queue: Queue, new: QueueSettings) -> None:
     dead_letter_address = written if isinstance(written, str) else None
     if (before.expiry_policy, before.dead_letter_address) == (new.expiry_policy, dead_letter_address):
         return
-    queue.parts.host.graves.note(dead_letter_address)
+    queue.parts.host.dead_letter_addresses.note(dead_letter_address)
     if before.alerts is None and before.lifetime is None and not before.holds:
         reference.rules = rules_for(new, dead_letter_address)
         return
@@ -254,10 +254,10 @@ _STEPS: Final[Mapping[Part, Callable[[Queue, QueueSettings], None]]] = {
 }
 
 
-# ---- amending --------------------------------------------------------------------------------------------------------
+# ---- operators' changes ----------------------------------------------------------------------------------------------
 #
-# What an operator may change of a queue while it is there, and what is refused, with the reason. A change is carried
-# out by ``retuning``, as one of broker.xml is. An operator is there and can be told, so what a reload would hold back
+# What an operator may change of a queue while it exists, and what is refused, with the reason. ``use_declaration``
+# carries out a change, as it does one of broker.xml. An operator waits for an answer, so what a reload would hold back
 # until a restart, or until consumers are gone, is refused here.
 
 
@@ -275,13 +275,9 @@ class _Change(NamedTuple):
     new: QueueSettings
 
 
-def _too_few_seats(change: _Change) -> str | None:
-    count, consumer_registry = change.queue.distribution.taker_count, change.new.max_consumers
-    return (
-        f"it has {count} consumers, more than max-consumers {consumer_registry}"
-        if 0 <= consumer_registry < count
-        else None
-    )
+def _too_many_consumers(change: _Change) -> str | None:
+    count, consumers_max = change.queue.distribution.taker_count, change.new.max_consumers
+    return f"it has {count} consumers, more than max-consumers {consumers_max}" if 0 <= consumers_max < count else None
 
 
 def _groups_are_out(change: _Change) -> str | None:
@@ -293,8 +289,11 @@ def _groups_are_out(change: _Change) -> str | None:
     return None
 
 
-REFUSALS: Final[Mapping[Part, Callable[[_Change], str | None]]] = {CONSUMERS: _too_few_seats, GROUPS: _groups_are_out}
-"""What an operator is refused at times, though a reload would do it, in part or later."""
+REFUSALS: Final[Mapping[Part, Callable[[_Change], str | None]]] = {
+    CONSUMERS: _too_many_consumers,
+    GROUPS: _groups_are_out,
+}
+"""What is at times refused to an operator, though a reload would carry it out, in part or later."""
 
 
 def config_of(queue: Queue) -> QueueConfig:

@@ -179,7 +179,7 @@ class Exclusivity:
         return who
 
 
-# ---- seats -----------------------------------------------------------------------------------------------------------
+# ---- registry --------------------------------------------------------------------------------------------------------
 #
 # How consumers attach to a queue and leave it.
 
@@ -244,8 +244,7 @@ class ConsumerRegistry:
         self, consumer: Consumer, selector: Selector | None, no_local: int, backlog_max: int, now_ms: int
     ) -> Task | None:
         """A consumer that takes messages away wants others from now on, or another number of them. It keeps what it
-        holds. What it was not sent yet goes back, but for a barrier. Returns
-        the unfinished work, if any.
+        holds. What it was not sent yet goes back, but for a barrier. Returns the unfinished work, if any.
         """
         parts = self._parts
         unfinished: Task | None = None

@@ -67,7 +67,7 @@ class AfterRemoval:
         self._host.note_ready(self._reference)
 
 
-# ---- hold up ---------------------------------------------------------------------------------------------------------
+# ---- stall detection -------------------------------------------------------------------------------------------------
 #
 # Notices that a queue delivers nothing because backlogs are used up, or because what has come is not active yet, and
 # tells the operational log.

@@ -1,4 +1,4 @@
-"""Works that remove entries: a purge, the deletion of a queue, expiry, and expiry that a consumer demands."""
+"""Tasks that remove entries: a purge, the deletion of a queue, expiry, and expiry that a consumer demands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from artemis_py.core.tasks import Task
 
 # ---- removal ---------------------------------------------------------------------------------------------------------
 #
-# Works that remove many entries: a purge, the deletion of a queue, and expiry.
+# Tasks that remove many entries: a purge, the deletion of a queue, and expiry.
 
 
 _KILL_UNITS: Final = 2

@@ -47,8 +47,8 @@ class Gate:
 
     @property
     def is_open(self) -> bool:
-        """May the queue dispatch?"""
-        return self.started and not (self.paused or (self._home is not None and self._home.paused))
+        """May the queue dispatch? Asked for each message, so it does not call ``is_paused``."""
+        return self.started and not (self.paused or (self._home is not None and self._home.paused))  # as is_paused
 
     @property
     def is_paused(self) -> bool:

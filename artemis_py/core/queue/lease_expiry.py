@@ -14,7 +14,7 @@ from artemis_py.core.queue.returning import Return
 from artemis_py.core.tasks import Task
 
 _LOOK_UNITS: Final = 8
-"""What a lease may cost that is taken, besides the way back of its message."""
+"""What it may cost to end a lease, besides returning its message."""
 
 
 @final

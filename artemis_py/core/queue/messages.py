@@ -219,7 +219,7 @@ class Deferred:
         self._holdings.move(IDS, -ID_BYTES)
 
 
-# ---- tries -----------------------------------------------------------------------------------------------------------
+# ---- delivery attempts -----------------------------------------------------------------------------------------------
 #
 # How often messages were delivered in vain, where a queue limits or tells that (AMPS' MaxDeliveries, MaxCancels).
 
@@ -321,23 +321,6 @@ class Counters:
         if self.killed_by is None:
             self.killed_by = {}
         self.killed_by[reason] = self.killed_by.get(reason, 0) + count
-
-    def enter_delivery(self, message: Message) -> None:
-        """A message went to a consumer that will settle it."""
-        size = message.size_bytes
-        self.held_count += 1
-        self.held_size_bytes += size
-        if message.head.persistent:
-            self.held_durable_count += 1
-            self.held_durable_size_bytes += size
-
-    def enter_delivery_run(self, messages: list[Message]) -> None:
-        """Messages went together to a consumer that will settle them."""
-        count, size_bytes, durable_count, durable_size_bytes = _measured(messages)
-        self.held_count += count
-        self.held_size_bytes += size_bytes
-        self.held_durable_count += durable_count
-        self.held_durable_size_bytes += durable_size_bytes
 
     def leave_delivery_run(self, messages: list[Message]) -> None:
         """Messages were settled together."""
@@ -917,7 +900,7 @@ class Contents:
     def send_out(self, entry: Entry) -> None:
         """A barrier goes to consumers: it counts as in delivery until it was written to all."""
         self.take_from_behind(entry)
-        self.counters.enter_delivery(entry.message)
+        self.deliver(entry.message)
         self.barrier_is_out = True
 
     def end_barrier(self, entry: Entry) -> None:
@@ -1100,12 +1083,22 @@ class Contents:
     # ---- in delivery -----------------------------------------------------------------------------
 
     def deliver(self, message: Message) -> None:
-        """A message goes to a consumer that settles it later, and is out of the order."""
-        self.counters.enter_delivery(message)
+        """Count a message that goes to a consumer, which settles it later. It is out of the order."""
+        counters, size_bytes = self.counters, message.size_bytes
+        counters.held_count += 1
+        counters.held_size_bytes += size_bytes
+        if message.head.persistent:
+            counters.held_durable_count += 1
+            counters.held_durable_size_bytes += size_bytes
 
     def deliver_run(self, messages: list[Message]) -> None:
         """As ``deliver``, for several messages."""
-        self.counters.enter_delivery_run(messages)
+        counters = self.counters
+        count, size_bytes, durable_count, durable_size_bytes = _measured(messages)
+        counters.held_count += count
+        counters.held_size_bytes += size_bytes
+        counters.held_durable_count += durable_count
+        counters.held_durable_size_bytes += durable_size_bytes
 
     def come_back(self, message: Message) -> None:
         """A message comes back from the consumer that was to settle it. ``put_back`` or its end follows."""

@@ -365,9 +365,8 @@ class PageSearch:
 
 # ---- pages -----------------------------------------------------------------------------------------------------------
 #
-# What one queue has in its address' pages: arrivals, expiry and removal. Reading back is in
-# :mod:`artemis_py.core.queue.paged` (in order, for consumers that take any message) and
-# :mod:`artemis_py.core.queue.paged` (for consumers that choose or only look).
+# What one queue has in its address' pages: arrivals, expiry and removal. ``PageReading`` reads messages back in order,
+# for consumers that take any message; ``PageSearch`` does so for consumers that choose or only look.
 
 
 @final
@@ -497,17 +496,14 @@ class QueuePages:
         if expiry.is_under_way and not expiry.waits:
             self._basis.host.note_ready(self._basis.reference)
 
-    def remove_all(self, reason: str) -> int:
-        """Kill every message in pages that is not in memory, for ``reason``. Returns how many."""
-        removed = 0
+    def remove_all(self, reason: str) -> None:
+        """Kill every message in pages that is not in memory, for ``reason``."""
         paged = self._basis.contents.paged
         for backlog in paged.backlogs.values():
             if backlog.count:
-                removed += backlog.count
                 paged.kill(backlog, reason)
         if self._alerts is not None:
             self._alerts.forget_paged()
-        return removed
 
     def forget_all(self) -> None:
         """The queue is deleted: it needs no page any more, whatever its consumers still hold."""

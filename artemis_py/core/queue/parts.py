@@ -20,7 +20,7 @@ from artemis_py.core.tasks import Task, TaskLine
 from artemis_py.message import Message
 from artemis_py.paged import PagedMessage
 
-# ---- growth ----------------------------------------------------------------------------------------------------------
+# ---- after enqueue ---------------------------------------------------------------------------------------------------
 #
 # What follows when something was added to a queue: consumers take theirs, then it keeps to its limit (``Flow``).
 

@@ -15,7 +15,7 @@ from artemis_py.config.tables.queue_settings import QueueSettings
 from artemis_py.config.tables.views import View
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer, ConsumerDefaults
-from artemis_py.core.order.entry import ABANDONED, NACKED, PURGED, Entry
+from artemis_py.core.order.entry import ABANDONED, NACKED, Entry
 from artemis_py.core.queue.acknowledge import AcknowledgeByFilter, AcknowledgeUpTo, Chosen, still_there, take_leased
 from artemis_py.core.queue.consumers import ConsumerRegistry, Exclusivity
 from artemis_py.core.queue.expiry import ExpiryScan, ForcedExpiry, Removal
@@ -399,18 +399,10 @@ class Queue:
         self.gate.failed_step = ""
         self.parts.note_ready()
 
-    def remove_all(self, reason: str = PURGED) -> int:
-        """Kill every message that is ready, scheduled or in pages, for ``reason``. Those in delivery stay with their
-        consumers.
-
-        Returns how many are killed, some of them perhaps in later turns.
-        """
-        removed = self.unheld_count
-        self.purge(reason, self.parts.host.log.now_ms)
-        return removed
-
     def purge(self, reason: str, now_ms: int) -> Task | None:
-        """As ``remove_all``, but returns the unfinished work, if any."""
+        """Kill every message that is ready, scheduled or in pages (``unheld_count``), for ``reason``. Those in delivery
+        stay with their consumers. Returns the unfinished work, if any.
+        """
         parts = self.parts
         parts.pages.remove_all(reason)
         unfinished = parts.tasks.begin(Removal(self.contents, reason, parts.host.message_id), now_ms)

@@ -176,7 +176,7 @@ class Return(Task):
         redelivery = parts.redelivery
         entry.attempts += 1
         if redelivery.is_exhausted(entry.attempts):
-            self._bury(entry, holder, MAX_DELIVERIES)
+            self._send_to_dead_letters(entry, holder, MAX_DELIVERIES)
             return True
         due_ms = 0
         if redelivery.delay_ms > 0:
@@ -197,10 +197,10 @@ class Return(Task):
         if not reason:
             return False
         entry.attempts += self._failed
-        self._bury(entry, holder, reason)
+        self._send_to_dead_letters(entry, holder, reason)
         return True
 
-    def _bury(self, entry: Entry, holder: Consumer, reason: str) -> None:
+    def _send_to_dead_letters(self, entry: Entry, holder: Consumer, reason: str) -> None:
         parts = self._parts
         parts.host.copies.join()
         if holder.actor is not None and self._failed:  # not for a restart, but for readers who ask why it died

@@ -27,7 +27,7 @@ from artemis_py.core.replay.replay import (
 )
 from artemis_py.core.replay.slices import Order, SliceCache
 from artemis_py.core.replay.tail import Tail
-from artemis_py.logged import ReplayLog, Shelved
+from artemis_py.logged import CachedSlice, ReplayLog
 
 # ---- alarms ----------------------------------------------------------------------------------------------------------
 #
@@ -82,7 +82,7 @@ class Alarms:
         return due
 
 
-# ---- desk ------------------------------------------------------------------------------------------------------------
+# ---- replays ---------------------------------------------------------------------------------------------------------
 #
 # All replays of a broker: who reads which part of the log next, and who waits for what. A replay reads only what is
 # durable, the last message as the first one. So there is no change from history to live that could lose or repeat
@@ -109,7 +109,7 @@ class Replays:
     """
 
     __slots__ = (
-        "_alarms", "_arrived", "_clock", "_hungry", "_is_feeding", "_ready", "_share", "_shelf", "behind_receipts",
+        "_alarms", "_arrived", "_clock", "_hungry", "_is_feeding", "_ready", "_share", "_slices", "behind_receipts",
         "count", "log", "news", "tail",
     )  # fmt: skip
 
@@ -124,7 +124,7 @@ class Replays:
         out.
         """
         self._clock = clock
-        self._shelf = SliceCache(log, holdings)
+        self._slices = SliceCache(log, holdings)
         self.tail = Tail(syntax)
         self._share = Budget()
         self._arrived: deque[Order] = deque()
@@ -157,7 +157,7 @@ class Replays:
             self.behind_receipts.pop(replay.id, None)
             replay.outbox.clear()
             if not self.count:
-                self._shelf.clear()
+                self._slices.clear()
                 self._arrived.clear()
                 self.news.clear()
 
@@ -189,7 +189,7 @@ class Replays:
     def has_ready(self) -> bool:
         """Is there something to do in another turn that no thread has to do first?"""
         is_handing_out = bool(self._arrived) or self.tail.is_busy
-        return bool(self._ready or self.news) or is_handing_out or self._shelf.has_unscanned or self._is_feeding
+        return bool(self._ready or self.news) or is_handing_out or self._slices.has_unscanned or self._is_feeding
 
     def next_due_ms(self) -> int | None:
         """The steady time at which a replay wants to go on; None: none waits for a time."""
@@ -203,7 +203,7 @@ class Replays:
         share = self._share
         units = max(budget.left // _SHARE, 1)
         share.refill(units)
-        for order in self._shelf.take_in(share):
+        for order in self._slices.take_in(share):
             if order.follows:
                 self.tail.receive(order)
             else:
@@ -235,7 +235,7 @@ class Replays:
 
     def ask(self) -> None:
         """Ask for slices, at the end of a turn: for what has become durable, and for those who need one."""
-        self.tail.read_on(self._shelf, self.log)
+        self.tail.read_on(self._slices, self.log)
         self._share.refill(_ASKED_MAX)
         self._feed(self._share)
 
@@ -280,10 +280,10 @@ class Replays:
             self._hungry.pop(replay.id, None)
         elif state == READY:
             self._ready.pop(replay.id, None)
-        shelved = replay.shelved
-        if shelved is not None:
-            replay.shelved = None
-            self._shelf.give_back(shelved)
+        cached = replay.cached
+        if cached is not None:
+            replay.cached = None
+            self._slices.give_back(cached)
         self._alarms.clear(replay)
 
     def _ring(self, replay: Replay, now_ms: int) -> None:
@@ -316,10 +316,10 @@ class Replays:
             number, replay = hungry.popitem(last=False)
             spot = replay.spot
             assert spot is not None
-            shelved = self._shelf.take(spot, replay.addresses)
-            if shelved is not None:
-                self._hold(replay, shelved)
-            elif self._shelf.want(replay):
+            cached = self._slices.take(spot, replay.addresses)
+            if cached is not None:
+                self._hold(replay, cached)
+            elif self._slices.want(replay):
                 replay.state = AWAITING
             else:
                 hungry[number] = replay
@@ -328,20 +328,20 @@ class Replays:
             budget.spend(1)
         self._is_feeding = bool(hungry)
 
-    def _hold(self, replay: Replay, shelved: Shelved) -> None:
+    def _hold(self, replay: Replay, cached: CachedSlice) -> None:
         """A replay may show messages of a slice. Meanwhile the next one is read."""
-        end = shelved.slice.end
+        end = cached.slice.end
         if end.place < self.log.end() and not self.tail.is_behind(end.place):
-            self._shelf.read_ahead(end, replay.addresses)
-        replay.shelved = shelved
+            self._slices.read_ahead(end, replay.addresses)
+        replay.cached = cached
         replay.bytes_asked = 0
         replay.state = READY
         self._ready[replay.id] = replay
 
     def _begin_to_hand_out(self, order: Order) -> None:
         """A slice has come that replays wait for."""
-        if order.shelved is not None:
-            order.shelved.users += 1
+        if order.cached is not None:
+            order.cached.users += 1
         self._arrived.append(order)
 
     def _hand_out(self, budget: Budget, now_ms: int) -> None:
@@ -354,8 +354,8 @@ class Replays:
                 self._give(order, order.replays.pop(), now_ms)
                 continue
             arrived.popleft()
-            if order.shelved is not None:
-                self._shelf.give_back(order.shelved)
+            if order.cached is not None:
+                self._slices.give_back(order.cached)
 
     def _give(self, order: Order, replay: Replay, now_ms: int) -> None:
         part, spot = order.slice, replay.spot
@@ -367,12 +367,12 @@ class Replays:
             self._lose(replay, now_ms)
         elif part.failure:
             self._fail(replay, unreadable(replay.passed_lsn, part.failure))
-        elif order.shelved is None:
+        elif order.cached is None:
             replay.bytes_asked = part.bytes_needed
             self._go_on(replay, now_ms)
         else:
-            order.shelved.users += 1
-            self._hold(replay, order.shelved)
+            order.cached.users += 1
+            self._hold(replay, order.cached)
 
     def _lose(self, replay: Replay, now_ms: int) -> None:
         """What a replay wanted to read was removed."""
@@ -394,7 +394,7 @@ class Replays:
                 else:
                     self._rest(replay)
                     self._lose(replay, now_ms)
-        tail.step(self._shelf, budget)
+        tail.step(self._slices, budget)
         if tail.woken:
             woken, tail.woken = tail.woken, []
             for replay in woken:

@@ -148,19 +148,19 @@ _LOOKS_MAX: Final = 16
 
 @final
 class Fills:
-    """The server calls ``look`` once a turn, and ``serve`` for those of the desk's replays that ``owns`` says are of
+    """The server calls ``look`` once a turn, and ``serve`` for those of the replays that ``owns`` says are of
     it.
     """
 
     __slots__ = (
-        "_bindings", "_by_replay", "_desk", "_full", "_host", "_number", "_registry", "_unplaced", "has_written"
+        "_bindings", "_by_replay", "_full", "_host", "_manager", "_number", "_registry", "_unplaced", "has_written"
     )  # fmt: skip
 
-    def __init__(self, host: Host, bindings: Bindings, registry: Registry, desk: Replays) -> None:
+    def __init__(self, host: Host, bindings: Bindings, registry: Registry, manager: Replays) -> None:
         self._host = host
         self._bindings = bindings
         self._registry = registry
-        self._desk = desk
+        self._manager = manager
         self._number = 0
         self._by_replay: dict[int, Fill] = {}
         self._full: deque[Fill] = deque()
@@ -210,23 +210,23 @@ class Fills:
         addresses = Addresses(patterns, self._bindings.views.syntax)
         replay = Replay(self._number, None, 0, addresses, bounds, choice, Unpaced())
         try:
-            self._desk.open(replay, self._host.log.now_ms)
+            self._manager.open(replay, self._host.log.now_ms)
         except BrokerError:
             for pupil in pupils:
-                self._tell_lost(pupil.queue, _REMOVED, self._desk.log.first_lsn())
+                self._tell_lost(pupil.queue, _REMOVED, self._manager.log.first_lsn())
             replay = Replay(self._number, None, 0, addresses, Bounds(0, -1), choice, Unpaced())
-            self._desk.open(replay, self._host.log.now_ms)
+            self._manager.open(replay, self._host.log.now_ms)
         fill = self._by_replay[replay.id] = Fill(pupils, replay)
         return fill
 
     def _passed_lsn(self, fill: Fill) -> int:
         """A pass has found everything up to this lsn that it wants. At the end of the log, that is where all are."""
         replay = fill.replay
-        return max(replay.passed_lsn, self._desk.tail.lsn) if replay.state == FOLLOWING else replay.passed_lsn
+        return max(replay.passed_lsn, self._manager.tail.lsn) if replay.state == FOLLOWING else replay.passed_lsn
 
     def _end(self, fill: Fill) -> None:
         del self._by_replay[fill.replay.id]
-        self._desk.close(fill.replay)
+        self._manager.close(fill.replay)
 
     # ---- the steps of a turn ---------------------------------------------------------------------
 
@@ -235,7 +235,7 @@ class Fills:
         return replay.id < 0
 
     def hear(self, replay: Replay, now_ms: int) -> None:
-        """The desk has news of a pass: it has found what there was, or cannot go on."""
+        """There is news of a pass: it has found what there was, or cannot go on."""
         fill = self._by_replay.get(replay.id)
         if fill is None:
             return
@@ -244,7 +244,7 @@ class Fills:
             fill.watch(self._host.log.last_lsn)
             return
         spot = replay.spot
-        first_lsn = self._desk.log.first_lsn(0 if spot is None else spot.segment)
+        first_lsn = self._manager.log.first_lsn(0 if spot is None else spot.segment)
         is_removed = replay.passed_lsn < first_lsn - 1 and first_lsn != fill.lost_lsn
         for pupil in fill.pupils:
             self._tell_lost(pupil.queue, _REMOVED if is_removed else replay.failure, first_lsn)
@@ -271,7 +271,7 @@ class Fills:
     def serve(self, replay: Replay, budget: Budget, now_ms: int) -> None:
         """Let a pass find messages, and put them on their queues."""
         fill = self._by_replay[replay.id]
-        self._desk.serve(replay, budget, FOUND_BYTES, now_ms)
+        self._manager.serve(replay, budget, FOUND_BYTES, now_ms)
         fill.take_found()
         self._place(fill, budget, now_ms)
 
@@ -311,9 +311,9 @@ class Fills:
     def _go_on(self, fill: Fill, budget: Budget, now_ms: int) -> None:
         """Find more when everything was put on its queues; otherwise wait."""
         if not fill.waiting:
-            self._desk.wake(fill.replay, now_ms)
+            self._manager.wake(fill.replay, now_ms)
             return
-        self._desk.stall(fill.replay)
+        self._manager.stall(fill.replay)
         (self._unplaced if budget.is_spent else self._full).append(fill)
 
     def _part(self, fill: Fill, pupil: Pupil) -> None:
@@ -322,7 +322,7 @@ class Fills:
         alone = self._open([pupil], Bounds(self._passed_lsn(fill), -1))
         alone.waiting = fill.waiting.copy()
         pupil.recovery.noted = None
-        self._desk.stall(alone.replay)
+        self._manager.stall(alone.replay)
         self._full.append(alone)
 
     def _takes(self, pupil: Pupil, logged: Logged, now_ms: int) -> bool:
@@ -377,7 +377,7 @@ class Fills:
             return living
         body = logged.body
         if isinstance(body, LargeBody):
-            held = self._desk.log.body_of(logged)
+            held = self._manager.log.body_of(logged)
             if held is None:
                 for pupil in takers:
                     self._tell_lost(pupil.queue, "the large body of a message was removed", logged.lsn)

@@ -12,7 +12,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.replay.bookmarks import Bounds
 from artemis_py.errors import BrokerError
-from artemis_py.logged import AddressChoice, Logged, ReplayLog, Shelved, Slice, Spot
+from artemis_py.logged import AddressChoice, CachedSlice, Logged, ReplayLog, Slice, Spot
 from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
 from artemis_py.units import parse_bytes, parse_ms
 
@@ -196,7 +196,7 @@ _NOWHERE: Final = Account()
 
 @final
 class Replay:
-    """The state of one replay. The desk moves it; the session that owns it turns its outbox into frames.
+    """The state of one replay. ``Replays`` moves it; the session that owns it turns its outbox into frames.
 
     ``choice`` is a consumer that is on no queue: it knows which messages the client wants. Messages up to
     ``passed_lsn`` are behind it: it has shown them, or did not want them.
@@ -205,7 +205,7 @@ class Replay:
     __slots__ = (
         "addresses", "bounds", "bytes_asked", "choice", "completes", "due_ms", "failure", "has_begun",
         "found", "has_caught_up", "has_ended", "history_lsn", "id", "is_closed", "is_paused", "is_stalled", "no_local",
-        "origin", "outbox", "owner", "pace", "passed_lsn", "paused_at_ms", "shelved", "spot", "state",
+        "origin", "outbox", "owner", "pace", "passed_lsn", "paused_at_ms", "cached", "spot", "state",
     )  # fmt: skip
 
     def __init__(
@@ -235,7 +235,7 @@ class Replay:
         """Has it come to its beginning? Until then it looks at dates."""
         self.spot: Spot | None = None
         """Where it reads on."""
-        self.shelved: Shelved | None = None
+        self.cached: CachedSlice | None = None
         """What it shows messages of now."""
         self.bytes_asked = 0
         """The size of the next record, if that is larger than a slice; 0: not known to be."""
@@ -280,9 +280,9 @@ class Replay:
 
     def take(self, log: ReplayLog, budget: Budget, room_bytes: int, steady_ms: int) -> int:
         """Put messages of the slice into the outbox, until budget or room are used up; at least one."""
-        shelved = self.shelved
-        assert shelved is not None
-        part = shelved.slice
+        cached = self.cached
+        assert cached is not None
+        part = cached.slice
         selected = part.select(self.addresses)
         place = part.first_after(selected, self.passed_lsn)
         if self.no_local:

@@ -8,9 +8,9 @@ from typing import Final, final
 from artemis_py.core.budget import Budget
 from artemis_py.core.memory import REPLAYS, Holdings
 from artemis_py.core.replay.replay import Replay
-from artemis_py.logged import SLICE_BYTES, AddressChoice, ReplayLog, Shelved, Slice, Spot
+from artemis_py.logged import SLICE_BYTES, AddressChoice, CachedSlice, ReplayLog, Slice, Spot
 
-SHELF_BYTES_MAX: Final = 16 << 20
+CACHE_BYTES_MAX: Final = 16 << 20
 """What all slices may take. More replays than have room wait for each other, in order."""
 _DECODED: Final = 3
 """A slice takes this many times its bytes in the log: the bytes, the messages in them, and where they are."""
@@ -25,7 +25,7 @@ class Order:
     followers wait for it.
     """
 
-    __slots__ = ("follows", "key", "replays", "shelved", "slice", "weight")
+    __slots__ = ("follows", "key", "replays", "cached", "slice", "weight")
 
     def __init__(self, key: Key, weight: int, *, follows: bool) -> None:
         self.key = key
@@ -33,8 +33,8 @@ class Order:
         self.follows = follows
         self.replays: list[Replay] = []
         self.slice: Slice | None = None
-        self.shelved: Shelved | None = None
-        """The slice on the shelf, when it is complete and has something in it."""
+        self.cached: CachedSlice | None = None
+        """The slice in the cache, when it is complete and has something in it."""
 
 
 @final
@@ -48,7 +48,7 @@ class SliceCache:
         self._holdings = holdings
         self._orders: dict[Key, Order] = {}
         self._scanning: deque[Order] = deque()
-        self._kept: OrderedDict[Key, Shelved] = OrderedDict()
+        self._kept: OrderedDict[Key, CachedSlice] = OrderedDict()
         """The least recently used first."""
         self._weight = 0
         self.is_following = False
@@ -61,7 +61,7 @@ class SliceCache:
 
     # ---- what is here ----------------------------------------------------------------------------
 
-    def take(self, spot: Spot, choice: AddressChoice) -> Shelved | None:
+    def take(self, spot: Spot, choice: AddressChoice) -> CachedSlice | None:
         """A slice that begins there, if it is here. It stays until ``give_back``."""
         kept = self._kept
         key = (spot.segment, spot.offset, "")
@@ -74,14 +74,14 @@ class SliceCache:
         found.users += 1
         return found
 
-    def give_back(self, shelved: Shelved) -> None:
+    def give_back(self, cached: CachedSlice) -> None:
         """Somebody who took a slice does not need it now."""
-        shelved.users -= 1
+        cached.users -= 1
 
     def clear(self) -> None:
         """Nobody replays: forget what is kept."""
-        for shelved in self._kept.values():
-            self._move(-shelved.weight)
+        for cached in self._kept.values():
+            self._move(-cached.weight)
         self._kept.clear()
         for order in self._orders.values():
             order.replays.clear()
@@ -112,7 +112,7 @@ class SliceCache:
         weight = SLICE_BYTES * _DECODED
         if key in self._orders or key in self._kept or (spot.segment, spot.offset, "") in self._kept:
             return
-        if self._weight + weight <= SHELF_BYTES_MAX or self._makes_room(2 * weight):
+        if self._weight + weight <= CACHE_BYTES_MAX or self._makes_room(2 * weight):
             self._order(key, weight, follows=False)
             self._log.request(spot, choice, SLICE_BYTES)
 
@@ -135,14 +135,14 @@ class SliceCache:
         self._holdings.move(REPLAYS, weight)
 
     def _makes_room(self, weight: int) -> bool:
-        """Forget what is kept and not used, as far as that is needed. What is larger than the shelf goes in alone."""
-        if self._weight + weight > SHELF_BYTES_MAX:
-            unused = [key for key, shelved in self._kept.items() if not shelved.users]
+        """Forget what is kept and not used, as far as that is needed. What is larger than the cache goes in alone."""
+        if self._weight + weight > CACHE_BYTES_MAX:
+            unused = [key for key, cached in self._kept.items() if not cached.users]
             for key in unused:
                 self._move(-self._kept.pop(key).weight)
-                if self._weight + weight <= SHELF_BYTES_MAX:
+                if self._weight + weight <= CACHE_BYTES_MAX:
                     break
-        return self._weight == 0 or self._weight + weight <= SHELF_BYTES_MAX
+        return self._weight == 0 or self._weight + weight <= CACHE_BYTES_MAX
 
     # ---- what has come ---------------------------------------------------------------------------
 
@@ -182,5 +182,5 @@ class SliceCache:
         former = self._kept.pop(order.key, None)
         if former is not None:
             self._move(-former.weight)
-        order.shelved = self._kept[order.key] = Shelved(part, weight)
+        order.cached = self._kept[order.key] = CachedSlice(part, weight)
         self._move(weight)

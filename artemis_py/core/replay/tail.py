@@ -203,11 +203,11 @@ class Tail:
             self.spot = None
             self._bytes_asked = 0
 
-    def read_on(self, shelf: SliceCache, log: ReplayLog) -> None:
+    def read_on(self, slices: SliceCache, log: ReplayLog) -> None:
         """Have what has become durable read, if it is not being read or handed out."""
         spot = self.spot
-        if spot is not None and self._order is None and not shelf.is_following and log.end() > spot.place:
-            shelf.follow(spot, self._bytes_asked)
+        if spot is not None and self._order is None and not slices.is_following and log.end() > spot.place:
+            slices.follow(spot, self._bytes_asked)
 
     def receive(self, order: Order) -> None:
         """A slice was read and scanned."""
@@ -219,27 +219,27 @@ class Tail:
             return  # those who wanted it have gone, and perhaps others have come
         self.is_gone = part.is_gone
         self.failure = part.failure
-        if order.shelved is not None:
-            order.shelved.users += 1
+        if order.cached is not None:
+            order.cached.users += 1
             self._order = order
             self._addresses = part.addresses()
 
-    def step(self, shelf: SliceCache, budget: Budget) -> None:
+    def step(self, slices: SliceCache, budget: Budget) -> None:
         """Hand out the slice, within the budget."""
         order = self._order
         if order is None:
             return
-        part, shelved = order.slice, order.shelved
+        part, cached = order.slice, order.cached
         assert part is not None
-        assert shelved is not None
+        assert cached is not None
         while not budget.is_spent:
             if self._wanting:
                 replay = self._wanting.pop()
                 if replay.state == FOLLOWING:
                     self._drop(replay)
                     replay.spot = part.begin
-                    replay.shelved = shelved
-                    shelved.users += 1
+                    replay.cached = cached
+                    cached.users += 1
                     self.woken.append(replay)
                 budget.spend(1)
             elif self._addresses:
@@ -247,7 +247,7 @@ class Tail:
                 budget.spend(_ADDRESS_UNITS)
             elif self._finish(part.last_lsn, part.end, budget, reaches_end=part.reaches_end):
                 self._order = None
-                shelf.give_back(shelved)
+                slices.give_back(cached)
                 self._look_after()
                 return
 

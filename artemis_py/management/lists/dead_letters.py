@@ -13,8 +13,8 @@ GROUPS_MAX: Final = 10_000
 _OTHERS: Final = Origin("(others)", "(others)", "(others)")
 
 
-class Grave(NamedTuple):
-    """Where dead letters are, where they come from, and why."""
+class DeadLetterKind(NamedTuple):
+    """A kind of dead letters: on which queue they are, where they come from, and why."""
 
     queue: str
     origin: Origin
@@ -23,8 +23,8 @@ class Grave(NamedTuple):
 class Letters:
     """Dead letters of one kind."""
 
-    def __init__(self, grave: Grave) -> None:
-        self.grave = grave
+    def __init__(self, kind: DeadLetterKind) -> None:
+        self.kind = kind
         self.count = 0
         self.size_bytes = 0
         self.retried_count = 0
@@ -40,20 +40,20 @@ class Letters:
         self.last_ms = max(self.last_ms, message.timestamp_ms)
 
 
-class Graveyard:
+class DeadLetters:
     """All kinds of dead letters that were found."""
 
     def __init__(self) -> None:
-        self.letters: dict[Grave, Letters] = {}
+        self.letters: dict[DeadLetterKind, Letters] = {}
 
     def add(self, queue_name: str, message: Message) -> None:
         """A dead letter was found."""
-        grave = Grave(queue_name, origin_of(message.head))
-        letters = self.letters.get(grave)
+        kind = DeadLetterKind(queue_name, origin_of(message.head))
+        letters = self.letters.get(kind)
         if letters is None:
             if len(self.letters) >= GROUPS_MAX:
-                grave = Grave(queue_name, _OTHERS)
-            letters = self.letters.setdefault(grave, Letters(grave))
+                kind = DeadLetterKind(queue_name, _OTHERS)
+            letters = self.letters.setdefault(kind, Letters(kind))
         letters.add(message)
 
 
@@ -61,15 +61,15 @@ DEAD_LETTERS: Final[Kind[Letters]] = Kind(
     "kind of dead letters",
     "kinds of dead letters",
     [
-        Field("queue", TEXT, "The queue on which they are", lambda it: it.grave.queue, is_brief=True),
-        Field("originalQueue", TEXT, "The queue on which they died", lambda it: it.grave.origin.queue, is_brief=True),
+        Field("queue", TEXT, "The queue on which they are", lambda it: it.kind.queue, is_brief=True),
+        Field("originalQueue", TEXT, "The queue on which they died", lambda it: it.kind.origin.queue, is_brief=True),
         Field(
-            "originalAddress", TEXT, "The address to which they were sent", lambda it: it.grave.origin.address,
+            "originalAddress", TEXT, "The address to which they were sent", lambda it: it.kind.origin.address,
             is_brief=True,
         ),
         Field(
             "cause", TEXT, "Why: max_deliveries, max_cancels, time_limit, forced_expire, no_route, sent_by_operator;"
-            " null: a client sent them", lambda it: it.grave.origin.cause, is_brief=True,
+            " null: a client sent them", lambda it: it.kind.origin.cause, is_brief=True,
         ),
         Field("count", NUMBER, "How many there are", lambda it: it.count, "messages", is_brief=True),
         Field("size", NUMBER, "Their headers and bodies", lambda it: it.size_bytes, "bytes"),

@@ -183,7 +183,7 @@ QUEUES: Final[Kind[Queue]] = Kind(
             "holdsDeadLetters",
             FLAG,
             "Do settings or queues send dead or expired messages to its address?",
-            lambda it: it.address.name in it.parts.host.graves,
+            lambda it: it.address.name in it.parts.host.dead_letter_addresses,
         ),
         Field("internalQueue", FLAG, "Is it the broker's own?", lambda it: retroactive.is_internal(it.address.name)),
         Field("exclusive", FLAG, "Does one consumer get everything?", lambda it: it.distribution.live_max == 1),

@@ -16,7 +16,7 @@ from artemis_py.management.lists.field import FLAG, NUMBER, TEXT
 from artemis_py.management.managed import Given, Managed, Steps
 from artemis_py.management.messages.changing import answer, over
 from artemis_py.management.messages.choosing import FILTER, choice_of
-from artemis_py.management.messages.graves import graves, survey
+from artemis_py.management.messages.dead_letter_queues import dead_letter_queues, survey
 from artemis_py.management.messages.pace import Pace
 from artemis_py.management.operation import EDIT, VIEW, Argument, Operation
 from artemis_py.management.operations.listing import LISTING, selected
@@ -31,16 +31,16 @@ _GROUPS_SHOWN_MAX: Final = 100
 
 
 def _list(managed: Managed, given: Given) -> Steps:
-    queues = yield from graves(managed, given["queue"])
-    graveyard, _ = yield from survey(managed, queues, choice_of(given))
-    return (yield from selected(DEAD_LETTERS, list(graveyard.letters.values()), given))
+    queues = yield from dead_letter_queues(managed, given["queue"])
+    found, _ = yield from survey(managed, queues, choice_of(given))
+    return (yield from selected(DEAD_LETTERS, list(found.letters.values()), given))
 
 
 def _retry(managed: Managed, given: Given) -> Steps:
     rate = given["rate"]
     if not 0 <= rate <= RATE_MAX:
         raise BadRequestError(f"rate is a number of messages per second, up to {RATE_MAX:,}; 0: as fast as possible")
-    queues = yield from graves(managed, given["queue"])
+    queues = yield from dead_letter_queues(managed, given["queue"])
     choice = choice_of(given)
     if given["dry-run"]:
         return (yield from _rehearse(managed, queues, choice))
@@ -69,9 +69,9 @@ def _add(result: dict[str, Any], change: Change) -> None:
 
 def _rehearse(managed: Managed, queues: list[Queue], choice: Choice) -> Steps:
     """What would go back, by origin and cause."""
-    graveyard, _ = yield from survey(managed, queues, choice, UNHELD)
+    found, _ = yield from survey(managed, queues, choice, UNHELD)
     held, _ = yield from survey(managed, queues, choice, (DELIVERING,))
-    letters = sorted(graveyard.letters.values(), key=lambda each: -each.count)
+    letters = sorted(found.letters.values(), key=lambda each: -each.count)
     return {
         "dryRun": True,
         "count": sum(each.count for each in letters),
@@ -82,8 +82,8 @@ def _rehearse(managed: Managed, queues: list[Queue], choice: Choice) -> Steps:
 
 def _at_a_rate(managed: Managed, queues: list[Queue], given: Given) -> Steps:
     """Begin a job for it, which the answer names."""
-    graveyard, _ = yield from survey(managed, queues, choice_of(given), UNHELD)
-    planned = sum(each.count for each in graveyard.letters.values())
+    found, _ = yield from survey(managed, queues, choice_of(given), UNHELD)
+    planned = sum(each.count for each in found.letters.values())
     what, name = "retry dead letters", given["queue"] or "all of dead letters"
     job = managed.jobs.begin(what, name, managed.now_ms(), planned, given["rate"])
     managed.begin(_paced(managed, job, queues, given))

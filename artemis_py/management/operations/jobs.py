@@ -1,4 +1,4 @@
-"""Operations on works that go on by themselves."""
+"""Operations on jobs: what goes on by itself after it was answered."""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ def _expire(managed: Managed, queue: Queue, choice: Choice, _given: Given) -> Ch
     return managed.broker.handling.expire(queue, choice)
 
 
-def _bury(managed: Managed, queue: Queue, choice: Choice, _given: Given) -> Change:
-    return managed.broker.handling.bury(queue, choice)
+def _send_to_dead_letters(managed: Managed, queue: Queue, choice: Choice, _given: Given) -> Change:
+    return managed.broker.handling.send_to_dead_letters(queue, choice)
 
 
 def _move(managed: Managed, queue: Queue, choice: Choice, given: Given) -> Change:
@@ -174,7 +174,7 @@ MESSAGE_CHANGES: Final = (
         mbeans=("long messageID=message, int newPriority=priority", "String filter, int newPriority=priority"),
     ),
     *_both(
-        "sendMessageToDeadLetterAddress", "sendMessagesToDeadLetterAddress", "dead", _bury,
+        "sendMessageToDeadLetterAddress", "sendMessagesToDeadLetterAddress", "dead", _send_to_dead_letters,
         "Send {} to the dead-letter address.", "sent", filter=NEEDED_FILTER,
         mbeans=("long messageID=message", "String filter"),
     ),

@@ -95,7 +95,7 @@ def _about_consumers(asking: Asking, queue: Queue, *, is_closed: bool) -> Findin
     nobody = why_nobody(queue.parts.basis)
     if nobody is not None:
         asking.add_reason(nobody)
-        if queue.address.name in queue.parts.host.graves:
+        if queue.address.name in queue.parts.host.dead_letter_addresses:
             asking.add("dead-letters", "messages that could not be delivered, or expired, wait here for an operator")
         return
     reasons: list[tuple[Consumer, Reason]] = []

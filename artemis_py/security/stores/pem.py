@@ -15,6 +15,7 @@ from artemis_py.security.stores.store import (
     StoreError,
     WantedKey,
     certificates_of,
+    lone_key,
     own_of,
     refusal_of,
     refused_certificate,
@@ -51,7 +52,7 @@ def read_pem(files: Sequence[tuple[Path, bytes]], wanted: WantedKey | None) -> S
         raise StoreError(f"{path}: its key is encrypted, and keyStorePassword is missing")
     own = _own(path, key, password or "", certificates)
     if own is None:
-        raise StoreError(f"{path} has a private key, but no certificate of this key; put the certificate into it, too")
+        raise lone_key(path)
     chain = chain_from(own, tuple(certificates))
     return Store("PEM", KeyEntry("", key, chain, password or ""), tuple(certificates), paths)
 

@@ -18,6 +18,7 @@ from artemis_py.security.stores.store import (
     StoreError,
     WantedKey,
     certificates_of,
+    lone_key,
     own_of,
     pick,
     refusal_of,
@@ -81,7 +82,7 @@ def read_pkcs12(path: Path, data: bytes, password: str | None, wanted: WantedKey
     own = _own(path, pem, [each for each, (_, of) in zip(certificates, bags.certificates, strict=True) if of == key_id])
     own = own or _own(path, pem, certificates)
     if own is None:
-        raise StoreError(f"{path} has a private key, but no certificate of this key; put the certificate into it, too")
+        raise lone_key(path)
     others = tuple(each for each in certificates if each is not own)
     return Store("PKCS12", KeyEntry(found, pem, chain_from(own, others)), others, (path,))
 

@@ -144,6 +144,11 @@ def wrong_key_password(path: Path) -> StoreError:
     )
 
 
+def lone_key(path: Path) -> StoreError:
+    """No certificate of the store belongs to its key."""
+    return StoreError(f"{path} has a private key, but no certificate of this key; put the certificate into it, too")
+
+
 def refusal_of(error: ssl.SSLError) -> str:
     """Return why OpenSSL does not take a key with its certificates, and the next step."""
     reason = getattr(error, "reason", None)

@@ -226,12 +226,12 @@ _COPIED_AT_ONCE: Final = 4
 class _Asked:
     """A SEND whose selectors are evaluated before it is published, over several turns."""
 
-    __slots__ = ("address", "frame", "verdicts")
+    __slots__ = ("address", "frame", "filter_results")
 
-    def __init__(self, frame: Send, address: Address, verdicts: FilterResults) -> None:
+    def __init__(self, frame: Send, address: Address, filter_results: FilterResults) -> None:
         self.frame = frame
         self.address = address
-        self.verdicts = verdicts
+        self.filter_results = filter_results
 
 
 @final
@@ -463,11 +463,11 @@ class Publishing:
         if asked is None:
             message = state.broker.message(route, head, body, now_ms, shape.expires_ms, state.origin)
         else:
-            message = asked.verdicts.message
+            message = asked.filter_results.message
             message.id = state.broker.host.next_message_id()
         batch = Batch(route, [message], message.size_bytes, now_ms, shape.plain, due_ms)
         if asked is not None:
-            batch.verdicts = {message: asked.verdicts}
+            batch.filter_results = {message: asked.filter_results}
         if not self._publish_one(batch):
             if self._has_to_wait(batch):
                 return None
@@ -507,7 +507,7 @@ class Publishing:
             expires_ms = route.address.expiry_of(frame.shape.expires_ms, now_ms)
             message = Message(route.head_of(head), body, 0, now_ms, expires_ms, route.address.account, state.origin)
             asked = self._asked = _Asked(frame, route.address, FilterResults(message))
-        return asked.verdicts.ask_ahead(cost.programs, broker.budget, state.stop_at)
+        return asked.filter_results.ask_ahead(cost.programs, broker.budget, state.stop_at)
 
     # ---- both ------------------------------------------------------------------------------------
 
@@ -531,8 +531,8 @@ class Publishing:
     def _has_to_wait(self, batch: Batch) -> bool:
         """Must the rest of a batch be sent again when the queue or the address has room? Then the session waits."""
         state = self._state
-        if batch.behind is not None:
-            state.blocked_by = batch.behind
+        if batch.waits_for is not None:
+            state.blocked_by = batch.waits_for
             return True
         queue = batch.refused_by
         if queue is not None:

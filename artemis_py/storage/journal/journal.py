@@ -72,7 +72,7 @@ class Journal(Durability):
         self._disk = disk
         self._committer = committer
         self._settings = settings
-        self._chores = care.chores
+        self._regular_tasks = care.regular_tasks
         self._round_due_ms = 0
         self._pages = pages
         self._replaces = False
@@ -203,10 +203,10 @@ class Journal(Durability):
             self._let_empty_go()
 
     def _begin_round(self) -> None:
-        """Have the regular chores done in the committer's thread."""
+        """Have the regular tasks done in the committer's thread."""
         self._round_due_ms = self.records.now_ms + _ROUND_EVERY_MS
-        if self._chores is not None:
-            self._committer.later(self._chores)
+        if self._regular_tasks is not None:
+            self._committer.later(self._regular_tasks)
             self._committer.later(self.files.retirement.retry)
 
     def _make_commit(self, writes: list[Write]) -> Commit:

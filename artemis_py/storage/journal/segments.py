@@ -19,7 +19,7 @@ from artemis_py.storage.journal.extent import ExtentFiles
 from artemis_py.storage.journal.index import Segment
 from artemis_py.storage.journal.start import JournalSettings, JournalStart, SegmentCare
 
-# ---- departure -------------------------------------------------------------------------------------------------------
+# ---- retirement ------------------------------------------------------------------------------------------------------
 #
 # Segments leaving the journal's directory.
 

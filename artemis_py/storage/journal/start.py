@@ -60,5 +60,5 @@ class SegmentCare:
     """Gets the name of a segment that the journal no longer needs; deletes or retains its file."""
     closed: Callable[[Segment], None] | None = None
     """Gets a segment to which nothing more will be written, before ``retire`` gets it."""
-    chores: Callable[[], None] | None = None
+    regular_tasks: Callable[[], None] | None = None
     """Called about every ten seconds, to remove what is too old."""

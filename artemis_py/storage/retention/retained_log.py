@@ -29,7 +29,7 @@ class Keeping:
     """Takes over a segment, by name, and what is beside it. In the committer's thread."""
     retire_body: Callable[[str], None] | None = None
     """Takes over a large body, by name. In the body writer's thread."""
-    chores: Callable[[], None] | None = None
+    regular_tasks: Callable[[], None] | None = None
     """Removes what is too old. In the committer's thread."""
     indexed: Callable[[int], None] | None = None
     """Takes the number of a segment that was closed and has its index beside it. In the committer's thread."""
@@ -64,7 +64,7 @@ class RetainedLog:
         return Keeping(
             retire_segment=self.retention.retire,
             retire_body=self._bodies.retire,
-            chores=self.retention.purge,
+            regular_tasks=self.retention.purge,
             indexed=indexed,
             mark=self.retention.mark,
             bodies=self._bodies,

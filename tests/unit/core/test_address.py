@@ -9,6 +9,7 @@ import pytest
 from artemis_py.config.settings import AddressSettings
 from artemis_py.core.addresses.address import Address, DuplicateIds
 from artemis_py.core.memory import Holdings
+from artemis_py.core.order.entry import PURGED
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Account
 from tests.unit.core.parts import NOW_MS, broker_of, head_of, queue_config, send
 
@@ -121,9 +122,9 @@ def test_several_queues_charge_a_message_once() -> None:
     send(broker, count=2)
     account = broker.addresses["a"].account
     assert account.message_count == 2
-    broker.queues["x"].remove_all()
+    broker.queues["x"].purge(PURGED, NOW_MS)
     assert account.message_count == 2
-    broker.queues["y"].remove_all()
+    broker.queues["y"].purge(PURGED, NOW_MS)
     assert (account.message_count, account.size_bytes) == (0, 0)
 
 
@@ -177,6 +178,6 @@ def test_a_refused_message_is_not_remembered() -> None:
     send(broker)
     head = head_of("a", duplicate_id="7")
     assert send(broker, head=head) == 0
-    broker.queues["q"].remove_all()
+    broker.queues["q"].purge(PURGED, NOW_MS)
     assert send(broker, head=head) == 1
     assert broker.queues["q"].message_count == 1

@@ -1,4 +1,6 @@
-"""Equal filters are asked once for a message, and what a message costs is known before it is published."""
+"""Equal filters are asked once for a message, and what a message costs is known before it is published. Many selectors
+are asked over several turns: for a SEND, and for a COMMIT before anything of it happens.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,8 @@ from artemis_py.message import Account, Head, Message
 from artemis_py.selector import compile_expression, compile_selector
 from tests.wire.in_process import InProcessBroker, configuration
 
+CONNECT = b"CONNECT\naccept-version:1.2\nhost:x\n\n\0"
+DIFFERENT = "color <> 'color %'"
 SEND = b"SEND\ndestination:/topic/t\ncolor:%b\n\n\0"
 
 
@@ -32,16 +36,20 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
+def subscribe(world: InProcessBroker, name: str, selector: str, destination: str = "/topic/t") -> None:
+    client = world.client(name)
+    client.send(CONNECT)
+    client.send(f"SUBSCRIBE\nid:1\ndestination:{destination}\nselector:{selector}\n\n\0".encode())
+
+
 def subscribers(world: InProcessBroker, count: int, selector: str) -> None:
+    """So many clients s0, s1, …, each with the selector, in which ``%`` is its number."""
     for number in range(count):
-        client = world.client(f"{selector}-{number}")
-        client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
-        text = selector.replace("%", str(number)).encode()
-        client.send(b"SUBSCRIBE\nid:1\ndestination:/topic/t\nselector:%b\n\n\0" % text)
+        subscribe(world, f"s{number}", selector.replace("%", str(number)))
 
 
 def sender(world: InProcessBroker) -> None:
-    world.client("sender").send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
+    world.client("sender").send(CONNECT)
 
 
 @pytest.mark.interpreted
@@ -76,10 +84,10 @@ def test_equal_filters_of_diverts_and_queues_are_asked_once(asked: list[str]) ->
 def test_one_message_for_many_different_filters_is_asked_about_over_several_turns(asked: list[str]) -> None:
     """Others have their turns meanwhile; who comes meanwhile is asked, too."""
     world = InProcessBroker(configuration())
-    subscribers(world, 60, "color <> 'color %'")
+    subscribers(world, 60, DIFFERENT)
     sender(world)
     late = world.client("late")
-    late.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
+    late.send(CONNECT)
     world.turns.units = 40
     world.together = True
     asked.clear()
@@ -101,7 +109,7 @@ def test_one_message_for_many_different_filters_is_asked_about_over_several_turn
 
 def test_a_message_is_sent_over_several_turns_with_receipt_and_expiry() -> None:
     world = InProcessBroker(configuration())
-    subscribers(world, 60, "color <> 'color %'")
+    subscribers(world, 60, DIFFERENT)
     sender(world)
     world.turns.units = 40
     world.client("sender").send(
@@ -117,11 +125,11 @@ def test_a_message_is_sent_over_several_turns_with_receipt_and_expiry() -> None:
 
 def test_an_answer_is_kept() -> None:
     one, other = compile_selector("color = 'red'"), compile_selector("color='red'")
-    verdicts = FilterResults(message())
-    assert verdicts.of(None)
-    assert verdicts.of(one)
-    verdicts.message = message(b"color:blue\n")
-    assert verdicts.of(other), "it was asked again"
+    filter_results = FilterResults(message())
+    assert filter_results.of(None)
+    assert filter_results.of(one)
+    filter_results.message = message(b"color:blue\n")
+    assert filter_results.of(other), "it was asked again"
     assert not FilterResults(message(b"color:blue\n")).of(other)
 
 
@@ -129,13 +137,13 @@ def test_asking_ahead_ends_with_the_budget() -> None:
     cost = PlanCost()
     for number in range(50):
         cost.add(compile_selector(f"color = '{number}'"))
-    verdicts = FilterResults(message())
+    filter_results = FilterResults(message())
     budget = Budget()
     turns = 0
     done = False
     while not done:
         budget.refill(20)
-        done = verdicts.ask_ahead(cost.programs, budget, 10)
+        done = filter_results.ask_ahead(cost.programs, budget, 10)
         assert budget.left > 0
         turns += 1
     assert 5 <= turns <= 12
@@ -191,3 +199,147 @@ def test_messages_published_together_cost_less_than_one_by_one(queue_count: int,
         assert not count or cost.of_all(messages[:count]) <= units
         assert count == len(messages) or cost.of_all(messages[: count + 1]) > units
     assert count == len(messages)
+
+
+# ---- a COMMIT --------------------------------------------------------------------------------------------------------
+
+
+SELECTORS = 30
+SENDS = 20
+UNITS = 60
+COMMIT = b"COMMIT\ntransaction:x\nreceipt:c\n\n\0"
+
+
+def kept(world: InProcessBroker, count: int = SENDS, destinations: tuple[str, ...] = ("/topic/t",)) -> None:
+    """A transaction with so many messages, to the destinations by turns."""
+    sender = world.client("sender")
+    sender.send(CONNECT + b"BEGIN\ntransaction:x\n\n\0")
+    for number in range(count):
+        destination = destinations[number % len(destinations)]
+        sender.send(f"SEND\ndestination:{destination}\ntransaction:x\ncolor:red\n\n{number}\0".encode())
+    assert [frame.command for frame in sender.collect()] == ["CONNECTED"]
+
+
+def bodies(world: InProcessBroker, name: str) -> list[bytes]:
+    return [frame.body for frame in world.client(name).collect() if frame.command == "MESSAGE"]
+
+
+@pytest.mark.interpreted
+def test_a_commit_asks_selectors_over_several_turns_and_each_once(asked: list[str]) -> None:
+    world = InProcessBroker(configuration())
+    subscribers(world, SELECTORS, DIFFERENT)
+    kept(world)
+    late = world.client("late")
+    late.send(CONNECT)
+    other = world.client("other")
+    other.send(CONNECT)
+    world.turns.units = UNITS
+    world.together = True
+    asked.clear()
+    world.client("sender").send(COMMIT)
+    other.send(b"SEND\ndestination:/queue/q\nreceipt:o\n\n\0")
+    most = turn = 0
+    while len(asked) < SENDS * SELECTORS:
+        before = len(asked)
+        world.turns.run()
+        assert len(asked) > before, "each turn asks some"
+        most = max(most, len(asked) - before)
+        turn += 1
+        if turn == 3:
+            assert "RECEIPT" in [frame.command for frame in other.collect()], "others have their turns"
+            assert not bodies(world, "s0"), "nothing has happened yet"
+            late.send(b"SUBSCRIBE\nid:1\ndestination:/topic/t\nselector:color = 'red'\n\n\0")
+    assert most <= UNITS
+    world.together = False
+    world.settle()
+    assert len(asked) == SENDS * (SELECTORS + 1), "who came meanwhile was asked, and everybody once"
+    expected = [str(number).encode() for number in range(SENDS)]
+    assert all(bodies(world, name) == expected for name in ("late", *(f"s{number}" for number in range(SELECTORS))))
+    assert world.client("sender").collect()[-1].command == "RECEIPT"
+
+
+def test_who_subscribes_without_end_keeps_no_commit_waiting() -> None:
+    world = InProcessBroker(configuration())
+    subscribe(world, "s", "color = 'red'")
+    kept(world)
+    world.client("busy").send(CONNECT)
+    world.turns.units = UNITS
+    world.together = True
+    world.client("sender").send(COMMIT)
+    for number in range(1000):
+        selector = f"color <> '{number}'"
+        world.client("busy").send(f"SUBSCRIBE\nid:{number}\ndestination:/topic/t\nselector:{selector}\n\n\0".encode())
+        world.turns.run()
+        if bodies(world, "s"):
+            break
+    assert len(bodies(world, "s")) == SENDS
+
+
+def test_queues_that_refuse_are_asked_with_what_is_known() -> None:
+    """Of one that is too small nothing comes to any other."""
+    world = InProcessBroker(
+        configuration(
+            "<addresses><address name='t'><multicast>"
+            "<queue name='small' overflow-policy='REJECT' max-depth-messages='3'>"
+            "<filter string=\"color='red'\"/></queue></multicast></address></addresses>"
+        )
+    )
+    subscribers(world, SELECTORS, DIFFERENT)
+    world.turns.units = UNITS
+    kept(world, 4)
+    world.client("sender").send(COMMIT)
+    (error,) = world.client("sender").collect()[1:]
+    assert error.command == "ERROR"
+    assert "small" in (error.header("message") or "")
+    assert not bodies(world, "s0")
+
+
+def test_a_commit_for_destinations_by_turns() -> None:
+    world = InProcessBroker(configuration())
+    for place in "tu":
+        for number in range(SELECTORS):
+            subscribe(world, f"{place}{number}", f"color <> 'color {number}'", f"/topic/{place}")
+    world.turns.units = UNITS
+    kept(world, SENDS, ("/topic/t", "/topic/u"))
+    world.client("sender").send(COMMIT)
+    assert bodies(world, "t0") == [str(number).encode() for number in range(0, SENDS, 2)]
+    assert bodies(world, f"u{SELECTORS - 1}") == [str(number).encode() for number in range(1, SENDS, 2)]
+
+
+@pytest.mark.parametrize(("places_max", "command"), [(SENDS * SELECTORS, "RECEIPT"), (SENDS * SELECTORS - 1, "ERROR")])
+def test_a_transaction_meets_so_many_queues_only(places_max: int, command: str) -> None:
+    world = InProcessBroker(configuration(acceptor=f"maxTransactionPlaces={places_max}"))
+    subscribers(world, SELECTORS, DIFFERENT)
+    kept(world)
+    world.client("sender").send(COMMIT)
+    answer = world.client("sender").collect()[-1]
+    assert answer.command == command
+    assert len(bodies(world, "s0")) == (SENDS if command == "RECEIPT" else 0)
+    if command == "ERROR":
+        told = answer.header("message") or ""
+        assert f"go to {SENDS * SELECTORS} queues" in told
+        assert "maxTransactionPlaces" in told
+
+
+@pytest.mark.interpreted
+def test_copies_for_costly_addresses_end_a_turn(asked: list[str]) -> None:
+    """What a divert copies costs what the selectors at its other end cost."""
+    divert = "<divert name='d'><address>orders</address><forwarding-address>t</forwarding-address></divert>"
+    world = InProcessBroker(configuration(f"<diverts>{divert}</diverts>"))
+    subscribers(world, SELECTORS, DIFFERENT)
+    sender = world.client("sender")
+    sender.send(CONNECT)
+    world.turns.units = UNITS
+    world.together = True
+    asked.clear()
+    sender.send(b"SEND\ndestination:orders\ndestination-type:MULTICAST\ncolor:red\n\nx\0" * SENDS)
+    most = 0
+    for _ in range(SENDS):
+        before = len(asked)
+        world.turns.run()
+        most = max(most, len(asked) - before)
+    world.together = False
+    world.settle()
+    assert len(asked) == SENDS * SELECTORS
+    assert most <= 4 * SELECTORS
+    assert len(bodies(world, "s0")) == SENDS

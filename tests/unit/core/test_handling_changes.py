@@ -12,7 +12,7 @@ from artemis_py.core.operations.choice import Choice
 from artemis_py.core.operations.messages import Change
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.selector import compile_selector
-from tests.unit.core.paged_desk import PagedDesk
+from tests.unit.core.paged_bench import PagedBench
 from tests.unit.core.parts import consumer_on, head_of, held, send
 
 EU = "region = 'eu'"
@@ -22,18 +22,18 @@ def chosen(text: str) -> Choice:
     return Choice(compile_selector(text))
 
 
-def fill(desk: PagedDesk, count: int, region: str = "eu") -> None:
+def fill(bench: PagedBench, count: int, region: str = "eu") -> None:
     for _ in range(count):
-        send(desk.broker, "q", head=head_of("q", persistent=True, region=region), now_ms=desk.now_ms)
+        send(bench.broker, "q", head=head_of("q", persistent=True, region=region), now_ms=bench.now_ms)
 
 
-def contents(desk: PagedDesk, name: str) -> list[tuple[str | None, dict[str, str]]]:
+def contents(bench: PagedBench, name: str) -> list[tuple[str | None, dict[str, str]]]:
     """Region and headers of what can be taken from a queue now, in order."""
-    queue = desk.broker.queues[name]
+    queue = bench.broker.queues[name]
     taken: list[tuple[str | None, dict[str, str]]] = []
-    consumer = consumer_on(desk.broker, queue)
+    consumer = consumer_on(bench.broker, queue)
     for _ in range(1000):
-        desk.settle()
+        bench.settle()
         if not consumer.held:
             break
         for number in held(consumer):
@@ -42,16 +42,16 @@ def contents(desk: PagedDesk, name: str) -> list[tuple[str | None, dict[str, str
             taken.append((properties.get("region"), properties))
             queue.acknowledge(consumer, [entry])
         queue.wake(consumer)
-    desk.broker.detach(queue, consumer, failed=False, now_ms=desk.now_ms)
+    bench.broker.detach(queue, consumer, failed=False, now_ms=bench.now_ms)
     return taken
 
 
-def regions(desk: PagedDesk, name: str) -> list[str | None]:
-    return [region for region, _ in contents(desk, name)]
+def regions(bench: PagedBench, name: str) -> list[str | None]:
+    return [region for region, _ in contents(bench, name)]
 
 
-def counts(desk: PagedDesk, name: str) -> tuple[int, int]:
-    queue = desk.broker.queues[name]
+def counts(bench: PagedBench, name: str) -> tuple[int, int]:
+    queue = bench.broker.queues[name]
     return queue.message_count, queue.unheld_count
 
 
@@ -62,24 +62,24 @@ def counts(desk: PagedDesk, name: str) -> tuple[int, int]:
 @pytest.mark.parametrize("units", [10_000, 60, 1])
 def test_what_matches_is_moved_and_the_rest_stays(messages_max: int, units: int) -> None:
     """In order, from memory and from pages, in whole turns and in tiny ones."""
-    desk = PagedDesk(messages_max, units=units)
+    bench = PagedBench(messages_max, units=units)
     for number in range(30):
-        fill(desk, 1, "eu" if number % 3 else "us")
-    desk.settle()
-    change = desk.finish(desk.broker.handling.move(desk.queue, chosen(EU), "other"))
+        fill(bench, 1, "eu" if number % 3 else "us")
+    bench.settle()
+    change = bench.finish(bench.broker.handling.move(bench.queue, chosen(EU), "other"))
     assert (change.done_count, change.kept, change.held_count) == (20, {}, 0)
-    assert (counts(desk, "q"), counts(desk, "other")) == ((10, 10), (20, 20))
-    desk.units = 10_000
-    assert regions(desk, "q") == ["us"] * 10
-    assert regions(desk, "other") == ["eu"] * 20
+    assert (counts(bench, "q"), counts(bench, "other")) == ((10, 10), (20, 20))
+    bench.units = 10_000
+    assert regions(bench, "q") == ["us"] * 10
+    assert regions(bench, "other") == ["eu"] * 20
 
 
 def test_a_moved_message_says_where_it_comes_from() -> None:
-    desk = PagedDesk()
-    send(desk.broker, "q", head=head_of("q", persistent=True, colour="red"), now_ms=desk.now_ms - 5)
-    desk.finish(desk.broker.handling.move(desk.queue, Choice(), "other"))
-    (entry,) = desk.broker.queues["other"].contents.order
-    assert (entry.message.timestamp_ms, entry.message.head.address) == (desk.now_ms - 5, "other")
+    bench = PagedBench()
+    send(bench.broker, "q", head=head_of("q", persistent=True, colour="red"), now_ms=bench.now_ms - 5)
+    bench.finish(bench.broker.handling.move(bench.queue, Choice(), "other"))
+    (entry,) = bench.broker.queues["other"].contents.order
+    assert (entry.message.timestamp_ms, entry.message.head.address) == (bench.now_ms - 5, "other")
     assert entry.message.head.properties == {
         "destination": "other", "_AMQ_ORIG_ADDRESS": "q", "_AMQ_ORIG_MESSAGE_ID": "1", "_AMQ_ORIG_QUEUE": "q",
         "colour": "red",
@@ -87,121 +87,121 @@ def test_a_moved_message_says_where_it_comes_from() -> None:
 
 
 def test_a_scheduled_message_stays_scheduled() -> None:
-    desk = PagedDesk()
-    send(desk.broker, "q", due_ms=desk.now_ms + 500)
-    desk.finish(desk.broker.handling.move(desk.queue, Choice(), "other"))
-    other = desk.broker.queues["other"].contents
-    assert [other.waits_until.of(number) for number in other.scheduled] == [desk.now_ms + 500]
-    desk.now_ms += 500
-    desk.settle()
+    bench = PagedBench()
+    send(bench.broker, "q", due_ms=bench.now_ms + 500)
+    bench.finish(bench.broker.handling.move(bench.queue, Choice(), "other"))
+    other = bench.broker.queues["other"].contents
+    assert [other.waits_until.of(number) for number in other.scheduled] == [bench.now_ms + 500]
+    bench.now_ms += 500
+    bench.settle()
     assert other.order.count == 1
     assert len(other.waits_until) == 0
 
 
 def test_what_a_consumer_has_is_named_and_left_alone() -> None:
-    desk = PagedDesk()
-    fill(desk, 4)
-    consumer = consumer_on(desk.broker, desk.queue, window_bytes=1)
-    desk.settle()
-    change = desk.finish(desk.broker.handling.move(desk.queue, chosen(EU), "other"))
+    bench = PagedBench()
+    fill(bench, 4)
+    consumer = consumer_on(bench.broker, bench.queue, window_bytes=1)
+    bench.settle()
+    change = bench.finish(bench.broker.handling.move(bench.queue, chosen(EU), "other"))
     assert (change.done_count, change.held_count, change.held_ids) == (3, 1, [1])
     assert held(consumer) == [1]
 
 
 def test_what_comes_later_is_not_moved() -> None:
-    desk = PagedDesk(-1, units=1)
-    fill(desk, 10)
-    change = desk.broker.handling.move(desk.queue, Choice(), "other")
-    desk.turn()
-    fill(desk, 5, "late")
-    desk.finish(change)
+    bench = PagedBench(-1, units=1)
+    fill(bench, 10)
+    change = bench.broker.handling.move(bench.queue, Choice(), "other")
+    bench.turn()
+    fill(bench, 5, "late")
+    bench.finish(change)
     assert change.done_count == 10
-    desk.units = 10_000
-    assert regions(desk, "q") == ["late"] * 5
+    bench.units = 10_000
+    assert regions(bench, "q") == ["late"] * 5
 
 
 def test_consumers_are_served_meanwhile_and_nothing_is_lost_or_doubled(rng: random.Random) -> None:
     """Each message is on one of the queues, or was delivered: exactly one of these."""
     for _ in range(20):
-        desk = PagedDesk(rng.choice((-1, 3)), units=rng.choice((5, 50, 500)))
-        fill(desk, 40)
-        desk.settle()
-        change = desk.broker.handling.move(desk.queue, Choice(), "other")
+        bench = PagedBench(rng.choice((-1, 3)), units=rng.choice((5, 50, 500)))
+        fill(bench, 40)
+        bench.settle()
+        change = bench.broker.handling.move(bench.queue, Choice(), "other")
         consumers: list[Consumer] = []
         delivered = 0
         while not change.is_over:
-            desk.broker.handling.nudge(change)
+            bench.broker.handling.nudge(change)
             if rng.random() < 0.1:
-                consumers.append(consumer_on(desk.broker, desk.queue, window_bytes=200))
+                consumers.append(consumer_on(bench.broker, bench.queue, window_bytes=200))
             if consumers and rng.random() < 0.3:
                 consumer = rng.choice(consumers)
                 for number in held(consumer)[:1]:
-                    desk.queue.acknowledge(consumer, [consumer.let_go(number)])
+                    bench.queue.acknowledge(consumer, [consumer.let_go(number)])
                     delivered += 1
-                desk.queue.wake(consumer)
+                bench.queue.wake(consumer)
             if consumers and rng.random() < 0.1:
                 consumer = consumers.pop()
-                desk.broker.detach(desk.queue, consumer, failed=False, now_ms=desk.now_ms)
+                bench.broker.detach(bench.queue, consumer, failed=False, now_ms=bench.now_ms)
             if rng.random() < 0.5:
-                desk.work_disk()
-            desk.turn()
+                bench.work_disk()
+            bench.turn()
         for consumer in consumers:
-            desk.broker.detach(desk.queue, consumer, failed=False, now_ms=desk.now_ms)
-        desk.units = 10_000
-        desk.settle()
-        assert counts(desk, "other")[0] == change.done_count
-        assert counts(desk, "q")[0] + change.done_count + delivered == 40
+            bench.broker.detach(bench.queue, consumer, failed=False, now_ms=bench.now_ms)
+        bench.units = 10_000
+        bench.settle()
+        assert counts(bench, "other")[0] == change.done_count
+        assert counts(bench, "q")[0] + change.done_count + delivered == 40
 
 
 @pytest.mark.parametrize("policy", ["DROP", "FAIL", "BLOCK"])
 def test_a_full_target_stops_a_move(policy: str) -> None:
     """Nothing is lost: what finds no room stays where it is."""
-    desk = PagedDesk(-1, other={"address_full_policy": policy, "max_size_messages": 3})
-    fill(desk, 5)
-    change = desk.finish(desk.broker.handling.move(desk.queue, Choice(), "other"))
+    bench = PagedBench(-1, other={"address_full_policy": policy, "max_size_messages": 3})
+    fill(bench, 5)
+    change = bench.finish(bench.broker.handling.move(bench.queue, Choice(), "other"))
     assert (change.done_count, change.stopped_because) == (3, f"address other is full ({policy})")
-    assert (counts(desk, "q"), counts(desk, "other")) == ((2, 2), (3, 3))
+    assert (counts(bench, "q"), counts(bench, "other")) == ((2, 2), (3, 3))
 
 
 def test_a_move_to_an_address_asks_its_filters() -> None:
-    desk = PagedDesk()
-    fill(desk, 2)
-    fill(desk, 1, "us")
-    desk.broker.queues["other"].selector = compile_selector(EU)
-    change = desk.finish(desk.broker.handling.move(desk.queue, Choice(), "other"))
+    bench = PagedBench()
+    fill(bench, 2)
+    fill(bench, 1, "us")
+    bench.broker.queues["other"].selector = compile_selector(EU)
+    change = bench.finish(bench.broker.handling.move(bench.queue, Choice(), "other"))
     assert change.done_count == 3, "a queue gets what an operator moves to it, whatever its filter says"
 
 
 def test_where_messages_cannot_go() -> None:
-    desk = PagedDesk()
-    handling = desk.broker.handling
+    bench = PagedBench()
+    handling = bench.broker.handling
     with pytest.raises(NotFoundError, match="there is no queue or address 'nowhere'"):
-        handling.move(desk.queue, Choice(), "nowhere")
+        handling.move(bench.queue, Choice(), "nowhere")
     with pytest.raises(BrokerError, match="q is the queue itself"):
-        handling.move(desk.queue, Choice(), "q")
-    desk.broker.queues["other"].enabled = False
+        handling.move(bench.queue, Choice(), "q")
+    bench.broker.queues["other"].enabled = False
     with pytest.raises(BrokerError, match="queue other is disabled"):
-        handling.copy(desk.queue, Choice(), "other::other")
+        handling.copy(bench.queue, Choice(), "other::other")
     with pytest.raises(BrokerError, match="queue other has no dead-letter-address"):
-        handling.bury(desk.broker.queues["other"], Choice())
+        handling.send_to_dead_letters(bench.broker.queues["other"], Choice())
     with pytest.raises(BrokerError, match="a priority is a number from 0 to 9, and not 10"):
-        handling.prioritize(desk.queue, Choice(), 10)
-    assert not desk.broker.agenda
+        handling.prioritize(bench.queue, Choice(), 10)
+    assert not bench.broker.agenda
 
 
 @pytest.mark.interpreted
 def test_a_target_that_breaks_off_gets_nothing_and_the_message_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    desk = PagedDesk(-1)
-    fill(desk, 3)
+    bench = PagedBench(-1)
+    fill(bench, 3)
 
     def fail(*_: object) -> None:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(type(desk.broker.handling._targets.find("other")), "put", fail)
-    change = desk.finish(desk.broker.handling.move(desk.queue, Choice(), "other"))
+    monkeypatch.setattr(type(bench.broker.handling._targets.find("other")), "put", fail)
+    change = bench.finish(bench.broker.handling.move(bench.queue, Choice(), "other"))
     assert (change.done_count, change.stopped_because) == (0, "a step of it failed; see the log of the broker")
     monkeypatch.undo()
-    assert regions(desk, "q") == ["eu"] * 3
+    assert regions(bench, "q") == ["eu"] * 3
 
 
 # ---- other deeds -----------------------------------------------------------------------------------
@@ -209,138 +209,142 @@ def test_a_target_that_breaks_off_gets_nothing_and_the_message_stays(monkeypatch
 
 @pytest.mark.parametrize("messages_max", [-1, 2])
 def test_copies_leave_the_originals(messages_max: int) -> None:
-    desk = PagedDesk(messages_max)
-    fill(desk, 6)
-    desk.settle()
-    assert desk.finish(desk.broker.handling.copy(desk.queue, Choice(), "other")).done_count == 6
-    assert (regions(desk, "q"), regions(desk, "other")) == (["eu"] * 6, ["eu"] * 6)
+    bench = PagedBench(messages_max)
+    fill(bench, 6)
+    bench.settle()
+    assert bench.finish(bench.broker.handling.copy(bench.queue, Choice(), "other")).done_count == 6
+    assert (regions(bench, "q"), regions(bench, "other")) == (["eu"] * 6, ["eu"] * 6)
 
 
 @pytest.mark.parametrize("messages_max", [-1, 2])
 def test_removed_messages_are_gone(messages_max: int) -> None:
-    desk = PagedDesk(messages_max)
-    fill(desk, 6)
-    fill(desk, 2, "us")
-    send(desk.broker, "q", head=head_of("q", region="eu"), due_ms=desk.now_ms + 1000)
-    desk.settle()
-    assert desk.finish(desk.broker.handling.remove(desk.queue, chosen(EU))).done_count == 7
-    assert (regions(desk, "q"), counts(desk, "graves"), desk.queue.contents.counters.killed) == (["us"] * 2, (0, 0), 7)
+    bench = PagedBench(messages_max)
+    fill(bench, 6)
+    fill(bench, 2, "us")
+    send(bench.broker, "q", head=head_of("q", region="eu"), due_ms=bench.now_ms + 1000)
+    bench.settle()
+    assert bench.finish(bench.broker.handling.remove(bench.queue, chosen(EU))).done_count == 7
+    assert (regions(bench, "q"), counts(bench, "graves"), bench.queue.contents.counters.killed) == (
+        ["us"] * 2,
+        (0, 0),
+        7,
+    )
 
 
 def test_expired_messages_say_that_they_were_forced() -> None:
-    desk = PagedDesk(2)
-    fill(desk, 5)
-    desk.settle()
-    assert desk.finish(desk.broker.handling.expire(desk.queue, Choice())).done_count == 5
-    assert [properties["reason"] for _, properties in contents(desk, "late")] == ["forced_expire"] * 5
-    assert desk.queue.contents.counters.expired == 5
+    bench = PagedBench(2)
+    fill(bench, 5)
+    bench.settle()
+    assert bench.finish(bench.broker.handling.expire(bench.queue, Choice())).done_count == 5
+    assert [properties["reason"] for _, properties in contents(bench, "late")] == ["forced_expire"] * 5
+    assert bench.queue.contents.counters.expired == 5
 
 
 @pytest.mark.parametrize("messages_max", [-1, 2])
 def test_a_priority_decides_the_order(messages_max: int) -> None:
-    desk = PagedDesk(messages_max)
-    fill(desk, 3)
-    fill(desk, 1, "us")
-    desk.settle()
-    change = desk.finish(desk.broker.handling.prioritize(desk.queue, chosen("region = 'us'"), 9))
+    bench = PagedBench(messages_max)
+    fill(bench, 3)
+    fill(bench, 1, "us")
+    bench.settle()
+    change = bench.finish(bench.broker.handling.prioritize(bench.queue, chosen("region = 'us'"), 9))
     assert change.done_count == 1
-    desk.settle()
-    found = contents(desk, "q")
+    bench.settle()
+    found = contents(bench, "q")
     assert [properties.get("priority") for _, properties in found if properties.get("region") == "us"] == ["9"]
     if messages_max < 0:
         assert [region for region, _ in found] == ["us", "eu", "eu", "eu"]
-    again = desk.broker.handling.prioritize(desk.queue, Choice(ids=[5]), 4)
-    assert desk.finish(again).done_count == 0
+    again = bench.broker.handling.prioritize(bench.queue, Choice(ids=[5]), 4)
+    assert bench.finish(again).done_count == 0
 
 
 def test_one_message_by_its_number() -> None:
-    desk = PagedDesk(3)
-    fill(desk, 10)
-    desk.settle()
+    bench = PagedBench(3)
+    fill(bench, 10)
+    bench.settle()
     for number in (9, 1):
-        assert desk.finish(desk.broker.handling.remove(desk.queue, Choice(ids=[number]))).done_count == 1
-        assert desk.finish(desk.broker.handling.remove(desk.queue, Choice(ids=[number]))).done_count == 0
-    assert desk.queue.message_count == 8
+        assert bench.finish(bench.broker.handling.remove(bench.queue, Choice(ids=[number]))).done_count == 1
+        assert bench.finish(bench.broker.handling.remove(bench.queue, Choice(ids=[number]))).done_count == 0
+    assert bench.queue.message_count == 8
 
 
 # ---- dead letters ----------------------------------------------------------------------------------
 
 
-def die(desk: PagedDesk, count: int) -> None:
+def die(bench: PagedBench, count: int) -> None:
     """Messages of q that fail twice are on graves."""
-    fill(desk, count)
+    fill(bench, count)
     for _ in range(2):
-        consumer = consumer_on(desk.broker, desk.queue)
-        desk.settle()
-        desk.broker.detach(desk.queue, consumer, failed=True, now_ms=desk.now_ms)
-        desk.settle()
-    assert counts(desk, "graves") == (count, count)
+        consumer = consumer_on(bench.broker, bench.queue)
+        bench.settle()
+        bench.broker.detach(bench.queue, consumer, failed=True, now_ms=bench.now_ms)
+        bench.settle()
+    assert counts(bench, "graves") == (count, count)
 
 
 @pytest.mark.parametrize("messages_max", [-1, 2])
 def test_dead_letters_go_back_to_their_queue(messages_max: int) -> None:
     """They keep what says who they are, and tell how often they went back."""
-    desk = PagedDesk(messages_max)
-    graves = desk.broker.queues["graves"]
-    die(desk, 4)
-    assert desk.finish(desk.broker.handling.retry(graves, Choice(origin="q", cause="max_cancels"))).done_count == 0
-    assert desk.finish(desk.broker.handling.retry(graves, Choice(origin="elsewhere"))).done_count == 0
-    assert desk.finish(desk.broker.handling.retry(graves, Choice(origin="q", cause="max_deliveries"))).done_count == 4
-    desk.settle()
-    for _, properties in contents(desk, "q"):
+    bench = PagedBench(messages_max)
+    graves = bench.broker.queues["graves"]
+    die(bench, 4)
+    assert bench.finish(bench.broker.handling.retry(graves, Choice(origin="q", cause="max_cancels"))).done_count == 0
+    assert bench.finish(bench.broker.handling.retry(graves, Choice(origin="elsewhere"))).done_count == 0
+    assert bench.finish(bench.broker.handling.retry(graves, Choice(origin="q", cause="max_deliveries"))).done_count == 4
+    bench.settle()
+    for _, properties in contents(bench, "q"):
         assert {name: properties[name] for name in ("destination", "_ART_RETRIED", "_AMQ_ORIG_QUEUE", "region")} == {
             "destination": "q", "_ART_RETRIED": "1", "_AMQ_ORIG_QUEUE": "q", "region": "eu",
         }  # fmt: skip
 
 
 def test_a_dead_letter_may_be_moved_before_it_goes_back() -> None:
-    desk = PagedDesk(-1)
-    die(desk, 2)
-    handling, queues = desk.broker.handling, desk.broker.queues
-    desk.finish(handling.move(queues["graves"], Choice(), "late"))
-    assert desk.finish(handling.retry(queues["late"], Choice())).done_count == 2
-    assert counts(desk, "q") == (2, 2)
+    bench = PagedBench(-1)
+    die(bench, 2)
+    handling, queues = bench.broker.handling, bench.broker.queues
+    bench.finish(handling.move(queues["graves"], Choice(), "late"))
+    assert bench.finish(handling.retry(queues["late"], Choice())).done_count == 2
+    assert counts(bench, "q") == (2, 2)
 
 
 def test_what_came_from_nowhere_stays() -> None:
-    desk = PagedDesk(-1)
-    send(desk.broker, "graves", 2)
-    change = desk.finish(desk.broker.handling.retry(desk.broker.queues["graves"], Choice()))
+    bench = PagedBench(-1)
+    send(bench.broker, "graves", 2)
+    change = bench.finish(bench.broker.handling.retry(bench.broker.queues["graves"], Choice()))
     assert (change.done_count, change.kept) == (0, {"does not say where it comes from": 2})
 
 
 def test_an_allowance_is_kept() -> None:
-    desk = PagedDesk(-1)
-    die(desk, 6)
-    change = desk.broker.handling.retry(desk.broker.queues["graves"], Choice(), allowance=2)
+    bench = PagedBench(-1)
+    die(bench, 6)
+    change = bench.broker.handling.retry(bench.broker.queues["graves"], Choice(), allowance=2)
     for done_count, allowance in ((2, 0), (2, 3), (5, 3)):
-        desk.broker.handling.nudge(change)
-        desk.settle()
+        bench.broker.handling.nudge(change)
+        bench.settle()
         assert (change.done_count, change.done, change.is_over) == (done_count, True, False)
         change.allowance = allowance
-    desk.broker.handling.nudge(change)
-    desk.settle()
+    bench.broker.handling.nudge(change)
+    bench.settle()
     assert (change.done_count, change.is_over) == (6, True)
 
 
 def test_a_broker_that_stops_waits_for_no_change() -> None:
-    desk = PagedDesk(2)
-    fill(desk, 30)
-    desk.settle()
-    change = desk.broker.handling.move(desk.queue, Choice(), "other")
-    desk.turn()
-    desk.broker.finish(desk.now_ms)
+    bench = PagedBench(2)
+    fill(bench, 30)
+    bench.settle()
+    change = bench.broker.handling.move(bench.queue, Choice(), "other")
+    bench.turn()
+    bench.broker.finish(bench.now_ms)
     assert (change.is_over, change.stopped_because) == (True, "the broker stopped")
 
 
 def test_scheduled_messages_are_delivered_in_the_order_of_their_time() -> None:
-    desk = PagedDesk(-1)
+    bench = PagedBench(-1)
     for delay_ms in (3000, 1000, 2000):
-        send(desk.broker, "q", head=head_of("q", region=str(delay_ms)), due_ms=desk.now_ms + delay_ms)
+        send(bench.broker, "q", head=head_of("q", region=str(delay_ms)), due_ms=bench.now_ms + delay_ms)
     gone = 99
-    assert desk.broker.handling.deliver(desk.queue, [*desk.queue.contents.scheduled, gone], desk.now_ms) == 3
-    desk.settle()
-    assert regions(desk, "q") == ["1000", "2000", "3000"]
+    assert bench.broker.handling.deliver(bench.queue, [*bench.queue.contents.scheduled, gone], bench.now_ms) == 3
+    bench.settle()
+    assert regions(bench, "q") == ["1000", "2000", "3000"]
 
 
 # ---- what it costs ---------------------------------------------------------------------------------
@@ -348,24 +352,26 @@ def test_scheduled_messages_are_delivered_in_the_order_of_their_time() -> None:
 
 def test_a_slice_is_short_however_much_there_is() -> None:
     """In each turn a change gets on, and does no more than its share."""
-    desk = PagedDesk(-1)
-    send(desk.broker, "q", 20_000, head=head_of("q", persistent=True))
-    change = desk.broker.handling.move(desk.queue, Choice(), "other")
+    bench = PagedBench(-1)
+    send(bench.broker, "q", 20_000, head=head_of("q", persistent=True))
+    change = bench.broker.handling.move(bench.queue, Choice(), "other")
     most, before, turns = 0, 0, 0
     while not change.is_over:
-        desk.turn()
+        bench.turn()
         turns += 1
         most, before = max(most, change.done_count - before), change.done_count
     assert (change.done_count, most < 100, turns > 200) == (20_000, True, True)
 
 
 def test_looking_costs_what_was_looked_at() -> None:
-    desk = PagedDesk(-1)
-    send(desk.broker, "q", 5_000)
-    change = Change(desk.queue, chosen("region = 'none'"), desk.broker.handling.remove(desk.queue, Choice(ids=[])).deed)
+    bench = PagedBench(-1)
+    send(bench.broker, "q", 5_000)
+    change = Change(
+        bench.queue, chosen("region = 'none'"), bench.broker.handling.remove(bench.queue, Choice(ids=[])).deed
+    )
     budget = Budget()
     while not change.is_over:
         budget.refill(500)
-        change.work(budget, desk.now_ms)
+        change.work(budget, bench.now_ms)
         assert budget.left > -20
     assert change.done_count == 0

@@ -10,29 +10,29 @@ import pytest
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.operations.scan import DELIVERING, PAGED, READY, SCHEDULED, STATES, Round
-from tests.unit.core.paged_desk import PagedDesk
+from tests.unit.core.paged_bench import PagedBench
 from tests.unit.core.parts import consumer_on, head_of, held, ids, send
 
 ORDERS: list[dict[str, Any]] = [{}, {"queue_type": "standard"}, {"sort_key": "tag"}]
 
 
-def send_some(desk: PagedDesk, count: int, rng: random.Random) -> None:
+def send_some(bench: PagedBench, count: int, rng: random.Random) -> None:
     """To one of the addresses whose messages q has."""
     for _ in range(count):
-        due_ms = desk.now_ms + rng.choice((0, 0, 0, 0, 500, 5000))
-        address = desk.queue.address.name.replace("*", rng.choice("ab"))
+        due_ms = bench.now_ms + rng.choice((0, 0, 0, 0, 500, 5000))
+        address = bench.queue.address.name.replace("*", rng.choice("ab"))
         head = head_of(address, priority=rng.randrange(10), persistent=True, tag=rng.choice("abc"))
-        send(desk.broker, address, head=head, due_ms=due_ms if due_ms > desk.now_ms else 0, now_ms=desk.now_ms)
+        send(bench.broker, address, head=head, due_ms=due_ms if due_ms > bench.now_ms else 0, now_ms=bench.now_ms)
 
 
-def everything(desk: PagedDesk) -> list[int]:
+def everything(bench: PagedBench) -> list[int]:
     """The ids that a round shows, with a disk that works at once."""
-    round, budget, found = Round(desk.queue.parts), Budget(), []
+    round, budget, found = Round(bench.queue.parts), Budget(), []
     while not round.is_done:
         sight = round.next(budget)
         if sight is None:
-            desk.work_disk()
-            desk.turn()
+            bench.work_disk()
+            bench.turn()
         else:
             found.append(sight.message.id)
     return found
@@ -43,74 +43,74 @@ def everything(desk: PagedDesk) -> list[int]:
 def test_what_stays_is_seen_once(queue: dict[str, Any], messages_max: int, rng: random.Random) -> None:
     """Consumers take and return, pages are read ahead, schedules fall due, others send: all between two looks."""
     for _ in range(12):
-        desk = PagedDesk(messages_max, queue=queue)
-        send_some(desk, rng.randrange(60), rng)
-        desk.settle()
+        bench = PagedBench(messages_max, queue=queue)
+        send_some(bench, rng.randrange(60), rng)
+        bench.settle()
         consumers: list[Consumer] = []
-        there, seen, last_id = desk.queue.message_count, [], desk.broker.host.message_id
-        round, budget = Round(desk.queue.parts), Budget()
+        there, seen, last_id = bench.queue.message_count, [], bench.broker.host.message_id
+        round, budget = Round(bench.queue.parts), Budget()
         touched: set[int] = set()
         while not round.is_done:
             budget.refill(rng.choice((1, 3, 50)))
             sight = round.next(budget)
             if sight is not None:
                 seen.append(sight.message.id)
-            act(desk, consumers, touched, rng)
+            act(bench, consumers, touched, rng)
         assert len(seen) == len(set(seen)), "a message was shown twice"
         assert max(seen, default=0) <= last_id, "a message that came later was shown"
-        missing = {number for number in everything(desk) if number <= last_id} - set(seen) - touched
+        missing = {number for number in everything(bench) if number <= last_id} - set(seen) - touched
         assert not missing, f"of {there} these were not seen: {missing}"
 
 
-def act(desk: PagedDesk, consumers: list[Consumer], touched: set[int], rng: random.Random) -> None:
+def act(bench: PagedBench, consumers: list[Consumer], touched: set[int], rng: random.Random) -> None:
     """Something happens. What consumers had in their hands is noted."""
     what = rng.randrange(12)
     if what == 0:
-        consumers.append(consumer_on(desk.broker, desk.queue, window_bytes=rng.choice((100, 500))))
+        consumers.append(consumer_on(bench.broker, bench.queue, window_bytes=rng.choice((100, 500))))
     elif what == 1 and consumers:
         consumer = consumers.pop(rng.randrange(len(consumers)))
         touched.update(held(consumer))
-        desk.broker.detach(desk.queue, consumer, failed=rng.random() < 0.5, now_ms=desk.now_ms)
+        bench.broker.detach(bench.queue, consumer, failed=rng.random() < 0.5, now_ms=bench.now_ms)
     elif what == 2 and consumers:
         consumer = rng.choice(consumers)
         if consumer.held:
             touched.update(held(consumer))
-            desk.queue.acknowledge(consumer, [consumer.let_go(next(iter(consumer.held)))])
-            desk.queue.wake(consumer)
+            bench.queue.acknowledge(consumer, [consumer.let_go(next(iter(consumer.held)))])
+            bench.queue.wake(consumer)
     elif what == 3:
-        send_some(desk, 2, rng)
+        send_some(bench, 2, rng)
     elif what == 4:
-        desk.now_ms += rng.choice((1, 600))
+        bench.now_ms += rng.choice((1, 600))
     elif what < 8:
-        desk.work_disk()
-    desk.turn()
+        bench.work_disk()
+    bench.turn()
     for consumer in consumers:
         touched.update(held(consumer))
 
 
 def test_the_order_is_that_of_the_queue() -> None:
-    desk = PagedDesk(4)
+    bench = PagedBench(4)
     for priority in (4, 4, 9, 4, 4, 9):
-        send(desk.broker, "q", head=head_of("q", priority=priority, persistent=True))
-    desk.settle()
-    assert everything(desk)[:4] == [3, 1, 2, 4]
-    assert set(everything(desk)) == {1, 2, 3, 4, 5, 6}
+        send(bench.broker, "q", head=head_of("q", priority=priority, persistent=True))
+    bench.settle()
+    assert everything(bench)[:4] == [3, 1, 2, 4]
+    assert set(everything(bench)) == {1, 2, 3, 4, 5, 6}
 
 
 def test_each_message_is_in_one_state() -> None:
-    desk = PagedDesk(4)
-    send(desk.broker, "q", 3)
-    send(desk.broker, "q", due_ms=desk.now_ms + 1000)
-    send(desk.broker, "q", 3)
-    consumer = consumer_on(desk.broker, desk.queue, window_bytes=1)
-    desk.turn()
+    bench = PagedBench(4)
+    send(bench.broker, "q", 3)
+    send(bench.broker, "q", due_ms=bench.now_ms + 1000)
+    send(bench.broker, "q", 3)
+    consumer = consumer_on(bench.broker, bench.queue, window_bytes=1)
+    bench.turn()
     states: dict[str, list[int]] = {state: [] for state in STATES}
-    round, budget = Round(desk.queue.parts), Budget()
+    round, budget = Round(bench.queue.parts), Budget()
     while not round.is_done:
         sight = round.next(budget)
         if sight is None:
-            desk.work_disk()
-            desk.turn()
+            bench.work_disk()
+            bench.turn()
         else:
             states[sight.state].append(sight.message.id)
     assert states[DELIVERING] == held(consumer) == [1]
@@ -119,31 +119,31 @@ def test_each_message_is_in_one_state() -> None:
 
 
 def test_a_message_is_found_by_its_number_wherever_it_is() -> None:
-    desk = PagedDesk(4)
-    send(desk.broker, "q", 3)
-    send(desk.broker, "q", due_ms=desk.now_ms + 1000)
-    send(desk.broker, "q", 5)
-    consumer_on(desk.broker, desk.queue, window_bytes=1)
-    desk.turn()
+    bench = PagedBench(4)
+    send(bench.broker, "q", 3)
+    send(bench.broker, "q", due_ms=bench.now_ms + 1000)
+    send(bench.broker, "q", 5)
+    consumer_on(bench.broker, bench.queue, window_bytes=1)
+    bench.turn()
     for number in range(1, 10):
-        round, budget, found = Round(desk.queue.parts, ids={number}), Budget(), []
+        round, budget, found = Round(bench.queue.parts, ids={number}), Budget(), []
         while not round.is_done:
             sight = round.next(budget)
             if sight is None:
-                desk.work_disk()
-                desk.turn()
+                bench.work_disk()
+                bench.turn()
             elif sight.message.id == number:
                 found.append(number)
         assert found == [number]
 
 
 def test_nothing_is_left_of_a_round_that_is_closed() -> None:
-    desk = PagedDesk()
-    send(desk.broker, "q", 3)
-    round = Round(desk.queue.parts)
+    bench = PagedBench()
+    send(bench.broker, "q", 3)
+    round = Round(bench.queue.parts)
     assert round.next(Budget()) is not None
-    assert len(desk.queue.contents.order.cursors) == 1  # type: ignore[attr-defined]
+    assert len(bench.queue.contents.order.cursors) == 1  # type: ignore[attr-defined]
     round.close()
-    assert desk.queue.contents.order.cursors == []  # type: ignore[attr-defined]
+    assert bench.queue.contents.order.cursors == []  # type: ignore[attr-defined]
     assert round.next(Budget()) is None
-    assert ids(desk.queue.contents.order) == [1, 2, 3]
+    assert ids(bench.queue.contents.order) == [1, 2, 3]

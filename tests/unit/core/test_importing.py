@@ -10,7 +10,7 @@ from artemis_py.config.settings import QueueConfig
 from artemis_py.core.operations.import_messages import Import, Share, Shares
 from artemis_py.core.queue.parts import Arrivals
 from artemis_py.core.reference import AutoDelete
-from tests.unit.core.paged_desk import PagedDesk
+from tests.unit.core.paged_bench import PagedBench
 from tests.unit.core.parts import head_of
 
 pytestmark = pytest.mark.interpreted  # a method of a compiled class cannot be replaced
@@ -20,46 +20,46 @@ def _message(*queues: str, number: int = 1, **due_ms: int) -> Import:
     return Import(f"x-{number}", head_of("q", persistent=True), b"body", 77, 0, queues, due_ms)
 
 
-def _add_queue(desk: PagedDesk, name: str) -> None:
+def _add_queue(bench: PagedBench, name: str) -> None:
     """Another queue on the address q."""
     queue = QueueConfig(name=name, address="q", routing_type="ANYCAST")
-    desk.broker.queue_changes.create(queue, AutoDelete(), creates_address=False, auto_created=False)
+    bench.broker.queue_changes.create(queue, AutoDelete(), creates_address=False, auto_created=False)
 
 
 def test_a_message_for_more_queues_than_the_turn_has_units_for_is_there_at_once() -> None:
-    desk = PagedDesk(-1)
+    bench = PagedBench(-1)
     names = ["q", *(f"q{number}" for number in range(100))]
     for name in names[1:]:
-        _add_queue(desk, name)
-    desk.broker.begin_turn(1, desk.now_ms)
-    desk.broker.budget.spend(100_000)
+        _add_queue(bench, name)
+    bench.broker.begin_turn(1, bench.now_ms)
+    bench.broker.budget.spend(100_000)
     shares = Shares()
-    desk.broker.importing.put(_message(*names), shares, desk.now_ms)
+    bench.broker.importing.put(_message(*names), shares, bench.now_ms)
     assert {name: share.placed for name, share in shares.items()} == dict.fromkeys(names, 1)
-    assert {desk.broker.queues[name].message_count for name in names} == {1}
-    assert desk.broker.addresses["q"].account.message_count == 1, "it is there once"
+    assert {bench.broker.queues[name].message_count for name in names} == {1}
+    assert bench.broker.addresses["q"].account.message_count == 1, "it is there once"
 
 
 def test_what_broke_off_can_come_again() -> None:
     """The id of what is not on its queue is not known."""
-    desk = PagedDesk(-1)
-    importing, shares = desk.broker.importing, Shares()
+    bench = PagedBench(-1)
+    importing, shares = bench.broker.importing, Shares()
     with patch.object(Arrivals, "arrive", side_effect=ZeroDivisionError), pytest.raises(ZeroDivisionError):
-        importing.put(_message("q"), shares, desk.now_ms)
-    importing.put(_message("q"), shares, desk.now_ms)
-    importing.put(_message("q"), shares, desk.now_ms)
+        importing.put(_message("q"), shares, bench.now_ms)
+    importing.put(_message("q"), shares, bench.now_ms)
+    importing.put(_message("q"), shares, bench.now_ms)
     assert shares == {"q": Share(placed=1, known=1)}
-    assert desk.broker.queues["q"].message_count == 1
+    assert bench.broker.queues["q"].message_count == 1
 
 
 def test_queues_that_wait_for_other_times_have_messages_of_their_own() -> None:
-    desk = PagedDesk(-1)
-    _add_queue(desk, "then")
+    bench = PagedBench(-1)
+    _add_queue(bench, "then")
     shares = Shares()
-    desk.broker.importing.put(_message("q", "then", "q", "none", then=desk.now_ms + 5000), shares, desk.now_ms)
+    bench.broker.importing.put(_message("q", "then", "q", "none", then=bench.now_ms + 5000), shares, bench.now_ms)
     assert {name: share.placed for name, share in shares.items()} == {"q": 1, "then": 1, "none": 0}
-    contents = desk.broker.queues["then"].contents
+    contents = bench.broker.queues["then"].contents
     (number,) = contents.scheduled
-    assert contents.waits_until.of(number) == desk.now_ms + 5000
-    assert desk.broker.queues["q"].contents.ready_count == 1
+    assert contents.waits_until.of(number) == bench.now_ms + 5000
+    assert bench.broker.queues["q"].contents.ready_count == 1
     assert shares["none"].reason == "there is no queue none"

@@ -9,6 +9,7 @@ import pytest
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
+from artemis_py.core.order.entry import PURGED
 from artemis_py.core.queue.attributes import amend, amended
 from artemis_py.core.queue.queue import Queue
 from artemis_py.selector import Selector, compile_selector
@@ -273,7 +274,7 @@ def test_non_destructive_queue() -> None:
     turn(broker)
     assert held(second) == [1, 2, 3]
     assert (queue.message_count, queue.contents.counters.acknowledged) == (3, 0)
-    assert queue.remove_all() == 3
+    queue.purge(PURGED, NOW_MS)
     assert (queue.message_count, broker.addresses["a"].account.message_count) == (0, 0)
 
 
@@ -304,7 +305,7 @@ def test_consumers_before_dispatch_with_delay() -> None:
     turn(broker, NOW_MS + 30)
     assert 2 in first.held
     broker.detach(queue, first, failed=False, now_ms=NOW_MS + 40)
-    broker.queues["q"].remove_all()
+    broker.queues["q"].purge(PURGED, NOW_MS + 40)
     send(broker)
     third = Consumer(99, object(), settles=False, destructive=True)
     broker.attach(queue, third, NOW_MS + 50)
@@ -398,7 +399,8 @@ def test_purge_leaves_what_is_in_delivery() -> None:
     send(broker, count=3, head=head_of("a", persistent=True))
     send(broker, due_ms=NOW_MS + 1000)
     turn(broker)
-    assert queue.remove_all() == 3
+    assert queue.unheld_count == 3
+    queue.purge(PURGED, NOW_MS)
     assert (queue.message_count, queue.contents.delivering_count, queue.contents.counters.killed) == (1, 1, 3)
     queue.acknowledge(consumer, [consumer.let_go(1)])
     turn(broker, NOW_MS + 1000)

@@ -9,6 +9,7 @@ import pytest
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import HELD_UP, Event
+from artemis_py.core.order.entry import PURGED
 from artemis_py.core.queue.delivery import FIRST_MS
 from artemis_py.core.queue.queue import Queue
 from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, queue_config, send, turn
@@ -115,7 +116,7 @@ def test_it_ends_when_there_is_another_reason_or_none(what: str) -> None:
         queue.acknowledge(consumer, consumer.let_go_all())
         queue.wake(consumer)
     else:
-        queue.remove_all()
+        queue.purge(PURGED, NOW_MS)
     assert [later(broker, after_ms) for after_ms in (1, FIRST_MS, 5 * FIRST_MS)] == [[], [], []]
     assert broker.timers.next_due_ms(0) is None, "nobody looks at it any more"
 
@@ -164,7 +165,7 @@ def test_many_consumers_are_looked_at_in_slices() -> None:
     broker.host.budget.refill(1 << 30)
     for consumer in consumers[:10]:
         broker.detach(queue, consumer, failed=False, now_ms=NOW_MS + FIRST_MS)
-    queue.remove_all()
+    queue.purge(PURGED, NOW_MS + FIRST_MS)
     send(broker)
     events = [event for _ in range(8) for event in later(broker, 3 * FIRST_MS)]
     assert (events[0].fields["consumers"], events[0].fields["full"]) == (2990, 2990), "each look counts anew"

@@ -15,6 +15,7 @@ from artemis_py.core.addresses.routing_table import Walk
 from artemis_py.core.broker import Broker
 from artemis_py.core.destinations.registry import Registry, kept_of_address
 from artemis_py.core.events import ORPHANED
+from artemis_py.core.order.entry import PURGED
 from artemis_py.errors import ArtemisError, NotFoundError
 from artemis_py.message import Account, Message
 from artemis_py.records import MemoryLog, RecoveredState, Survivor
@@ -114,7 +115,7 @@ def test_queue_whose_messages_expired_or_were_killed_was_used(how: str) -> None:
     broker = broker_of(address_queue_scan_period=PERIOD_MS, message_expiry_scan_period=PERIOD_MS)
     send(broker, "auto", routing_type=ANYCAST, expires_ms=NOW_MS + 50 if how == "expired" else 0)
     if how == "killed":
-        broker.queues["auto"].remove_all()
+        broker.queues["auto"].purge(PURGED, NOW_MS)
     rounds(broker, 3)
     assert "auto" not in broker.queues
 
@@ -205,7 +206,7 @@ def test_address_that_retains_messages_stays() -> None:
     for kind in (ANYCAST, MULTICAST):
         ring = broker.queues[ring_name("topic", kind)]
         assert ring.message_count == 1
-        ring.remove_all()
+        ring.purge(PURGED, NOW_MS)
     rounds(broker, 2, start=7)
     assert "topic" not in broker.addresses
 
@@ -301,7 +302,7 @@ def test_an_address_with_pages_stays() -> None:
     broker.tick(NOW_MS + 1000)
     broker.tick(NOW_MS + 2000)
     assert "a.b" in broker.addresses
-    broker.queues["w"].remove_all()
+    broker.queues["w"].purge(PURGED, NOW_MS + 2000)
     broker.tick(NOW_MS + 3000)
     broker.tick(NOW_MS + 4000)
     assert "a.b" not in broker.addresses

@@ -8,6 +8,7 @@ import pytest
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
+from artemis_py.core.order.entry import PURGED
 from artemis_py.core.transactions import Transaction
 from artemis_py.errors import AddressFullError, DuplicateError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Message
@@ -189,7 +190,7 @@ def test_block_waits_before_commit_and_loses_nothing_after() -> None:
         send_in(transaction, broker)
     send(broker, count=2)
     assert transaction.blocked_by() is broker.addresses["a"]
-    broker.queues["q"].remove_all()
+    broker.queues["q"].purge(PURGED, NOW_MS)
     assert transaction.blocked_by() is None
     transaction.commit(broker, NOW_MS)
     assert broker.queues["q"].message_count == 3

@@ -12,6 +12,7 @@ import pytest
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.budget import WORK_PARTS
+from artemis_py.core.order.entry import PURGED
 from artemis_py.core.queue.messages import Contents
 from artemis_py.core.queue.parts import AfterEnqueue
 from artemis_py.core.queue.queue import Queue
@@ -126,7 +127,7 @@ def delete(count: int) -> tuple[Bench, int]:
 
 def purge(count: int) -> tuple[Bench, int]:
     bench = _filled(count)
-    lines = bench.run(bench.queue.remove_all)
+    lines = bench.run(lambda: bench.queue.purge(PURGED, NOW_MS))
     assert (bench.queue.message_count, bench.queue.contents.counters.killed) == (0, count)
     return bench, lines
 
@@ -273,7 +274,7 @@ def test_a_purge_takes_its_share_of_a_turn() -> None:
 def test_what_comes_during_a_purge_stays() -> None:
     """Also where it stands before the others."""
     bench = _filled(FEW)
-    _once(bench, bench.queue.remove_all)
+    _once(bench, lambda: bench.queue.purge(PURGED, NOW_MS))
     send(bench.broker, head=head_of(priority=9))
     send(bench.broker, due_ms=LATER_MS)
     bench.run(int)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from artemis_py.core.order.entry import PURGED
 from tests.e2e.churn_scripts import Visits
 from tests.unit.holdings.live_server import LiveServer, frame
 from tests.unit.holdings.test_churn import CORE, clear, nobody_is_here
@@ -64,7 +65,7 @@ def test_accounts_return_to_nothing(stage: LiveServer, request: pytest.FixtureRe
     )
     clear(stage)
     for queue in stage.broker.queues.values():
-        queue.remove_all()
+        queue.purge(PURGED, stage.broker.host.log.now_ms)
     settled(stage)
     held = stage.broker.holdings.by_kind()
     of_ids = {"ids"}  # commits are remembered whoever is there

@@ -146,115 +146,115 @@ def test_how_far_it_is_behind() -> None:
 
 
 def test_what_a_cursor_has_not_read_stays(tmp_path: Path) -> None:
-    shelf = JournalWithCursors(tmp_path)
-    shelf.put("slow", 0)
-    shelf.put("fast", 0)
-    shelf.write(6)
-    assert shelf.numbers == [1, 2, 3, 4, 5]
-    shelf.put("fast", shelf.last_lsn(4))
-    shelf.retention.purge()
-    assert shelf.numbers[:5] == [1, 2, 3, 4, 5]
-    shelf.put("slow", shelf.last_lsn(2) - 1)
-    shelf.retention.purge()
-    assert shelf.numbers[:4] == [2, 3, 4, 5]
-    shelf.put("slow", shelf.last_lsn(2))
-    shelf.retention.purge()
-    assert shelf.numbers[:3] == [3, 4, 5]
+    rig = JournalWithCursors(tmp_path)
+    rig.put("slow", 0)
+    rig.put("fast", 0)
+    rig.write(6)
+    assert rig.numbers == [1, 2, 3, 4, 5]
+    rig.put("fast", rig.last_lsn(4))
+    rig.retention.purge()
+    assert rig.numbers[:5] == [1, 2, 3, 4, 5]
+    rig.put("slow", rig.last_lsn(2) - 1)
+    rig.retention.purge()
+    assert rig.numbers[:4] == [2, 3, 4, 5]
+    rig.put("slow", rig.last_lsn(2))
+    rig.retention.purge()
+    assert rig.numbers[:3] == [3, 4, 5]
     assert {path.name for path in (tmp_path / "kept").glob("*.index")} == {
         index_name(file.path.name) for file in log_files([tmp_path / "kept"])
     }
-    shelf.desk.drop("slow")
-    shelf.retention.purge()
-    assert shelf.numbers[0] == 5
-    shelf.desk.drop("fast")
-    shelf.retention.purge()
-    assert shelf.numbers == []
-    assert shelf.said == []
+    rig.desk.drop("slow")
+    rig.retention.purge()
+    assert rig.numbers[0] == 5
+    rig.desk.drop("fast")
+    rig.retention.purge()
+    assert rig.numbers == []
+    assert rig.said == []
 
 
 def test_age_waits_for_a_cursor_too(tmp_path: Path) -> None:
-    shelf = JournalWithCursors(tmp_path, period_ms=DAY_MS, bytes_max=None)
-    shelf.now_ms = int(time.time() * 1000)
-    shelf.put("reader", 0, ttl_s=1e8)
-    shelf.write(4)
-    shelf.put("reader", shelf.last_lsn(1), ttl_s=1e8)
-    shelf.now_ms += 2 * DAY_MS
-    shelf.retention.purge()
-    assert shelf.numbers == [2, 3]
-    shelf.desk.drop("reader")
-    shelf.retention.purge()
-    assert shelf.numbers == []
+    rig = JournalWithCursors(tmp_path, period_ms=DAY_MS, bytes_max=None)
+    rig.now_ms = int(time.time() * 1000)
+    rig.put("reader", 0, ttl_s=1e8)
+    rig.write(4)
+    rig.put("reader", rig.last_lsn(1), ttl_s=1e8)
+    rig.now_ms += 2 * DAY_MS
+    rig.retention.purge()
+    assert rig.numbers == [2, 3]
+    rig.desk.drop("reader")
+    rig.retention.purge()
+    assert rig.numbers == []
 
 
 def test_the_last_retained_file_tells_by_its_index_that_it_was_read(tmp_path: Path) -> None:
-    shelf = JournalWithCursors(tmp_path)
-    shelf.put("reader", 0)
-    shelf.write(3)
-    assert shelf.numbers == [1, 2]
-    shelf.put("reader", shelf.journal.durable_lsn)
+    rig = JournalWithCursors(tmp_path)
+    rig.put("reader", 0)
+    rig.write(3)
+    assert rig.numbers == [1, 2]
+    rig.put("reader", rig.journal.durable_lsn)
     index = next(path for path in (tmp_path / "kept").glob("*.index") if "000000000002-" in path.name)
     text = index.read_bytes()
     index.unlink()
-    shelf.retention.purge()
-    assert shelf.numbers == [2]
+    rig.retention.purge()
+    assert rig.numbers == [2]
     index.write_bytes(text)
-    shelf.retention.purge()
-    assert shelf.numbers == []
+    rig.retention.purge()
+    assert rig.numbers == []
 
 
 def test_a_cursor_that_is_not_moved_lapses(tmp_path: Path) -> None:
-    shelf = JournalWithCursors(tmp_path)
-    shelf.put("default", 0)
-    shelf.put("short", 0, ttl_s=1.5)
-    shelf.write(4)
-    shelf.now_ms += TTL_S * 1000 - 1
-    shelf.retention.purge()
-    assert shelf.numbers == [1, 2, 3]
-    assert {view.cursor.name: view.holds for view in shelf.desk.all()} == {"default": True, "short": False}
-    shelf.put("default", 0)
-    shelf.now_ms += TTL_S * 1000 - 1
-    shelf.retention.purge()
-    assert shelf.numbers == [1, 2, 3]
-    shelf.now_ms += 1
-    shelf.retention.purge()
-    assert shelf.numbers == []
-    assert [view.is_overtaken for view in shelf.desk.all()] == [True, True]
+    rig = JournalWithCursors(tmp_path)
+    rig.put("default", 0)
+    rig.put("short", 0, ttl_s=1.5)
+    rig.write(4)
+    rig.now_ms += TTL_S * 1000 - 1
+    rig.retention.purge()
+    assert rig.numbers == [1, 2, 3]
+    assert {view.cursor.name: view.holds for view in rig.desk.all()} == {"default": True, "short": False}
+    rig.put("default", 0)
+    rig.now_ms += TTL_S * 1000 - 1
+    rig.retention.purge()
+    assert rig.numbers == [1, 2, 3]
+    rig.now_ms += 1
+    rig.retention.purge()
+    assert rig.numbers == []
+    assert [view.is_overtaken for view in rig.desk.all()] == [True, True]
 
 
 def test_a_full_disk_wins_over_cursors_and_that_is_told(tmp_path: Path) -> None:
-    shelf = JournalWithCursors(tmp_path)
-    shelf.put("slow", 0)
-    shelf.write(6)
-    shelf.put("fast", shelf.last_lsn(2))
+    rig = JournalWithCursors(tmp_path)
+    rig.put("slow", 0)
+    rig.write(6)
+    rig.put("fast", rig.last_lsn(2))
     room = iter([True, True, True, False])
-    shelf.crowded = lambda: next(room)
-    shelf.retention.purge()
-    assert shelf.numbers == [4, 5]
+    rig.crowded = lambda: next(room)
+    rig.retention.purge()
+    assert rig.numbers == [4, 5]
     names = [f"artemis-journal-{number:012}" for number in (1, 2, 3)]
-    for line, name, cursors in zip(shelf.said, names, ("slow", "slow", "fast, slow"), strict=True):
+    for line, name, cursors in zip(rig.said, names, ("slow", "slow", "fast, slow"), strict=True):
         assert line.startswith(f"warning: the disk is full: {name}-")
         assert line.endswith(f"before these cursors had read it: {cursors}")
-    counts = shelf.desk.counts()
+    counts = rig.desk.counts()
     assert counts["overrun_files"] == 3
     assert counts["overrun_bytes"] >= 3 * 4096
     assert (counts["retained_files"], counts["retained_bytes"] >= 2 * 4096) == (2, True)
-    assert {view.cursor.name: view.is_overtaken for view in shelf.desk.all()} == {"fast": True, "slow": True}
+    assert {view.cursor.name: view.is_overtaken for view in rig.desk.all()} == {"fast": True, "slow": True}
 
 
 def test_bodies_of_held_files_stay(tmp_path: Path) -> None:
     """``storage-limit`` alone would have removed them."""
-    shelf = JournalWithCursors(tmp_path)
-    bodies = RetainedBodies(shelf.disk, tmp_path / "journal", tmp_path / "kept", lambda: shelf.now_ms)
-    shelf.disk.begin(body_name(7, durable=True))
-    shelf.disk.write(body_name(7, durable=True), 0, bytes(5000))
+    rig = JournalWithCursors(tmp_path)
+    bodies = RetainedBodies(rig.disk, tmp_path / "journal", tmp_path / "kept", lambda: rig.now_ms)
+    rig.disk.begin(body_name(7, durable=True))
+    rig.disk.write(body_name(7, durable=True), 0, bytes(5000))
     settings = RetentionSettings(tmp_path / "kept", None, 1)
-    shelf.put("reader", 0)
-    shelf.write(3)
-    retention = Retention(shelf.disk, tmp_path / "journal", settings, bodies=bodies, holds=shelf.cursors)
+    rig.put("reader", 0)
+    rig.write(3)
+    retention = Retention(rig.disk, tmp_path / "journal", settings, bodies=bodies, holds=rig.cursors)
     bodies.retire(body_name(7, durable=True))
     retention.purge()
     assert bodies.size_bytes == 5000
-    shelf.desk.drop("reader")
+    rig.desk.drop("reader")
     retention.purge()
     assert (retention.kept, bodies.size_bytes) == ((), 0)
 
@@ -263,15 +263,15 @@ def test_bodies_of_held_files_stay(tmp_path: Path) -> None:
 
 
 def test_a_cursor_outlives_restarts_and_the_segments_that_told_of_it(tmp_path: Path) -> None:
-    shelf = JournalWithCursors(tmp_path, bytes_max=None)
-    shelf.put("reader", 0, owner="a query")
-    shelf.put("gone", 0)
-    shelf.desk.drop("gone")
+    rig = JournalWithCursors(tmp_path, bytes_max=None)
+    rig.put("reader", 0, owner="a query")
+    rig.put("gone", 0)
+    rig.desk.drop("gone")
     for _ in range(3):
-        shelf.write(4)
-        shelf.start()
-        assert [view.cursor for view in shelf.desk.all()] == [Cursor("reader", 0, "a query", TTL_S, START_MS)]
-    assert len([name for name in shelf.disk.names() if segment_number(name)]) < 3
+        rig.write(4)
+        rig.start()
+        assert [view.cursor for view in rig.desk.all()] == [Cursor("reader", 0, "a query", TTL_S, START_MS)]
+    assert len([name for name in rig.disk.names() if segment_number(name)]) < 3
     told = [event.fields for event in LogReader([tmp_path / "kept"]).events() if isinstance(event, Changed)]
     assert told[:3] == [
         {"name": "reader", "lsn": 0, "owner": "a query", "ttl_s": TTL_S, "moved_ms": START_MS},
@@ -281,15 +281,15 @@ def test_a_cursor_outlives_restarts_and_the_segments_that_told_of_it(tmp_path: P
 
 
 def test_what_cannot_be_set(tmp_path: Path) -> None:
-    shelf = JournalWithCursors(tmp_path)
+    rig = JournalWithCursors(tmp_path)
     with pytest.raises(CursorRefusedError, match="lsn 99 is past the end of the log, which is 0"):
-        shelf.desk.put("c", {"lsn": 99})
+        rig.desk.put("c", {"lsn": 99})
     for number in range(CURSORS_MAX):
-        shelf.desk.put(f"c{number}", {"lsn": 0})
+        rig.desk.put(f"c{number}", {"lsn": 0})
     with pytest.raises(CursorRefusedError, match="there are already 1000 cursors, the most allowed; drop one first"):
-        shelf.desk.put("c", {"lsn": 0})
-    shelf.desk.put("c7", {"lsn": 0})
-    desk = CursorDesk(shelf.journal, None, None, lambda: 0)
+        rig.desk.put("c", {"lsn": 0})
+    rig.desk.put("c7", {"lsn": 0})
+    desk = CursorDesk(rig.journal, None, None, lambda: 0)
     with pytest.raises(CursorRefusedError, match="set journal-retention-directory"):
         desk.put("c", {"lsn": 0})
     assert (desk.all(), desk.get("c7")) == ([], None)
@@ -306,10 +306,10 @@ def listed(folder: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, A
 
 
 def test_the_command_lists_and_drops_in_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shelf = JournalWithCursors(tmp_path)
-    shelf.put("one", 0, owner="me")
-    shelf.put("two", 1, ttl_s=5e7)
-    shelf.write(2)
+    rig = JournalWithCursors(tmp_path)
+    rig.put("one", 0, owner="me")
+    rig.put("two", 1, ttl_s=5e7)
+    rig.write(2)
     before = {path: path.read_bytes() for path in (tmp_path / "journal").iterdir()}
     assert [(one["name"], one["lsn"], one["owner"]) for one in listed(tmp_path, capsys)] == [
         ("one", 0, "me"),
@@ -330,9 +330,9 @@ def test_the_command_lists_and_drops_in_files(tmp_path: Path, capsys: pytest.Cap
     assert main(["cursor", "delete", *journal, "one"]) == 0
     assert capsys.readouterr().out.split() == ["removed", "one"]
     assert [one["name"] for one in listed(tmp_path, capsys)] == ["two"]
-    shelf.start()
-    assert [view.cursor.name for view in shelf.desk.all()] == ["two"]
-    shelf.write(3)
+    rig.start()
+    assert [view.cursor.name for view in rig.desk.all()] == ["two"]
+    rig.write(3)
     assert main(["cursor", "delete", *journal, "one"]) == 1
     assert "there is no cursor 'one'" in capsys.readouterr().err
     assert main(["cursor", "ls", "--journal", str(tmp_path / "nowhere")]) == 1

@@ -23,26 +23,26 @@ from tests.unit.storage.test_large import Keeping
 
 
 def test_nobody_is_told_of_a_retained_file_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shelf = JournalWithCursors(tmp_path, bytes_max=None)
-    shelf.write(4)
+    rig = JournalWithCursors(tmp_path, bytes_max=None)
+    rig.write(4)
     unlink = Path.unlink
     gone: list[int] = []
 
     def watched(path: Path, missing_ok: bool = False) -> None:
         unlink(path, missing_ok=missing_ok)
         if path.suffix == ".log" and path.parent.name == "kept":
-            gone.append(min(shelf.numbers))
+            gone.append(min(rig.numbers))
 
     monkeypatch.setattr(Path, "unlink", watched)
-    shelf.retention.give_up_oldest()
-    shelf.retention.give_up_oldest()
+    rig.retention.give_up_oldest()
+    rig.retention.give_up_oldest()
     assert gone == [2, 3]
 
 
 def test_a_segment_comes_to_retention_behind_what_stands_beside_it_and_is_found_at_every_moment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shelf = JournalWithCursors(tmp_path, bytes_max=None)
+    rig = JournalWithCursors(tmp_path, bytes_max=None)
     rename = os.rename
     moved: list[str] = []
 
@@ -52,12 +52,12 @@ def test_a_segment_comes_to_retention_behind_what_stands_beside_it_and_is_found_
             return
         moved.append(Path(target).suffix)
         if moved[-1] == ".log":
-            found = shelf.retention.path_of(len(shelf.numbers) + 1)
+            found = rig.retention.path_of(len(rig.numbers) + 1)
             assert found is not None
             assert found.exists()
 
     monkeypatch.setattr(os, "rename", watched)
-    shelf.write(3)
+    rig.write(3)
     assert len(moved) >= 4
     assert moved == [".index", ".log"] * (len(moved) // 2)
 
@@ -105,11 +105,11 @@ class TightDisk(FileDisk):
 
 
 def test_a_survey_is_put_beside_its_segment_wherever_that_is(tmp_path: Path) -> None:
-    shelf = JournalWithCursors(tmp_path, bytes_max=None)
-    shelf.write(3)
+    rig = JournalWithCursors(tmp_path, bytes_max=None)
+    rig.write(3)
     disk = TightDisk(tmp_path / "journal")
     settings = RetentionSettings(tmp_path / "kept", None, None)
-    log = RetainedLog(disk, FileDisk(tmp_path / "large"), settings, shelf.cursors)
+    log = RetainedLog(disk, FileDisk(tmp_path / "large"), settings, rig.cursors)
     retained = log.retention.kept[0]
     in_journal = retained.file.path.rename(tmp_path / "journal" / segment_name(9))
     (tmp_path / "kept" / index_name(retained.file.path.name)).rename(tmp_path / "journal" / index_name(in_journal.name))

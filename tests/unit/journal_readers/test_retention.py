@@ -71,74 +71,74 @@ def test_other_files_are_no_journal_files(name: str) -> None:
 
 
 def test_what_is_too_old_goes(tmp_path: Path) -> None:
-    shelf = RetainedSegments(tmp_path, period_ms=DAY_MS)
-    shelf.close_segment(1, START_MS - DAY_MS)
-    shelf.close_segment(2, START_MS)
-    assert shelf.numbers == [1, 2]
-    shelf.now_ms += 1
-    shelf.retention.purge()
-    assert shelf.numbers == [2]
+    rig = RetainedSegments(tmp_path, period_ms=DAY_MS)
+    rig.close_segment(1, START_MS - DAY_MS)
+    rig.close_segment(2, START_MS)
+    assert rig.numbers == [1, 2]
+    rig.now_ms += 1
+    rig.retention.purge()
+    assert rig.numbers == [2]
 
 
 def test_a_younger_segment_protects_the_ones_behind_it(tmp_path: Path) -> None:
-    shelf = RetainedSegments(tmp_path, period_ms=DAY_MS)
-    shelf.close_segment(1, START_MS)
-    shelf.close_segment(2, START_MS - 3 * DAY_MS)
-    assert shelf.numbers == [1, 2]
+    rig = RetainedSegments(tmp_path, period_ms=DAY_MS)
+    rig.close_segment(1, START_MS)
+    rig.close_segment(2, START_MS - 3 * DAY_MS)
+    assert rig.numbers == [1, 2]
 
 
 def test_the_oldest_of_too_much_goes(tmp_path: Path) -> None:
-    shelf = RetainedSegments(tmp_path, bytes_max=250)
+    rig = RetainedSegments(tmp_path, bytes_max=250)
     for number in range(1, 6):
-        shelf.close_segment(number, START_MS)
-    assert shelf.numbers == [4, 5]
+        rig.close_segment(number, START_MS)
+    assert rig.numbers == [4, 5]
 
 
 def test_one_more_file_costs_no_listing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shelf = RetainedSegments(tmp_path, bytes_max=450, period_ms=DAY_MS)
-    shelf.close_segment(1, START_MS)
+    rig = RetainedSegments(tmp_path, bytes_max=450, period_ms=DAY_MS)
+    rig.close_segment(1, START_MS)
 
     def list_files(_directories: object) -> list[object]:
         raise AssertionError("a directory that only retention changed was listed again")
 
     monkeypatch.setattr(retention, "log_files", list_files)
     for number in range(2, 8):
-        shelf.close_segment(number, START_MS)
-    assert shelf.numbers == [4, 5, 6, 7]
-    assert [one.file.number for one in shelf.retention.kept] == shelf.numbers
-    assert shelf.retention.kept_bytes == 400
-    shelf.now_ms += DAY_MS + 1
-    shelf.retention.purge()
-    assert (shelf.numbers, shelf.retention.kept, shelf.retention.kept_bytes) == ([], (), 0)
+        rig.close_segment(number, START_MS)
+    assert rig.numbers == [4, 5, 6, 7]
+    assert [one.file.number for one in rig.retention.kept] == rig.numbers
+    assert rig.retention.kept_bytes == 400
+    rig.now_ms += DAY_MS + 1
+    rig.retention.purge()
+    assert (rig.numbers, rig.retention.kept, rig.retention.kept_bytes) == ([], (), 0)
 
 
 def test_what_others_remove_or_bring_is_noticed(tmp_path: Path) -> None:
-    shelf = RetainedSegments(tmp_path)
+    rig = RetainedSegments(tmp_path)
     for number in range(1, 5):
-        shelf.close_segment(number, START_MS)
-    shelf.retention.kept[1].file.path.unlink()
-    shelf.time_passes()
-    shelf.retention.purge()
-    assert [one.file.number for one in shelf.retention.kept] == [1, 3, 4]
-    shelf.retention.kept[0].file.path.unlink()
-    shelf.time_passes()
-    shelf.close_segment(5, START_MS)
-    assert [one.file.number for one in shelf.retention.kept] == [3, 4, 5]
-    assert shelf.retention.kept_bytes == 300
-    (shelf.kept / retained_name("artemis-journal-000000000002.log", START_MS)).write_bytes(bytes(50))
-    shelf.time_passes()
-    shelf.retention.purge()
-    assert [one.file.number for one in shelf.retention.kept] == [2, 3, 4, 5]
-    assert shelf.retention.kept_bytes == 350
+        rig.close_segment(number, START_MS)
+    rig.retention.kept[1].file.path.unlink()
+    rig.time_passes()
+    rig.retention.purge()
+    assert [one.file.number for one in rig.retention.kept] == [1, 3, 4]
+    rig.retention.kept[0].file.path.unlink()
+    rig.time_passes()
+    rig.close_segment(5, START_MS)
+    assert [one.file.number for one in rig.retention.kept] == [3, 4, 5]
+    assert rig.retention.kept_bytes == 300
+    (rig.kept / retained_name("artemis-journal-000000000002.log", START_MS)).write_bytes(bytes(50))
+    rig.time_passes()
+    rig.retention.purge()
+    assert [one.file.number for one in rig.retention.kept] == [2, 3, 4, 5]
+    assert rig.retention.kept_bytes == 350
 
 
 def test_a_file_that_a_crash_left_in_both_places_is_kept_once(tmp_path: Path) -> None:
-    shelf = RetainedSegments(tmp_path)
-    shelf.close_segment(1, START_MS)
-    shelf.close_segment(2, START_MS)
-    shelf.close_segment(1, START_MS)
-    assert [one.file.number for one in shelf.retention.kept] == shelf.numbers == [1, 2]
-    assert shelf.retention.kept_bytes == 200
+    rig = RetainedSegments(tmp_path)
+    rig.close_segment(1, START_MS)
+    rig.close_segment(2, START_MS)
+    rig.close_segment(1, START_MS)
+    assert [one.file.number for one in rig.retention.kept] == rig.numbers == [1, 2]
+    assert rig.retention.kept_bytes == 200
 
 
 def test_what_is_behind_an_lsn(tmp_path: Path, rng: Random) -> None:
@@ -156,7 +156,7 @@ def test_what_is_behind_an_lsn(tmp_path: Path, rng: Random) -> None:
 
 
 def test_a_directory_on_another_file_system_gets_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shelf = RetainedSegments(tmp_path)
+    rig = RetainedSegments(tmp_path)
     rename = os.rename
 
     def refuse(source: Path, target: Path) -> None:
@@ -165,36 +165,36 @@ def test_a_directory_on_another_file_system_gets_a_copy(tmp_path: Path, monkeypa
         rename(source, target)
 
     monkeypatch.setattr(os, "rename", refuse)
-    shelf.close_segment(1, START_MS)
-    assert shelf.numbers == [1]
-    assert [path.stat().st_size for path in shelf.kept.iterdir()] == [100]
+    rig.close_segment(1, START_MS)
+    assert rig.numbers == [1]
+    assert [path.stat().st_size for path in rig.kept.iterdir()] == [100]
 
 
 def test_an_unfinished_copy_is_removed_at_the_next_start(tmp_path: Path) -> None:
-    shelf = RetainedSegments(tmp_path)
-    (shelf.kept / "artemis-journal-000000000001-20231114T221320.123Z.log.part").write_bytes(b"half")
+    rig = RetainedSegments(tmp_path)
+    (rig.kept / "artemis-journal-000000000001-20231114T221320.123Z.log.part").write_bytes(b"half")
     RetainedSegments(tmp_path)
-    assert list(shelf.kept.iterdir()) == []
+    assert list(rig.kept.iterdir()) == []
 
 
 def test_a_segment_that_cannot_be_kept_is_an_error_and_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shelf = RetainedSegments(tmp_path)
+    rig = RetainedSegments(tmp_path)
 
     def fail(_source: Path, _target: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "rename", fail)
-    shelf.disk.create("artemis-journal-000000000001.log", 100)
+    rig.disk.create("artemis-journal-000000000001.log", 100)
     with pytest.raises(DiskError, match="No space left on device"):
-        shelf.retention.retire("artemis-journal-000000000001.log")
-    assert shelf.disk.names() == ["artemis-journal-000000000001.log"]
+        rig.retention.retire("artemis-journal-000000000001.log")
+    assert rig.disk.names() == ["artemis-journal-000000000001.log"]
 
 
 def test_segments_wait_in_order_while_nothing_can_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The journal goes on meanwhile, readers still find them, and they go when there is room."""
-    shelf = RetainedSegments(tmp_path)
+    rig = RetainedSegments(tmp_path)
     leaving = {number: Segment(number, segment_name(number), 1) for number in (1, 2, 3)}
-    departure = SegmentRetirement(ExtentFiles(shelf.disk), shelf.retention.retire, leaving)
+    departure = SegmentRetirement(ExtentFiles(rig.disk), rig.retention.retire, leaving)
     rename = os.rename
 
     def fail(source: Path, target: Path) -> None:
@@ -202,18 +202,18 @@ def test_segments_wait_in_order_while_nothing_can_be_kept(tmp_path: Path, monkey
 
     monkeypatch.setattr(os, "rename", fail)
     for segment in list(leaving.values()):
-        shelf.disk.create(segment.name, 100)
+        rig.disk.create(segment.name, 100)
         departure.let_go(segment)
     assert list(leaving) == [1, 2, 3]
     departure.retry()
-    assert (shelf.numbers, len(shelf.disk.names())) == ([], 3)
+    assert (rig.numbers, len(rig.disk.names())) == ([], 3)
     monkeypatch.setattr(os, "rename", rename)
     departure.retry()
-    assert (shelf.numbers, shelf.disk.names(), leaving) == ([1, 2, 3], [], {})
+    assert (rig.numbers, rig.disk.names(), leaving) == ([1, 2, 3], [], {})
 
 
 def test_a_copy_without_room_leaves_nothing_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shelf = RetainedSegments(tmp_path)
+    rig = RetainedSegments(tmp_path)
 
     def other_file_system(_source: Path, _target: Path) -> None:
         raise OSError(errno.EXDEV, "Invalid cross-device link")
@@ -224,24 +224,24 @@ def test_a_copy_without_room_leaves_nothing_half(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(os, "rename", other_file_system)
     monkeypatch.setattr(shutil, "copyfile", half)
-    shelf.disk.create("artemis-journal-000000000001.log", 100)
+    rig.disk.create("artemis-journal-000000000001.log", 100)
     with pytest.raises(NoSpaceError):
-        shelf.retention.retire("artemis-journal-000000000001.log")
-    assert list(shelf.kept.iterdir()) == []
+        rig.retention.retire("artemis-journal-000000000001.log")
+    assert list(rig.kept.iterdir()) == []
 
 
 def test_the_oldest_can_be_given_up_whoever_holds_it(tmp_path: Path) -> None:
     """That is asked for only when the journal finds no room beside it."""
-    shelf = RetainedSegments(tmp_path)
+    rig = RetainedSegments(tmp_path)
     for number in (1, 2):
-        shelf.close_segment(number, START_MS + number)
-    name = shelf.retention.give_up_oldest()
+        rig.close_segment(number, START_MS + number)
+    name = rig.retention.give_up_oldest()
     assert name is not None
     assert name.startswith("artemis-journal-000000000001-")
-    assert shelf.numbers == [2]
-    assert shelf.retention.give_up_oldest() is not None
-    assert shelf.retention.give_up_oldest() is None
-    assert shelf.retention.kept_bytes == 0
+    assert rig.numbers == [2]
+    assert rig.retention.give_up_oldest() is not None
+    assert rig.retention.give_up_oldest() is None
+    assert rig.retention.kept_bytes == 0
 
 
 def test_a_new_journal_goes_on_behind_the_kept_one(tmp_path: Path, rng: Random) -> None:
@@ -260,10 +260,10 @@ def test_nothing_kept_is_no_mark(tmp_path: Path) -> None:
     assert RetainedSegments(tmp_path).retention.mark() is None
 
 
-def test_the_journal_looks_after_its_chores_every_ten_seconds(tmp_path: Path) -> None:
+def test_the_journal_looks_after_its_regular_tasks_every_ten_seconds(tmp_path: Path) -> None:
     disk = FileDisk(tmp_path)
     done: list[int] = []
-    care = SegmentCare(retire=disk.delete, chores=lambda: done.append(second))
+    care = SegmentCare(retire=disk.delete, regular_tasks=lambda: done.append(second))
     journal = Journal(disk, ImmediateCommitter(), JournalSettings(), start=JournalStart(), care=care)
     for second in range(25):
         journal.records.now_ms = START_MS + second * 1000

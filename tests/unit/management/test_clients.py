@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from artemis_py.core.order.entry import PURGED
 from artemis_py.errors import BrokerError, NotFoundError
 from tests.queues.bench import Bench
 from tests.unit.management.operated import Operated
@@ -79,7 +80,7 @@ def test_a_commit_without_room() -> None:
         with pytest.raises(BrokerError, match="takes nothing now" if id else "Queue q is full"):
             operated.do("commitTransaction", transaction="s2:t")
         operated.do("address.unblock", address="q")
-    one.queue().remove_all()
+    one.queue().purge(PURGED, one.world.now_ms)
     operated.do("updateQueue", queue="q", max_depth_messages=9)
     operated.do("commitTransaction", transaction="s2:t")
     assert one.got("c") == ["y", "a", "b"]

@@ -14,84 +14,84 @@ from artemis_py.management.lists.selection import Selection
 from artemis_py.management.managed import InPieces, Lines
 from artemis_py.management.messages.cursors import Cursors
 from artemis_py.management.table import OPERATIONS
-from tests.unit.core.paged_desk import PagedDesk
+from tests.unit.core.paged_bench import PagedBench
 from tests.unit.core.parts import head_of, send
 
 BY_ID = {operation.id: operation for operation in OPERATIONS}
 
 
-def do(desk: PagedDesk, id: str, **arguments: object) -> Any:
+def do(bench: PagedBench, id: str, **arguments: object) -> Any:
     """What an operation answers."""
     given = given_of(BY_ID[id], {name: [value] for name, value in arguments.items()})
-    return desk.result(BY_ID[id].begin(desk.managed, given))
+    return bench.result(BY_ID[id].begin(bench.managed, given))
 
 
-def browse(desk: PagedDesk, **arguments: object) -> tuple[list[int], Any, Selection[Any]]:
+def browse(bench: PagedBench, **arguments: object) -> tuple[list[int], Any, Selection[Any]]:
     """The numbers on a page, its cursor, and the page."""
-    page = do(desk, "queue.browse", queue="q", **arguments)
+    page = do(bench, "queue.browse", queue="q", **arguments)
     return [row["messageID"] for row in page.owners], page.extra["next"], page
 
 
-def filled(count: int, **queue: Any) -> PagedDesk:
-    desk = PagedDesk(-1, queue=queue)
+def filled(count: int, **queue: Any) -> PagedBench:
+    bench = PagedBench(-1, queue=queue)
     for number in range(count):
-        send(desk.broker, "q", head=head_of("q", persistent=True, parity=str(number % 2)))
-    return desk
+        send(bench.broker, "q", head=head_of("q", persistent=True, parity=str(number % 2)))
+    return bench
 
 
 def test_pages_follow_each_other() -> None:
-    desk = filled(10)
-    first, after, page = browse(desk, size=4)
+    bench = filled(10)
+    first, after, page = browse(bench, size=4)
     assert (first, page.count) == ([1, 2, 3, 4], 10)
-    second, after, page = browse(desk, size=4, after=after)
+    second, after, page = browse(bench, size=4, after=after)
     assert (second, page.count, page.extra["lookedAt"]) == ([5, 6, 7, 8], 10, 4)
-    assert browse(desk, size=4, after=after)[:2] == ([9, 10], None)
+    assert browse(bench, size=4, after=after)[:2] == ([9, 10], None)
 
 
 def test_a_cursor_may_be_used_again_and_what_it_stands_at_may_go() -> None:
-    desk = filled(10)
-    _, after, _ = browse(desk, size=4)
-    assert desk.result(BY_ID["queue.removeMessage"].begin(desk.managed, {"queue": "q", "message": 4}))["removed"] == 1
+    bench = filled(10)
+    _, after, _ = browse(bench, size=4)
+    assert bench.result(BY_ID["queue.removeMessage"].begin(bench.managed, {"queue": "q", "message": 4}))["removed"] == 1
     for _ in range(2):
-        assert browse(desk, size=3, after=after)[0] == [5, 6, 7]
-    send(desk.broker, "q", 5)
-    assert browse(desk, size=100, after=after)[0] == [5, 6, 7, 8, 9, 10], "later ones are not shown"
+        assert browse(bench, size=3, after=after)[0] == [5, 6, 7]
+    send(bench.broker, "q", 5)
+    assert browse(bench, size=100, after=after)[0] == [5, 6, 7, 8, 9, 10], "later ones are not shown"
 
 
 def test_with_a_filter_a_page_ends_when_it_is_full() -> None:
-    desk = filled(100)
-    _, after, page = browse(desk, size=5, filter="parity = '1'")
+    bench = filled(100)
+    _, after, page = browse(bench, size=5, filter="parity = '1'")
     assert (page.count, page.extra["isWhole"]) == (50, True)
-    numbers, after, page = browse(desk, size=5, filter="parity = '1'", after=after)
+    numbers, after, page = browse(bench, size=5, filter="parity = '1'", after=after)
     assert numbers == [12, 14, 16, 18, 20]
     assert (page.count, page.extra["isWhole"], page.extra["lookedAt"]) == (5, False, 10)
 
 
 def test_lines_and_rows_have_the_same_cursors() -> None:
-    desk = filled(10)
-    lines = do(desk, "queue.exportMessages", queue="q", size=4)
+    bench = filled(10)
+    lines = do(bench, "queue.exportMessages", queue="q", size=4)
     (told,) = json.loads(lines.parts[-1]).values()
-    assert browse(desk, size=2, after=told["after"])[0] == [5, 6]
+    assert browse(bench, size=2, after=told["after"])[0] == [5, 6]
 
 
 def test_a_long_body_ends_its_page() -> None:
-    desk = filled(2)
-    send(desk.broker, "q", body=b"x" * 100_000)
-    send(desk.broker, "q", 2)
-    lines = do(desk, "queue.exportMessages", queue="q")
+    bench = filled(2)
+    send(bench.broker, "q", body=b"x" * 100_000)
+    send(bench.broker, "q", 2)
+    lines = do(bench, "queue.exportMessages", queue="q")
     assert isinstance(lines, Lines)
     *_, message, body, told = lines.parts
     assert isinstance(message, bytes)
     assert json.loads(message)["message"]["piece_bytes"] == 100_000
     assert body == InPieces(b"x" * 100_000)
     assert isinstance(told, bytes)
-    assert browse(desk, after=json.loads(told)["next"]["after"])[0] == [4, 5]
+    assert browse(bench, after=json.loads(told)["next"]["after"])[0] == [4, 5]
 
 
 def test_a_megabyte_of_lines_fills_a_page() -> None:
-    desk = PagedDesk(-1)
-    send(desk.broker, "q", 40, body=b"x" * 60_000)
-    lines = do(desk, "queue.exportMessages", queue="q")
+    bench = PagedBench(-1)
+    send(bench.broker, "q", 40, body=b"x" * 60_000)
+    lines = do(bench, "queue.exportMessages", queue="q")
     assert len(lines.parts) == 18 + 1
 
 
@@ -114,23 +114,23 @@ def test_what_makes_no_sense(arguments: dict[str, object], said: str) -> None:
 
 
 def test_a_cursor_belongs_to_its_run_queue_and_states() -> None:
-    desk, other = filled(10), filled(10)
-    _, after, _ = browse(desk, size=4)
+    bench, other = filled(10), filled(10)
+    _, after, _ = browse(bench, size=4)
     with pytest.raises(BadRequestError, match="or of an earlier run of it"):
         browse(other, after=after)
     with pytest.raises(BadRequestError, match="after is a cursor of another queue than other"):
-        do(desk, "queue.browse", queue="other", after=after)
+        do(bench, "queue.browse", queue="other", after=after)
     with pytest.raises(BadRequestError, match="give the same which"):
-        browse(desk, after=after, which="ready")
+        browse(bench, after=after, which="ready")
     changed = after[:-2] + ("AA" if after[-2:] != "AA" else "BB")
     with pytest.raises(BadRequestError, match="after is no cursor"):
-        browse(desk, after=changed)
+        browse(bench, after=changed)
 
 
 def test_a_cursor_of_another_order_is_refused() -> None:
-    desk, other = filled(3, sort_key="parity"), filled(3)
+    bench, other = filled(3, sort_key="parity"), filled(3)
     cursors = Cursors()
-    round = cursors.round(desk.queue, ("ready",), Choice(), "")
+    round = cursors.round(bench.queue, ("ready",), Choice(), "")
     text = cursors.text_of(other.queue, ("ready",), round.mark)
     with pytest.raises(BadRequestError, match="the order of queue q is another one"):
         cursors.round(other.queue, ("ready",), Choice(), text)

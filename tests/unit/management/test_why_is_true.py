@@ -19,7 +19,7 @@ from artemis_py.management.why.causes import CAUSES
 from artemis_py.management.why.finding import Finding
 from artemis_py.management.why.not_delivered import not_delivered
 from tests.model.axes import PAGED
-from tests.unit.core.paged_desk import PagedDesk
+from tests.unit.core.paged_bench import PagedBench
 from tests.unit.core.parts import consumer_on, head_of, send, write
 
 WORLDS = 150
@@ -47,18 +47,18 @@ class World:
         }
         settings: dict[str, Any] = {"redelivery_delay": rng.choice([0, 0, 500])}
         settings |= {name: rng.choice([-1, 1, 3]) for name in _LIMITS}
-        self.desk = PagedDesk(rng.choice([-1, 0, 2, 5]), queue=own, settings=settings)
-        self.queue = self.desk.queue
+        self.bench = PagedBench(rng.choice([-1, 0, 2, 5]), queue=own, settings=settings)
+        self.queue = self.bench.queue
         self.consumers: list[Consumer] = []
         self.count = 0
         for _ in range(rng.randrange(5, 40)):
             self.step()
         self.is_settled = rng.random() < 0.7
         if self.is_settled:
-            self.desk.settle()
+            self.bench.settle()
 
     def step(self) -> None:
-        rng, desk = self.rng, self.desk
+        rng, bench = self.rng, self.bench
         number = rng.random()
         if number < 0.45:
             self.send()
@@ -77,12 +77,12 @@ class World:
         elif number < 0.8:
             (self.queue.pause if rng.random() < 0.4 else self.queue.resume)()
         elif number < 0.83:
-            desk.broker.addresses["q"].paused = rng.random() < 0.5
+            bench.broker.addresses["q"].paused = rng.random() < 0.5
             self.queue.parts.note_ready()
         elif number < 0.95:
-            desk.turn()
+            bench.turn()
             if rng.random() < 0.5:
-                desk.work_disk()
+                bench.work_disk()
         else:
             self.pass_time(rng.choice([10, 400, 1000]))
 
@@ -92,15 +92,15 @@ class World:
         if rng.random() < 0.5:
             headers["JMSXGroupID"] = rng.choice("gh")
         if rng.random() < 0.1:
-            headers["x-qpid-not-valid-before"] = str(self.desk.now_ms + 1000)
+            headers["x-qpid-not-valid-before"] = str(self.bench.now_ms + 1000)
         head = head_of("q", priority=rng.choice([1, 4, 4]), persistent=rng.random() < 0.7, **headers)
-        due_ms = self.desk.now_ms + 700 if rng.random() < 0.1 else 0
-        send(self.desk.broker, "q", head=head, now_ms=self.desk.now_ms, due_ms=due_ms)
+        due_ms = self.bench.now_ms + 700 if rng.random() < 0.1 else 0
+        send(self.bench.broker, "q", head=head, now_ms=self.bench.now_ms, due_ms=due_ms)
 
     def attach(self, **options: Any) -> Consumer:
         self.count += 1
         consumer = consumer_on(
-            self.desk.broker, self.queue, settles=self.queue.consumer_defaults.at_most_once, acks=True,
+            self.bench.broker, self.queue, settles=self.queue.consumer_defaults.at_most_once, acks=True,
             reader=Reader(connection=self.count), **options,
         )  # fmt: skip
         self.consumers.append(consumer)
@@ -108,31 +108,31 @@ class World:
 
     def detach(self, consumer: Consumer) -> None:
         self.consumers.remove(consumer)
-        self.desk.broker.detach(self.queue, consumer, failed=False, now_ms=self.desk.now_ms)
+        self.bench.broker.detach(self.queue, consumer, failed=False, now_ms=self.bench.now_ms)
 
     def settle_some(self, consumer: Consumer, *, nacks: bool) -> None:
-        write(self.desk.broker)
+        write(self.bench.broker)
         if not consumer.held:
             return
         entries = [consumer.let_go(next(iter(consumer.held)))]
         if nacks:
-            self.queue.release(consumer, entries, failed=True, now_ms=self.desk.now_ms)
+            self.queue.release(consumer, entries, failed=True, now_ms=self.bench.now_ms)
         else:
             self.queue.acknowledge(consumer, entries)
         self.queue.wake(consumer)
 
     def acknowledge(self, consumers: list[Consumer]) -> None:
-        write(self.desk.broker)
+        write(self.bench.broker)
         for consumer in consumers:
             while consumer.held:
                 self.settle_some(consumer, nacks=False)
 
     def pass_time(self, span_ms: int) -> None:
-        self.desk.now_ms += span_ms
-        self.desk.turn()
+        self.bench.now_ms += span_ms
+        self.bench.turn()
 
     def why(self) -> list[Finding]:
-        asking = Asking(self.desk.managed, None, self.queue)
+        asking = Asking(self.bench.managed, None, self.queue)
         for _ in not_delivered(asking, self.queue):
             pass
         return asking.found
@@ -150,7 +150,7 @@ class World:
         self.queue.resume()
 
     def against_address_paused(self, finding: Finding) -> None:
-        list(self.desk.broker.address_changes.resume(self.desk.broker.addresses["q"]))
+        list(self.bench.broker.address_changes.resume(self.bench.broker.addresses["q"]))
 
     def against_consumers_before_dispatch(self, finding: Finding) -> None:
         while not self.queue.gate.started:
@@ -178,7 +178,7 @@ class World:
     def against_unwanted(self, finding: Finding) -> None:
         consumer = self.named(finding.about)
         if consumer.destructive and not consumer.since_ms:
-            self.queue.consumer_registry.replace(consumer, None, 0, consumer.backlog_max, self.desk.now_ms)
+            self.queue.consumer_registry.replace(consumer, None, 0, consumer.backlog_max, self.bench.now_ms)
         else:
             self.detach(consumer)
 
@@ -187,7 +187,7 @@ class World:
         for one in list(self.consumers):
             if one is not self.named(finding.about):
                 self.detach(one)
-        self.desk.settle()
+        self.bench.settle()
 
     def against_consumer_priority(self, finding: Finding) -> None:
         for one in list(self.consumers):
@@ -211,14 +211,14 @@ class World:
             reading.limits = ReadAhead(-1, -1, -1, -1)
 
     def broker_goes_on(self, finding: Finding) -> None:
-        self.desk.settle()
+        self.bench.settle()
 
     against_due = against_page = against_moving = broker_goes_on
 
     def time_passes(self, finding: Finding) -> None:
         for _ in range(3):
             self.pass_time(3000)
-        self.desk.settle()
+        self.bench.settle()
 
     against_scheduled = against_redelivery_delay = against_group_waits = time_passes
 
@@ -230,16 +230,16 @@ class World:
             self.detach(one)
         for _ in range(30):
             self.attach(backlog_max=1 << 40)
-            self.desk.settle()
+            self.bench.settle()
             self.acknowledge(self.consumers)
             self.pass_time(3000)
-            self.desk.settle()
+            self.bench.settle()
 
     def against_purge_on_no_consumers(self, finding: Finding) -> None:
         self.attach()
 
     def against_nothing_waits(self, finding: Finding) -> None:
-        send(self.desk.broker, "q", head=head_of("q", color="red", key="z"), due_ms=self.desk.now_ms + 60_000)
+        send(self.bench.broker, "q", head=head_of("q", color="red", key="z"), due_ms=self.bench.now_ms + 60_000)
 
     against_filtered = against_nothing_waits
 

@@ -11,7 +11,7 @@ from artemis_py.management.why.asking import Asking, Findings
 from artemis_py.management.why.not_delivered import LOOKS_MAX, not_delivered
 from artemis_py.management.why.one_message import about_message
 from artemis_py.management.why.places import NOWHERE
-from tests.unit.core.paged_desk import PagedDesk
+from tests.unit.core.paged_bench import PagedBench
 from tests.unit.core.parts import NOW_MS, consumer_on, head_of, lines_run, send, turn
 from tests.unit.management.why_parts import Asked, FakeClient, one
 
@@ -214,14 +214,14 @@ def test_nothing_came_for_other_reasons(tmp_path: Path) -> None:
 
 def test_reading_ahead_is_used_up_by_what_is_not_acknowledged() -> None:
     """The limit is named, and nothing that does not hold: there are no groups, and nobody is served first."""
-    desk = PagedDesk(1, settings={"max_read_page_messages": 3, "prefetch_page_messages": -1})
+    bench = PagedBench(1, settings={"max_read_page_messages": 3, "prefetch_page_messages": -1})
     for _ in range(9):
-        send(desk.broker, "q", head=head_of("q"))
-    idle = [consumer_on(desk.broker, desk.queue) for _ in range(2)]
-    desk.settle()
+        send(bench.broker, "q", head=head_of("q"))
+    idle = [consumer_on(bench.broker, bench.queue) for _ in range(2)]
+    bench.settle()
     assert sum(len(one.held) for one in idle) == 3
-    asking = Asking(desk.managed, None, desk.queue)
-    for _ in not_delivered(asking, desk.queue):
+    asking = Asking(bench.managed, None, bench.queue)
+    for _ in not_delivered(asking, bench.queue):
         pass
     assert [reason.code for reason in asking.found] == ["read-ahead", "held", "held"]
     limit = asking.found[0]

@@ -19,7 +19,7 @@ from artemis_py.management.why.dead import dead
 from artemis_py.management.why.dropped import dropped
 from artemis_py.management.why.finding import Finding
 from artemis_py.server.stats import word_of
-from tests.unit.core.paged_desk import PagedDesk
+from tests.unit.core.paged_bench import PagedBench
 from tests.unit.core.parts import NOW_MS, consumer_on, head_of, send, turn
 from tests.unit.management.why_parts import Asked, one
 
@@ -44,22 +44,22 @@ def why_dropped(it: Asked) -> list[Finding]:
 
 
 def test_pages_come_faster_than_the_disk_takes_them() -> None:
-    desk = PagedDesk(1)
-    address = desk.broker.addresses["q"]
+    bench = PagedBench(1)
+    address = bench.broker.addresses["q"]
 
     def why() -> list[Finding]:
-        asking = Asking(desk.managed, address)
+        asking = Asking(bench.managed, address)
         for _ in blocked(asking, address):
             pass
         return asking.found
 
     taken = 0
-    while send(desk.broker, "q", head=head_of("q", persistent=True), body=bytes(MIB)) and taken < 50:
+    while send(bench.broker, "q", head=head_of("q", persistent=True), body=bytes(MIB)) and taken < 50:
         taken += 1
     assert 8 < taken < 50
     assert one(why(), "pages-behind").sentence == "pages come faster than the disk takes them: senders wait"
     assert word_of(address) == "pages-behind"
-    desk.settle()
+    bench.settle()
     assert [reason.code for reason in why()] == ["not-blocked"]
 
 
@@ -117,19 +117,19 @@ def test_what_could_not_be_read(tmp_path: Path) -> None:
 
 def test_what_an_operator_discarded() -> None:
     """The dead letters say so, and the queue that they came from."""
-    desk = PagedDesk()
+    bench = PagedBench()
     for _ in range(2):
-        send(desk.broker, "q", head=head_of("q", persistent=True))
-    desk.settle()
-    assert desk.finish(desk.broker.handling.bury(desk.queue, Choice())).done_count == 2
-    desk.settle()
-    asking = Asking(desk.managed, desk.broker.addresses["q"])
+        send(bench.broker, "q", head=head_of("q", persistent=True))
+    bench.settle()
+    assert bench.finish(bench.broker.handling.send_to_dead_letters(bench.queue, Choice())).done_count == 2
+    bench.settle()
+    asking = Asking(bench.managed, bench.broker.addresses["q"])
     for _ in dropped(asking, asking.address, None):
         pass
     reason = one(asking.found, "cancelled")
     assert (reason.used, reason.sentence) == (2, "2 messages were discarded")
-    graves = desk.broker.queues["graves"]
-    asking = Asking(desk.managed, None, graves)
+    graves = bench.broker.queues["graves"]
+    asking = Asking(bench.managed, None, graves)
     for _ in dead(asking, graves, 0):
         pass
     reason = one(asking.found, "sent_by_operator")

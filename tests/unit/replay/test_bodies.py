@@ -16,7 +16,7 @@ from tests.unit.journal_readers.parts import ImmediateCommitter
 DATA = bytes(range(256)) * 40
 
 
-class SliceCache:
+class RetainedBody:
     """A store whose bodies are retained, and one body that no queue needs after ``let_go``."""
 
     def __init__(self, folder: Path) -> None:
@@ -63,66 +63,66 @@ class SliceCache:
 
 
 def test_a_body_in_use_and_one_that_is_retained(tmp_path: Path) -> None:
-    shelf = SliceCache(tmp_path)
-    assert shelf.read(shelf.held()) == DATA
-    shelf.let_go()
+    kept = RetainedBody(tmp_path)
+    assert kept.read(kept.held()) == DATA
+    kept.let_go()
     assert not list((tmp_path / "large").glob("*.body"))
-    assert shelf.read(shelf.held()) == DATA
+    assert kept.read(kept.held()) == DATA
 
 
 def test_a_body_that_moves_while_it_is_read(tmp_path: Path) -> None:
-    shelf = SliceCache(tmp_path)
-    body = shelf.held()
-    shelf.let_go()
-    assert shelf.read(body) == DATA
+    kept = RetainedBody(tmp_path)
+    body = kept.held()
+    kept.let_go()
+    assert kept.read(body) == DATA
 
 
 def test_a_body_can_be_read_at_any_moment_of_its_move(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also when its file has its new name, and nobody knows that yet."""
-    shelf = SliceCache(tmp_path)
+    kept = RetainedBody(tmp_path)
     move = retained_bodies.move
     read: list[bytes] = []
 
     def watched(source: Path, target: Path, suffix: str) -> None:
-        read.append(shelf.read(shelf.held()))
+        read.append(kept.read(kept.held()))
         move(source, target, suffix)
-        read.append(shelf.read(shelf.held()))
+        read.append(kept.read(kept.held()))
 
     monkeypatch.setattr(retained_bodies, "move", watched)
-    shelf.let_go()
+    kept.let_go()
     assert read == [DATA, DATA]
 
 
 def test_a_body_that_finds_no_room_among_the_retained_ones_is_still_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shelf = SliceCache(tmp_path)
+    kept = RetainedBody(tmp_path)
 
     def fail(name: str) -> None:
         raise NoSpaceError(f"{name} finds no room")
 
-    monkeypatch.setattr(shelf.store, "_retire", fail)
-    shelf.let_go()
-    assert shelf.read(shelf.held()) == DATA
+    monkeypatch.setattr(kept.store, "_retire", fail)
+    kept.let_go()
+    assert kept.read(kept.held()) == DATA
 
 
 def test_a_body_that_is_held_is_not_purged(tmp_path: Path) -> None:
     """Only from a full disk."""
-    shelf = SliceCache(tmp_path)
-    shelf.let_go()
-    body: LargeBody | None = shelf.held()
+    kept = RetainedBody(tmp_path)
+    kept.let_go()
+    body: LargeBody | None = kept.held()
     assert body is not None
-    shelf.former.purge_before(shelf.now_ms + 1000)
-    assert shelf.read(body) == DATA
+    kept.former.purge_before(kept.now_ms + 1000)
+    assert kept.read(body) == DATA
     body = None
-    shelf.former.purge_before(shelf.now_ms + 1000)
-    assert shelf.store.past.held(shelf.logged) is None
+    kept.former.purge_before(kept.now_ms + 1000)
+    assert kept.store.past.held(kept.logged) is None
 
 
 def test_a_body_that_a_full_disk_has_removed_fails_with_its_name(tmp_path: Path) -> None:
-    shelf = SliceCache(tmp_path)
-    shelf.let_go()
-    body = shelf.held()
-    assert shelf.former.give_up_oldest() is not None
+    kept = RetainedBody(tmp_path)
+    kept.let_go()
+    body = kept.held()
+    assert kept.former.give_up_oldest() is not None
     with pytest.raises(DiskError, match=f"the body {body.number:016x} was removed from the retained log"):
-        shelf.former.read(body.number, 0, 10)
+        kept.former.read(body.number, 0, 10)

@@ -39,10 +39,10 @@ def client_of(replaying: Replaying) -> Any:
 def test_who_waits_behind_receipts_goes_on_when_they_are_durable_and_may_leave_before() -> None:
     world = InProcessBroker(configuration())
     broker, log = world.broker, MadeLog()
-    desk = Replays(log, broker.holdings, broker.clock, broker.config.wildcards)
-    fills = Fills(broker.host, broker.bindings, broker.registry, desk)
+    manager = Replays(log, broker.holdings, broker.clock, broker.config.wildcards)
+    fills = Fills(broker.host, broker.bindings, broker.registry, manager)
     durability: Any = SimpleNamespace(durable_lsn=1)
-    turns = ReplayTurns(desk, fills, durability, world.turns.output, world.turns.isolation)
+    turns = ReplayTurns(manager, fills, durability, world.turns.output, world.turns.isolation)
     log.append("a")
     replaying = Replaying()
     replays: list[Replay] = []
@@ -50,7 +50,7 @@ def test_who_waits_behind_receipts_goes_on_when_they_are_durable_and_may_leave_b
         addresses = Addresses(("a",), broker.config.wildcards)
         choice = Consumer(number, None, settles=True, destructive=False)
         replay = Replay(number, client_of(replaying), 0, addresses, Bounds(0, -1), choice, pace_of(None, None))
-        desk.open(replay, world.now_ms)
+        manager.open(replay, world.now_ms)
         replays.append(replay)
 
     def turn() -> None:
@@ -58,13 +58,13 @@ def test_who_waits_behind_receipts_goes_on_when_they_are_durable_and_may_leave_b
             turns.run(10_000, world.now_ms)
 
     turn()
-    assert sorted(desk.behind_receipts) == [1, 2]
-    desk.close(replays[0])
-    assert list(desk.behind_receipts) == [2]
+    assert sorted(manager.behind_receipts) == [1, 2]
+    manager.close(replays[0])
+    assert list(manager.behind_receipts) == [2]
     replaying.room = 1000
     turn()
     assert replaying.written == []
     durability.durable_lsn = 2
     turn()
     assert replaying.written == [log.last_lsn]
-    assert not desk.behind_receipts
+    assert not manager.behind_receipts

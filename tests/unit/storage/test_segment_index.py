@@ -93,20 +93,20 @@ def test_the_journal_keeps_what_a_walk_finds(tmp_path: Path, rng: random.Random)
 
 
 def test_what_an_index_says(tmp_path: Path) -> None:
-    shelf = IndexedJournal(tmp_path)
-    journal = shelf.journal
+    rig = IndexedJournal(tmp_path)
+    journal = rig.journal
     journal.records.queue_changed({"id": 1, "name": "q", "address": "a"})
-    shelf.send("b")
-    shelf.send("a")
-    shelf.turn(2000)
+    rig.send("b")
+    rig.send("a")
+    rig.turn(2000)
     journal.records.begin_group()
-    shelf.send("a")
+    rig.send("a")
     journal.records.queue_deleted(1)
     journal.records.end_group()
     journal.records.published_run([sent(8, "run"), sent(9, "run")], 1, 0)
-    shelf.turn(1000)
-    fields = index_of(shelf.bytes_of(1)).fields()
-    end = len(shelf.bytes_of(1).rstrip(b"\0"))
+    rig.turn(1000)
+    fields = index_of(rig.bytes_of(1)).fields()
+    end = len(rig.bytes_of(1).rstrip(b"\0"))
     assert fields == {
         "format": 1, "segment": 1, "first_lsn": 1, "last_lsn": 10, "first_ms": 1000, "last_ms": 2000,
         "oldest_ms": 1, "newest_ms": 9, "bytes": fields["bytes"], "records": 10, "messages": 5,
@@ -152,50 +152,50 @@ def test_sessions_and_consumers_are_told_in_each_segment_that_names_them(tmp_pat
 
 def test_a_record_that_another_replaced_before_it_was_written_does_not_count(tmp_path: Path) -> None:
     """A page that grows twice in a turn says so once."""
-    shelf = IndexedJournal(tmp_path)
+    rig = IndexedJournal(tmp_path)
     page = Page(1, 1, 1)
-    shelf.journal.records.page_opened(page, "a")
+    rig.journal.records.page_opened(page, "a")
     for count in (1, 2, 3):
         page.count, page.size_bytes = count, 100 * count
-        shelf.journal.records.paged(page)
-    shelf.turn(1)
-    index = shelf.journal.segments[0].index
+        rig.journal.records.paged(page)
+    rig.turn(1)
+    index = rig.journal.segments[0].index
     assert index is not None
     assert index.records == 3
-    assert index.fields() == index_of(shelf.bytes_of(1)).fields()
+    assert index.fields() == index_of(rig.bytes_of(1)).fields()
 
 
 def test_nothing_is_told_before_it_is_durable(tmp_path: Path) -> None:
-    shelf = IndexedJournal(tmp_path)
-    shelf.send("a")
-    index = shelf.journal.segments[0].index
+    rig = IndexedJournal(tmp_path)
+    rig.send("a")
+    index = rig.journal.segments[0].index
     assert index is not None
     assert (index.messages, index.addresses, index.size_bytes) == (0, [], FILE_HEADER_BYTES)
-    shelf.turn(1)
+    rig.turn(1)
     assert (index.messages, index.addresses) == (1, ["a"])
 
 
 def test_copies_of_a_compaction_are_no_messages(tmp_path: Path) -> None:
-    shelf = IndexedJournal(tmp_path)
-    shelf.journal.records.queue_changed({"id": 1, "name": "q", "address": "a"})
-    staying = shelf.send("a.stays")
+    rig = IndexedJournal(tmp_path)
+    rig.journal.records.queue_changed({"id": 1, "name": "q", "address": "a"})
+    staying = rig.send("a.stays")
     for number in range(200):
-        sent_id = shelf.send("b", bytes(200))
-        shelf.journal.records.settled(1, [sent(sent_id, "b")], "acked")
-        shelf.turn(number)
-    assert shelf.journal.index.home[staying].number > 3
-    assert "a.stays" not in (index_of(shelf.bytes_of(shelf.journal.index.home[staying].number)).addresses or [])
-    assert sum(1 for segment in shelf.closed if segment.index and "a.stays" in (segment.index.addresses or [])) == 1
+        sent_id = rig.send("b", bytes(200))
+        rig.journal.records.settled(1, [sent(sent_id, "b")], "acked")
+        rig.turn(number)
+    assert rig.journal.index.home[staying].number > 3
+    assert "a.stays" not in (index_of(rig.bytes_of(rig.journal.index.home[staying].number)).addresses or [])
+    assert sum(1 for segment in rig.closed if segment.index and "a.stays" in (segment.index.addresses or [])) == 1
 
 
 @pytest.mark.interpreted
 def test_blocks_begin_with_a_batch_and_cover_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segment_index, "BLOCK_BYTES", 1000)
-    shelf = IndexedJournal(tmp_path, file_bytes=65536)
+    rig = IndexedJournal(tmp_path, file_bytes=65536)
     for turn in range(40):
-        shelf.send("a", bytes(100))
-        shelf.turn(10 + turn)
-    data = shelf.bytes_of(1)
+        rig.send("a", bytes(100))
+        rig.turn(10 + turn)
+    data = rig.bytes_of(1)
     index = index_of(data)
     offsets = [offset for offset, _, _ in index.blocks]
     assert offsets[0] == FILE_HEADER_BYTES
@@ -207,34 +207,34 @@ def test_blocks_begin_with_a_batch_and_cover_the_file(tmp_path: Path, monkeypatc
         assert record.type_code == BATCH
         assert decode_batch(record.payload).now_ms == time_ms
         assert min(lsn for place, lsn in lsns.items() if offset <= place < end) == first_lsn
-    assert shelf.journal.segments[0].index is not None
-    assert shelf.journal.segments[0].index.blocks == index.blocks
+    assert rig.journal.segments[0].index is not None
+    assert rig.journal.segments[0].index.blocks == index.blocks
 
 
 @pytest.mark.interpreted
 def test_with_too_many_addresses_none_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segment_index, "ADDRESSES_MAX", 3)
-    shelf = IndexedJournal(tmp_path)
+    rig = IndexedJournal(tmp_path)
     for address in "abc":
-        shelf.send(address)
-        shelf.turn(1)
-    assert index_of(shelf.bytes_of(1)).addresses == ["a", "b", "c"]
-    shelf.send("d")
-    shelf.turn(1)
-    assert index_of(shelf.bytes_of(1)).addresses is None
-    shelf.send("a")
-    shelf.turn(1)
-    assert shelf.journal.segments[0].index is not None
-    assert shelf.journal.segments[0].index.fields()["addresses"] is None
+        rig.send(address)
+        rig.turn(1)
+    assert index_of(rig.bytes_of(1)).addresses == ["a", "b", "c"]
+    rig.send("d")
+    rig.turn(1)
+    assert index_of(rig.bytes_of(1)).addresses is None
+    rig.send("a")
+    rig.turn(1)
+    assert rig.journal.segments[0].index is not None
+    assert rig.journal.segments[0].index.fields()["addresses"] is None
 
 
 def test_an_index_goes_with_its_segment_and_a_lost_one_is_made_again(tmp_path: Path) -> None:
-    shelf = IndexedJournal(tmp_path)
+    rig = IndexedJournal(tmp_path)
     for turn in range(60):
-        shelf.send("a", bytes(200))
-        shelf.turn(turn)
-    names = set(shelf.disk.names())
-    for segment in shelf.closed:
+        rig.send("a", bytes(200))
+        rig.turn(turn)
+    names = set(rig.disk.names())
+    for segment in rig.closed:
         assert segment.index is not None
         path = tmp_path / segment.name
         beside = tmp_path / index_name(segment.name)
@@ -250,24 +250,24 @@ def test_an_index_goes_with_its_segment_and_a_lost_one_is_made_again(tmp_path: P
         beside.unlink()
         assert index_beside(path) == fields
         assert beside.exists()
-    first = shelf.closed[0].name
-    delete_segment(shelf.disk, first)
-    assert not {first, index_name(first)} & set(shelf.disk.names())
-    (tmp_path / shelf.closed[1].name).unlink()
-    (tmp_path / (index_name(shelf.closed[2].name) + ".part")).write_bytes(b"half")
-    delete_orphans(shelf.disk)
-    left = {index_name(segment.name) for segment in shelf.closed[2:]}
-    assert {name for name in shelf.disk.names() if ".index" in name} == left
+    first = rig.closed[0].name
+    delete_segment(rig.disk, first)
+    assert not {first, index_name(first)} & set(rig.disk.names())
+    (tmp_path / rig.closed[1].name).unlink()
+    (tmp_path / (index_name(rig.closed[2].name) + ".part")).write_bytes(b"half")
+    delete_orphans(rig.disk)
+    left = {index_name(segment.name) for segment in rig.closed[2:]}
+    assert {name for name in rig.disk.names() if ".index" in name} == left
 
 
 def test_a_journal_that_ends_closes_its_segment(tmp_path: Path) -> None:
-    shelf = IndexedJournal(tmp_path)
-    shelf.journal.finish()
-    assert shelf.closed == []
-    shelf.send("a")
-    shelf.turn(1)
-    shelf.journal.finish()
-    assert [segment.number for segment in shelf.closed] == [1]
+    rig = IndexedJournal(tmp_path)
+    rig.journal.finish()
+    assert rig.closed == []
+    rig.send("a")
+    rig.turn(1)
+    rig.journal.finish()
+    assert [segment.number for segment in rig.closed] == [1]
     again = IndexedJournal(tmp_path)
     again.send("b")
     again.turn(2)
@@ -278,25 +278,25 @@ def test_a_journal_that_ends_closes_its_segment(tmp_path: Path) -> None:
 
 @pytest.mark.interpreted
 def test_a_disk_that_refuses_an_index_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shelf = IndexedJournal(tmp_path)
-    shelf.send("a")
-    shelf.turn(1)
-    index = shelf.journal.segments[0].index
+    rig = IndexedJournal(tmp_path)
+    rig.send("a")
+    rig.turn(1)
+    index = rig.journal.segments[0].index
     assert index is not None
 
     def refuse(_name: str) -> None:
         raise DiskError("no space")
 
-    monkeypatch.setattr(shelf.disk, "begin", refuse)
-    assert not write_index(shelf.disk, index)
+    monkeypatch.setattr(rig.disk, "begin", refuse)
+    assert not write_index(rig.disk, index)
 
 
 def test_damage_is_passed_over(tmp_path: Path) -> None:
-    shelf = IndexedJournal(tmp_path, file_bytes=65536)
+    rig = IndexedJournal(tmp_path, file_bytes=65536)
     for turn in range(3):
-        shelf.send("abc"[turn])
-        shelf.turn(turn)
-    data = bytearray(shelf.bytes_of(1))
+        rig.send("abc"[turn])
+        rig.turn(turn)
+    data = bytearray(rig.bytes_of(1))
     place = data.index(b"destination:b")
     data[place] ^= 1
     damages: list[Damage] = []

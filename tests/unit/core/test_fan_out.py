@@ -231,9 +231,9 @@ def test_a_queue_that_breaks_off_keeps_nothing_from_the_others(monkeypatch: pyte
         arrive(arrivals, *rest)
 
     monkeypatch.setattr(Arrivals, "arrive", breaks)
-    (placing,) = broker.enqueuer.take_begun()
+    (fan_out,) = broker.enqueuer.take_begun()
     _turns_until_done(broker)
-    assert (placing.done, placing.failed) == (True, True)
+    assert (fan_out.done, fan_out.failed) == (True, True)
     assert [queue.name for queue in broker.queues.values() if not queue.message_count] == ["q5"]
     assert [event.code for event in broker.events.take()].count(GIVEN_UP) == 1
 

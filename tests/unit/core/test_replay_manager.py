@@ -1,4 +1,4 @@
-"""Replays at their desk: each gets what it wants, once and in order, whatever the others do, and turns stay short."""
+"""The replays of a broker: each gets what it wants, once and in order, whatever the others do, and turns stay short."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from artemis_py.core.budget import Budget
 from artemis_py.core.clock import Clock
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.memory import REPLAYS, Holdings
-from artemis_py.core.replay import manager as desks
-from artemis_py.core.replay import slices as shelves
+from artemis_py.core.replay import manager, slices
 from artemis_py.core.replay.addresses import Addresses
 from artemis_py.core.replay.bookmarks import bounds_of
 from artemis_py.core.replay.manager import Replays
@@ -44,13 +43,13 @@ class View:
 
 
 class World:
-    """A desk and its log. ``units`` are those of a turn."""
+    """Replays and their log. ``units`` are those of a turn."""
 
     def __init__(self, units: int = 500) -> None:
         self.log = MadeLog()
         self.holdings = Holdings(Account())
         self.clock = Clock()
-        self.desk = Replays(self.log, self.holdings, self.clock, SYNTAX)
+        self.replays = Replays(self.log, self.holdings, self.clock, SYNTAX)
         self.now_ms = START_MS
         self.units = units
         self.views: dict[int, View] = {}
@@ -81,29 +80,29 @@ class World:
             for record in self.log.records[self.log.removed * 10 :]
             if record.lsn > bounds.after_lsn and address in (record.address, "#") and not 0 <= until_lsn < record.lsn
         ]
-        self.desk.open(replay, self.now_ms)
+        self.replays.open(replay, self.now_ms)
         view = self.views[number] = View(replay, expected, address, until_lsn)
         return view
 
     def turn(self) -> None:
         """One turn of the server."""
-        desk, budget = self.desk, Budget()
+        replays, budget = self.replays, Budget()
         budget.refill(self.units)
-        desk.take_in(budget, self.now_ms)
+        replays.take_in(budget, self.now_ms)
         self._tell()
         budget.allow(2)
         least = budget.left
-        while not budget.is_spent and (ready := desk.next_ready()) is not None:
+        while not budget.is_spent and (ready := replays.next_ready()) is not None:
             view = self.views[ready.id]
             if view.is_slow:
-                desk.stall(ready)
+                replays.stall(ready)
                 continue
-            desk.serve(ready, budget, ROOM_BYTES, self.now_ms)
+            replays.serve(ready, budget, ROOM_BYTES, self.now_ms)
             self._take(view)
         self._tell()
         self.spent += self.units - budget.left
         self.spent_max = max(self.spent_max, least - budget.left)
-        desk.ask()
+        replays.ask()
         self.bytes_max = max(self.bytes_max, self.holdings.of(REPLAYS))
 
     def _take(self, view: View) -> None:
@@ -113,8 +112,8 @@ class World:
         view.replay.completes = False
 
     def _tell(self) -> None:
-        while self.desk.news:
-            replay = self.desk.news.pop()
+        while self.replays.news:
+            replay = self.replays.news.pop()
             if not replay.is_closed:
                 self._take(self.views[replay.id])
 
@@ -127,12 +126,12 @@ class World:
         """Turns until nothing happens."""
         for _ in range(100_000):
             self.turn()
-            if not (self.desk.has_ready or self.log.requested or self.log.end() > self._spot_of_tail()):
+            if not (self.replays.has_ready or self.log.requested or self.log.end() > self._spot_of_tail()):
                 return
         raise AssertionError("it never rests")
 
     def _spot_of_tail(self) -> tuple[int, int]:
-        spot = self.desk.tail.spot
+        spot = self.replays.tail.spot
         return self.log.end() if spot is None else spot.place
 
     def check(self) -> None:
@@ -156,25 +155,25 @@ def test_each_gets_everything_whatever_the_others_do(rng: Random) -> None:
                 world.open(bookmark, rng.choice(("a", "b", "#")))
             case 3 if world.views:
                 view = rng.choice(list(world.views.values()))
-                (world.desk.resume if view.replay.is_paused else world.desk.pause)(view.replay, world.now_ms)
+                (world.replays.resume if view.replay.is_paused else world.replays.pause)(view.replay, world.now_ms)
             case 4 if world.views:
                 view = rng.choice(list(world.views.values()))
                 view.is_slow = not view.is_slow
                 if not view.is_slow:
-                    world.desk.wake(view.replay, world.now_ms)
+                    world.replays.wake(view.replay, world.now_ms)
             case 5 if world.views and rng.random() < 0.2:
                 view = world.views.pop(rng.choice(list(world.views)))
-                world.desk.close(view.replay)
+                world.replays.close(view.replay)
                 assert view.shown == view.expected[: len(view.shown)]
             case _:
                 world.turn()
     for view in world.views.values():
         view.is_slow = False
-        world.desk.wake(view.replay, world.now_ms)
-        world.desk.resume(view.replay, world.now_ms)
+        world.replays.wake(view.replay, world.now_ms)
+        world.replays.resume(view.replay, world.now_ms)
     world.rest()
     world.check()
-    assert world.desk.count == len(world.views)
+    assert world.replays.count == len(world.views)
     for view in world.views.values():
         has_ended = 0 <= view.until_lsn <= world.log.last_lsn
         assert view.replay.has_ended == has_ended
@@ -196,9 +195,9 @@ def test_worlds_in_which_something_once_went_wrong(seed: int, why: str) -> None:
 @pytest.mark.interpreted
 def test_slices_take_no_more_memory_than_they_may(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many replays there are, each at another place; they wait for each other."""
-    monkeypatch.setattr(shelves, "SHELF_BYTES_MAX", 60_000)
-    monkeypatch.setattr(shelves, "SLICE_BYTES", 5000)
-    monkeypatch.setattr(shelves, "_WEIGHT_MIN", 3000)
+    monkeypatch.setattr(slices, "CACHE_BYTES_MAX", 60_000)
+    monkeypatch.setattr(slices, "SLICE_BYTES", 5000)
+    monkeypatch.setattr(slices, "_WEIGHT_MIN", 3000)
     world = World()
     for _ in range(400):
         world.append()
@@ -208,7 +207,7 @@ def test_slices_take_no_more_memory_than_they_may(monkeypatch: pytest.MonkeyPatc
     world.check()
     assert 15_000 < world.bytes_max <= 60_000
     for view in world.views.values():
-        world.desk.close(view.replay)
+        world.replays.close(view.replay)
     assert world.holdings.of(REPLAYS) == 0
 
 
@@ -256,7 +255,7 @@ def test_a_message_costs_no_more_with_a_thousand_who_do_not_want_it(others: int)
 
 def test_replays_take_turns() -> None:
     """One that wants much does not keep another waiting for longer than its share."""
-    world = World(units=desks._SERVED_UNITS_MAX)
+    world = World(units=manager._SERVED_UNITS_MAX)
     world.append("little")
     for _ in range(300):
         world.append("much")
@@ -280,7 +279,7 @@ def test_what_was_removed_is_never_left_out_silently(rng: Random) -> None:
         world.now_ms += rng.randrange(10)
         if step % 3 == 0 and world.log.removed < 14:
             world.log.removed += 1
-            world.desk._shelf._kept.clear()
+            world.replays._slices._kept.clear()
     world.now_ms += 1_000_000
     for _ in range(500):
         world.now_ms += 1000
@@ -307,7 +306,7 @@ class Client:
 
 @pytest.mark.parametrize("step", ["asked", "arrived", "ended", "waits for receipts"])
 def test_who_leaves_is_let_go(step: str) -> None:
-    """No turn looks at the desk when the last has left."""
+    """No turn looks at the replays when the last has left."""
     world = World()
     for _ in range(3):
         world.append()
@@ -316,19 +315,19 @@ def test_who_leaves_is_let_go(step: str) -> None:
     client = Client()
     replay.owner, left = client, ref(client)
     if step == "asked":
-        world.desk.ask()
+        world.replays.ask()
         assert world.log.requested
     elif step == "arrived":
-        world.desk.ask()
+        world.replays.ask()
         budget = Budget()
-        while not world.desk._arrived:
+        while not world.replays._arrived:
             budget.refill(1)
-            world.desk.take_in(budget, world.now_ms)
+            world.replays.take_in(budget, world.now_ms)
     elif step == "ended":
-        assert world.desk.news == [replay]
+        assert world.replays.news == [replay]
     else:
-        world.desk.behind_receipts[replay.id] = replay
-    world.desk.close(replay)
+        world.replays.behind_receipts[replay.id] = replay
+    world.replays.close(replay)
     del replay, client
     assert left() is None
 
@@ -343,10 +342,10 @@ HOUR_MS = 3_600_000
 def steadily(world: World, duration_ms: int) -> None:
     """Let time pass, with a turn whenever a replay wants one."""
     end_ms = world.clock.steady_ms(world.now_ms) + duration_ms
-    while (due_ms := world.desk.next_due_ms()) is not None and due_ms <= end_ms:
+    while (due_ms := world.replays.next_due_ms()) is not None and due_ms <= end_ms:
         world.now_ms = max(world.now_ms, world.clock.date_ms(due_ms))
         world.turn()
-        assert world.desk.next_due_ms() != due_ms, "a time that has come is over"
+        assert world.replays.next_due_ms() != due_ms, "a time that has come is over"
     world.now_ms = world.clock.date_ms(end_ms)
     world.rest()
 
@@ -359,9 +358,9 @@ def test_nobody_waits_for_a_replay_that_is_closed(bookmark: str, rate: str | Non
         world.append()
     view = world.open(bookmark, rate=rate)
     world.rest()
-    assert world.desk.next_due_ms() is not None
-    world.desk.close(view.replay)
-    assert world.desk.next_due_ms() is None
+    assert world.replays.next_due_ms() is not None
+    world.replays.close(view.replay)
+    assert world.replays.next_due_ms() is None
 
 
 def test_a_replay_until_a_date_ends_when_that_is_past() -> None:

@@ -21,7 +21,7 @@ from tests.unit.management.why_parts import FakeVitals
 QUEUES = ("q", "other", "graves", "late")
 
 
-class PagedDesk:
+class PagedBench:
     """Anycast queues of the names in ``QUEUES``, each on an address of its name. That of q pages beyond
     ``messages_max`` messages; dead messages go to graves, and expired ones to late. ``address`` may be another one
     for q: ``q.*`` has all that is sent to addresses such as q.a.

@@ -10,7 +10,7 @@ from artemis_py.core.operations.choice import Choice
 from artemis_py.core.operations.scan import STATES, Sight
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Until
-from artemis_py.management.lists.dead_letters import Graveyard
+from artemis_py.management.lists.dead_letters import DeadLetters
 from artemis_py.management.lists.selection import LOOKS_PER_STEP
 from artemis_py.management.managed import Managed, found
 from artemis_py.management.messages.looking import look
@@ -19,7 +19,7 @@ _LETTER_UNITS: Final = 6
 """What it costs to read three headers of a message."""
 
 
-def graves(managed: Managed, name: str) -> Generator[None, None, list[Queue]]:
+def dead_letter_queues(managed: Managed, name: str) -> Generator[None, None, list[Queue]]:
     """The queue of this name; without one all queues on addresses that settings, or queues, name for dead or expired
     messages. Raises NotFoundError.
     """
@@ -28,7 +28,7 @@ def graves(managed: Managed, name: str) -> Generator[None, None, list[Queue]]:
         return [found(broker.queues, "queue", name)]
     chosen: list[Queue] = []
     for number, queue in enumerate(list(broker.queues.values())):
-        if queue.address.name in broker.host.graves:
+        if queue.address.name in broker.host.dead_letter_addresses:
             chosen.append(queue)
         if number % LOOKS_PER_STEP == 0:
             yield None
@@ -37,16 +37,16 @@ def graves(managed: Managed, name: str) -> Generator[None, None, list[Queue]]:
 
 def survey(
     managed: Managed, queues: Sequence[Queue], choice: Choice, states: Sequence[str] = STATES
-) -> Generator[Until | None, None, tuple[Graveyard, int]]:
+) -> Generator[Until | None, None, tuple[DeadLetters, int]]:
     """What is on these queues, by origin and cause, and how many messages were looked at."""
-    graveyard = Graveyard()
+    dead_letters = DeadLetters()
     looked = 0
     for queue in queues:
 
         def see(sight: Sight, budget: Budget, name: str = queue.name) -> bool:
             budget.spend(_LETTER_UNITS)
-            graveyard.add(name, sight.message)
+            dead_letters.add(name, sight.message)
             return False
 
         looked += yield from look(managed, queue, states, choice, see)
-    return graveyard, looked
+    return dead_letters, looked
