@@ -96,7 +96,9 @@ class TextFileModule:
 
     def __init__(self, users_file: Path, roles_file: Path, *, reloads: bool) -> None:
         self._users: Final = ReloadedFile[CertificateTable](users_file, certificate_table, reloads=reloads)
-        self._roles: Final = ReloadedFile[RolesTable](roles_file, self._roles_in, worse=cut_since, reloads=reloads)
+        self._roles: Final = ReloadedFile[RolesTable](
+            roles_file, self._roles_in, context=self._users.value, worse=cut_since, reloads=reloads
+        )
 
     def _roles_in(self, data: bytes) -> RolesTable:
         return roles_table(data, self._users.value().users)

@@ -28,7 +28,7 @@ class PropertiesUsers:
     ) -> None:
         self._users: Final = ReloadedFile[UsersTable](users_file, users_table, reloads=reloads, tell=tell)
         self._roles: Final = ReloadedFile[RolesTable](
-            roles_file, self._roles_in, worse=cut_since, reloads=reloads, tell=tell
+            roles_file, self._roles_in, context=self._users.value, worse=cut_since, reloads=reloads, tell=tell
         )
 
     def _roles_in(self, data: bytes) -> RolesTable:

@@ -45,7 +45,8 @@ class _Mark(NamedTuple):
 class ReloadedFile(Generic[Parsed]):
     """The content of a file as ``parse`` makes it, which raises ArtemisError for a content that it refuses.
 
-    ``value`` looks at the file each time and reads it when it has changed. The last good content stays in force when
+    ``value`` looks at the file each time and reads it when it has changed, or when ``context``, what else ``parse``
+    makes use of, is another object than before. The last good content stays in force when
     the file cannot be read, is empty, or is worse: it has a flaw that what is in force does not have. ``tell`` (or the
     log) gets one line for each version of this kind, and ``complaint`` says why until it is mended. With ``reloads``
     false the file is read once. Any thread may ask, but not the event loop's: the file may be on a slow disk.
@@ -56,6 +57,7 @@ class ReloadedFile(Generic[Parsed]):
         path: Path,
         parse: Callable[[bytes], Parsed],
         *,
+        context: Callable[[], object] | None = None,
         worse: Callable[[Parsed, Parsed], str] | None = None,
         reloads: bool = True,
         tell: Callable[[str], None] | None = None,
@@ -63,12 +65,14 @@ class ReloadedFile(Generic[Parsed]):
         """``worse`` says why a content (the second) may not take the place of one in force; empty: it may."""
         self.path: Final = path
         self._parse: Final = parse
+        self._context: Final = context
         self._worse: Final = worse
         self._reloads: Final = reloads
         self._tell: Final = self._warn if tell is None else tell
         self._lock: Final = threading.Lock()
         self._parsed: Parsed | None = None
         self._mark: _Mark | None = None
+        self._parsed_with: object = None
         self._is_settled = False
         self._complaint = ""
 
@@ -111,10 +115,11 @@ class ReloadedFile(Generic[Parsed]):
                 raise AuthenticatorError("no file has a NUL in its name")
             found = os.stat(self.path)
             mark = _Mark(found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
-            if mark == self._mark and self._is_settled:
+            context = None if self._context is None else self._context()
+            if mark == self._mark and context is self._parsed_with and self._is_settled:
                 return
             self._is_settled = not 0 <= time.time_ns() - mark.changed_ns < _SETTLED_NS
-            self._mark = mark
+            self._mark, self._parsed_with = mark, context
             self._take(_content(self.path))
         except OSError as error:
             self._mark = None
@@ -135,10 +140,10 @@ class ReloadedFile(Generic[Parsed]):
             if worse:
                 raise AuthenticatorError(worse)
         self._parsed = parsed
-        self._complaint = ""
+        flaw = next(iter(parsed.flaws.values()), "")
+        self._complaint = f"{self.path}: {flaw}" if flaw else ""
         if new:
-            self._complaint = f"{self.path}: {new[0]}"
-            self._tell(f"warning: {self._complaint}; nobody gets anything by this line")
+            self._tell(f"warning: {self.path}: {new[0]}; nobody gets anything by this line")
 
     def _warn(self, text: str) -> None:
         found = _LINE.search(text)
