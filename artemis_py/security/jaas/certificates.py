@@ -6,7 +6,7 @@ The TLS handshake has verified the certificate; these modules only say whose it 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
@@ -107,6 +107,16 @@ class TextFileModule:
     def files(self) -> tuple[ReloadedFile[Any], ...]:
         """Both files."""
         return self._users, self._roles
+
+    def logins(self) -> Iterator[tuple[str, object]]:
+        """See ``logins_of``."""
+        users, roles = self._users.in_force, self._roles.in_force
+        if users is None or roles is None:
+            return
+        names: dict[str, object] = {user: text for text, user in users.by_text.items()}
+        names.update({user: pattern for pattern, user in users.patterns})
+        for user in users.users:
+            yield user, (self._users.path, names.get(user), roles.by_user.get(user))
 
     def read(self) -> None:
         """Read both files. Raises AuthenticatorError if one cannot be read."""

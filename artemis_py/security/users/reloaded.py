@@ -6,9 +6,9 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from artemis_py.config.xml.source import FILE_LENGTH_MAX, read_regular_file
 from artemis_py.errors import ArtemisError, AuthenticatorError
@@ -22,6 +22,11 @@ class Table(Protocol):
     @property
     def flaws(self) -> Mapping[str, str]:
         """The reasons; they have no secret, but a key may be one."""
+
+
+@runtime_checkable
+class _Listing(Protocol):
+    def logins(self) -> Iterable[tuple[str, object]]: ...
 
 
 Parsed = TypeVar("Parsed", bound=Table)
@@ -80,6 +85,11 @@ class ReloadedFile(Generic[Parsed]):
     def complaint(self) -> str:
         """Why the file as it is now is not in force, or lets fewer in than it names; empty: it is in force."""
         return self._complaint
+
+    @property
+    def in_force(self) -> Parsed | None:
+        """The content in force, without a look at the file; None: it could never be read."""
+        return self._parsed
 
     def value(self) -> Parsed:
         """Return the content. Raises AuthenticatorError if the file could never be read."""
@@ -160,6 +170,13 @@ def files_of(source: object) -> Sequence[ReloadedFile[Any]]:
     """The files of an authenticator or a module; none for one that has no attribute ``files``."""
     found: Sequence[ReloadedFile[Any]] = getattr(source, "files", ())
     return found
+
+
+def logins_of(source: object) -> Iterable[tuple[str, object]]:
+    """What an authenticator or a module knows of its users: names, each with one thing that lets the user in or gives
+    roles. Two that are equal mean the same login. Nothing for one that has no method ``logins``. It reads no file.
+    """
+    return source.logins() if isinstance(source, _Listing) else ()
 
 
 def _content(path: Path) -> bytes:
