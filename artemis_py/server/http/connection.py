@@ -232,7 +232,8 @@ class HttpConnection(asyncio.Protocol):
     def look(self, now_ms: int) -> None:
         """End the connection if it is idle too long, or its request takes too long to arrive."""
         self._outgoing.note_progress(now_ms)
-        if self._incoming.takes_too_long(now_ms) and not self._admission.is_awaited:
+        is_open = self._channel.transport is not None
+        if is_open and self._incoming.takes_too_long(now_ms) and not self._admission.is_awaited:
             late = Refusal(HTTPStatus.REQUEST_TIMEOUT, "the request took too long to arrive")
             self.guard(self._refuse, late)
         elif self._awaited is not None:  # the broker is at work, and not the client idle
