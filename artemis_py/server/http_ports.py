@@ -83,7 +83,7 @@ class HttpPorts:
                 acceptor.host,
                 scheme="https" if acceptor.bool_param("sslEnabled") else "http",
             ),
-            doors=self._doors(acceptor),
+            authentication=self._authentication(acceptor),
             is_busy=self._is_busy,
             faults=self._stats.faults,
             holdings=self._holdings,
@@ -107,13 +107,13 @@ class HttpPorts:
         """Descriptors are short: end who needs one least, of those who are most, for a client that was accepted with
         this number.
         """
-        crowds = [service.crowd for service in self.services]
-        idlest = max(crowds, key=lambda crowd: crowd.waiting_count)
+        limits = [service.connection_limit for service in self.services]
+        idlest = max(limits, key=lambda limit: limit.waiting_count)
         if encryption.handshakes_under_way > idlest.waiting_count:
             return encryption.end_oldest_handshake()
         if idlest.end_least_needed() or descriptor - self._stored() < self._descriptors.spare_max:
             return True
-        return any(crowd.end_oldest_spare() for crowd in crowds)
+        return any(limit.end_oldest_spare() for limit in limits)
 
     def leave(self, name: str) -> socket.socket | None:
         """Accept no more clients of an acceptor, and end its connections soon: one of them may wait for the answer to
@@ -132,7 +132,7 @@ class HttpPorts:
         service.stop()
         self.services.remove(service)
 
-    def _doors(self, acceptor: AcceptorConfig) -> Authentication | None:
+    def _authentication(self, acceptor: AcceptorConfig) -> Authentication | None:
         gate = self._gate
         if gate is None:
             return None

@@ -56,7 +56,7 @@ class SteppedHttp:
         self,
         routes: Mapping[str, Handler] | Sequence[Route] = (),
         limits: HttpLimits | None = None,
-        doors: Authentication | None = None,
+        authentication: Authentication | None = None,
     ) -> None:
         self.now_ms = 1_000
         self.soon: list[Callable[[], None]] = []
@@ -70,7 +70,7 @@ class SteppedHttp:
             call_threadsafe=self.soon.append,
             hosts=Hosts(["broker"]),
             limits=limits,
-            doors=doors,
+            authentication=authentication,
         )
 
     def echo(self, request: Request) -> Response:

@@ -20,7 +20,7 @@ from artemis_py.server.http.messages import Answer, FileBody
 from artemis_py.server.http.routing import Routes
 from tests.loops import called_back, until
 from tests.unit.test_http import SteppedHttp, answer, answers
-from tests.unit.test_http_doors import AUTHORIZER, SmallDesk
+from tests.unit.test_http_authentication import AUTHORIZER, SmallDesk
 
 HEAD = b"%s %s HTTP/1.1\r\nHost: broker\r\n%s\r\n"
 
@@ -103,7 +103,7 @@ async def talking(
     routes: list[Route],
     client: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
     limits: HttpLimits | None = None,
-    doors: Authentication | None = None,
+    authentication: Authentication | None = None,
 ) -> HttpService:
     """A service on a real socket, and a client of it."""
     loop = asyncio.get_running_loop()
@@ -115,7 +115,7 @@ async def talking(
         call_threadsafe=loop.call_soon_threadsafe,
         hosts=Hosts(["broker"]),
         limits=limits,
-        doors=doors,
+        authentication=authentication,
         departures=departures,
     )
     server = await loop.create_server(service.connect, "127.0.0.1", 0)
@@ -200,7 +200,7 @@ def test_a_client_that_leaves_while_its_login_is_decided() -> None:
         writer.transport.abort()
 
     routes = [Route("/log", {"GET": nothing}, {"GET": "broker.getLog"})]
-    asyncio.run(talking(routes, client, doors=Authentication(desk, AUTHORIZER)))
+    asyncio.run(talking(routes, client, authentication=Authentication(desk, AUTHORIZER)))
     assert desk.waiting[0][0].is_given_up
 
 

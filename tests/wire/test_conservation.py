@@ -82,7 +82,7 @@ operations = st.one_of(
 )
 
 
-class ConnectionLimit:
+class Clients:
     """Clients that do what they are told, when it makes sense, and count what came of it."""
 
     def __init__(self, config: BrokerConfig) -> None:
@@ -206,35 +206,35 @@ def _check_queue(queue: Queue, held: list[Message]) -> list[Message]:
 @settings(max_examples=max(2 * settings().max_examples, 200), suppress_health_check=list(HealthCheck))
 @given(steps=st.lists(operations, min_size=5, max_size=40))
 def test_nothing_is_lost_doubled_or_left(steps: list[tuple[object, ...]]) -> None:
-    live(ConnectionLimit(CONFIG), steps)
+    live(Clients(CONFIG), steps)
 
 
 @settings(max_examples=max(settings().max_examples, 100), suppress_health_check=list(HealthCheck))
 @given(steps=st.lists(operations, min_size=5, max_size=40))
 def test_nor_any_file_of_a_large_body(steps: list[tuple[object, ...]]) -> None:
-    crowd = ConnectionLimit(LARGE_CONFIG)
-    live(crowd, steps)
-    assert files_of(crowd.world) == set()
+    clients = Clients(LARGE_CONFIG)
+    live(clients, steps)
+    assert files_of(clients.world) == set()
 
 
-def live(crowd: ConnectionLimit, steps: list[tuple[object, ...]]) -> None:
+def live(clients: Clients, steps: list[tuple[object, ...]]) -> None:
     for verb, *arguments in steps:
-        carry_out: Callable[..., None] = getattr(crowd, str(verb))
+        carry_out: Callable[..., None] = getattr(clients, str(verb))
         carry_out(*arguments)
-        if not crowd.world.together:
-            check(crowd.world)
-            crowd.look()
-    crowd.gather(False)
+        if not clients.world.together:
+            check(clients.world)
+            clients.look()
+    clients.gather(False)
     for name in NAMES:
-        crowd.world.client(crowd.names[name]).drop()
-    check(crowd.world)
-    crowd.world.advance(1000)
-    crowd.connect("a")
+        clients.world.client(clients.names[name]).drop()
+    check(clients.world)
+    clients.world.advance(1000)
+    clients.connect("a")
     for queue in (*QUEUES, "dead"):
-        crowd.subscribe("a", queue, "auto", [])
-    crowd.world.settle()
-    check(crowd.world)
+        clients.subscribe("a", queue, "auto", [])
+    clients.world.settle()
+    check(clients.world)
     for queue in (*QUEUES, "dead"):
-        assert crowd.world.queue(queue).message_count == 0
-        assert crowd.world.queue(queue).contents.counters.size_bytes == 0
-    assert crowd.world.broker.memory_bytes == 0
+        assert clients.world.queue(queue).message_count == 0
+        assert clients.world.queue(queue).contents.counters.size_bytes == 0
+    assert clients.world.broker.memory_bytes == 0

@@ -50,10 +50,10 @@ class Admission:
     def refusal(self, request: Request, route: Route, client: HttpClient) -> Refusal | None:
         """Why the connection ends with this request, whoever sent it: there is no room, or a web page is behind it."""
         site = self._site
-        if not site.crowd.may_have(route, client):
+        if not site.connection_limit.may_have(route, client):
             return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests are being answered; try again later")
-        doors = site.doors
-        has_names = not route.is_open or (doors is not None and doors.checks_names)
+        authentication = site.authentication
+        has_names = not route.is_open or (authentication is not None and authentication.checks_names)
         reason = site.hosts.refusal(request, route.pages) if has_names else None
         if reason is None and request.authorization is not None:
             reason = site.hosts.page_refusal(request, route.pages)
@@ -62,13 +62,13 @@ class Admission:
     def begin(self, request: Request, route: Route, client: HttpClient, transport: asyncio.Transport) -> None:
         """Decide, or begin to; then ``is_awaited``, and ``go_on`` is called later."""
         self.response = client.user = client.identity = None
-        doors = self._site.doors
-        if doors is None or not doors.is_shut(route, request.method):
+        authentication = self._site.authentication
+        if authentication is None or not authentication.needs_login(route, request.method):
             return
         certificate: bytes | None = transport.get_extra_info(CLIENT_CERTIFICATE)
         self._has_shown = request.authorization is not None or certificate is not None
         self._request, self._route = request, route
-        found = doors.knock(request, client, self._site.name, certificate, self._woken)
+        found = authentication.begin_login(request, client, self._site.name, certificate, self._woken)
         if isinstance(found, Response):
             self.response = found
             return
@@ -83,17 +83,17 @@ class Admission:
 
     def decide(self, client: HttpClient) -> None:
         """The login is decided: ``response`` says whether the request is."""
-        login, doors = self._login, self._site.doors
+        login, authentication = self._login, self._site.authentication
         request, route = self._request, self._route
         assert login is not None
-        assert doors is not None
+        assert authentication is not None
         assert request is not None
         assert route is not None
         self._login = None
         client.is_known = client.is_known or (login.identity is not None and self._has_shown)
         client.identity = login.identity
         client.user = None if login.identity is None else login.identity.user
-        self.response = doors.answer(request, route, login, client, has_shown=self._has_shown)
+        self.response = authentication.answer(request, route, login, client, has_shown=self._has_shown)
 
     def forget(self) -> None:
         """The client is gone. Nothing refers to its connection any more, so reference counting alone frees it."""
@@ -128,7 +128,7 @@ class HttpConnection(asyncio.Protocol):
         self._site = site
         self._machine = h11.Connection(h11.SERVER, max_incomplete_event_size=site.limits.head_bytes_max)
         self._channel = Channel(site.now_ms, site.departures)
-        self._incoming = Incoming(self._machine, site.limits, site.routes, site.now_ms, site.crowd.hold)
+        self._incoming = Incoming(self._machine, site.limits, site.routes, site.now_ms, site.connection_limit.hold)
         self._outgoing = Outgoing(self._machine, self._channel, site.files)
         self._admission = Admission(site, partial(self.guard, self._go_on))
         self._awaited: asyncio.Future[Response] | None = None
@@ -151,7 +151,7 @@ class HttpConnection(asyncio.Protocol):
             self._channel.write(b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
             self._channel.close()
         else:
-            self.guard(self._site.crowd.admit, self)
+            self.guard(self._site.connection_limit.admit, self)
 
     def data_received(self, data: bytes) -> None:
         """Process bytes from the client."""
@@ -178,7 +178,7 @@ class HttpConnection(asyncio.Protocol):
         """The socket is gone."""
         self._channel.forget()
         self._give_up()
-        self._site.crowd.forget(self)
+        self._site.connection_limit.forget(self)
 
     def pause_writing(self) -> None:
         """The client reads too slowly: send no further piece and read no further request until it catches up."""
@@ -202,7 +202,7 @@ class HttpConnection(asyncio.Protocol):
         transport = self._channel.take()
         peer = transport and shown_peer(transport)
         self._site.faults.note(peer or "of HTTP", "http", error)
-        self._site.crowd.forget(self)
+        self._site.connection_limit.forget(self)
         self._give_up()
         for end in () if transport is None else (transport.abort, transport.close):
             try:
@@ -245,14 +245,14 @@ class HttpConnection(asyncio.Protocol):
         """Rights have changed, or what is known of these users: an answer under way ends if its user may not have it
         any more.
         """
-        incoming, doors, identity = self._incoming, self._site.doors, self.identity
+        incoming, authentication, identity = self._incoming, self._site.authentication, self.identity
         request, route = incoming.request, incoming.route
         is_answering = self._awaited is not None or self._outgoing.is_under_way
-        if doors is None or request is None or route is None or identity is None or not is_answering:
+        if authentication is None or request is None or route is None or identity is None or not is_answering:
             return
         may_be_broken_off = request.method in _READING or route.still_may is not None
         is_lost = identity.user in users and may_be_broken_off
-        if not is_lost and doors.still_allows(route, request, identity):
+        if not is_lost and authentication.still_allows(route, request, identity):
             return
         why = _CHANGED if is_lost else _WITHDRAWN
         if self._awaited is not None:

@@ -57,7 +57,7 @@ class HttpClient(Protocol):
         """End the connection at once, without sending the rest."""
 
 
-# ---- crowd -----------------------------------------------------------------------------------------------------------
+# ---- connection limit ------------------------------------------------------------------------------------------------
 #
 # The open connections of one HTTP acceptor, and which one to close when there are too many.
 

@@ -24,10 +24,10 @@ class HttpService:
 
     ``now_ms`` is a steady clock in milliseconds. ``call_soon`` runs a function in the next round of the event loop;
     ``call_threadsafe`` does so from other threads. Other threads call ``is_busy`` to find out whether readers on this
-    machine must wait. ``holdings`` counts the memory of connections. ``doors`` says who may use which route; without
-    it everybody may use all. Nothing here knows what the routes do. A failure in a connection's step ends only that
-    connection and is reported to ``faults``. ``departures`` notices clients that leave while they wait. While
-    it ``is_short`` of descriptors, clients get only what is always answered. ``name`` is the acceptor's, for the log.
+    machine must wait. ``holdings`` counts the memory of connections. ``authentication`` says who may use which route;
+    without it everybody may use all. Nothing here knows what the routes do. A failure in a connection's step ends only
+    that connection and is reported to ``faults``. ``departures`` notices clients that leave while they wait. While it
+    ``is_short`` of descriptors, clients get only what is always answered. ``name`` is the acceptor's, for the log.
     """
 
     def __init__(  # noqa: PLR0913 - all but the routes are named where they are given
@@ -39,7 +39,7 @@ class HttpService:
         call_threadsafe: Callable[[Callable[[], None]], object],
         limits: HttpLimits | None = None,
         hosts: Hosts | None = None,
-        doors: Authentication | None = None,
+        authentication: Authentication | None = None,
         is_busy: Callable[[], bool] = lambda: False,
         faults: Faults | None = None,
         holdings: Holdings | None = None,
@@ -50,18 +50,19 @@ class HttpService:
         limits = limits or HttpLimits()
         self.limits = limits
         self.faults = faults or Faults()
-        self.crowd = ConnectionLimit(limits, holdings, knows_users=doors is not None, is_short=is_short)
+        knows_users = authentication is not None
+        self.connection_limit = ConnectionLimit(limits, holdings, knows_users=knows_users, is_short=is_short)
         self._files = FileSender(call_threadsafe, limits, is_busy)
         self._site = Site(
             Routes(routes),
             limits,
             hosts or Hosts(),
-            self.crowd,
+            self.connection_limit,
             self._files,
             self.faults,
             now_ms,
             call_soon,
-            doors,
+            authentication,
             name,
             departures,
         )
@@ -69,12 +70,12 @@ class HttpService:
     @property
     def connections_open(self) -> int:
         """The number of open connections."""
-        return len(self.crowd)
+        return len(self.connection_limit)
 
     @property
     def connections_total(self) -> int:
         """The number of connections accepted since the start."""
-        return self.crowd.accepted_count
+        return self.connection_limit.accepted_count
 
     def connect(self) -> asyncio.Protocol:
         """Return the protocol of a new socket. The first one imports h11, so that the broker's start does not wait for
@@ -86,19 +87,19 @@ class HttpService:
 
     def tick(self, now_ms: int) -> None:
         """Close connections that were idle for ``idle_ms_max``, and those whose request takes too long to arrive."""
-        for connection in self.crowd:
+        for connection in self.connection_limit:
             connection.look(now_ms)
 
     def ask_again(self, users: Container[str] = ()) -> None:
         """Rights have changed, or what is known of these users: end answers under way that their users may not have any
         more.
         """
-        for connection in self.crowd:
+        for connection in self.connection_limit:
             connection.guard(connection.ask_again, users)
 
     def stop(self) -> None:
         """Close every connection after sending written responses; later connections are refused."""
         self._site.is_stopping = True
-        for connection in self.crowd:
+        for connection in self.connection_limit:
             connection.guard(connection.close)
         self._files.stop()

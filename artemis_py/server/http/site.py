@@ -26,12 +26,12 @@ class Site:
     routes: Routes
     limits: HttpLimits
     hosts: Hosts
-    crowd: ConnectionLimit
+    connection_limit: ConnectionLimit
     files: FileSender
     faults: Faults
     now_ms: Callable[[], int]
     call_soon: Callable[[Callable[[], None]], object]
-    doors: Authentication | None = None
+    authentication: Authentication | None = None
     """Who may use what; None: everybody everything."""
     name: str = ""
     """The name of the acceptor."""

@@ -17,7 +17,7 @@ from cryptography.x509 import load_der_x509_certificate
 
 from artemis_py.config.reader import load
 from artemis_py.security.certificate import certificate_of, pem_of
-from artemis_py.security.der import INTEGER, OCTETS, SEQUENCE, encoded, items_in, read_item, sequence
+from artemis_py.security.der import INTEGER, SEQUENCE, encoded, items_in, read_item, sequence
 from artemis_py.security.jaas.names import subject_of
 from artemis_py.security.stores.read import read_store
 from artemis_py.security.stores.store import StoreError, WantedKey
@@ -32,6 +32,7 @@ PKCS8 = KEY.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
 SPKI = KEY.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 RSA_SPKI = RSA_KEY.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 
+OCTETS = 0x04
 NULL = encoded(0x05, b"")
 ECDSA_SHA256 = bytes.fromhex("06082a8648ce3d040302")
 ECDSA_SHA1 = bytes.fromhex("06072a8648ce3d0401")

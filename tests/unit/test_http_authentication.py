@@ -87,8 +87,9 @@ ROUTES: Final = [
 
 
 def world(desk: SmallDesk, *open_paths: str, limits: HttpLimits | None = None, names: bool = False) -> SteppedHttp:
-    doors = Authentication(desk, AUTHORIZER, open_paths=frozenset(open_paths), domain="web", checks_names=names)
-    return SteppedHttp(ROUTES, limits, doors)
+    paths = frozenset(open_paths)
+    authentication = Authentication(desk, AUTHORIZER, open_paths=paths, domain="web", checks_names=names)
+    return SteppedHttp(ROUTES, limits, authentication)
 
 
 def basic(user: str, password: str) -> bytes:
@@ -228,8 +229,8 @@ def test_a_guest_without_the_right_is_asked_who_it_is() -> None:
 
 
 def test_another_prefix_has_other_permissions() -> None:
-    doors = Authentication(SmallDesk(has_guest=True), AUTHORIZER, prefix="own")
-    http = SteppedHttp(ROUTES, doors=doors)
+    authentication = Authentication(SmallDesk(has_guest=True), AUTHORIZER, prefix="own")
+    http = SteppedHttp(ROUTES, authentication=authentication)
     assert answer(http.talk(asked("GET", "/log")))[0] == 200
     assert answer(http.talk(asked("GET", "/log", WHO["editor"])))[0] == 403
 
@@ -296,8 +297,8 @@ def test_no_password_is_in_a_repr_or_in_the_log_of_a_handler_that_fails(caplog: 
     def fails(request: Request) -> Response:
         raise RuntimeError(repr(request))
 
-    doors = Authentication(SmallDesk(), AUTHORIZER)
-    http = SteppedHttp([Route("/fails", {"GET": fails}, {"GET": "broker.getLog"})], doors=doors)
+    authentication = Authentication(SmallDesk(), AUTHORIZER)
+    http = SteppedHttp([Route("/fails", {"GET": fails}, {"GET": "broker.getLog"})], authentication=authentication)
     with caplog.at_level(logging.DEBUG):
         transport = http.talk(asked("GET", "/fails", WHO["editor"]))
     assert answer(transport)[0] == 500
@@ -344,7 +345,7 @@ def test_a_stream_ends_with_its_reason_when_its_user_may_not_have_it_any_more(us
 class StreamWorld(SteppedHttp):
     """Streams for those who may have them."""
 
-    def __init__(self, doors: Authentication) -> None:
+    def __init__(self, authentication: Authentication) -> None:
         self.streams: list[Listener] = []
         self.may_have = {"bob", "guest"}
         route = Route(
@@ -353,7 +354,7 @@ class StreamWorld(SteppedHttp):
             checks_itself=True,
             still_may=lambda request: request.user in self.may_have,
         )
-        super().__init__([route], None, doors)
+        super().__init__([route], None, authentication)
 
 
 def stream_world() -> StreamWorld:
