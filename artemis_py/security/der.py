@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 INTEGER: Final = 0x02
-OCTETS: Final = 0x04
 OID: Final = 0x06
 SEQUENCE: Final = 0x30
 _CONSTRUCTED: Final = 0x20

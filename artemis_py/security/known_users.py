@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple, final
 
@@ -30,16 +30,13 @@ GUEST: Final = "guest"
 @final
 @dataclass(frozen=True, slots=True)
 class KnownUser:
-    """A user as one file declares it. ``login``: how the password is stored, or what else lets it in. ``mark`` differs
-    when that has changed; in another process it differs always, and tells nothing.
-    """
+    """A user as one file declares it. ``login``: how the password is stored, or what else lets it in."""
 
     name: str
     roles: tuple[str, ...]
     """In alphabetical order."""
     login: str
     origin: Origin
-    mark: int = field(default=0, repr=False)
 
 
 class _Source(NamedTuple):
@@ -102,7 +99,7 @@ def _users_of(source: _Source, files: UserFiles) -> Iterator[KnownUser]:
     for user, stored in users.passwords.items():
         login = CERTIFICATE if source.has_certificates else how_stored(stored)
         origin = Origin(str(files.users), users.lines[user])
-        yield KnownUser(user, tuple(sorted(roles.get(user, ()))), login, origin, hash(stored))
+        yield KnownUser(user, tuple(sorted(roles.get(user, ()))), login, origin)
 
 
 def _of_bootstrap(users: BootstrapUsers) -> Iterator[_Source]:
@@ -112,7 +109,7 @@ def _of_bootstrap(users: BootstrapUsers) -> Iterator[_Source]:
         role = () if users.role is None else (users.role,)
         stored = stored_password(users.password or "")
         login = how_stored(stored)
-        one = KnownUser(users.user, role, MASKED if login == UNREADABLE else login, users.origin, hash(users.password))
+        one = KnownUser(users.user, role, MASKED if login == UNREADABLE else login, users.origin)
         yield _Source(None, one=one)
 
 

@@ -4,7 +4,7 @@ that broker.xml names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -22,7 +22,7 @@ from artemis_py.security.users.authenticator import PropertiesUsers
 from artemis_py.security.users.files import files_of
 from artemis_py.security.users.lint import problems_of_users
 from artemis_py.security.users.passwords import PlainPassword, StoredPassword, UnreadablePassword, stored_password
-from artemis_py.security.users.reloaded import ReloadedFile
+from artemis_py.security.users.reloaded import ReloadedFile, logins_of
 from artemis_py.security.users.reloaded import files_of as reloaded_files_of
 
 if TYPE_CHECKING:
@@ -80,6 +80,10 @@ class Realms:
         """The files that say who may log in."""
         return tuple(file for source in self._sources for file in reloaded_files_of(source))
 
+    def logins(self) -> Iterator[tuple[str, object]]:
+        """See ``logins_of``."""
+        return (each for source in self._sources for each in logins_of(source))
+
     def authenticate(self, credentials: Credentials) -> Identity | None:
         """Return who this is, None if nobody knows. Raises AuthenticatorError if nobody knows and one could not tell
         now.
@@ -125,6 +129,10 @@ class Domains:
         """The files of all modules."""
         return tuple(file for stack in self._stacks.values() for file in stack.files)
 
+    def logins(self) -> Iterator[tuple[str, object]]:
+        """See ``logins_of``. Of a file that two domains have, one may follow the changes and the other not."""
+        return ((user, (name, known)) for name, stack in self._stacks.items() for user, known in stack.logins())
+
     def authenticate(self, credentials: Credentials) -> Identity | None:
         """Return who this is in the domain of these credentials. Raises AuthenticatorError."""
         return self._stacks[self.domain_of(credentials)].authenticate(credentials)
@@ -148,6 +156,10 @@ class OneUser:
         self._user: Final = user
         self._password: Final = password
         self._role: Final = role
+
+    def logins(self) -> Iterator[tuple[str, object]]:
+        """See ``logins_of``."""
+        yield self._user, (self._password, self._role)
 
     def authenticate(self, credentials: Credentials) -> Identity | None:
         """Return the user if name and password are right."""

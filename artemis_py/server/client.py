@@ -48,7 +48,7 @@ class Client(Protocol):
     is_dirty: bool
     """Is it to be flushed at the end of the turn?"""
     in_line: bool
-    """Does it wait for its turn, with input? ``credit`` and ``period`` belong to the rota."""
+    """Does it wait for its turn, with input? ``credit`` and ``period`` belong to the input scheduler."""
     credit: int
     period: int
     weight: Weight

@@ -6,57 +6,64 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Set
-from contextlib import suppress
 from pathlib import Path
 from typing import Final, final
 
-from artemis_py.config.settings import BrokerConfig
-from artemis_py.errors import ArtemisError
 from artemis_py.security.authenticator import Authenticator
-from artemis_py.security.known_users import files_of_realm, known_users
-from artemis_py.security.users.reloaded import files_of
-from artemis_py.server.configuration.reading import stamp_of
+from artemis_py.security.users.reloaded import files_of, logins_of
+from artemis_py.server.configuration.reading import Stamps, stamps_of
 from artemis_py.server.configuration.watch import ConfigurationWatch
 from artemis_py.server.gate import SecurityGate
 
 _PERIOD_S: Final = 5.0
-"""How often to look where the system has no events."""
-_Marks = Mapping[str, frozenset[object]]
-"""What the files say of each user. Two that are equal mean the same login."""
+"""How often to look where the system has no events, and when to look again after a failure."""
+_PATIENCE_S: Final = 10.0
+_Logins = Mapping[str, frozenset[object]]
+"""What lets each user in and gives roles, by what is in force."""
 
 
 @final
 class RealmWatch:
-    """For the event loop's thread. ``config`` returns the configuration that is in force; ``ended`` hears of the users
-    whose logins have changed; ``say`` gets lines for people.
+    """For the event loop's thread. ``file`` is that of the configuration; ``ended`` hears of the users whose logins
+    have changed; ``say`` gets lines for people; ``patience_s`` is how long a start waits for files that hang.
     """
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        config: Callable[[], BrokerConfig],
+        file: Path,
         gate: SecurityGate,
         ended: Callable[[Set[str]], object],
         say: Callable[[str], None],
+        patience_s: float = _PATIENCE_S,
     ) -> None:
         self._loop = loop
-        self._config = config
+        self._file = file
         self._gate = gate
         self._ended = ended
         self._say = say
+        self._patience_s = patience_s
         self._watch: ConfigurationWatch | None = None
-        self._marks: _Marks | None = None
+        self._is_watching = False
+        self._logins: _Logins = {}
         self._look: asyncio.Task[None] | None = None
         self._is_due = False
-        self._is_read = asyncio.Event()
 
     async def begin(self) -> None:
-        """Watch from now on. Returns when the files were read, before anybody logs in: who is changed later is found
-        by what they said then.
+        """Read the files and watch them from now on. Returns before anybody logs in: who is changed later is found by
+        what they said then.
         """
-        self._watch = ConfigurationWatch(self._loop, Path(self._config().file), _PERIOD_S, self.look_soon)
+        realms = self._gate.desk.authenticator
+        reading = self._loop.run_in_executor(None, _read, self._file, realms)
+        if not (await asyncio.wait([reading], timeout=self._patience_s))[0]:
+            files = ", ".join(_paths_of(realms))
+            self._say(
+                f"warning: files of users were not read within {self._patience_s:g} s: {files}; the broker starts "
+                "without them, and reads them as soon as their file system answers"
+            )
+        self._logins = _logins_in_force(realms)
+        self._watch = ConfigurationWatch(self._loop, self._file, _PERIOD_S, self.look_soon)
         self.look_soon()
-        await self._is_read.wait()
 
     def look_soon(self) -> None:
         """The files may have changed, or others count now."""
@@ -65,7 +72,6 @@ class RealmWatch:
         self._is_due = True
         if self._look is None:
             self._look = self._loop.create_task(self._look_while_due(self._watch))
-            self._look.add_done_callback(lambda _: self._is_read.set())  # also if that failed: a start must not wait
 
     def end(self) -> None:
         """Watch no longer."""
@@ -75,51 +81,54 @@ class RealmWatch:
             self._look.cancel()
 
     async def _look_while_due(self, watch: ConfigurationWatch) -> None:
-        is_first = not self._is_read.is_set()
-        while self._is_due:
-            self._is_due = False
-            stamps = watch.stamps()
-            files: list[str] = []
-            marks = self._marks
-            with suppress(ArtemisError):  # who was known stays known until the files make sense again
-                config, realms = self._config(), self._gate.desk.authenticator
-                files, found = await self._loop.run_in_executor(None, _read, config, realms)
-                marks = marks if found is None else found
-            if is_first:
-                self._marks = marks
-                self._is_read.set()
-                await watch.begin(files, stamps)
-                is_first, self._is_due = False, True  # what has changed until they were watched
-            else:
-                watch.note(files or [name for name, _ in stamps], stamps)
-            self._compare(marks)
-        self._look = None
+        try:
+            while self._is_due:
+                self._is_due = False
+                await self._look_at_files(watch)
+        except Exception as error:
+            self._loop.call_exception_handler({"message": "files of users could not be watched", "exception": error})
+            self._loop.call_later(_PERIOD_S, self.look_soon)
+        finally:
+            self._look = None
 
-    def _compare(self, marks: _Marks | None) -> None:
-        before, self._marks = self._marks, marks
-        if before is None or marks is None:
-            return
-        changed = {user for user in {*before, *marks} if before.get(user) != marks.get(user)}
-        if not changed:
+    async def _look_at_files(self, watch: ConfigurationWatch) -> None:
+        realms = self._gate.desk.authenticator
+        stamps, logins = await self._loop.run_in_executor(None, _read, self._file, realms)
+        if self._is_watching:
+            watch.note(_paths_of(realms), stamps)
+        else:
+            await watch.begin(_paths_of(realms), stamps)
+            self._is_watching = True
+        self._compare(logins)
+
+    def _compare(self, logins: _Logins) -> None:
+        before, self._logins = self._logins, logins
+        if before == logins:
             return
         self._gate.desk.forget()
+        changed = {user for user, known in before.items() if not known <= logins.get(user, frozenset())}
+        if not changed:
+            return
         self._ended(changed)
         count = self._gate.sessions.end_of(changed)
         if count:
             self._say(f"sessions of the console that ended because their login has changed: {count}")
 
 
-def _read(config: BrokerConfig, realms: Authenticator) -> tuple[list[str], _Marks | None]:
-    """In another thread. None: a file as it is now is not in force, or has changed meanwhile, of which the watch tells.
-    Raises ArtemisError.
-    """
-    files = files_of_realm(config)
-    before = [stamp_of(file) for file in files]
-    if [file for file in files_of(realms) if file.look()]:
-        return files, None
+def _paths_of(realms: Authenticator) -> list[str]:
+    return list(dict.fromkeys(str(file.path) for file in files_of(realms)))
+
+
+def _read(file: Path, realms: Authenticator) -> tuple[Stamps, _Logins]:
+    """In another thread, because the files may be on a slow disk. The stamps are those from before they were read."""
+    stamps = stamps_of(file, _paths_of(realms))
+    for each in files_of(realms):
+        each.look()
+    return stamps, _logins_in_force(realms)
+
+
+def _logins_in_force(realms: Authenticator) -> _Logins:
     found: dict[str, set[object]] = {}
-    for user in known_users(config):
-        found.setdefault(user.name, set()).add((user.origin.file, user.login, user.roles, user.mark))
-    if before != [stamp_of(file) for file in files]:
-        return files, None
-    return files, {name: frozenset(marks) for name, marks in found.items()}
+    for user, known in logins_of(realms):
+        found.setdefault(user, set()).add(known)
+    return {user: frozenset(known) for user, known in found.items()}

@@ -324,7 +324,7 @@ class Server:
         from artemis_py.server.realm_watch import RealmWatch
 
         ended, say = self.configuration.answers.ask_again, partial(warn, code=LOGIN)
-        watch = RealmWatch(self._loop, lambda: self.configuration.in_force, self._gate, ended, say)
+        watch = RealmWatch(self._loop, Path(self.config.file), self._gate, ended, say)
         self._gate.desk.on_change = watch.look_soon
         return watch
 

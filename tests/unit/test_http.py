@@ -398,6 +398,22 @@ def test_an_idle_connection_is_ended() -> None:
     assert transport.aborted
 
 
+@pytest.mark.parametrize("more", [b"", b"GET /echo HTT"])
+def test_a_closed_connection_whose_client_does_not_read_is_ended(more: bytes) -> None:
+    """The system closes a socket only when the client has all that was written."""
+    world = SteppedHttp(limits=HttpLimits(idle_ms_max=100, request_ms_max=50))
+    connection, transport = world.connect()
+    connection.data_received(GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n") + more)
+    world.run()
+    assert transport.closed
+    world.now_ms += 99
+    world.service.tick(world.now_ms)
+    assert not transport.aborted
+    world.now_ms += 1
+    world.service.tick(world.now_ms)
+    assert transport.aborted
+
+
 def test_a_request_sent_slowly_does_not_hold_the_connection() -> None:
     world = SteppedHttp(limits=HttpLimits(idle_ms_max=100))
     connection, transport = world.connect()

@@ -87,9 +87,8 @@ ROUTES: Final = [
 
 
 def world(desk: SmallDesk, *open_paths: str, limits: HttpLimits | None = None, names: bool = False) -> SteppedHttp:
-    authentication = Authentication(
-        desk, AUTHORIZER, open_paths=frozenset(open_paths), domain="web", checks_names=names
-    )
+    paths = frozenset(open_paths)
+    authentication = Authentication(desk, AUTHORIZER, open_paths=paths, domain="web", checks_names=names)
     return SteppedHttp(ROUTES, limits, authentication)
 
 

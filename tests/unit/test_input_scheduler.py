@@ -44,7 +44,7 @@ def _nobody_fails(connection: Connection, step: str, error: Exception) -> None:
 
 
 class Line:
-    """A rota, its turns, and who was served in which order."""
+    """A scheduler, its turns, and who was served in which order."""
 
     def __init__(self) -> None:
         self.scheduler = InputScheduler()

@@ -82,7 +82,7 @@ operations = st.one_of(
 )
 
 
-class Actors:
+class Clients:
     """Clients that do what they are told, when it makes sense, and count what came of it."""
 
     def __init__(self, config: BrokerConfig) -> None:
@@ -206,35 +206,35 @@ def _check_queue(queue: Queue, held: list[Message]) -> list[Message]:
 @settings(max_examples=max(2 * settings().max_examples, 200), suppress_health_check=list(HealthCheck))
 @given(steps=st.lists(operations, min_size=5, max_size=40))
 def test_nothing_is_lost_doubled_or_left(steps: list[tuple[object, ...]]) -> None:
-    live(Actors(CONFIG), steps)
+    live(Clients(CONFIG), steps)
 
 
 @settings(max_examples=max(settings().max_examples, 100), suppress_health_check=list(HealthCheck))
 @given(steps=st.lists(operations, min_size=5, max_size=40))
 def test_nor_any_file_of_a_large_body(steps: list[tuple[object, ...]]) -> None:
-    actors = Actors(LARGE_CONFIG)
-    live(actors, steps)
-    assert files_of(actors.world) == set()
+    clients = Clients(LARGE_CONFIG)
+    live(clients, steps)
+    assert files_of(clients.world) == set()
 
 
-def live(actors: Actors, steps: list[tuple[object, ...]]) -> None:
+def live(clients: Clients, steps: list[tuple[object, ...]]) -> None:
     for verb, *arguments in steps:
-        carry_out: Callable[..., None] = getattr(actors, str(verb))
+        carry_out: Callable[..., None] = getattr(clients, str(verb))
         carry_out(*arguments)
-        if not actors.world.together:
-            check(actors.world)
-            actors.look()
-    actors.gather(False)
+        if not clients.world.together:
+            check(clients.world)
+            clients.look()
+    clients.gather(False)
     for name in NAMES:
-        actors.world.client(actors.names[name]).drop()
-    check(actors.world)
-    actors.world.advance(1000)
-    actors.connect("a")
+        clients.world.client(clients.names[name]).drop()
+    check(clients.world)
+    clients.world.advance(1000)
+    clients.connect("a")
     for queue in (*QUEUES, "dead"):
-        actors.subscribe("a", queue, "auto", [])
-    actors.world.settle()
-    check(actors.world)
+        clients.subscribe("a", queue, "auto", [])
+    clients.world.settle()
+    check(clients.world)
     for queue in (*QUEUES, "dead"):
-        assert actors.world.queue(queue).message_count == 0
-        assert actors.world.queue(queue).contents.counters.size_bytes == 0
-    assert actors.world.broker.memory_bytes == 0
+        assert clients.world.queue(queue).message_count == 0
+        assert clients.world.queue(queue).contents.counters.size_bytes == 0
+    assert clients.world.broker.memory_bytes == 0

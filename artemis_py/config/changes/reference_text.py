@@ -43,10 +43,10 @@ be writing it.
 
 `CFG-1001` ends each reload that was carried out, and `CFG-1003` tells each change (the first 50).
 
-It is brought into force a little in each turn, in this order: permissions, settings of
-addresses, diverts, deletions, addresses and queues, acceptors, logins. If one part cannot be done, it stays as it was,
-the others go on, and the result is `partly`, with the reason. If the broker is killed meanwhile, the next start does
-the rest.
+It is brought into force a little in each turn, in this order: permissions, logins, the end of what goes on for long and
+has lost the right to it, settings of addresses, diverts, deletions, addresses and queues, acceptors. If one part cannot
+be done, it stays as it was, the others go on, and the result is `partly`, with the reason. If the broker is killed
+meanwhile, the next start does the rest.
 
 ## What is deleted
 
@@ -121,9 +121,12 @@ messages are there; the setting counts for what happens then |
 | addresses, queues, diverts | at once; the attributes of queues: see below |
 | routing types of an address | at once; a type of which it has queues stays, and the reload tells it |
 | security-settings | at once, for sessions that are open, too. Who consumes already goes on, as in Artemis; \
-replays, and answers of HTTP that are under way, end with the right to them |
-| users and roles in files | with the next login (remembered logins last `security-invalidation-interval`) |
-| `users-file`, `authentication`, login.config | at once, for new logins |
+[replays, browsers, and answers of HTTP that are under way](security.md#permissions) end with the right to them |
+| users and roles in files | without a reload, with the next login: what is remembered of logins is forgotten. Of \
+users whose password or roles have changed, or who are gone, replays, browsers, answers of HTTP that are under way and \
+sessions of the console end at once; other sessions go on |
+| `users-file`, `authentication`, login.config | at once, for new logins; the same ends of users who are not let in \
+as before |
 | acceptors | at once. One that has not changed keeps its connections. One that has changed or is gone closes them; \
 if host and port are the same, its socket stays open meanwhile |
 | keys and certificates | with `sslAutoReload` when the files change ([security.md](security.md)); otherwise when \

@@ -6,7 +6,7 @@ The TLS handshake has verified the certificate; these modules only say whose it 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
@@ -96,7 +96,9 @@ class TextFileModule:
 
     def __init__(self, users_file: Path, roles_file: Path, *, reloads: bool) -> None:
         self._users: Final = ReloadedFile[CertificateTable](users_file, certificate_table, reloads=reloads)
-        self._roles: Final = ReloadedFile[RolesTable](roles_file, self._roles_in, worse=cut_since, reloads=reloads)
+        self._roles: Final = ReloadedFile[RolesTable](
+            roles_file, self._roles_in, context=self._users.value, worse=cut_since, reloads=reloads
+        )
 
     def _roles_in(self, data: bytes) -> RolesTable:
         return roles_table(data, self._users.value().users)
@@ -105,6 +107,16 @@ class TextFileModule:
     def files(self) -> tuple[ReloadedFile[Any], ...]:
         """Both files."""
         return self._users, self._roles
+
+    def logins(self) -> Iterator[tuple[str, object]]:
+        """See ``logins_of``."""
+        users, roles = self._users.in_force, self._roles.in_force
+        if users is None or roles is None:
+            return
+        names: dict[str, object] = {user: text for text, user in users.by_text.items()}
+        names.update({user: pattern for pattern, user in users.patterns})
+        for user in users.users:
+            yield user, (self._users.path, names.get(user), roles.by_user.get(user))
 
     def read(self) -> None:
         """Read both files. Raises AuthenticatorError if one cannot be read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, final
 
 from artemis_py.security.identity import Credentials
@@ -20,6 +21,10 @@ class GuestModule:
         self._user: Final = user
         self._role: Final = role
         self._without_password_only: Final = without_password_only
+
+    def logins(self) -> Iterator[tuple[str, object]]:
+        """See ``logins_of``."""
+        yield self._user, (GuestModule, self._role)
 
     def login(self, credentials: Credentials) -> str | None:
         """See LoginModule."""

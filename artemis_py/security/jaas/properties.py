@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final, final
 
 from artemis_py.security.identity import Credentials
@@ -23,6 +24,10 @@ class PropertiesModule:
     def files(self) -> tuple[ReloadedFile[Any], ...]:
         """The files of users and roles."""
         return self._users.files
+
+    def logins(self) -> Iterator[tuple[str, object]]:
+        """See ``logins_of``."""
+        return self._users.logins()
 
     def login(self, credentials: Credentials) -> str | None:
         """See LoginModule."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, final
 
 from artemis_py.errors import AuthenticatorError
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.jaas.login_config import REQUIRED, REQUISITE, SUFFICIENT
 from artemis_py.security.jaas.subject import LoginModule, LoginRefusedError, Subject
-from artemis_py.security.users.reloaded import ReloadedFile, files_of
+from artemis_py.security.users.reloaded import ReloadedFile, files_of, logins_of
 
 
 class Stacked(NamedTuple):
@@ -37,6 +37,10 @@ class ModuleStack:
     def files(self) -> tuple[ReloadedFile[Any], ...]:
         """The files of all modules."""
         return tuple(file for _, module in self._modules for file in files_of(module))
+
+    def logins(self) -> Iterator[tuple[str, object]]:
+        """See ``logins_of``."""
+        return (each for _, module in self._modules for each in logins_of(module))
 
     def authenticate(self, credentials: Credentials) -> Identity | None:
         """Return who this is, None if nobody. Raises AuthenticatorError if it is nobody and a module could not tell."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import ssl
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -15,15 +14,14 @@ from artemis_py.security.stores.store import (
     StoreError,
     WantedKey,
     certificates_of,
-    lone_key,
-    own_of,
-    refusal_of,
-    refused_certificate,
+    how_to_look,
+    own_certificate,
 )
 
 _BLOCK: Final = re.compile(rb"-----BEGIN ([A-Z0-9 ]{1,40})-----.{0,65536}?-----END \1-----", re.DOTALL)
 _BEGIN: Final = re.compile(rb"-----BEGIN")
 _CERTIFICATES: Final = (b"CERTIFICATE", b"X509 CERTIFICATE", b"TRUSTED CERTIFICATE")
+_WRONG_PASSWORD: Final = "the password is wrong (keyPassword, or else keyStorePassword), or the key is damaged; try:"
 
 
 def read_pem(files: Sequence[tuple[Path, bytes]], wanted: WantedKey | None) -> Store:
@@ -48,28 +46,13 @@ def read_pem(files: Sequence[tuple[Path, bytes]], wanted: WantedKey | None) -> S
     if len(keys) > 1:
         raise StoreError(f"{keys[1][0]} has a second private key; give each key a file of its own")
     (path, key), password = keys[0], wanted.password
-    if password is None and b"ENCRYPTED" in key:
+    is_encrypted = b"ENCRYPTED" in key
+    if password is None and is_encrypted:
         raise StoreError(f"{path}: its key is encrypted, and keyStorePassword is missing")
-    own = _own(path, key, password or "", certificates)
-    if own is None:
-        raise lone_key(path)
+    hint = f"its private key cannot be read: {_WRONG_PASSWORD} openssl pkey -noout -in {path}" if is_encrypted else ""
+    own = own_certificate(path, key, password or "", certificates, how_to_look("PEM", paths), hint)
     chain = chain_from(own, tuple(certificates))
     return Store("PEM", KeyEntry("", key, chain, password or ""), tuple(certificates), paths)
-
-
-def _own(path: Path, key: bytes, password: str, certificates: list[Certificate]) -> Certificate | None:
-    try:
-        return own_of(key, password, certificates)
-    except ssl.SSLError as error:
-        bad = refused_certificate(certificates)
-        if bad:
-            raise StoreError(f"{path}: {bad}") from None
-        if b"ENCRYPTED" in key:
-            told = "the password is wrong (keyPassword, or else keyStorePassword), or the key is damaged; try: openssl "
-            told += f"pkey -in {path}"
-        else:
-            told = refusal_of(error)
-        raise StoreError(f"{path}: its private key cannot be read: {told}") from None
 
 
 def _der(path: Path, block: bytes) -> bytes:

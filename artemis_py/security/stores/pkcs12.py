@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, final
 
-from artemis_py.security.certificate import Certificate, chain_from, pem_of
+from artemis_py.security.certificate import chain_from, pem_of
 from artemis_py.security.der import Item, read_item, sequence
 from artemis_py.security.stores.pbe import MAC, ROUNDS_MAX, WrongPasswordError, decrypted, derived, hash_of, key_of
 from artemis_py.security.stores.store import (
@@ -18,11 +17,9 @@ from artemis_py.security.stores.store import (
     StoreError,
     WantedKey,
     certificates_of,
-    lone_key,
-    own_of,
+    how_to_look,
+    own_certificate,
     pick,
-    refusal_of,
-    refused_certificate,
     wrong_key_password,
     wrong_password,
 )
@@ -79,10 +76,9 @@ def read_pkcs12(path: Path, data: bytes, password: str | None, wanted: WantedKey
     except (ValueError, IndexError) as error:
         raise StoreError(f"{path} has a key that cannot be read: {error}") from None
     pem = pem_of("PRIVATE KEY", key)
-    own = _own(path, pem, [each for each, (_, of) in zip(certificates, bags.certificates, strict=True) if of == key_id])
-    own = own or _own(path, pem, certificates)
-    if own is None:
-        raise lone_key(path)
+    with_ids = zip(certificates, bags.certificates, strict=True)
+    likely_first = [each for each, _ in sorted(with_ids, key=lambda pair: pair[1][1] != key_id)]
+    own = own_certificate(path, pem, "", likely_first, how_to_look("PKCS12", [path]))
     others = tuple(each for each in certificates if each is not own)
     return Store("PKCS12", KeyEntry(found, pem, chain_from(own, others)), others, (path,))
 
@@ -95,13 +91,6 @@ def _decrypted_key(algorithm: Item, value: bytes, password: str) -> bytes:
     except (ValueError, IndexError):
         raise WrongPasswordError from None
     return key
-
-
-def _own(path: Path, key: bytes, certificates: list[Certificate] | tuple[Certificate, ...]) -> Certificate | None:
-    try:
-        return own_of(key, "", certificates)
-    except ssl.SSLError as error:
-        raise StoreError(f"{path}: {refused_certificate(certificates) or refusal_of(error)}") from None
 
 
 def _bags(data: bytes, password: str | None) -> _Bags:

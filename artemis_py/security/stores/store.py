@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, final
@@ -19,6 +19,12 @@ _REMEDIES: Final = {
     "EE_KEY_TOO_SMALL": "; its key is too short to be secure; make one of 2048 bits (RSA) or 256 bits (EC) or more",
     "CA_KEY_TOO_SMALL": "; the key of its issuer is too short to be secure; get a certificate of another one",
 }
+_COMMANDS: Final = {
+    "PKCS12": "openssl pkcs12 -info -nokeys -in",
+    "JKS": "keytool -list -v -keystore",
+    "JCEKS": "keytool -list -v -storetype JCEKS -keystore",
+}
+"""What shows the certificates of a store and no key, by the format."""
 
 
 class StoreError(ArtemisError):
@@ -110,8 +116,37 @@ def own_of(key: bytes, password: str, certificates: Iterable[Certificate]) -> Ce
     return None
 
 
-def refused_certificate(certificates: Iterable[Certificate]) -> str:
-    """Return which of the certificates OpenSSL does not take with any key, and why; empty if there is none."""
+def own_certificate(
+    path: Path, key: bytes, password: str, certificates: Sequence[Certificate], look: str, hint: str = ""
+) -> Certificate:
+    """Return the first certificate of a private key in PEM. ``hint`` says why the key may be unreadable, if that is
+    known. Raises StoreError.
+    """
+    try:
+        own = own_of(key, password, certificates)
+    except ssl.SSLError as error:
+        told = refused_certificate(certificates, look) or hint or refusal_of(error, look)
+        raise StoreError(f"{path}: {told}") from None
+    if own is None:
+        raise StoreError(f"{path} has a private key, but no certificate of this key; put the certificate into it, too")
+    return own
+
+
+def how_to_look(format: str, files: Sequence[Path]) -> str:
+    """Return the command by which a person sees the certificates of a store that was read from ``files``; of PEMCFG
+    the first of these only names the others.
+    """
+    if format in _COMMANDS:
+        return f"{_COMMANDS[format]} {files[0]}"
+    return " and ".join(
+        f"openssl x509 -noout -text -in {file}" for file in (files[1:] if format == "PEMCFG" else files)
+    )
+
+
+def refused_certificate(certificates: Iterable[Certificate], look: str) -> str:
+    """Return which of the certificates OpenSSL does not take with any key, and why; empty if there is none. ``look``
+    is ``how_to_look`` at them.
+    """
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
@@ -123,7 +158,7 @@ def refused_certificate(certificates: Iterable[Certificate]) -> str:
         except ssl.SSLError as error:
             whose = subject_of(each.der).text or "nobody"
             if getattr(error, "reason", None) is None:
-                return f"OpenSSL cannot read the certificate of {whose}; see what it says: openssl x509 -text -in"
+                return f"OpenSSL cannot read the certificate of {whose}; see what it says: {look}"
             told = error.reason.replace("_", " ").lower()
             return f"OpenSSL does not accept the certificate of {whose}: {told}; get another one from its issuer"
     return ""
@@ -144,18 +179,11 @@ def wrong_key_password(path: Path) -> StoreError:
     )
 
 
-def lone_key(path: Path) -> StoreError:
-    """No certificate of the store belongs to its key."""
-    return StoreError(f"{path} has a private key, but no certificate of this key; put the certificate into it, too")
-
-
-def refusal_of(error: ssl.SSLError) -> str:
-    """Return why OpenSSL does not take a key with its certificates, and the next step."""
+def refusal_of(error: ssl.SSLError, look: str) -> str:
+    """Return why OpenSSL does not take a key with its certificates, and the next step, which may be to ``look``."""
     reason = getattr(error, "reason", None)
     if reason is None:
-        return (
-            "OpenSSL cannot read the key or a certificate; see what it says: openssl x509 -text -in, openssl pkey -in"
-        )
+        return f"OpenSSL cannot read the key or a certificate; see what it says: {look}"
     told = reason.replace("_", " ").lower()
     return f"OpenSSL does not accept the key or certificate: {told}{_REMEDIES.get(reason, '')}"
 

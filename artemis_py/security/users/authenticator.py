@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, final
 
@@ -28,7 +28,7 @@ class PropertiesUsers:
     ) -> None:
         self._users: Final = ReloadedFile[UsersTable](users_file, users_table, reloads=reloads, tell=tell)
         self._roles: Final = ReloadedFile[RolesTable](
-            roles_file, self._roles_in, worse=cut_since, reloads=reloads, tell=tell
+            roles_file, self._roles_in, context=self._users.value, worse=cut_since, reloads=reloads, tell=tell
         )
 
     def _roles_in(self, data: bytes) -> RolesTable:
@@ -38,6 +38,14 @@ class PropertiesUsers:
     def files(self) -> tuple[ReloadedFile[UsersTable], ReloadedFile[RolesTable]]:
         """Both files."""
         return self._users, self._roles
+
+    def logins(self) -> Iterator[tuple[str, object]]:
+        """See ``logins_of``. Nobody is let in before both files could be read."""
+        users, roles = self._users.in_force, self._roles.in_force
+        if users is None or roles is None:
+            return
+        for user in {*users.passwords, *roles.by_user}:  # another module may let a user in to whom this gives roles
+            yield user, (self._users.path, users.passwords.get(user), roles.by_user.get(user))
 
     def authenticate(self, credentials: Credentials) -> Identity | None:
         """Return the user with its roles, or None if there is no such user or the password is wrong; no password is an

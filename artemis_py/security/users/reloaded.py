@@ -6,9 +6,9 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from artemis_py.config.xml.source import FILE_LENGTH_MAX, read_regular_file
 from artemis_py.errors import ArtemisError, AuthenticatorError
@@ -22,6 +22,11 @@ class Table(Protocol):
     @property
     def flaws(self) -> Mapping[str, str]:
         """The reasons; they have no secret, but a key may be one."""
+
+
+@runtime_checkable
+class _Listing(Protocol):
+    def logins(self) -> Iterable[tuple[str, object]]: ...
 
 
 Parsed = TypeVar("Parsed", bound=Table)
@@ -45,7 +50,8 @@ class _Mark(NamedTuple):
 class ReloadedFile(Generic[Parsed]):
     """The content of a file as ``parse`` makes it, which raises ArtemisError for a content that it refuses.
 
-    ``value`` looks at the file each time and reads it when it has changed. The last good content stays in force when
+    ``value`` looks at the file each time and reads it when it has changed, or when ``context``, what else ``parse``
+    makes use of, is another object than before. The last good content stays in force when
     the file cannot be read, is empty, or is worse: it has a flaw that what is in force does not have. ``tell`` (or the
     log) gets one line for each version of this kind, and ``complaint`` says why until it is mended. With ``reloads``
     false the file is read once. Any thread may ask, but not the event loop's: the file may be on a slow disk.
@@ -56,6 +62,7 @@ class ReloadedFile(Generic[Parsed]):
         path: Path,
         parse: Callable[[bytes], Parsed],
         *,
+        context: Callable[[], object] | None = None,
         worse: Callable[[Parsed, Parsed], str] | None = None,
         reloads: bool = True,
         tell: Callable[[str], None] | None = None,
@@ -63,12 +70,14 @@ class ReloadedFile(Generic[Parsed]):
         """``worse`` says why a content (the second) may not take the place of one in force; empty: it may."""
         self.path: Final = path
         self._parse: Final = parse
+        self._context: Final = context
         self._worse: Final = worse
         self._reloads: Final = reloads
         self._tell: Final = self._warn if tell is None else tell
         self._lock: Final = threading.Lock()
         self._parsed: Parsed | None = None
         self._mark: _Mark | None = None
+        self._parsed_with: object = None
         self._is_settled = False
         self._complaint = ""
 
@@ -76,6 +85,11 @@ class ReloadedFile(Generic[Parsed]):
     def complaint(self) -> str:
         """Why the file as it is now is not in force, or lets fewer in than it names; empty: it is in force."""
         return self._complaint
+
+    @property
+    def in_force(self) -> Parsed | None:
+        """The content in force, without a look at the file; None: it could never be read."""
+        return self._parsed
 
     def value(self) -> Parsed:
         """Return the content. Raises AuthenticatorError if the file could never be read."""
@@ -111,10 +125,11 @@ class ReloadedFile(Generic[Parsed]):
                 raise AuthenticatorError("no file has a NUL in its name")
             found = os.stat(self.path)
             mark = _Mark(found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
-            if mark == self._mark and self._is_settled:
+            context = None if self._context is None else self._context()
+            if mark == self._mark and context is self._parsed_with and self._is_settled:
                 return
             self._is_settled = not 0 <= time.time_ns() - mark.changed_ns < _SETTLED_NS
-            self._mark = mark
+            self._mark, self._parsed_with = mark, context
             self._take(_content(self.path))
         except OSError as error:
             self._mark = None
@@ -135,10 +150,10 @@ class ReloadedFile(Generic[Parsed]):
             if worse:
                 raise AuthenticatorError(worse)
         self._parsed = parsed
-        self._complaint = ""
+        flaw = next(iter(parsed.flaws.values()), "")
+        self._complaint = f"{self.path}: {flaw}" if flaw else ""
         if new:
-            self._complaint = f"{self.path}: {new[0]}"
-            self._tell(f"warning: {self._complaint}; nobody gets anything by this line")
+            self._tell(f"warning: {self.path}: {new[0]}; nobody gets anything by this line")
 
     def _warn(self, text: str) -> None:
         found = _LINE.search(text)
@@ -155,6 +170,13 @@ def files_of(source: object) -> Sequence[ReloadedFile[Any]]:
     """The files of an authenticator or a module; none for one that has no attribute ``files``."""
     found: Sequence[ReloadedFile[Any]] = getattr(source, "files", ())
     return found
+
+
+def logins_of(source: object) -> Iterable[tuple[str, object]]:
+    """What an authenticator or a module knows of its users: names, each with one thing that lets the user in or gives
+    roles. Two that are equal mean the same login. Nothing for one that has no method ``logins``. It reads no file.
+    """
+    return source.logins() if isinstance(source, _Listing) else ()
 
 
 def _content(path: Path) -> bytes:

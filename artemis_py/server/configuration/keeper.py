@@ -156,7 +156,7 @@ class ConfigurationKeeper:
         self._ports = ports
         self._stats: Final[ServerStats] = turns.stats
         connections, isolation = turns.stats.connections, turns.isolation
-        self.answers: Final = LongAnswers(ports.http.ask_again, connections, isolation, self._carried_out)
+        self.answers: Final = LongAnswers(ports.http.ask_again, connections, isolation, self._carry_out)
         """What ends with the right to it."""
         turns.stats.configuration = self.state
         self._gate = gate
@@ -296,7 +296,9 @@ class ConfigurationKeeper:
         return await self._loop.run_in_executor(None, read, source, self._start, self._in_force, prepare, realms)
 
     async def _bring_into_force(self, reading: Reading) -> tuple[Redeployment, Sequence[str]]:
-        """In the order of Artemis: permissions, settings, diverts, deletions, declarations, acceptors."""
+        """Permissions and logins, then in the order of Artemis: settings, diverts, deletions, declarations, acceptors.
+        What goes on for long ends with the right to it before anything else changes.
+        """
         self._in_force = config = reading.in_force
         if self._gate is not None:
             self._gate.authorizer.use(config)
@@ -311,10 +313,7 @@ class ConfigurationKeeper:
             await self._carry_out(self._close_connections(service))
         return redeployment, failures
 
-    async def _carry_out(self, steps: Iterator[bool | None]) -> None:
-        await self._carried_out(steps)
-
-    def _carried_out(self, steps: Iterator[bool | None]) -> asyncio.Future[Any]:
+    def _carry_out(self, steps: Iterator[bool | None]) -> asyncio.Future[Any]:
         assert self.calls is not None, "the server has turns before it reads its configuration again"
         return self.calls.begin(_without_result(steps), changes=True)
 

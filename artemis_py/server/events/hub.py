@@ -45,8 +45,8 @@ _BEAT: Final = b":\n\n"
 @final
 class Listener(Stream):
     """Events for one client, in order. ``types`` are the notifications that it wants; empty: all. ``left`` is called
-    once, when the client has gone; ``count`` when more bytes wait, or fewer. ``expires_ms`` is the date at which the
-    client's login ends; 0: never.
+    once, when the client has gone or is told nothing more; ``count`` when more bytes wait, or fewer. ``expires_ms`` is
+    the date at which the client's login ends; 0: never.
     """
 
     def __init__(
@@ -139,6 +139,7 @@ class Listener(Stream):
             self._drop()
             self._add(event("problem", as_json({"error": why})))
             super().end(why)
+            self._left(self)
 
     def _drop(self) -> None:
         self._waiting.clear()
@@ -149,7 +150,8 @@ class Listener(Stream):
     def close(self) -> None:
         if not self.is_closed:
             super().close()
-            self._left(self)
+            if not self.is_over:
+                self._left(self)
             self._drop()
 
 
@@ -251,5 +253,5 @@ class Hub:
         if self._is_beating:
             self._loop.call_later(BEAT_S, self._beat)
         now_ms = self.date_ms()
-        for listener in self.listeners:
+        for listener in list(self.listeners):
             listener.beat(now_ms)

@@ -84,7 +84,7 @@ _NO_LOGIN: Final = "log in with a user and password (Authorization: Basic) or a 
 
 @final
 class Authentication:
-    """Logins at one acceptor. ``open_paths`` are the first parts of paths that need no login, such as
+    """Logins and permissions of one acceptor. ``open_paths`` are the first parts of paths that need no login, such as
     ``metrics``. ``domain`` is the acceptor's ``securityDomain``. With ``checks_names`` the header ``Host`` is checked
     on open paths, too.
     """
@@ -119,7 +119,7 @@ class Authentication:
         sessions: Sessions | None = None,
         refusals: Refusals | None = None,
     ) -> Authentication:
-        """As the parameters of an acceptor say."""
+        """Those of an acceptor, as its parameters say."""
         is_near = is_loopback(acceptor.host)
         opened = acceptor.params.get("openWithoutLogin", "metrics" if is_near else "none")
         return Authentication(
@@ -133,7 +133,7 @@ class Authentication:
             refusals=refusals,
         )
 
-    def is_shut(self, route: Route, method: str) -> bool:
+    def needs_login(self, route: Route, method: str) -> bool:
         """Does a request need a login? One that no handler would answer needs none."""
         if not route.needs_login or method in route.open_methods or route.handler(method) is None:
             return False
@@ -155,7 +155,7 @@ class Authentication:
             operation = operation.replace(f"{{{name}}}", value)
         return f"{self._prefix}.{operation}"
 
-    def knock(
+    def begin_login(
         self,
         request: Request,
         client: HttpClient,

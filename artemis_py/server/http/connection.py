@@ -63,12 +63,12 @@ class Admission:
         """Decide, or begin to; then ``is_awaited``, and ``go_on`` is called later."""
         self.response = client.user = client.identity = None
         authentication = self._site.authentication
-        if authentication is None or not authentication.is_shut(route, request.method):
+        if authentication is None or not authentication.needs_login(route, request.method):
             return
         certificate: bytes | None = transport.get_extra_info(CLIENT_CERTIFICATE)
         self._has_shown = request.authorization is not None or certificate is not None
         self._request, self._route = request, route
-        found = authentication.knock(request, client, self._site.name, certificate, self._woken)
+        found = authentication.begin_login(request, client, self._site.name, certificate, self._woken)
         if isinstance(found, Response):
             self.response = found
             return
@@ -232,7 +232,8 @@ class HttpConnection(asyncio.Protocol):
     def look(self, now_ms: int) -> None:
         """End the connection if it is idle too long, or its request takes too long to arrive."""
         self._outgoing.note_progress(now_ms)
-        if self._incoming.takes_too_long(now_ms) and not self._admission.is_awaited:
+        is_open = self._channel.transport is not None
+        if is_open and self._incoming.takes_too_long(now_ms) and not self._admission.is_awaited:
             late = Refusal(HTTPStatus.REQUEST_TIMEOUT, "the request took too long to arrive")
             self.guard(self._refuse, late)
         elif self._awaited is not None:  # the broker is at work, and not the client idle

@@ -113,11 +113,13 @@ class Channel:
             self.transport = None
 
     def abort(self) -> None:
-        """End the connection at once, without sending the rest."""
+        """End the connection at once, without sending the rest; also one that was closed, whose client does not read
+        that.
+        """
         self.unwatch()
-        if self.transport is not None:
-            self.transport.abort()
-            self.transport = None
+        self.transport = None
+        if self._socket is not None:
+            self._socket.abort()
 
     def take(self) -> asyncio.Transport | None:
         """The transport, for a caller that ends it in another way; nothing is written to it any more."""

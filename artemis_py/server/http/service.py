@@ -50,9 +50,8 @@ class HttpService:
         limits = limits or HttpLimits()
         self.limits = limits
         self.faults = faults or Faults()
-        self.connection_limit = ConnectionLimit(
-            limits, holdings, knows_users=authentication is not None, is_short=is_short
-        )
+        knows_users = authentication is not None
+        self.connection_limit = ConnectionLimit(limits, holdings, knows_users=knows_users, is_short=is_short)
         self._files = FileSender(call_threadsafe, limits, is_busy)
         self._site = Site(
             Routes(routes),

@@ -345,8 +345,8 @@ class Timing(Protocol):
 @final
 class Desk:
     """The ``LoginDesk`` of a server. ``steady_ms`` never goes back; ``date_ms`` is the date, for logins that end at
-    one. ``complain`` writes a line to the log, seldom enough for its kind, about a user, an
-    address (host:port) and an acceptor.
+    one. ``complain`` writes a line to the log, seldom enough for its kind, about a user, an address (host:port) and an
+    acceptor.
 
     Right and wrong credentials are remembered in tables of their own, so guesses do not displace those who work.
     """

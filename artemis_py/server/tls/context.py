@@ -23,7 +23,15 @@ from artemis_py.security.der import read_item, sequence
 from artemis_py.security.jaas.names import subject_of
 from artemis_py.security.masked import acceptor_password
 from artemis_py.security.stores.read import read_store
-from artemis_py.security.stores.store import MemoryFile, Store, StoreError, WantedKey, refusal_of, refused_certificate
+from artemis_py.security.stores.store import (
+    MemoryFile,
+    Store,
+    StoreError,
+    WantedKey,
+    how_to_look,
+    refusal_of,
+    refused_certificate,
+)
 
 _VERSIONS: Final = dict(zip(TLS_VERSIONS, (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3), strict=True))
 
@@ -167,7 +175,8 @@ def _load_key(context: ssl.SSLContext, store: Store) -> None:
     try:
         store.key.load_into(context)
     except ssl.SSLError as error:
-        told = refused_certificate(store.key.chain) or refusal_of(error)
+        look = how_to_look(store.format, store.files)
+        told = refused_certificate(store.key.chain, look) or refusal_of(error, look)
         raise StoreError(f"{store.files[0]}: {told}") from None
 
 

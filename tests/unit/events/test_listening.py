@@ -196,3 +196,29 @@ def test_a_login_that_ends_says_so() -> None:
     assert not one.is_over
     one.beat(7)
     assert everything(one) == 'event: problem\ndata: {"error": "the login has ended: log in again"}\n\n'
+
+
+def test_who_is_told_nothing_more_holds_no_place() -> None:
+    """Although the client may not read, and so not be told that."""
+    loop = Loop()
+    hub, _, holdings = hub_of(loop)
+    left: list[Listener] = []
+
+    def leave(one: Listener) -> None:
+        left.append(one)
+        hub.leave(one)
+
+    expired, ended = Listener(frozenset(), leave, hub.count, 6), Listener(frozenset(), leave, hub.count)
+    for one in (expired, ended):
+        hub.join(one, "")
+    before_bytes = holdings.total_bytes
+    ended.end("the login has changed")
+    loop.run()
+    assert hub.listeners == set()
+    assert left == [ended, expired]
+    assert "the login has changed" in everything(ended)
+    assert "log in again" in everything(expired)
+    ended.close()
+    expired.close()
+    assert left == [ended, expired]
+    assert holdings.total_bytes == before_bytes

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import final
 
 import pytest
 
 from artemis_py.errors import AuthenticatorError
 from artemis_py.security.identity import Credentials, Identity
-from artemis_py.security.jaas.certificates import ExternalModule
+from artemis_py.security.jaas.certificates import ExternalModule, TextFileModule
 from artemis_py.security.jaas.guest import GuestModule
 from artemis_py.security.jaas.stack import ModuleStack, Stacked
 from artemis_py.security.jaas.subject import LoginRefusedError, Subject
+from tests.unit.security.certificates import certificate
 
 
 @final
@@ -118,3 +120,20 @@ def test_the_external_module_succeeds_at_the_end_whatever_happened_before() -> N
         ]
     )
     assert stack.authenticate(Credentials(None)) is None  # the second module is not told, so nobody is known
+
+
+def test_roles_of_certificates_are_read_again_for_other_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a last line without a line end is whole, is decided by who there is."""
+    monkeypatch.setattr("artemis_py.security.users.reloaded._SETTLED_NS", 0)
+    users, roles = tmp_path / "users", tmp_path / "roles"
+    users.write_text("sam = CN=sam\n")
+    roles.write_text("fleet = sam\nview = zoe")
+    module = TextFileModule(users, roles, reloads=True)
+    client = Credentials(None, certificate=certificate("CN=zoe"))
+    with pytest.raises(LoginRefusedError):
+        module.login(client)
+    module.read()
+    users.write_text("sam = CN=sam\nzoe = CN=zoe\n")
+    subject = Subject()
+    assert module.commit(module.login(client), subject)
+    assert subject == Subject(["zoe"], {"view"})

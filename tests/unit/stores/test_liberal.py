@@ -17,7 +17,7 @@ from cryptography.x509 import load_der_x509_certificate
 
 from artemis_py.config.reader import load
 from artemis_py.security.certificate import certificate_of, pem_of
-from artemis_py.security.der import INTEGER, OCTETS, SEQUENCE, encoded, items_in, read_item, sequence
+from artemis_py.security.der import INTEGER, SEQUENCE, encoded, items_in, read_item, sequence
 from artemis_py.security.jaas.names import subject_of
 from artemis_py.security.stores.read import read_store
 from artemis_py.security.stores.store import StoreError, WantedKey
@@ -32,6 +32,7 @@ PKCS8 = KEY.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
 SPKI = KEY.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 RSA_SPKI = RSA_KEY.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 
+OCTETS = 0x04
 NULL = encoded(0x05, b"")
 ECDSA_SHA256 = bytes.fromhex("06082a8648ce3d040302")
 ECDSA_SHA1 = bytes.fromhex("06072a8648ce3d0401")
@@ -210,12 +211,25 @@ def test_the_chain_is_found_by_names_in_other_kinds_of_strings(tmp_path: Path) -
 def test_what_openssl_does_not_read_is_refused_with_the_next_step(tmp_path: Path, odd: str) -> None:
     pem, store = tmp_path / "broker.pem", jks(tmp_path / "broker.jks", TOO_ODD[odd])
     pem.write_bytes(pem_of("PRIVATE KEY", PKCS8) + pem_of("CERTIFICATE", TOO_ODD[odd]))
-    for path in (pem, store):
+    p12, pemcfg, key, own = (tmp_path / one for one in ("broker.p12", "broker.pemcfg", "key.pem", "own.pem"))
+    p12.write_bytes(pkcs12(pkcs12_content(TOO_ODD[odd])))
+    key.write_bytes(pem_of("PRIVATE KEY", PKCS8))
+    own.write_bytes(pem_of("CERTIFICATE", TOO_ODD[odd]))
+    pemcfg.write_text("source.key=key.pem\nsource.own=own.pem\n")
+    commands = {
+        pem: f"openssl x509 -noout -text -in {pem}",
+        store: f"keytool -list -v -keystore {store}",
+        p12: f"openssl pkcs12 -info -nokeys -in {p12}",
+        pemcfg: f"openssl x509 -noout -text -in {key} and openssl x509 -noout -text -in {own}",
+    }
+    for path, command in commands.items():
         wanted = r"OpenSSL (cannot read|does not accept) the certificate of .*; "
         with pytest.raises(StoreError, match=wanted) as caught:
             loaded(tmp_path, keyStorePath=path, keyStorePassword=PASSWORD)
         assert "private key" not in str(caught.value)
-        assert ("does not accept" in str(caught.value)) == (odd == "an extension twice")
+        is_refused = odd == "an extension twice"
+        assert ("does not accept" in str(caught.value)) == is_refused
+        assert is_refused or str(caught.value).endswith(f"see what it says: {command}")
 
 
 @pytest.mark.parametrize(
@@ -281,29 +295,39 @@ def load_der(pem: bytes) -> bytes:
     return der_of(pem)
 
 
+OIDS = {each: bytes.fromhex(text) for each, text in {
+    "data": "06092a864886f70d010701", "key": "060b2a864886f70d010c0a0101", "cert": "060b2a864886f70d010c0a0103",
+    "x509": "060a2a864886f70d01091601", "pbmac1": "06092a864886f70d01050e", "pbkdf2": "06092a864886f70d01050c",
+    "hmac": "06082a864886f70d0209",
+}.items()}  # fmt: skip
+
+
+def pkcs12_content(certificate: bytes) -> bytes:
+    """What a digest protects in a store with the key and this certificate."""
+    key = encoded(SEQUENCE, OIDS["key"] + encoded(0xA0, PKCS8))
+    inside = encoded(SEQUENCE, OIDS["x509"] + encoded(0xA0, encoded(OCTETS, certificate)))
+    bags = encoded(SEQUENCE, key + encoded(SEQUENCE, OIDS["cert"] + encoded(0xA0, inside)))
+    return encoded(SEQUENCE, encoded(SEQUENCE, OIDS["data"] + encoded(0xA0, encoded(OCTETS, bags))))
+
+
+def pkcs12(content: bytes, mac: bytes = b"") -> bytes:
+    safe = encoded(SEQUENCE, OIDS["data"] + encoded(0xA0, encoded(OCTETS, content)))
+    return encoded(SEQUENCE, encoded(INTEGER, b"\3") + safe + mac)
+
+
 def test_a_store_with_the_digest_of_rfc_9579(tmp_path: Path) -> None:
     """Java makes such stores from version 26 on, OpenSSL from version 3.4."""
-    oid = {each: bytes.fromhex(text) for each, text in {
-        "data": "06092a864886f70d010701", "key": "060b2a864886f70d010c0a0101", "cert": "060b2a864886f70d010c0a0103",
-        "x509": "060a2a864886f70d01091601", "pbmac1": "06092a864886f70d01050e", "pbkdf2": "06092a864886f70d01050c",
-        "hmac": "06082a864886f70d0209",
-    }.items()}  # fmt: skip
     odd = ODD["NULL behind ECDSA"]
-    key = encoded(SEQUENCE, oid["key"] + encoded(0xA0, PKCS8))
-    inside = encoded(SEQUENCE, oid["x509"] + encoded(0xA0, encoded(OCTETS, odd)))
-    bags = encoded(SEQUENCE, key + encoded(SEQUENCE, oid["cert"] + encoded(0xA0, inside)))
-    info = encoded(SEQUENCE, oid["data"] + encoded(0xA0, encoded(OCTETS, bags)))
-    content = encoded(SEQUENCE, info)
-    code = encoded(SEQUENCE, oid["hmac"] + NULL)
+    content = pkcs12_content(odd)
+    code = encoded(SEQUENCE, OIDS["hmac"] + NULL)
     numbers = encoded(OCTETS, b"salt" * 4) + encoded(INTEGER, b"\x10\0") + encoded(INTEGER, b"\x20") + code
-    made = encoded(SEQUENCE, oid["pbkdf2"] + encoded(SEQUENCE, numbers))
+    made = encoded(SEQUENCE, OIDS["pbkdf2"] + encoded(SEQUENCE, numbers))
     secret = hashlib.pbkdf2_hmac("sha256", PASSWORD.encode(), b"salt" * 4, 4096, 32)
     digest = encoded(OCTETS, hmac.digest(secret, content, "sha256"))
-    identifier = encoded(SEQUENCE, oid["pbmac1"] + encoded(SEQUENCE, made + code))
+    identifier = encoded(SEQUENCE, OIDS["pbmac1"] + encoded(SEQUENCE, made + code))
     mac = encoded(SEQUENCE, encoded(SEQUENCE, identifier + digest) + encoded(OCTETS, b"unused"))
-    safe = encoded(SEQUENCE, oid["data"] + encoded(0xA0, encoded(OCTETS, content)))
     path = tmp_path / "broker.p12"
-    path.write_bytes(encoded(SEQUENCE, encoded(INTEGER, b"\3") + safe + mac))
+    path.write_bytes(pkcs12(content, mac))
     assert served(loaded(tmp_path, keyStorePath=path, keyStorePassword=PASSWORD).context) == odd
     with pytest.raises(StoreError, match="the password is wrong"):
         read_store(path, "wrong")

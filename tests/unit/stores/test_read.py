@@ -79,7 +79,9 @@ def test_bag_attributes_and_an_encrypted_key(tmp_path: Path) -> None:
     path.write_bytes(attributes + OWN.key_pem(PASSWORD) + subject + OWN.chain_pem())
     assert_is(path, OWN, "PEM")
     assert "keyStorePassword is missing" in refusal(path, None)
-    assert "the password is wrong" in refusal(path, "wrong")
+    told = refusal(path, "wrong")
+    assert f"{path}: its private key cannot be read: the password is wrong" in told
+    assert told.endswith(f"openssl pkey -noout -in {path}"), "a command that shows no key"
 
 
 def test_pem_that_cannot_be_used(tmp_path: Path) -> None:

@@ -100,6 +100,39 @@ def test_a_file_that_has_just_changed_is_read_again(world: World, monkeypatch: p
     assert world.login("bob", "bulldog")
 
 
+def test_roles_are_read_again_for_other_users(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a last line without a line end is whole, is decided by who there is."""
+    monkeypatch.setattr("artemis_py.security.users.reloaded._SETTLED_NS", 0)
+    world.write(users="ann = a\n", roles="amq = ann\nview = bob")
+    assert world.login("ann", "a") == Identity("ann", frozenset({"amq"}))
+    assert "line 2" in world.users.files[1].complaint
+    world.write(users="ann = a\nbob = b\n")
+    assert world.login("bob", "b") == Identity("bob", frozenset({"view"}))
+    assert world.users.files[1].complaint == ""
+    world.told.clear()
+    world.write(users="ann = a\nbob = b\nbobby = c\n")
+    assert world.login("bob", "b") == Identity("bob", frozenset({"view"}))
+    (told,) = world.told
+    assert "line 2" in told
+    assert "stays in force" in told
+    assert "line 2" in world.users.files[1].complaint
+    world.write(roles="amq = ann\nview = bob\n")
+    assert world.login("bobby", "c") == Identity("bobby", frozenset())
+    assert world.users.files[1].complaint == ""
+
+
+def test_a_flaw_is_complained_of_as_long_as_it_is_there(world: World) -> None:
+    world.write(users="bob = builder\neve = ENC(100:00\n")
+    assert world.login("bob", "builder")
+    world.write(users="bob = bulldog\neve = ENC(100:00\n")
+    assert world.login("bob", "bulldog")
+    assert "line 2" in world.users.files[0].complaint
+    assert len(world.told) == 1, "it is told once"
+    world.write(users="bob = bulldog\n")
+    assert world.login("bob", "bulldog")
+    assert world.users.files[0].complaint == ""
+
+
 def test_without_reload_files_are_read_once(world: World) -> None:
     users = PropertiesUsers(world.users_file, world.roles_file, reloads=False, tell=world.told.append)
     assert users.authenticate(Credentials("bob", "builder"))

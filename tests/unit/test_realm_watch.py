@@ -1,0 +1,177 @@
+"""Whose login has changed, as the files of users say that are in force."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Set
+from pathlib import Path
+
+import pytest
+
+from artemis_py.config.reader import load
+from artemis_py.security.authenticator import Authenticator
+from artemis_py.security.identity import Credentials
+from artemis_py.security.realms import open_realms
+from artemis_py.server.gate import gate_of
+from artemis_py.server.realm_watch import RealmWatch
+from artemis_py.server.stats import ServerStats
+from tests.unit.config.documents import document
+
+WAIT_S = 20
+MODULE = "org.apache.activemq.artemis.spi.core.security.jaas.{} {} {};"
+PEOPLE = "org.apache.activemq.jaas.properties.user=users org.apache.activemq.jaas.properties.role=roles"
+TILLS = "org.apache.activemq.jaas.textfiledn.user=tills org.apache.activemq.jaas.textfiledn.role=roles"
+
+
+class World:
+    """A configuration with files of users, watched. Used on the running loop."""
+
+    def __init__(self, folder: Path, *modules: str) -> None:
+        self.folder = folder
+        self.write(users="ann = a\nbob = b\n", roles="amq = ann\nview = bob,till\n", tills="till = CN=till\n")
+        core = "<users-file roles-file='roles'>users</users-file>"
+        if modules:
+            core = '<authentication login-config="login.config"/>'
+            (folder / "login.config").write_text("activemq {" + "\n".join(modules) + "};\n")
+        file = folder / "broker.xml"
+        file.write_text(document(core))
+        self.config = load(file, environ={})
+        self.ended: list[Set[str]] = []
+        self.said: list[str] = []
+        self.untold: list[object] = []
+
+    async def begin(self, realms: Authenticator | None = None) -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: self.untold.append(context["exception"]))
+        self.realms = open_realms(self.config) if realms is None else realms
+        gate = gate_of(self.config, self.realms, loop, ServerStats(), lambda *_, **__: None)
+        assert gate is not None
+        self.gate = gate
+        file = Path(self.config.file)
+        self.watch = RealmWatch(loop, file, gate, self.ended.append, self.said.append, patience_s=0.1)
+        gate.desk.on_change = self.watch.look_soon
+        await self.watch.begin()
+
+    def write(self, **texts: str) -> None:
+        for name, text in texts.items():
+            new = self.folder / f"{name}.new"
+            new.write_text(text, "latin-1")
+            new.rename(self.folder / name)
+
+    async def until_ended(self, *users: str) -> None:
+        async with asyncio.timeout(WAIT_S):
+            while not self.ended:
+                await asyncio.sleep(0.02)
+        assert self.ended == [set(users)]
+        self.ended.clear()
+
+    def end(self) -> None:
+        self.watch.end()
+        self.gate.desk.stop()
+
+
+@pytest.mark.asyncio
+async def test_a_flaw_in_a_file_hides_no_change_of_another_user(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.write(users="ann = a\nbob = b\neve = ENC(100:00\n")
+    await world.begin()
+    world.write(users="ann = a\neve = ENC(100:00\n")
+    await world.until_ended("bob")
+    world.write(roles="amq = ann\nview = nob")
+    world.write(users="ann = other\neve = ENC(100:00\n")
+    await world.until_ended("ann")
+    world.end()
+
+
+@pytest.mark.asyncio
+async def test_what_is_not_in_force_changes_nobody(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    await world.begin()
+    for text in ("ann = a\nbob =\n", "", "bob = \\u12\n"):
+        world.write(users=text)
+        await asyncio.sleep(0.4)
+    world.write(users="ann = a\nbob = b\nzoe = z\n", roles="amq = ann\nview = till\n")
+    await world.until_ended("bob")
+    world.end()
+
+
+@pytest.mark.asyncio
+async def test_of_a_login_config(tmp_path: Path) -> None:
+    """A module without ``reload=true`` goes on with what it has read, and so do those who came in by it."""
+    files = MODULE.format("PropertiesLoginModule", "sufficient", PEOPLE)
+    tills = MODULE.format("TextFileCertificateLoginModule", "sufficient", TILLS + " reload=true")
+    guest = MODULE.format("GuestLoginModule", "sufficient", "org.apache.activemq.jaas.guest.user=nobody")
+    world = World(tmp_path, files, tills, guest)
+    await world.begin()
+    world.write(users="ann = a\n")
+    await asyncio.sleep(0.4)
+    world.write(tills="till = CN=other\n")
+    await world.until_ended("till")
+    assert world.realms.authenticate(Credentials("bob", "b"))
+    world.write(roles="view = nobody\n")
+    await world.until_ended("till")
+    world.gate.desk.use(open_realms(world.config, before=world.realms))  # a reload of the configuration reads all again
+    await world.until_ended("ann", "bob", "till")
+    world.end()
+
+
+class File:
+    """Like a file of users. ``look`` takes as long and fails as a test says."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.may_go_on = threading.Event()
+        self.failure: Exception | None = None
+        self.looks = 0
+
+    def look(self) -> str:
+        self.looks += 1
+        assert self.may_go_on.wait(WAIT_S)
+        if self.failure is not None:
+            raise self.failure
+        return ""
+
+
+class Realms:
+    """An authenticator with one file and one user."""
+
+    def __init__(self, file: File) -> None:
+        self.files = (file,)
+        self.password = "b"
+
+    def logins(self) -> list[tuple[str, object]]:
+        return [("bob", self.password)]
+
+    def authenticate(self, credentials: Credentials) -> None:
+        del credentials
+
+
+@pytest.mark.asyncio
+async def test_files_that_hang_do_not_hold_up_the_start(tmp_path: Path) -> None:
+    world, file = World(tmp_path), File(tmp_path / "users")
+    realms = Realms(file)
+    await world.begin(realms)
+    (line,) = world.said
+    assert f"not read within 0.1 s: {file.path}" in line
+    realms.password = "other"
+    file.may_go_on.set()
+    await world.until_ended("bob")
+    world.end()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("failure", [OSError("no"), RuntimeError("no")])
+async def test_files_are_looked_at_again_after_a_failure(tmp_path: Path, failure: Exception) -> None:
+    world, file = World(tmp_path), File(tmp_path / "users")
+    realms = Realms(file)
+    file.may_go_on.set()
+    file.failure = failure
+    await world.begin(realms)
+    async with asyncio.timeout(WAIT_S):
+        while failure not in world.untold:
+            await asyncio.sleep(0.02)
+    file.failure, realms.password = None, "other"
+    world.watch.look_soon()
+    await world.until_ended("bob")
+    world.end()
