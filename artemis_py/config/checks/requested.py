@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from artemis_py.config.checks.cases import cases
 from artemis_py.config.checks.elements import check_filters
 from artemis_py.config.checks.groups import check_groups
 from artemis_py.config.checks.queue_combinations import check_queue_combinations
@@ -41,13 +42,13 @@ def check_requested(
     and with what is allowed.
     """
     settings, syntax = config.address_settings, config.wildcards
-    readers = Readers(addresses, settings, syntax)
+    found = list(cases(addresses, entries, settings, Readers(addresses, settings, syntax)))
     check_filters(draft)
     if not draft.problems.has_errors:
-        check_groups(draft, addresses, entries, settings)
-        check_queue_types(draft, addresses, entries, settings, readers)
+        check_groups(draft, found)
+        check_queue_types(draft, found)
     if not draft.problems.has_errors:
-        check_queue_combinations(draft, addresses, entries, settings, readers)
+        check_queue_combinations(draft, found)
         check_views(draft, addresses, settings, syntax)
         check_recovery_points(draft, addresses)
     wrong = [problem for problem in draft.problems.found if problem.severity == ERROR]
