@@ -122,7 +122,7 @@ def why_in_conflict(attribute: str, own: QueueSettings) -> str:
     """Why a queue with these settings may not have one of them, in the same form; empty: it may."""
     for conflict in CONFLICTS:
         if attribute in conflict.attributes and conflict.applies(own):
-            return f"with it the queue {conflict.text}"
+            return f"with it the queue {conflict.told(own)}"
     return ""
 
 

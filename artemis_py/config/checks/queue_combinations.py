@@ -10,7 +10,7 @@ from typing import Final, final
 
 from artemis_py.config.checks.cases import Case
 from artemis_py.config.draft import Draft
-from artemis_py.config.tables.queue_conflicts import CONFLICTS
+from artemis_py.config.tables.queue_conflicts import CONFLICTS, Conflict
 
 
 @final
@@ -128,17 +128,26 @@ DOUBTS: Final = (
 
 
 def check_queue_combinations(draft: Draft, cases: Sequence[Case]) -> None:
-    """Refuse or warn of bad combinations. A combination counts only where one of its attributes is written."""
-    for case in cases:
-        _check(draft, case)
-
-
-def _check(draft: Draft, case: Case) -> None:
+    """Refuse what a queue may not have together, and warn of what is doubtful where one of its attributes is
+    written.
+    """
     for conflict in CONFLICTS:
-        taking_part = [attribute for attribute in conflict.attributes if attribute in case.written]
-        if taking_part and conflict.applies(case.own):
-            origin = case.place(taking_part[0])
-            draft.problems.error(origin, f"{case.subject} {conflict.text}", allowed=conflict.allowed)
+        _refuse(draft, conflict, [case for case in cases if conflict.applies(case.own)])
+    for case in cases:
+        _warn(draft, case)
+
+
+def _refuse(draft: Draft, conflict: Conflict, cases: Sequence[Case]) -> None:
+    """Tell it of the queues and address-settings that have one of the attributes. If none has, it follows from several
+    address-settings together.
+    """
+    guilty = [case for case in cases if not case.written.keys().isdisjoint(conflict.attributes)]
+    for case in guilty or cases:
+        first = next((each for each in conflict.attributes if each in case.written), conflict.attributes[0])
+        draft.problems.error(case.place(first), f"{case.subject} {conflict.told(case.own)}", allowed=conflict.allowed)
+
+
+def _warn(draft: Draft, case: Case) -> None:
     for doubt in DOUBTS:
         taking_part = [attribute for attribute in doubt.attributes if attribute in case.written]
         if not taking_part or not doubt.applies(case):

@@ -183,10 +183,15 @@ class QueueSettings:
         """Has a consumer that asks for no backlog a backlog of one message? So it is on queues with an attribute of
         AMPS.
         """
+        return self.shares_out or self._has_amps_rules
+
+    @property
+    def shares_out(self) -> bool:
+        """Has it an attribute of AMPS that says how consumers share its messages?"""
         asked = self.delivery_semantics, self.fairness_model, self.max_per_subscription_backlog
         limited = self.max_backlog >= 0 or self.max_deliveries > 0 or self.max_cancels > 0 or self.activates_in_order
         leases = self.lease_period > 0 or self.leasing is not None
-        return limited or leases or any(attribute is not None for attribute in asked) or self._has_amps_rules
+        return limited or leases or any(attribute is not None for attribute in asked)
 
     @property
     def _has_amps_rules(self) -> bool:
