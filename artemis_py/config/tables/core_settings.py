@@ -19,6 +19,7 @@ from artemis_py.config.tables.fields import (
     PERCENT,
     POSITIVE,
     SINGLE_NODE,
+    Check,
     boolean,
     choice,
     int32,
@@ -47,6 +48,10 @@ _PAGE_SYNCED: Final = "pages are synced with the batch that refers to them, as s
 _ONE_READER: Final = "one thread reads pages, one part at a time"
 _NO_FOLDERS: Final = "all pages are directly in paging-directory"
 _IN_PARTS: Final = "pages are read in parts of 512 KiB, to keep turns short"
+
+_FILE_SIZE: Final = Check("1 to 1073741824 (1G)", lambda value: 1 <= value <= 1024**3)
+"""A start reads a file of the journal as a whole, and the first message in it waits until it is made."""
+_FILES: Final = Check("1 to 1000", lambda value: 1 <= value <= 1000)
 
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
@@ -276,8 +281,8 @@ class CoreSettings:
     journal_sync_transactional: bool = boolean(True, "wait for the disk at COMMIT")
     journal_sync_non_transactional: bool = boolean(True, "wait for the disk at each message")
     large_message_sync: bool = boolean(True, "sync large message bodies to disk")
-    journal_file_size: int = size(10 * 1024**2, "size of a journal file", check=INT_SIZE)
-    journal_min_files: int = int32(2, "minimum number of journal files, created ahead or in use", check=POSITIVE)
+    journal_file_size: int = size(10 * 1024**2, "size of a journal file", check=_FILE_SIZE)
+    journal_min_files: int = int32(2, "minimum number of journal files, created ahead or in use", check=_FILES)
     journal_pool_files: int = int32(-1, "number of journal files kept", check=OFF_OR_POSITIVE, tuning=_DELETED)
     journal_buffer_size: int = size(
         490 * 1024, ("size of the buffer in front of the journal"), check=INT_SIZE, tuning=_NO_BUFFER
