@@ -134,4 +134,4 @@ def in_force(old: QueueSettings, new: QueueSettings) -> QueueSettings:
 
 def _decides(part: Part, old: QueueSettings, new: QueueSettings) -> bool:
     """Does the part have to be made anew?"""
-    return part.decides is not None and part.decides(old) != part.decides(new)
+    return any(getattr(old, name) != getattr(new, name) for name in part.decides)

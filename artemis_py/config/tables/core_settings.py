@@ -8,8 +8,8 @@ from typing import Final
 from artemis_py.config.tables.fields import (
     INT_SIZE,
     JAVA,
+    NO_COUNTERS,
     NO_EFFECT,
-    NO_MANAGEMENT,
     NOT_EMPTY,
     NOT_NEGATIVE,
     NOT_SPOKEN,
@@ -35,6 +35,7 @@ _NO_INTERNALS: Final = "here internal addresses begin with $.artemis.internal."
 _COUNTED_AFTER: Final = "a failed delivery is journaled when it fails"
 _ONE_COUNT: Final = "every failed delivery is journaled, and compaction keeps the last count"
 _IN_JOURNAL: Final = "addresses and queues are stored in the journal"
+_KNOWN_READERS: Final = "each operation has its permission, view or edit, whatever its name"
 _LOCK: Final = "the lock file is in journal-directory"
 _LOCK_CHECKED: Final = "the lock is checked twice a second"
 _LOCK_LOST: Final = "a broker whose lock cannot be confirmed stops at once, since another one may have it"
@@ -183,19 +184,19 @@ class CoreSettings:
         "mops", "first word of the addresses by which operations are permitted: `mops.broker.getLog`", check=NOT_EMPTY
     )
     view_permission_method_match_pattern: str = text(
-        "^(get|is|count|list|browse|query).*$", "operations that only read", ignored=NO_MANAGEMENT
+        "^(get|is|count|list|browse|query).*$", "operations that only read", ignored=_KNOWN_READERS
     )
     suppress_session_notifications: bool = boolean(False, "send no notifications about sessions")
     jmx_management_enabled: bool = boolean(True, "management by JMX", tuning=JAVA)
     jmx_notification_enabled: bool = boolean(True, "notifications by JMX", tuning=JAVA)
     jmx_domain: str = text("org.apache.activemq.artemis", "domain of the beans that Jolokia names", check=NOT_EMPTY)
     jmx_use_broker_name: bool = boolean(True, "name beans after the broker; false: `broker=artemis`")
-    message_counter_enabled: bool = boolean(False, "keep message counters", ignored=NO_MANAGEMENT)
+    message_counter_enabled: bool = boolean(False, "keep message counters", ignored=NO_COUNTERS)
     message_counter_sample_period: int = int64(
-        10000, "period of message counters", unit="ms", check=POSITIVE, ignored=NO_MANAGEMENT
+        10000, "period of message counters", unit="ms", check=POSITIVE, ignored=NO_COUNTERS
     )
     message_counter_max_day_history: int = int32(
-        10, "days of message counters", unit="days", check=POSITIVE, ignored=NO_MANAGEMENT
+        10, "days of message counters", unit="days", check=POSITIVE, ignored=NO_COUNTERS
     )
 
     # Memory and disk limits
