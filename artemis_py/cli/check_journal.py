@@ -61,9 +61,11 @@ def journal_problems(config: BrokerConfig) -> list[Problem]:
     if unread is not None:
         return [Problem("warning", config.file, 0, unread, code=KEPT)]
     directory = Path(config.journal_directory)
-    if not config.persistence_enabled or not directory.is_dir():
+    if not config.persistence_enabled:
         return []
     try:
+        if not directory.is_dir():
+            return []
         sizes = [each.stat().st_size for each in os.scandir(directory) if segment_number(each.name) is not None]
         if not sizes:
             return []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import sys
 import time
@@ -21,6 +20,7 @@ from artemis_py.shown import say_made
 from artemis_py.spark.jobs.commands import JOBS, Call
 from artemis_py.spark.jobs.moments import FORMS, moment_ms
 from artemis_py.spark.jobs.source import ArchiveTables, LogTables, Source, Span
+from artemis_py.spark.report.files import may_be_written, write_report
 
 if TYPE_CHECKING:
     from artemis_py.spark.jobs.result import Result
@@ -130,7 +130,7 @@ def _check_files(args: argparse.Namespace) -> None:
             continue
         if path.is_dir():
             raise ArtemisError(f"{path} is a directory: name the file to write")
-        if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+        if not may_be_written(path):
             raise ArtemisError(f"{path} cannot be written: name a file in an existing directory that you may write to")
 
 
@@ -180,10 +180,8 @@ def _result(args: argparse.Namespace, source: Source, stack: ExitStack, progress
 def _show(args: argparse.Namespace, result: Result) -> None:
     if args.html is not None:
         from artemis_py.spark.report.html import as_html
-        from artemis_py.spark.runtime.quiet import told_errors
 
-        with told_errors():
-            args.html.write_text(as_html(result, datetime.now(UTC)), "utf-8")
+        write_report(args.html, as_html(result, datetime.now(UTC)))
     if args.format == "json":
         from artemis_py.spark.report.machine import as_json
 

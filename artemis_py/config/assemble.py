@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from artemis_py.config.checks.acceptors import make_acceptors
+from artemis_py.config.checks.cases import cases
 from artemis_py.config.checks.circles import check_circles
 from artemis_py.config.checks.elements import (
     check_addresses,
@@ -59,9 +60,10 @@ def assemble(draft: Draft) -> BrokerConfig:
     check_persistence(draft)
     readers = Readers(addresses, settings, syntax)
     check_rings(draft, addresses, settings, readers)
-    check_groups(draft, addresses, settings.entries, settings)
-    check_queue_types(draft, addresses, settings.entries, settings, readers)
-    check_queue_combinations(draft, addresses, settings.entries, settings, readers)
+    queues = list(cases(addresses, settings.entries, settings, readers))
+    check_groups(draft, queues)
+    check_queue_types(draft, queues)
+    check_queue_combinations(draft, queues)
     check_views(draft, addresses, settings, syntax)
     check_recovery_points(draft, addresses)
     check_circles(draft, readers, diverts, settings)

@@ -56,7 +56,7 @@ class PublishOutcome:
         self.taken_by: list[str] = []
         """The names of the first of these that keep it."""
         self.dropped_count = 0
-        """How many of them dropped it at once: rings, and queues that were deleted meanwhile."""
+        """How many of them dropped it at once: rings, and queues that were deleted or had a newer value."""
         self.dropped_by: list[str] = []
         """The names of the first of these."""
         self.full_address = ""
@@ -85,7 +85,10 @@ class PublishOutcome:
         if self.full_address:
             return f"address {self.full_address} is full, and drops messages (address-full-policy DROP)"
         if self.dropped_count:
-            return f"{_queues(self.dropped_by)} dropped it at once: full, and a ring"
+            return (
+                f"{_queues(self.dropped_by)} dropped it at once: no message is kept there, or others rank above it "
+                "(ring-size, max-depth)"
+            )
         if self.unrouted_because:
             return self.unrouted_because
         return "its copies went in a circle" if self.looped_count else "no queue took it"

@@ -311,8 +311,8 @@ class JournalStore(Store):
 def lock_journal(config: BrokerConfig) -> DirectoryLock:
     """The lock of the journal directory, which is created if it may be. Raises LockedError and DiskError."""
     directory = Path(config.journal_directory)
-    if not config.create_journal_dir and not directory.is_dir():
-        raise DiskError(f"{directory} does not exist, and create-journal-dir is false")
+    if not config.create_journal_dir and not os.path.isdir(directory):
+        raise DiskError(f"{directory} does not exist or cannot be looked at, and create-journal-dir is false")
     FileDisk(directory).close()  # creates it
     return DirectoryLock(directory.resolve())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import closing
 from pathlib import Path
 
@@ -21,7 +22,7 @@ def accept_losses(config: BrokerConfig, held: DirectoryLock | None = None) -> li
     is the directory's lock, if the broker already has it. Raises DiskError, LockedError and VersionError.
     """
     directory = Path(config.journal_directory)
-    if not directory.is_dir():
+    if not os.path.isdir(directory):
         return []
     lock = held or DirectoryLock(directory)
     try:

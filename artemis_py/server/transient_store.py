@@ -117,9 +117,18 @@ def remove_leftovers(directory: Path) -> None:
 def unread_journal(config: BrokerConfig) -> str | None:
     """What to say of a journal that a configuration without persistence leaves as it is; None if there is none."""
     directory = Path(config.journal_directory)
-    if config.persistence_enabled or not directory.is_dir():
+    if config.persistence_enabled:
         return None
-    if not any(segment_number(name) is not None for name in os.listdir(directory)):
+    try:
+        names = os.listdir(directory)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        return (
+            f"persistence-enabled is false, and whether {directory} has a journal cannot be looked at: "
+            f"{error.strerror or error}. If it has one, it is kept and not read"
+        )
+    if not any(segment_number(name) is not None for name in names):
         return None
     return (
         f"persistence-enabled is false: the journal in {directory} is kept and not read. Its messages are there again "

@@ -50,6 +50,11 @@ CONFIGURATION = """\
       <address name="closed"><anycast><queue name="closed" enabled="false"/></anycast></address>
       <address name="none"><anycast><queue name="none" ring-size="0"/></anycast></address>
       <address name="ring"><anycast><queue name="ring" ring-size="2"/></anycast></address>
+      <address name="last"><anycast><queue name="last" last-value-key="k"/></anycast></address>
+      <address name="some"><multicast><queue name="some.ring" ring-size="3"/><queue name="some.all"/>
+      </multicast></address>
+      <address name="rings"><multicast><queue name="rings.a" ring-size="1"/><queue name="rings.b" ring-size="1"/>
+      </multicast></address>
       <address name="full"><anycast><queue name="full"/></anycast></address>
       <address name="paged"><anycast><queue name="paged"/></anycast></address>
       <address name="doubled"><anycast><queue name="doubled"/></anycast></address>
@@ -136,14 +141,23 @@ def test_some_are_nowhere(broker: BrokerProcess) -> None:
     code, said, errors = _sent(broker, "full", "--json")
     told = json.loads(said)
     told.pop("seconds")
-    assert told == {"address": "full", "sent": 1, "queues": [], "nowhere": 1, "reasons": {"address-full": 1}}
+    assert told == {
+        "address": "full",
+        "sent": 1,
+        "queues": [],
+        "nowhere": 1,
+        "replaced": 0,
+        "reasons": {"address-full": 1},
+    }
 
 
 def test_pages_rings_and_repeated_ids(broker: BrokerProcess) -> None:
     assert _sent(broker, "paged", "--count", "4")[:2] == (0, "sent 4 messages to paged: they are on queue paged\n")
     code, said, errors = _sent(broker, "ring", "--count", "5")
     assert (code, said) == (1, "sent 5 messages to ring: 2 of them are on queue ring\n")
-    assert errors.startswith("3 messages of 5 are nowhere: the queue took it and dropped it again for a later one")
+    assert errors.startswith(
+        "3 messages of 5 are nowhere: a later one took its place, on a ring that keeps no more, or"
+    )
     assert _sent(broker, "ring", "--count", "2") == (0, "sent 2 messages to ring: they are on queue ring\n", "")
     code, _, errors = _sent(broker, "ring", "--priority", "1")
     assert code == 1, "those with a higher priority rank above it"
@@ -153,6 +167,24 @@ def test_pages_rings_and_repeated_ids(broker: BrokerProcess) -> None:
     code, said, errors = _sent(broker, "orders", "--header", "_AMQ_DUPL_ID=one")
     assert (code, errors) == (0, "")
     assert said.endswith("orders: the address has had one with this _AMQ_DUPL_ID, and drops it as repeated\n")
+
+
+def test_a_newer_value_of_the_same_key_takes_the_place(broker: BrokerProcess) -> None:
+    code, said, errors = _sent(broker, "last", "--count", "2", "--header", "k=1")
+    assert (code, said) == (1, "sent 2 messages to last: 1 of them is on queue last\n")
+    assert "or as the newer value of its key" in errors
+
+
+def test_places_that_later_ones_took_on_one_queue_of_several(broker: BrokerProcess) -> None:
+    """Each is on the other queue, but nobody could tell that from the RECEIPTs."""
+    code, said, errors = _sent(broker, "some", "--count", "5")
+    came = "they came on queues some.ring, some.all; later ones took 2 of their 10 places there"
+    assert (code, said, errors) == (0, f"sent 5 messages to some: {came}\n", "")
+    told = json.loads(_sent(broker, "some", "--count", "4", "--json")[1])
+    assert (told["nowhere"], told["replaced"]) == (0, 1)
+    code, said, errors = _sent(broker, "rings", "--count", "5")
+    assert (code, said.partition("; ")[2]) == (1, "later ones took 8 of their 10 places there\n")
+    assert errors.startswith("at least 3 messages of 5 are nowhere: ")
 
 
 def test_a_request_to_management_is_no_message(broker: BrokerProcess) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import pytest
 
 from artemis_py.config.checks.queue_combinations import DOUBTS
 from artemis_py.config.reader import loads
-from artemis_py.config.tables.queue_conflicts import CONFLICTS
+from artemis_py.config.tables import queue_conflicts
+from artemis_py.config.tables.queue_conflicts import CONFLICTS, Conflict
+from artemis_py.config.tables.queue_settings import NAMES, QueueSettings
 from artemis_py.errors import ConfigError, Problem
 from tests.queues.bench import declared
 from tests.queues.life import Life
@@ -272,7 +275,8 @@ def test_a_ring_that_pages_and_a_flow_that_is_shared_are_told() -> None:
 def test_the_same_is_refused_in_an_address_setting() -> None:
     settings = "<default-overflow-policy>REJECT</default-overflow-policy><default-ring-size>5</default-ring-size>"
     assert any(
-        "each queue of '#' has overflow-policy and ring-size" in each.message for each in problems_of("", settings)
+        "each queue of '#' has overflow-policy REJECT and ring-size 5" in each.message
+        for each in problems_of("", settings)
     )
 
 
@@ -290,3 +294,24 @@ def test_every_rule_names_attributes_that_exist() -> None:
 
     known = {row.attribute for row in rows_of(QueueConfig).values()}
     assert all(set(rule.attributes) <= known for rule in (*CONFLICTS, *DOUBTS))
+
+
+def fields_read(function: Callable[..., object]) -> set[str]:
+    """The attributes of a queue that a function and all that it calls read, whichever way it goes."""
+    found: set[str] = set()
+    for name in function.__code__.co_names:
+        member = vars(QueueSettings).get(name)
+        if name in NAMES:
+            found.add(name)
+        elif isinstance(member, property):
+            assert member.fget is not None
+            found |= fields_read(member.fget)
+        elif callable(helper := vars(queue_conflicts).get(name)):
+            found |= fields_read(helper)
+    return found
+
+
+@pytest.mark.parametrize("conflict", CONFLICTS, ids=lambda conflict: conflict.text[:40])
+def test_a_conflict_names_every_attribute_that_it_reads(conflict: Conflict) -> None:
+    """It counts where one of them is written, and a reload holds back each of them."""
+    assert fields_read(conflict.applies) <= set(conflict.attributes)

@@ -9,6 +9,7 @@ import random
 import pytest
 
 from artemis_py.config.settings import AddressSettings, BrokerConfig
+from artemis_py.config.tables.acceptor_params import PARAMS
 from artemis_py.config.tables.core_settings import CoreSettings
 from artemis_py.config.tables.fields import BYTES, DOUBLE, HONOURED, INT, LONG, PERIOD, Setting, settings_of
 from artemis_py.core.events import GIVEN_UP, SET_ASIDE
@@ -29,8 +30,6 @@ _BROKEN = ("-1e308", "-2.5", "0", "1e-308", "1e15", "1e308")
 _VALUES = {INT: _WHOLE, LONG: _WHOLE, BYTES: _WHOLE, PERIOD: _WHOLE, DOUBLE: _BROKEN}
 HUGE = "9" * 18
 """The largest number that a header may have."""
-_ELSEWHERE = frozenset({"journal-min-files"})
-"""Would make so many files."""
 _RUN = {"dead-letter-address": "dead", "expiry-address": "dead", "redelivery-delay": "50"}
 
 
@@ -80,6 +79,7 @@ class Run:
         self.write(self.producer, "COMMIT", "transaction:t")
         self.consumer.drop()
         self.life.drain()
+        self.write(self.life.connect(), "CONNECT", "accept-version:1.2", "host:x", "heart-beat:1000,1000")
         self.life.advance(60_000)
         self.life.drain()
 
@@ -107,12 +107,13 @@ def _settings(rows: dict[str, str]) -> str:
     return "".join(f"<{name}>{value}</{name}>" for name, value in rows.items())
 
 
-def _config(rows: dict[str, str], core: str = "") -> BrokerConfig:
+def _config(rows: dict[str, str], core: str = "", acceptor: str = "") -> BrokerConfig:
     return configuration(
         f"""{core}<addresses><address name="q"><anycast><queue name="q"/></anycast></address>
         <address name="dead"><anycast><queue name="dead"/></anycast></address></addresses>
         <address-settings><address-setting match="q">{_settings({**_RUN, **rows})}</address-setting>
-        </address-settings>"""
+        </address-settings>""",
+        acceptor,
     )
 
 
@@ -120,10 +121,10 @@ def _numeric(table: type) -> list[Setting]:
     return [row for row in settings_of(table).values() if row.kind in _VALUES and row.treatment == HONOURED]
 
 
-def _try(name: str, values: dict[str, str], core: str = "") -> None:
+def _try(name: str, values: dict[str, str], core: str = "", acceptor: str = "") -> None:
     refusal = ""
     try:
-        config = _config(values, core)
+        config = _config(values, core, acceptor)
     except ConfigError as error:
         refusal = str(error)
     if refusal:
@@ -156,13 +157,20 @@ def test_a_redelivery_delay_that_grows_beyond_every_limit(delay: str, multiplier
     _try("redelivery", rows)
 
 
-@pytest.mark.parametrize(
-    "row", [row for row in _numeric(CoreSettings) if row.name not in _ELSEWHERE], ids=lambda row: row.name
-)
+@pytest.mark.parametrize("row", _numeric(CoreSettings), ids=lambda row: row.name)
 def test_a_number_of_the_broker(row: Setting) -> None:
     """The same for the settings below ``core``."""
     for value in _VALUES[row.kind]:
         _try(row.name, {}, f"<{row.name}>{value}</{row.name}>")
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in PARAMS if row.kind in _VALUES and row.treatment == HONOURED], ids=lambda row: row.name
+)
+def test_a_number_of_an_acceptor(row: Setting) -> None:
+    """The same for the parameters of an acceptor."""
+    for value in _VALUES[row.kind]:
+        _try(row.name, {}, acceptor=f"{row.name}={value}")
 
 
 def test_attempts_beyond_what_a_record_has_room_for() -> None:

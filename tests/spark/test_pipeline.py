@@ -183,7 +183,7 @@ def test_a_place_that_cannot_be_written(
     assert main(["pipeline", "archive", str(file / "archive"), "--url", story.url]) == 1
     assert capsys.readouterr().err == f"artemis-py: {file}/archive/_archive: Not a directory\n"
     assert main(["pipeline", "losses", "--url", story.url, "--html", "/dev/full"]) == 1
-    assert capsys.readouterr().err == "artemis-py: the operating system: No space left on device\n"
+    assert capsys.readouterr().err == "artemis-py: /dev/full cannot be written: No space left on device\n"
 
 
 def test_an_archive_has_no_parts(

@@ -39,8 +39,8 @@ _NOWHERE: Final = {
         "artemis-py queue show)"
     ),
     "replaced": (
-        "the queue took it and dropped it again for a later one, because it keeps no more (ring-size, max-depth of "
-        "artemis-py queue show)"
+        "a later one took its place, on a ring that keeps no more, or as the newer value of its key (ring-size, "
+        "max-depth, last-value of artemis-py queue show)"
     ),
 }
 """Why a message is nowhere, by the reason of the RECEIPT, and what to do."""
@@ -110,6 +110,7 @@ def run(args: argparse.Namespace) -> int:
         told: dict[str, object] = {"address": args.address, "sent": total, "seconds": round(took_s, 3)}
         if link.tells_where:
             told |= {"queues": list(found.queues), "nowhere": found.nowhere, "reasons": dict(found.reasons)}
+            told["replaced"] = found.replaced
         if found.requests:
             told |= {"carriedOut": found.carried_out, "failed": dict(found.refused)}
         say_made(as_json(told))
@@ -122,7 +123,9 @@ def run(args: argparse.Namespace) -> int:
         say(f"sent {many(total, 'message')} to {args.address}{rate}{where}")
     for reason, lost in found.reasons.items():
         if reason in _NOWHERE:
-            warn(f"{many(lost, 'message')} of {total:,} {_is(lost)} nowhere: {_NOWHERE[reason].format(args.address)}")
+            bound = "at least " if reason == "replaced" and found.queues_max > 1 else ""
+            what = f"{bound}{many(lost, 'message')} of {total:,}"
+            warn(f"{what} {_is(lost)} nowhere: {_NOWHERE[reason].format(args.address)}")
     for why, refused in found.refused.items():
         warn(f"{many(refused, 'request')} of {total:,} failed: {why}")
     return 1 if found.nowhere or found.refused else 0
@@ -147,7 +150,7 @@ class _Found:
         """So many messages were on a queue when they were confirmed."""
         self._places = 0
         """On so many queues messages were, together, when they were confirmed."""
-        self._replaced = 0
+        self.replaced = 0
         """So many of these places later messages have."""
 
     def take(self, receipts: list[ServerFrame]) -> None:
@@ -160,7 +163,7 @@ class _Found:
                     self.refused[one.headers.get("reason", "the broker does not say why")] += 1
             count = int(one.headers.get("queues", "-1"))
             self.queues_max = max(self.queues_max, count)
-            self._replaced += int(one.headers.get("replaced", "0"))
+            self.replaced += int(one.headers.get("replaced", "0"))
             if count > 0:
                 self._places += count
                 self._kept += 1
@@ -170,7 +173,7 @@ class _Found:
 
     def note_replaced(self) -> None:
         """All have been confirmed: where later ones have the places of earlier ones, at least so many are nowhere."""
-        lost = self._kept - (self._places - self._replaced)
+        lost = self._kept - (self._places - self.replaced)
         if lost > 0:
             self.reasons["replaced"] += lost
 
@@ -188,11 +191,14 @@ class _Found:
         """In words."""
         parts: list[str] = []
         if self.queues:
-            count = total - self.reasons.total()
+            is_unsure = self.replaced > 0 and self.queues_max > 1  # a message may have left one queue, or all of them
+            count = self._kept if is_unsure else total - self.reasons.total()
             more = "" if self.queues_max <= len(self.queues) else " and others"
             what = "queue" if len(self.queues) == 1 and not more else "queues"
             which = "it" if total == 1 else "they" if count == total else f"{count:,} of them"
-            parts.append(f"{which} {_is(count)} on {what} {', '.join(self.queues)}{more}")
+            verb = "came" if is_unsure else _is(count)
+            left = f"; later ones took {self.replaced:,} of their {self._places:,} places there" if is_unsure else ""
+            parts.append(f"{which} {verb} on {what} {', '.join(self.queues)}{more}{left}")
         parts += [text for reason, text in _ELSEWHERE.items() if self.reasons[reason]]
         return f": {'; '.join(parts)}" if parts else ""
 

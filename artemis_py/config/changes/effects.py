@@ -122,7 +122,7 @@ def why_in_conflict(attribute: str, own: QueueSettings) -> str:
     """Why a queue with these settings may not have one of them, in the same form; empty: it may."""
     for conflict in CONFLICTS:
         if attribute in conflict.attributes and conflict.applies(own):
-            return f"with it the queue {conflict.text}"
+            return f"with it the queue {conflict.told(own)}"
     return ""
 
 
@@ -134,4 +134,4 @@ def in_force(old: QueueSettings, new: QueueSettings) -> QueueSettings:
 
 def _decides(part: Part, old: QueueSettings, new: QueueSettings) -> bool:
     """Does the part have to be made anew?"""
-    return part.decides is not None and part.decides(old) != part.decides(new)
+    return any(getattr(old, name) != getattr(new, name) for name in part.decides)

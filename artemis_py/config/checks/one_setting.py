@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from artemis_py.config.checks.elements import check_filters
-from artemis_py.config.checks.groups import check_groups
-from artemis_py.config.checks.queue_combinations import check_queue_combinations
-from artemis_py.config.checks.queue_types import check_queue_types
-from artemis_py.config.checks.readers import Readers
+from artemis_py.config.checks.requested import PLACE, check_requested, requested_value
 from artemis_py.config.draft import Draft, NamedDraft, Values
 from artemis_py.config.matching import check_match
-from artemis_py.config.problems import ERROR, Problems, nearest
+from artemis_py.config.problems import Problems, nearest
 from artemis_py.config.read.addresses import drop_unset
 from artemis_py.config.settings import AddressSettings, BrokerConfig, Origin
-from artemis_py.config.tables.fields import REFUSED, names_of
-from artemis_py.config.values import ValueTextError, parse_value
+from artemis_py.config.tables.fields import names_of
 from artemis_py.errors import BadRequestError, MatchError
 
-_PLACE: Final = Origin("the request", 0)
+_PLACE: Final = Origin(PLACE, 0)
 
 
 def setting_values(match: str, texts: dict[str, str], config: BrokerConfig) -> dict[str, Any]:
@@ -35,32 +30,17 @@ def setting_values(match: str, texts: dict[str, str], config: BrokerConfig) -> d
         row = rows.get(name)
         if row is None:
             raise BadRequestError(f"there is no address-setting {name[:100]!r}; {_meant(name, rows)}")
-        if row.treatment == REFUSED:
-            raise BadRequestError(f"{name} is refused: {row.reason}")
-        try:
-            written.put(row.attribute, parse_value(row, text), _PLACE)
-        except ValueTextError as error:
-            raise BadRequestError(f"{name} has a wrong value {text[:100]!r}; allowed: {error.allowed}") from None
+        written.put(row.attribute, requested_value(row, name, text), _PLACE)
     drop_unset(written)
     return written.values
 
 
 def check_setting(match: str, config: BrokerConfig) -> None:
     """Raises BadRequestError with all that is wrong with the address-setting of a match in a configuration."""
-    settings = config.address_settings
-    draft = Draft(file=_PLACE.file, problems=Problems())
-    entry = next(each for each in settings.entries if each.match == match)
+    draft = Draft(file=PLACE, problems=Problems())
+    entry = next(each for each in config.address_settings.entries if each.match == match)
     draft.entries[match] = NamedDraft(match, entry.origin, Values(entry.values, entry.origins))
-    readers = Readers((), settings, config.wildcards)
-    check_filters(draft)
-    if not draft.problems.has_errors:
-        check_groups(draft, (), settings.entries, settings)
-        check_queue_types(draft, (), settings.entries, settings, readers)
-    if not draft.problems.has_errors:
-        check_queue_combinations(draft, (), settings.entries, settings, readers)
-    wrong = [problem.message for problem in draft.problems.found if problem.severity == ERROR]
-    if wrong:
-        raise BadRequestError("; ".join(wrong))
+    check_requested(draft, (), config.address_settings.entries, config)
 
 
 def _meant(name: str, known: Iterable[str]) -> str:

@@ -6,28 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, final
+from typing import Final, final
 
-from artemis_py.config.checks.readers import Readers
+from artemis_py.config.checks.cases import Case
 from artemis_py.config.draft import Draft
-from artemis_py.config.merging import SettingsEntry, SettingsRepository
-from artemis_py.config.tables.address_settings import AddressSettings
-from artemis_py.config.tables.entities import QUEUE_DEFAULTS, AddressConfig, Origin, QueueConfig
-from artemis_py.config.tables.queue_conflicts import CONFLICTS
-from artemis_py.config.tables.queue_settings import QueueSettings, queue_settings
-
-
-class Case(NamedTuple):
-    """A queue with what its checks need to know about its surroundings."""
-
-    own: QueueSettings
-    settings: AddressSettings
-    address: str
-    """The address, or the match of an address-setting."""
-    pages: bool
-    """Does the file ask for paging on the address, or on one under a view?"""
-    has_neighbours: bool
-    """Do other queues get the same messages?"""
+from artemis_py.config.tables.queue_conflicts import CONFLICTS, Conflict
 
 
 @final
@@ -144,48 +127,31 @@ DOUBTS: Final = (
 )  # fmt: skip
 
 
-def check_queue_combinations(
-    draft: Draft,
-    addresses: Sequence[AddressConfig],
-    entries: Sequence[SettingsEntry],
-    settings: SettingsRepository,
-    readers: Readers,
-) -> None:
-    """Refuse or warn of bad combinations, in each queue and in each of these address-settings for the queues that it
-    creates. A combination counts only where one of its attributes is written.
+def check_queue_combinations(draft: Draft, cases: Sequence[Case]) -> None:
+    """Refuse what a queue may not have together, and warn of what is doubtful where one of its attributes is
+    written.
     """
-    for address in addresses:
-        for queue in address.queues:
-            merged = settings.settings_for(address.name)
-            own = queue_settings(queue, merged)
-            case = Case(own, merged, address.name, readers.pages_under(queue), readers.has_neighbours(queue))
-            written = [attribute for attribute, _ in queue.origins]
-            _check(draft, f"queue {queue.name!r}", case, written, queue.origin_of)
-    for entry in entries:
-        _check_entry(draft, entry, settings, readers)
-
-
-def _check_entry(draft: Draft, entry: SettingsEntry, settings: SettingsRepository, readers: Readers) -> None:
-    merged = settings.settings_for(entry.match)
-    own = queue_settings(QueueConfig(name="", address=entry.match, routing_type="ANYCAST"), merged, declared=False)
-    written = [attribute for attribute, other in QUEUE_DEFAULTS.items() if other in entry.values]
-    case = Case(own, merged, entry.match, readers.pages_at(entry.match), False)
-
-    def place(attribute: str) -> Origin:
-        return entry.origins.get(QUEUE_DEFAULTS[attribute], entry.origin)
-
-    _check(draft, f"each queue of {entry.match!r}", case, written, place)
-
-
-def _check(draft: Draft, subject: str, case: Case, written: Sequence[str], place: Callable[[str], Origin]) -> None:
     for conflict in CONFLICTS:
-        taking_part = [attribute for attribute in conflict.attributes if attribute in written]
-        if taking_part and conflict.applies(case.own):
-            draft.problems.error(place(taking_part[0]), f"{subject} {conflict.text}", allowed=conflict.allowed)
+        _refuse(draft, conflict, [case for case in cases if conflict.applies(case.own)])
+    for case in cases:
+        _warn(draft, case)
+
+
+def _refuse(draft: Draft, conflict: Conflict, cases: Sequence[Case]) -> None:
+    """Tell it of the queues and address-settings that have one of the attributes. If none has, it follows from several
+    address-settings together.
+    """
+    guilty = [case for case in cases if not case.written.keys().isdisjoint(conflict.attributes)]
+    for case in guilty or cases:
+        first = next((each for each in conflict.attributes if each in case.written), conflict.attributes[0])
+        draft.problems.error(case.place(first), f"{case.subject} {conflict.told(case.own)}", allowed=conflict.allowed)
+
+
+def _warn(draft: Draft, case: Case) -> None:
     for doubt in DOUBTS:
-        taking_part = [attribute for attribute in doubt.attributes if attribute in written]
+        taking_part = [attribute for attribute in doubt.attributes if attribute in case.written]
         if not taking_part or not doubt.applies(case):
             continue
-        origin = place(taking_part[0])
+        origin = case.place(taking_part[0])
         if not draft.problems.has_error_at(origin):  # what was wrong there was left out, and may be what is missed
-            draft.problems.warning("doubtful-value", origin, f"{subject} {doubt.text}", allowed=doubt.allowed)
+            draft.problems.warning("doubtful-value", origin, f"{case.subject} {doubt.text}", allowed=doubt.allowed)

@@ -8,6 +8,7 @@ from artemis_py.config.tables.fields import (
     BOOLEAN,
     CHOICE,
     DOUBLE,
+    INT_SIZE,
     JAVA,
     LIST,
     LONG,
@@ -80,7 +81,7 @@ _STOMP: Final = (
         "heartBeatToConnectionTtlModifier",
         2.0,
         "a client counts as gone after this many of its heart-beat periods",
-        check=POSITIVE,
+        check=Check("0.001 to 1000", lambda value: 0.001 <= value <= 1000),
     ),
     _param(
         LONG,
@@ -234,7 +235,7 @@ _LIMITS: Final = (
 )
 
 _SOCKET: Final = (
-    _param(LONG, "backlog", 128, "maximum number of connections waiting to be accepted", check=POSITIVE),
+    _param(LONG, "backlog", 128, "maximum number of connections waiting to be accepted", check=INT_SIZE),
     _param(TEXT, "securityDomain", None, "the domain of login.config in which clients of this port log in"),
     _param(BOOLEAN, "autoStart", True, "open the port at start"),
     _param(BOOLEAN, "tcpNoDelay", True, "send small packets without delay"),

@@ -13,8 +13,8 @@ from artemis_py.config.tables.fields import (
     INT_SIZE,
     JAVA,
     LEVELS,
+    NO_COUNTERS,
     NO_EFFECT,
-    NO_MANAGEMENT,
     NOT_EMPTY,
     NOT_NEGATIVE,
     NOT_SPOKEN,
@@ -370,7 +370,7 @@ class AddressSettings:
         "OFF", _DELETION, "FORCE: delete addresses that were removed from the file, with their queues and messages"
     )
     config_delete_diverts: str = choice("OFF", _DELETION, "FORCE: delete diverts that were removed from the file")
-    message_counter_history_day_limit: int = int32(0, "days of message counters", unit="days", tuning=NO_MANAGEMENT)
+    message_counter_history_day_limit: int = int32(0, "days of message counters", unit="days", tuning=NO_COUNTERS)
     management_browse_page_size: int = int32(
         200, "messages on a page of a browsed queue; at most 1,000 are shown", check=POSITIVE
     )

@@ -8,8 +8,8 @@ from typing import Final
 from artemis_py.config.tables.fields import (
     INT_SIZE,
     JAVA,
+    NO_COUNTERS,
     NO_EFFECT,
-    NO_MANAGEMENT,
     NOT_EMPTY,
     NOT_NEGATIVE,
     NOT_SPOKEN,
@@ -19,6 +19,7 @@ from artemis_py.config.tables.fields import (
     PERCENT,
     POSITIVE,
     SINGLE_NODE,
+    Check,
     boolean,
     choice,
     int32,
@@ -34,6 +35,7 @@ _NO_INTERNALS: Final = "here internal addresses begin with $.artemis.internal."
 _COUNTED_AFTER: Final = "a failed delivery is journaled when it fails"
 _ONE_COUNT: Final = "every failed delivery is journaled, and compaction keeps the last count"
 _IN_JOURNAL: Final = "addresses and queues are stored in the journal"
+_KNOWN_READERS: Final = "each operation has its permission, view or edit, whatever its name"
 _LOCK: Final = "the lock file is in journal-directory"
 _LOCK_CHECKED: Final = "the lock is checked twice a second"
 _LOCK_LOST: Final = "a broker whose lock cannot be confirmed stops at once, since another one may have it"
@@ -47,6 +49,10 @@ _PAGE_SYNCED: Final = "pages are synced with the batch that refers to them, as s
 _ONE_READER: Final = "one thread reads pages, one part at a time"
 _NO_FOLDERS: Final = "all pages are directly in paging-directory"
 _IN_PARTS: Final = "pages are read in parts of 512 KiB, to keep turns short"
+
+_FILE_SIZE: Final = Check("1 to 1073741824 (1G)", lambda value: 1 <= value <= 1024**3)
+"""A start reads a file of the journal as a whole, and the first message in it waits until it is made."""
+_FILES: Final = Check("1 to 1000", lambda value: 1 <= value <= 1000)
 
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
@@ -178,19 +184,19 @@ class CoreSettings:
         "mops", "first word of the addresses by which operations are permitted: `mops.broker.getLog`", check=NOT_EMPTY
     )
     view_permission_method_match_pattern: str = text(
-        "^(get|is|count|list|browse|query).*$", "operations that only read", ignored=NO_MANAGEMENT
+        "^(get|is|count|list|browse|query).*$", "operations that only read", ignored=_KNOWN_READERS
     )
     suppress_session_notifications: bool = boolean(False, "send no notifications about sessions")
     jmx_management_enabled: bool = boolean(True, "management by JMX", tuning=JAVA)
     jmx_notification_enabled: bool = boolean(True, "notifications by JMX", tuning=JAVA)
     jmx_domain: str = text("org.apache.activemq.artemis", "domain of the beans that Jolokia names", check=NOT_EMPTY)
     jmx_use_broker_name: bool = boolean(True, "name beans after the broker; false: `broker=artemis`")
-    message_counter_enabled: bool = boolean(False, "keep message counters", ignored=NO_MANAGEMENT)
+    message_counter_enabled: bool = boolean(False, "keep message counters", ignored=NO_COUNTERS)
     message_counter_sample_period: int = int64(
-        10000, "period of message counters", unit="ms", check=POSITIVE, ignored=NO_MANAGEMENT
+        10000, "period of message counters", unit="ms", check=POSITIVE, ignored=NO_COUNTERS
     )
     message_counter_max_day_history: int = int32(
-        10, "days of message counters", unit="days", check=POSITIVE, ignored=NO_MANAGEMENT
+        10, "days of message counters", unit="days", check=POSITIVE, ignored=NO_COUNTERS
     )
 
     # Memory and disk limits
@@ -276,8 +282,8 @@ class CoreSettings:
     journal_sync_transactional: bool = boolean(True, "wait for the disk at COMMIT")
     journal_sync_non_transactional: bool = boolean(True, "wait for the disk at each message")
     large_message_sync: bool = boolean(True, "sync large message bodies to disk")
-    journal_file_size: int = size(10 * 1024**2, "size of a journal file", check=INT_SIZE)
-    journal_min_files: int = int32(2, "minimum number of journal files, created ahead or in use", check=POSITIVE)
+    journal_file_size: int = size(10 * 1024**2, "size of a journal file", check=_FILE_SIZE)
+    journal_min_files: int = int32(2, "minimum number of journal files, created ahead or in use", check=_FILES)
     journal_pool_files: int = int32(-1, "number of journal files kept", check=OFF_OR_POSITIVE, tuning=_DELETED)
     journal_buffer_size: int = size(
         490 * 1024, ("size of the buffer in front of the journal"), check=INT_SIZE, tuning=_NO_BUFFER

@@ -23,7 +23,7 @@ SINGLE_NODE: Final = "this broker is a single node"
 JAVA: Final = "it is about the Java virtual machine or Java classes"
 NOT_SPOKEN: Final = "it is about a protocol that this broker does not support"
 NO_EFFECT: Final = "it has no effect in Artemis either"
-NO_MANAGEMENT: Final = "this version has no management through messages or JMX"
+NO_COUNTERS: Final = "queues count always; message counters with a history are not kept"
 
 BOOLEAN: Final = "boolean"
 INT: Final = "int"

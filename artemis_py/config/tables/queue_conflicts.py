@@ -18,14 +18,19 @@ from artemis_py.config.tables.queue_types import STANDARD, TYPE_ATTRIBUTES
 @final
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """``attributes`` are those of the queue that take part, ``applies`` says whether it has what it may not have,
-    ``text`` what is wrong, as the rest of a sentence about the queue, and ``allowed`` what it may have.
+    """``attributes`` are all those of the queue that take part, ``applies`` says whether it has what it may not have,
+    ``text`` what is wrong, as the rest of a sentence about the queue, and ``allowed`` what it may have. In ``text``
+    an attribute in braces stands for its value.
     """
 
     attributes: tuple[str, ...]
     applies: Callable[[QueueSettings], bool]
     text: str
     allowed: str
+
+    def told(self, own: QueueSettings) -> str:
+        """What is wrong with a queue, as the rest of a sentence about it."""
+        return self.text.format_map({attribute: getattr(own, attribute) for attribute in self.attributes})
 
 
 def _gives_up_messages(own: QueueSettings) -> bool:
@@ -39,12 +44,14 @@ def _has_an_order(own: QueueSettings) -> bool:
 
 
 _IN_ORDER: Final = ("barrier_expression", "target_queue_depth")
+_DEPTH: Final = ("max_depth_messages", "max_depth_bytes")
 
 CONFLICTS: Final = (
     Conflict(
         _IN_ORDER,
         lambda own: bool(own.barrier_expression) and own.target_queue_depth > 0,
-        "has barrier-expression and target-queue-depth, which both define when a message becomes active",
+        "has barrier-expression and target-queue-depth {target_queue_depth}, which both define when a message becomes "
+        "active",
         "one of them",
     ),
     Conflict(
@@ -55,7 +62,7 @@ CONFLICTS: Final = (
         "queue-type standard, or no order",
     ),
     Conflict(
-        (*_IN_ORDER, "ring_size", "overflow_policy"),
+        (*_IN_ORDER, "ring_size", "overflow_policy", "file_backed_metadata", *_DEPTH),
         lambda own: own.activates_in_order and _gives_up_messages(own),
         "has barrier-expression or target-queue-depth and is a ring, which gives up the oldest messages: a barrier "
         "among them would be lost, or all that is active",
@@ -71,7 +78,7 @@ CONFLICTS: Final = (
     Conflict(
         ("overflow_policy", "ring_size"),
         lambda own: own.overflow_policy != "NONE" and own.ring_size >= 0,
-        "has overflow-policy and ring-size, which both define what a full queue does",
+        "has overflow-policy {overflow_policy} and ring-size {ring_size}, which both define what a full queue does",
         "one of them; overflow-policy RING counts what is in delivery, ring-size does not",
     ),
     Conflict(
@@ -82,7 +89,10 @@ CONFLICTS: Final = (
         "overflow-policy FLOW_TO_DISK or none, and no ring-size",
     ),
     Conflict(
-        ("overflow_policy", "file_backed_metadata", "non_destructive", "last_value", "last_value_key", "queue_type"),
+        (
+            "overflow_policy", "file_backed_metadata", *_DEPTH, "non_destructive", "last_value", "last_value_key",
+            "queue_type",
+        ),
         lambda own: own.limits_depth and own.policy == "FLOW_TO_DISK" and own.non_destructive and own.last_value,
         "is a non-destructive last-value queue that flows to disk: values in pages would never be replaced, because "
         "no consumer removes them",
@@ -93,7 +103,7 @@ CONFLICTS: Final = (
             "non_destructive", "delivery_semantics", "fairness_model", "max_backlog", "max_per_subscription_backlog",
             "max_deliveries", "max_cancels", "lease_period", "leasing", *_IN_ORDER,
         ),
-        lambda own: own.non_destructive and own.limits_backlogs,
+        lambda own: own.non_destructive and own.shares_out,
         "is non-destructive and has an attribute of AMPS: every consumer gets every message, so there is nothing to "
         "share out, nothing comes back, and nothing is ever done",
         "non-destructive, or delivery-semantics, fairness-model, max-backlog, max-per-subscription-backlog, "
@@ -101,32 +111,39 @@ CONFLICTS: Final = (
     ),
     Conflict(
         ("fairness_model", "delivery_semantics"),
-        lambda own: own.at_most_once and own.fairness != "round-robin",
-        "sends messages at most once and has another fairness-model than round-robin: AMPS knows no other there",
-        "round-robin",
+        lambda own: own.at_most_once and own.fairness_model not in (None, "round-robin"),
+        "sends messages at most once and has fairness-model {fairness_model}: AMPS knows only round-robin there",
+        "fairness-model round-robin",
     ),
     Conflict(
-        ("max_live_consumers",),
+        ("max_live_consumers", "exclusive"),
         lambda own: own.exclusive and own.max_live_consumers > 1,
-        "is exclusive, which means one live consumer, and has more max-live-consumers",
-        "one of them",
+        "is exclusive, which means one live consumer, and has max-live-consumers {max_live_consumers}",
+        "max-live-consumers 0 or 1, or exclusive false",
     ),
     Conflict(
-        ("exclusivity_policy",),
-        lambda own: own.exclusivity_policy == "LINK" and max(own.max_live_consumers, own.consumers_before_dispatch) > 1,
-        "admits one consumer (exclusivity-policy LINK) and has more max-live-consumers or consumers-before-dispatch",
-        "0 or 1, or another exclusivity-policy",
+        ("exclusivity_policy", "max_live_consumers"),
+        lambda own: own.exclusivity_policy == "LINK" and own.max_live_consumers > 1,
+        "admits one consumer (exclusivity-policy LINK) and has max-live-consumers {max_live_consumers}",
+        "max-live-consumers 0 or 1, or another exclusivity-policy",
     ),
     Conflict(
-        ("underlying_address",),
+        ("exclusivity_policy", "consumers_before_dispatch"),
+        lambda own: own.exclusivity_policy == "LINK" and own.consumers_before_dispatch > 1,
+        "admits one consumer (exclusivity-policy LINK) and has consumers-before-dispatch {consumers_before_dispatch}",
+        "consumers-before-dispatch 0 or 1, or another exclusivity-policy",
+    ),
+    Conflict(
+        ("underlying_address", "durable"),
         lambda own: own.underlying_address is not None and not own.durable,
-        "has underlying-address and is not durable: what it has of the journal must survive a restart",
+        "has underlying-address {underlying_address!r} and is not durable: what it has of the journal must survive a "
+        "restart",
         "durable true, or a divert",
     ),
     Conflict(
-        ("recovery_point",),
+        ("recovery_point", "durable"),
         lambda own: own.recovery_point is not None and not own.durable,
-        "has recovery-point and is not durable: it would begin at that point at every start",
+        "has recovery-point {recovery_point!r} and is not durable: it would begin at that point at every start",
         "durable true, or no recovery-point",
     ),
 )  # fmt: skip

@@ -7,7 +7,6 @@ these values, and ``explain`` shows them. What a queue may not have together is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, final
 
@@ -33,36 +32,32 @@ _ARRIVAL: Final = "it is worked out for each message when it arrives"
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """What attributes are for. A queue makes a part with ``decides`` once: a change that ``decides`` differently waits
-    for a restart, with all other changes to the part. ``why`` tells that to operators. Any other part takes a change
-    while the queue runs (``core/queue/attributes.py``).
+    """What attributes are for. A queue makes a part once if some of its settings decide about it (``decides``): a
+    change of those waits for a restart, with all other changes to the part. ``why`` tells that to operators. Any other
+    part takes a change while the queue runs (``core/queue/attributes.py``).
     """
 
     name: str
-    decides: Callable[[QueueSettings], object] | None = None
+    decides: tuple[str, ...] = ()
     why: str = COMPOSED_OF_IT
 
 
-DURABILITY: Final = Part("durability", lambda own: own.durable, "it decides whether the queue is in the journal")
-ORDER: Final = Part("order", lambda own: (own.priority_expression, own.sort_key, own.levels), _ORDER)
-LAST_VALUES: Final = Part("last values", lambda own: own.last_value_key, _ORDER)
-ACTIVATION: Final = Part("activation", lambda own: (own.barrier_expression, own.target_queue_depth), _ORDER)
+DURABILITY: Final = Part("durability", ("durable",), "it decides whether the queue is in the journal")
+ORDER: Final = Part("order", ("priority_expression", "sort_key", "levels"), _ORDER)
+LAST_VALUES: Final = Part("last values", ("last_value_key",), _ORDER)
+ACTIVATION: Final = Part("activation", ("barrier_expression", "target_queue_depth"), _ORDER)
 BACKLOGS: Final = Part(
     "backlogs",
-    lambda own: (own.limits_backlogs, own.has_leases, own.at_most_once),
+    ("limits_backlogs", "has_leases", "at_most_once"),
     "the queue would begin to limit backlogs, or end it",
 )
-FAIRNESS: Final = Part("fairness", lambda own: own.fairness)
-HOLD: Final = Part("hold", lambda own: own.hold_on_publish, _ARRIVAL)
-LIFETIME: Final = Part("time to live", lambda own: (own.min_message_ttl, own.max_message_ttl, own.expiration), _ARRIVAL)
-DEPTH: Final = Part(
-    "depth",
-    lambda own: own.policy != "NONE" and own.limits_depth,
-    "the queue would become another kind of queue when it is full",
-)
-ALERTS: Final = Part("alerts", lambda own: (own.alert_threshold_message_age, own.has_alerts), _ARRIVAL)
-VIEW: Final = Part("view", lambda own: (own.underlying_address, own.default_publish_target))
-RECOVERY: Final = Part("recovery", lambda own: own.recovery_point)
+FAIRNESS: Final = Part("fairness", ("fairness",))
+HOLD: Final = Part("hold", ("hold_on_publish",), _ARRIVAL)
+LIFETIME: Final = Part("time to live", ("min_message_ttl", "max_message_ttl", "expiration"), _ARRIVAL)
+DEPTH: Final = Part("depth", ("enforces_depth",), "the queue would become another kind of queue when it is full")
+ALERTS: Final = Part("alerts", ("alert_threshold_message_age", "has_alerts"), _ARRIVAL)
+VIEW: Final = Part("view", ("underlying_address", "default_publish_target"))
+RECOVERY: Final = Part("recovery", ("recovery_point",))
 
 SWITCHES: Final = Part("switches")
 CONSUMERS: Final = Part("consumers")
@@ -82,11 +77,11 @@ ENDS: Final = Part("how messages end")
 _AMPS: Final = (BACKLOGS, FAIRNESS)
 
 
-def _changes(*parts: Part, newcomers: bool = False, waits: bool = False) -> Any:
+def _changes(*parts: Part, newcomers: bool = False) -> Any:
     """An attribute for these parts. ``newcomers``: a consumer is told it when it attaches, and those that are attached
-    stay as they are. ``waits``: every change of it is one that waits for a restart.
+    stay as they are.
     """
-    return field(metadata={"parts": parts, "newcomers": newcomers, "waits": waits})
+    return field(metadata={"parts": parts, "newcomers": newcomers})
 
 
 @final
@@ -97,7 +92,7 @@ class QueueSettings:
     (:class:`~artemis_py.config.tables.queue_types.QueueType`).
     """
 
-    durable: bool = _changes(DURABILITY, waits=True)
+    durable: bool = _changes(DURABILITY)
     filter: str | None
     user: str | None
     max_consumers: int = _changes(CONSUMERS, newcomers=True)
@@ -117,18 +112,18 @@ class QueueSettings:
     queue_type: str | None = _changes(ORDER, LAST_VALUES)
     priority_levels: int | None = _changes(ORDER)
     sort_key: str | None = _changes(ORDER)
-    priority_expression: str | None = _changes(ORDER, *_AMPS, waits=True)
+    priority_expression: str | None = _changes(ORDER, *_AMPS)
     group_type: str = _changes(GROUPS)
     group_key: str | None = _changes(GROUPS)
     fallback_group: str = _changes(GROUPS)
-    min_message_ttl: int = _changes(LIFETIME, waits=True)
-    max_message_ttl: int = _changes(LIFETIME, waits=True)
-    expiration: int = _changes(*_AMPS, LIFETIME, waits=True)
+    min_message_ttl: int = _changes(LIFETIME)
+    max_message_ttl: int = _changes(LIFETIME)
+    expiration: int = _changes(*_AMPS, LIFETIME)
     consumer_replay_period: int | None = _changes(DEFAULTS, newcomers=True)
     consumer_selector: str | None = _changes(DEFAULTS, newcomers=True)
-    hold_on_publish: bool = _changes(HOLD, waits=True)
-    barrier_expression: str | None = _changes(ORDER, ACTIVATION, *_AMPS, waits=True)
-    target_queue_depth: int = _changes(ORDER, ACTIVATION, *_AMPS, waits=True)
+    hold_on_publish: bool = _changes(HOLD)
+    barrier_expression: str | None = _changes(ORDER, ACTIVATION, *_AMPS)
+    target_queue_depth: int = _changes(ORDER, ACTIVATION, *_AMPS)
     expiry_policy: str | None = _changes(ENDS)
     overflow_policy: str = _changes(DEPTH, OVERFLOW)
     max_depth_messages: int = _changes(DEPTH, OVERFLOW)
@@ -145,14 +140,14 @@ class QueueSettings:
     max_deliveries: int = _changes(*_AMPS, LEASES)
     max_cancels: int = _changes(*_AMPS, LEASES)
     file_backed_metadata: bool = _changes(*_AMPS, DEPTH, OVERFLOW)
-    alert_threshold_message_age: int = _changes(ALERTS, waits=True)
+    alert_threshold_message_age: int = _changes(ALERTS)
     alert_threshold_message_size: int = _changes(ALERTS, THRESHOLDS)
     alert_threshold_depth_messages: int = _changes(ALERTS, THRESHOLDS)
     alert_threshold_depth_bytes: int = _changes(ALERTS, THRESHOLDS)
     alert_repeat_gap: int = _changes(THRESHOLDS)
-    underlying_address: str | None = _changes(VIEW, waits=True)
-    default_publish_target: str | None = _changes(VIEW, waits=True)
-    recovery_point: str | None = _changes(RECOVERY, waits=True)
+    underlying_address: str | None = _changes(VIEW)
+    default_publish_target: str | None = _changes(VIEW)
+    recovery_point: str | None = _changes(RECOVERY)
     dead_letter_address: str | None = _changes(ENDS)
     max_delivery_attempts: int = _changes(ENDS)
 
@@ -175,6 +170,11 @@ class QueueSettings:
         return max(self.depth_messages_max, self.max_depth_bytes) >= 0
 
     @property
+    def enforces_depth(self) -> bool:
+        """Is there a maximum depth, and something that happens at it?"""
+        return self.policy != "NONE" and self.limits_depth
+
+    @property
     def _sets_depth(self) -> bool:
         return max(self.max_depth_messages, self.max_depth_bytes) >= 0
 
@@ -183,10 +183,15 @@ class QueueSettings:
         """Has a consumer that asks for no backlog a backlog of one message? So it is on queues with an attribute of
         AMPS.
         """
+        return self.shares_out or self._has_amps_rules
+
+    @property
+    def shares_out(self) -> bool:
+        """Has it an attribute of AMPS that says how consumers share its messages?"""
         asked = self.delivery_semantics, self.fairness_model, self.max_per_subscription_backlog
         limited = self.max_backlog >= 0 or self.max_deliveries > 0 or self.max_cancels > 0 or self.activates_in_order
         leases = self.lease_period > 0 or self.leasing is not None
-        return limited or leases or any(attribute is not None for attribute in asked) or self._has_amps_rules
+        return limited or leases or any(attribute is not None for attribute in asked)
 
     @property
     def _has_amps_rules(self) -> bool:
@@ -256,11 +261,11 @@ def is_for_newcomers(attribute: str) -> bool:
 
 def always_waits(attribute: str) -> bool:
     """Does every change of it wait for a restart?"""
-    return bool(_ROWS[attribute].get("waits"))
+    return any(attribute in part.decides for part in parts_of(attribute))
 
 
 COMPOSED: Final = tuple(
-    part for part in dict.fromkeys(part for name in NAMES for part in parts_of(name)) if part.decides is not None
+    part for part in dict.fromkeys(part for name in NAMES for part in parts_of(name)) if part.decides
 )
 """The parts that a queue makes once."""
 

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -151,7 +151,7 @@ _SHARING: Final = _Sharing()
 
 def stamps_of(path: Path, files: Iterable[str]) -> Stamps:
     """What tells whether a file has changed: of the main file, of those read with it, and of properties beside it."""
-    folder = path if path.is_dir() else path.parent
+    folder = path if os.path.isdir(path) else path.parent
     names = dict.fromkeys(str(each) for each in (path, *_parts(files), folder / PROPERTIES_FILE))
     return tuple((name, stamp_of(name)) for name in names)
 
@@ -162,7 +162,8 @@ def _parts(files: Iterable[str]) -> list[str]:
     for each in (part for file in files for part in file.split(",")):
         found.append(each)
         if os.path.isdir(each):
-            found += sorted(os.path.join(each, name) for name in os.listdir(each))
+            with suppress(OSError):  # reading it says why
+                found += sorted(os.path.join(each, name) for name in os.listdir(each))
     return found
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from artemis_py.spark.jobs.moments import duration_s
 from artemis_py.spark.jobs.source import JobError
+from artemis_py.spark.report.files import write_report
 from artemis_py.units import parse_bytes, parse_decimal
 
 if TYPE_CHECKING:
@@ -212,7 +213,7 @@ def _capacity(call: Call, args: argparse.Namespace) -> Result:
     result = capacity(call.spark, call.source, outage_s=args.outage, memory_bytes=args.memory)
     if args.xml is not None:
         for text in result.texts:
-            args.xml.write_text(text.body, "utf-8")
+            write_report(args.xml, text.body)
     return result
 
 

@@ -81,12 +81,13 @@ class SegmentRetirement:
 # that.
 
 
+_CHUNK_BYTES: Final = 1 << 20
 _NAME: Final = re.compile(r"spare-(?P<number>\d{9})\.log", re.ASCII)
 
 
 class Spares:
     """Keeps one file more than is in use, and at least ``files_min`` in total. The committer's thread creates them
-    between batches, while the disk has room.
+    between batches, while the disk has room; one after the other, so that no batch waits for more than one of them.
     """
 
     def __init__(self, disk: Disk, committer: Committer, file_bytes: int, files_min: int) -> None:
@@ -95,8 +96,9 @@ class Spares:
         self._file_bytes = file_bytes
         self._files_min = files_min
         self._ready: deque[str] = deque()
-        self._promised = 0
-        """Files that are ready or being created."""
+        self._ready_min = 1
+        """So many are to be ready."""
+        self._is_making = False
         self._number = 0
         for name in disk.names():
             match = _NAME.fullmatch(name)
@@ -106,21 +108,22 @@ class Spares:
     def _take_over(self, name: str, number: int) -> None:
         """Reuse a spare from before the start if it is finished, empty and of the right size."""
         self._number = max(self._number, number)
-        data = self._disk.read(name)
-        if len(data) == self._file_bytes and not data.strip(b"\0"):
+        size_bytes = 0
+        while data := self._disk.read(name, size_bytes, _CHUNK_BYTES):
+            if data.strip(b"\0"):
+                break
+            size_bytes += len(data)
+        if not data and size_bytes == self._file_bytes:
             self._ready.append(name)
-            self._promised += 1
         else:
             self._disk.delete(name)
 
     def take(self) -> str | None:
         """A file to rename and use, or None if none is ready."""
         try:  # a single step, because another thread may give one up
-            name = self._ready.popleft()
+            return self._ready.popleft()
         except IndexError:
             return None
-        self._promised -= 1
-        return name
 
     def give_up(self) -> bool:
         """Remove a spare to free its room; False if none is ready. For any thread. Raises DiskError."""
@@ -132,21 +135,25 @@ class Spares:
 
     def provide(self, files_in_use: int) -> None:
         """Start to create missing spares."""
-        if not self._disk.has_room:
-            return
-        while self._promised < max(1, self._files_min - files_in_use):
-            self._number += 1
-            self._promised += 1
-            name = f"spare-{self._number:09}.log"
-            self._committer.later(lambda name=name: self._make(name))  # type: ignore[misc]
+        self._ready_min = max(1, self._files_min - files_in_use)
+        if not self._is_making:
+            self._make_next()
 
-    def _make(self, name: str) -> None:
+    def _make_next(self) -> None:
+        self._is_making = self._disk.has_room and len(self._ready) < self._ready_min
+        if self._is_making:
+            self._committer.later(self._make)
+
+    def _make(self) -> None:
+        self._number += 1
+        name = f"spare-{self._number:09}.log"
         try:
             self._disk.create(name, self._file_bytes)
         except NoSpaceError:  # the disk knows; the next journal file grows as it is written
-            self._promised -= 1
+            self._is_making = False
         else:
             self._ready.append(name)
+            self._make_next()
 
 
 # ---- segments --------------------------------------------------------------------------------------------------------

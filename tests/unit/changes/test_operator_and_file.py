@@ -111,7 +111,7 @@ _FULL: Final = {"overflow_policy": "REJECT", "max_depth_messages": 9}
     ("attributes", "said"),
     [
         (_BARRIERS, "has barrier-expression or target-queue-depth and is a ring"),
-        (_FULL, "has overflow-policy and ring-size, which both define"),
+        (_FULL, r"has overflow-policy REJECT and ring-size \d, which both define"),
         ({"file_backed_metadata": True}, "has file-backed-metadata, with which messages beyond a depth go to pages"),
     ],
     ids=["barriers", "a depth", "file-backed"],

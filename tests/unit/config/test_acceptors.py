@@ -119,6 +119,21 @@ LIMITS = {
 }
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("backlog", "2147483648", "1 to 2147483647"),
+        ("backlog", "0", "1 to 2147483647"),
+        ("heartBeatToConnectionTtlModifier", "1e308", "0.001 to 1000"),
+        ("heartBeatToConnectionTtlModifier", "1e-308", "0.001 to 1000"),
+    ],
+)
+def test_what_the_system_or_a_client_could_not_be_told_is_refused(name: str, value: str, allowed: str) -> None:
+    (problem,) = errors_of(acceptor(f"tcp://localhost:1?{name}={value}"))
+    assert (problem.value, problem.allowed) == (value, allowed)
+    assert name in problem.message
+
+
 @pytest.mark.parametrize(("name", "default"), LIMITS.items())
 def test_limits_have_defaults_and_take_whole_numbers_only(name: str, default: int) -> None:
     assert made("tcp://localhost:1").int_param(name) == default

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.errors import ConfigError
-from tests.unit.config.documents import load_core, queue, setting
+from tests.unit.config.documents import load_core, queue, setting, settings
 
 SHARED = 'group-type="SHARED_GROUPS"'
+RING_IN_ORDER = (
+    "<default-overflow-policy>RING</default-overflow-policy><default-target-queue-depth>2</default-target-queue-depth>"
+)
 EXCLUSIVE = "<default-exclusive-queue>true</default-exclusive-queue>"
 
 
@@ -41,9 +44,12 @@ def warnings(core: str) -> list[str]:
         ('fallback-group="rest"', "has fallback-group without shared groups"),
         ('group-first-key="content-length"', "has group-first-key 'content-length', which every MESSAGE already has"),
         ('group-key=""', "group-key"),
-        ('exclusive="true" max-live-consumers="2"', "is exclusive, which means one live consumer, and has more"),
-        ('exclusivity-policy="LINK" max-live-consumers="2"', "admits one consumer (exclusivity-policy LINK)"),
-        ('exclusivity-policy="LINK" consumers-before-dispatch="2"', "or consumers-before-dispatch"),
+        ('exclusive="true" max-live-consumers="2"', "one live consumer, and has max-live-consumers 2"),
+        (
+            'exclusivity-policy="LINK" max-live-consumers="2"',
+            "admits one consumer (exclusivity-policy LINK) and has max-live",
+        ),
+        ('exclusivity-policy="LINK" consumers-before-dispatch="2"', "LINK) and has consumers-before-dispatch 2"),
         ('exclusivity-policy="MINE"', "exclusivity-policy"),
         ('max-live-consumers="-1"', "max-live-consumers"),
         ('consumer-replay-period="-1"', "consumer-replay-period"),
@@ -63,7 +69,7 @@ def test_what_makes_no_sense_is_refused(attributes: str, reason: str) -> None:
         ),
         (
             EXCLUSIVE + "<default-max-live-consumers>2</default-max-live-consumers>",
-            "is exclusive, which means one live consumer, and has more max-live-consumers",
+            "is exclusive, which means one live consumer, and has max-live-consumers 2",
         ),
         (
             "<default-group-key>k</default-group-key><default-non-destructive>true</default-non-destructive>",
@@ -74,6 +80,37 @@ def test_what_makes_no_sense_is_refused(attributes: str, reason: str) -> None:
 )
 def test_in_an_address_setting_too(inside: str, reason: str) -> None:
     assert reason in refusal(setting(inside))
+
+
+@pytest.mark.parametrize(
+    ("attributes", "inside", "reason"),
+    [
+        (
+            'exclusive="true"',
+            "<default-max-live-consumers>3</default-max-live-consumers>",
+            "queue 'q' is exclusive, which means one live consumer, and has max-live-consumers 3",
+        ),
+        (
+            'consumers-before-dispatch="2"',
+            "<default-exclusivity-policy>LINK</default-exclusivity-policy>",
+            "queue 'q' admits one consumer (exclusivity-policy LINK) and has consumers-before-dispatch 2",
+        ),
+        (
+            'max-depth-messages="5"',
+            RING_IN_ORDER,
+            "queue 'q' has barrier-expression or target-queue-depth and is a ring",
+        ),
+    ],
+)
+def test_one_of_the_queue_and_one_of_its_address_setting(attributes: str, inside: str, reason: str) -> None:
+    assert reason in refusal(queue(attributes) + setting(inside))
+
+
+def test_several_address_settings_that_no_queue_may_have_together() -> None:
+    """Each alone is fine, and the queue says nothing."""
+    two = settings(("a.#", EXCLUSIVE), ("*.b", "<default-max-live-consumers>2</default-max-live-consumers>"))
+    assert "queue 'q' is exclusive" in refusal(queue(address="a.b") + two)
+    assert warnings(queue(address="a.c") + two) == []
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from artemis_py.config.tables.fields import (
     Setting,
     settings_of,
 )
-from artemis_py.config.tables.queue_settings import known_attributes, queue_settings, written_attributes
+from artemis_py.config.tables.queue_settings import always_waits, known_attributes, queue_settings, written_attributes
 from tests.unit.config.documents import errors_of, load_core, queue, setting, settings
 
 ROWS = {row.attribute: row for row in settings_of(QueueConfig).values()}
@@ -128,3 +128,9 @@ def test_what_was_written_is_known_again() -> None:
     written = written_attributes(queue_of(ring_size=3, exclusive=True, filter="a = 1", durable=False))
     assert written == {"ring_size": 3, "exclusive": True}
     assert known_attributes({**written, "of_a_later_version": 1}) == written
+
+
+def test_what_a_part_is_made_of_always_waits_for_a_restart() -> None:
+    tried = ("durable", "sort_key", "last_value_key", "expiration", "max_backlog")
+    waiting = [name for name in tried if always_waits(name)]
+    assert waiting == ["durable", "sort_key", "last_value_key", "expiration"]

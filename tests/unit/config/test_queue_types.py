@@ -127,7 +127,8 @@ def test_an_order_on_an_address_that_pages_is_a_warning(attributes: str) -> None
     assert warnings_of(queue(attributes)) == [], "memory of the whole broker may always end: nothing to say"
     (warning,) = warnings_of(setting(PAGES) + queue(attributes))
     assert "a message in a page is ordered only once it is in memory" in warning
-    assert warnings_of(setting(PAGES) + queue("queue-type='standard'")) == []
+    for plain in ("queue-type='standard'", "last-value='false'"):
+        assert warnings_of(setting(PAGES) + queue(plain)) == []
 
 
 def test_values_that_nobody_takes_out_of_pages_are_refused() -> None:

@@ -82,7 +82,10 @@ def test_they_stand_in_the_place_of_the_files() -> None:
         ({"settings": "[1]"}, "must be a JSON object"),
         ({"settings": '{"nonsense": 1}'}, "there is no address-setting 'nonsense'"),
         ({"address": "a.#.b*", "values": "max-size-bytes=1"}, "b*"),
-        ({"values": "default-queue-type=sorted"}, "has no sort key"),
+        (
+            {"values": "default-queue-type=sorted"},
+            r"has no sort key \(allowed: sort-key with the name of a header\)",
+        ),
         ({"values": "default-consumer-selector=a ="}, "is not a valid selector"),
     ],
 )

@@ -71,6 +71,29 @@ def test_a_file_ahead_that_finds_no_room_ends_nothing_and_comes_later() -> None:
     assert spares.take() is not None
 
 
+def test_no_batch_waits_for_more_than_one_file() -> None:
+    """However many are wanted; the broker promised all of them at once, and was not heard of again."""
+    disk = TightDisk()
+    committer = SteppedCommitter(lambda: None)
+    spares = Spares(disk, committer, 100, 3)
+    spares.provide(0)
+    spares.provide(0)
+    later: list[int] = []
+    committer.later(lambda: later.append(len(disk.names())))
+    committer.stop()
+    assert later == [1]
+    assert len(disk.names()) == 3
+
+
+def test_a_spare_is_taken_over_only_if_it_is_empty_and_whole() -> None:
+    disk = SimDisk(random.Random(1))
+    for number, data in enumerate((bytes(100), bytes(99), bytes(101), bytes(99) + b"x"), 1):
+        disk.create(f"spare-{number:09}.log", len(data))
+        disk.write(f"spare-{number:09}.log", 0, data)
+    Spares(disk, SteppedCommitter(lambda: None), 100, 2)
+    assert disk.names() == ["spare-000000001.log"]
+
+
 def _files_after_drain(*, is_roomy: bool, left: int = 1 << 30) -> int:
     """Journal files of which half lived, when the disk has room or not."""
     disk = TightDisk()
