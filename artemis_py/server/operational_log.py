@@ -29,6 +29,7 @@ from artemis_py.core.events import (
     NO_ID,
     OPENED,
     PAGES,
+    PAGES_NO_MORE,
     SUBSCRIBED,
     UNBLOCKED,
     UNSUBSCRIBED,
@@ -61,7 +62,7 @@ _NAME_MAX: Final = 256
 
 _COUNTED: Final = frozenset({ADDRESS_DROPS, ADDRESS_REFUSES, DROPPED, LEASES_ENDED})
 """Codes whose lines always say how many messages they are about. Lines that are held back are added up."""
-_OF_ADDRESSES: Final = frozenset({ADDRESS_DROPS, ADDRESS_REFUSES, BLOCKED, PAGES, UNBLOCKED})
+_OF_ADDRESSES: Final = frozenset({ADDRESS_DROPS, ADDRESS_REFUSES, BLOCKED, PAGES, PAGES_NO_MORE, UNBLOCKED})
 """Codes that may be about an address, which has its own lines as a queue has."""
 _COMMON: Final = frozenset(
     {CLOSED, CREATED, DELETED, ERROR, FOREIGN_HEADER, LIMITED, NO_ID, OPENED, SUBSCRIBED, UNSUBSCRIBED}
@@ -258,6 +259,8 @@ def _tell_of_unraisable(failed: sys.UnraisableHookArgs) -> None:
 
 CODE: Final = "AUD-1001"
 DENIED_CODE: Final = "AUD-1002"
+DONE: Final = "done"
+"""The result of an operation that did what was asked for."""
 _TEXT_MAX: Final = 200
 _PLACE: Final = re.compile(r"\{\w+\}\.")
 """The place of an argument in the name of a permission."""
@@ -268,7 +271,8 @@ def tell(id: str, given: Mapping[str, Any], user: str | None, peer: str, result:
     """A line in the operational log. ``result`` is ``done``, or why nothing was done. Arguments that were not ``given``
     (None, or no values) are left out.
     """
-    _tell(CODE, {"operation": id, **given}, user, peer, result, "operation carried out or refused")
+    meaning = "operation done" if result == DONE else "operation not done"
+    _tell(CODE, {"operation": id, **given}, user, peer, result, meaning)
 
 
 def tell_denied(permission: str, given: Mapping[str, Any], user: str | None, peer: str, reason: str) -> None:

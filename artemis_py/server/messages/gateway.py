@@ -15,7 +15,7 @@ from artemis_py.errors import ArtemisError, BadRequestError, BrokerError, NotFou
 from artemis_py.management.managed import Steps, found
 from artemis_py.message import LargeBody
 from artemis_py.security.identity import Identity
-from artemis_py.security.rights import Authorizer
+from artemis_py.security.rights import UNKNOWN_PEER, Authorizer, Peer
 from artemis_py.server.calls import Calls
 from artemis_py.server.messages.publish import Posting
 from artemis_py.server.messages.take import Taken, Taker, Wish
@@ -32,10 +32,10 @@ from artemis_py.stomp.wire.frames import FrameError
 @final
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """The user who has logged in (None: nobody has to), and the client's address as host:port."""
+    """The user who has logged in (None: nobody has to), and the client."""
 
     identity: Identity | None = None
-    peer: str = ""
+    peer: Peer = UNKNOWN_PEER
 
     @property
     def user(self) -> str | None:
@@ -100,7 +100,7 @@ class Gateway:
 
     def _state(self, asking: Asking) -> SessionState:
         state = SessionState(self._service, self._turns.next_origin(), None)
-        state.user, state.client_id, state.address = asking.user, _CLIENT_ID, asking.peer
+        state.user, state.client_id, state.address = asking.user, _CLIENT_ID, asking.peer.address
         if asking.identity is not None and self._authorizer is not None:
             state.identity = asking.identity
             state.rights = self._authorizer.rights_of(asking.identity, asking.peer)
