@@ -75,7 +75,7 @@ class Broker:
         """In force: that of the files, with the address-settings of operators."""
         host.graves.use(config.address_settings)
         self.clock, self.budget, self.agenda = host.clock, host.budget, host.agenda
-        self.timers, self.events, self.notices = host.timers, host.events, host.notices
+        self.timers, self.events, self.notifications = host.timers, host.events, host.notifications
         limit_bytes = config.global_max_size if global_max_bytes is None else global_max_bytes
         self.memory = Memory(limit_bytes, config.global_max_messages)
         self.holdings = self.memory.holdings
@@ -181,8 +181,8 @@ class Broker:
         queue.attach(consumer, now_ms)
         try:
             self.note_event(SUBSCRIBED, queue, fields, kind=str(consumer.id))
-            if self.notices.is_heard:
-                tell_consumer(self.notices, CONSUMER_CREATED, queue, consumer)
+            if self.notifications.is_heard:
+                tell_consumer(self.notifications, CONSUMER_CREATED, queue, consumer)
             is_first = not consumer.browses and self.registry.begin_use(queue)
             if is_first or (exclusivity.outlives_consumers and owner is None):
                 self.registry.note_queue(queue)
@@ -207,8 +207,8 @@ class Broker:
             set_aside(self.host, queue, "detach", error)
         who = {"consumer": consumer.id, **consumer.reader.who}
         self.note_event(UNSUBSCRIBED, queue, who, kind=str(consumer.id))
-        if self.notices.is_heard:
-            tell_consumer(self.notices, CONSUMER_CLOSED, queue, consumer)
+        if self.notifications.is_heard:
+            tell_consumer(self.notifications, CONSUMER_CLOSED, queue, consumer)
         if queue.temporary and not queue.consumer_count:
             unfinished = self.registry.delete_queue(queue, now_ms) or unfinished
         return unfinished

@@ -22,8 +22,8 @@ from artemis_py.records import RecordLog
 class Host:
     """One for each broker. It runs no queue."""
 
-    __slots__ = ("agenda", "budget", "clock", "copies", "events", "graves", "log", "message_id", "notices", "outcomes",
-                 "outgoing", "ready", "timers", "turn_ms")  # fmt: skip
+    __slots__ = ("agenda", "budget", "clock", "copies", "events", "graves", "log", "message_id", "notifications",
+                 "outcomes", "outgoing", "ready", "timers", "turn_ms")  # fmt: skip
 
     def __init__(self, log: RecordLog) -> None:
         self.log = log
@@ -38,7 +38,7 @@ class Host:
         self.events = Events()
         """What the operational log is to tell."""
         self.graves = DeadLetterAddresses()
-        self.notices = Notifications()
+        self.notifications = Notifications()
         """What listeners are to be told."""
         self.outcomes: dict[int, PublishOutcome] = {}
         """By message id: what becomes of messages whose publishers wait to know."""

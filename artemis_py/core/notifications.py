@@ -62,7 +62,7 @@ Fields = dict[str, str | int]
 
 
 @final
-class Notice:
+class Notification:
     """One notification: its type, and its fields by the names that docs/operations.md has for them."""
 
     __slots__ = ("fields", "type")
@@ -83,7 +83,7 @@ class Notifications:
         """Does anybody listen? Nothing is to be noted otherwise."""
         self.lost = 0
         """How many were not noted since they were last taken, because there were too many."""
-        self.noted: list[Notice] = []
+        self.noted: list[Notification] = []
         """Those that were not taken yet, in order."""
         self._has_queues = False
         self._is_listened_to = False
@@ -111,16 +111,16 @@ class Notifications:
     def note(self, type: str, fields: Fields) -> None:
         """Note one. To be called only if ``is_heard``."""
         if len(self.noted) < NOTED_MAX:
-            self.noted.append(Notice(type, fields))
+            self.noted.append(Notification(type, fields))
         else:
             self.lost += 1
 
-    def take(self, count_max: int) -> list[Notice]:
+    def take(self, count_max: int) -> list[Notification]:
         """Take some of what was noted, in order; at the end comes how much could not be noted."""
         noted = self.noted
         taken, self.noted = noted[:count_max], noted[count_max:]
         if self.lost and not self.noted:
-            taken.append(Notice(LOST, {"count": self.lost}))
+            taken.append(Notification(LOST, {"count": self.lost}))
             self.lost = 0
         return taken
 

@@ -8,15 +8,15 @@ from artemis_py.core.notifications import BINDING_REMOVED, CONSUMER_CLOSED, Fiel
 from artemis_py.core.queue.queue import Queue
 
 
-def tell_address(notices: Notifications, type: str, address: Address) -> None:
+def tell_address(notifications: Notifications, type: str, address: Address) -> None:
     """An address came or went."""
     fields: Fields = {"address": address.name, "temporary": _flag(address.temporary)}
     if address.routing_types:
         fields["routingType"] = ",".join(sorted(address.routing_types))
-    notices.note(type, fields)
+    notifications.note(type, fields)
 
 
-def tell_binding(notices: Notifications, type: str, queue: Queue) -> None:
+def tell_binding(notifications: Notifications, type: str, queue: Queue) -> None:
     """A queue came or went."""
     fields: Fields = {
         "queue": queue.name,
@@ -28,11 +28,11 @@ def tell_binding(notices: Notifications, type: str, queue: Queue) -> None:
     }
     if queue.selector is not None or type == BINDING_REMOVED:
         fields["filter"] = "" if queue.selector is None else queue.selector.text
-    notices.note(type, fields)
+    notifications.note(type, fields)
 
 
 def tell_consumer(
-    notices: Notifications, type: str, queue: Queue, consumer: Consumer, more: Fields | None = None
+    notifications: Notifications, type: str, queue: Queue, consumer: Consumer, more: Fields | None = None
 ) -> None:
     """A consumer came or went, or is slow; ``more`` are further fields."""
     reader = consumer.reader
@@ -53,7 +53,7 @@ def tell_consumer(
     selector = consumer.selector or (queue.selector if queue.temporary else None)
     if selector is not None or type == CONSUMER_CLOSED:
         fields["filter"] = "" if selector is None else selector.text
-    notices.note(type, {**fields, **(more or {})})
+    notifications.note(type, {**fields, **(more or {})})
 
 
 def _flag(is_so: bool) -> str:

@@ -10,7 +10,7 @@ from collections import deque
 from typing import Final, NamedTuple, final
 
 from artemis_py.config.settings import AddressSettings
-from artemis_py.core import notifications as notices
+from artemis_py.core import notifications
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import CONSUMER_SLOW
@@ -187,9 +187,9 @@ class SlowConsumers(Task):
             "why": text,
         }
         self._host.note_event(CONSUMER_SLOW, queue.reference, fields, kind=str(consumer.id))
-        if self._host.notices.is_heard:
+        if self._host.notifications.is_heard:
             measured: Fields = {name: fields[name] for name in _MEASURED}
-            tell_consumer(self._host.notices, notices.CONSUMER_SLOW, queue, consumer, measured)
+            tell_consumer(self._host.notifications, notifications.CONSUMER_SLOW, queue, consumer, measured)
         if settings.slow_consumer_policy == KILL:
             told = (
                 f"Connection closed: consumer {consumer.id} of queue {queue.name} is slow: {text}. "

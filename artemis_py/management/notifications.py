@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from artemis_py.core import notifications as notices
-from artemis_py.core.notifications import Notice
+from artemis_py.core import notifications
+from artemis_py.core.notifications import Notification
 from artemis_py.message import Head, encode_headers
 
 ADDRESS: Final = "address"
@@ -32,23 +32,23 @@ HEADERS: Final = {
 """The header of each field that Artemis has, too. The others go by their own names."""
 
 SENTENCES: Final = {
-    notices.ADDRESS_ADDED: "an address was created",
-    notices.ADDRESS_REMOVED: "an address was deleted",
-    notices.BINDING_ADDED: "a queue was created",
-    notices.BINDING_REMOVED: "a queue was deleted",
-    notices.CONSUMER_CREATED: "a client subscribed",
-    notices.CONSUMER_CLOSED: "a subscription ended",
-    notices.CONSUMER_SLOW: "a consumer takes less than slow-consumer-threshold",
-    notices.CONNECTION_CREATED: "a client connected",
-    notices.CONNECTION_DESTROYED: "a client's connection ended",
-    notices.SESSION_CREATED: "a client was greeted; not with suppress-session-notifications",
-    notices.SESSION_CLOSED: "its session ended; not with suppress-session-notifications",
-    notices.MESSAGE_EXPIRED: "messages of a queue expired: count of them, and the id of the last",
-    notices.LOGIN_REFUSED: "somebody could not log in",
-    notices.PERMISSION_REFUSED: "a user was denied something",
-    notices.CONFIGURATION_RELOADED: "the configuration was read again: the result, how many changes and failures",
-    notices.CONFIGURATION_REFUSED: "an edit of the configuration was refused: the first problem, and how many",
-    notices.LOST: "so many notifications were left out, because there were too many at once",
+    notifications.ADDRESS_ADDED: "an address was created",
+    notifications.ADDRESS_REMOVED: "an address was deleted",
+    notifications.BINDING_ADDED: "a queue was created",
+    notifications.BINDING_REMOVED: "a queue was deleted",
+    notifications.CONSUMER_CREATED: "a client subscribed",
+    notifications.CONSUMER_CLOSED: "a subscription ended",
+    notifications.CONSUMER_SLOW: "a consumer takes less than slow-consumer-threshold",
+    notifications.CONNECTION_CREATED: "a client connected",
+    notifications.CONNECTION_DESTROYED: "a client's connection ended",
+    notifications.SESSION_CREATED: "a client was greeted; not with suppress-session-notifications",
+    notifications.SESSION_CLOSED: "its session ended; not with suppress-session-notifications",
+    notifications.MESSAGE_EXPIRED: "messages of a queue expired: count of them, and the id of the last",
+    notifications.LOGIN_REFUSED: "somebody could not log in",
+    notifications.PERMISSION_REFUSED: "a user was denied something",
+    notifications.CONFIGURATION_RELOADED: "the configuration was read again: the result, how many changes and failures",
+    notifications.CONFIGURATION_REFUSED: "an edit of the configuration was refused: the first problem, and how many",
+    notifications.LOST: "so many notifications were left out, because there were too many at once",
     "QUEUE_OVERFULL": "senders to a queue wait",
     "QUEUE_UNDERFULL": "senders to a queue go on",
     "MESSAGES_DROPPED": "a ring gave up messages",
@@ -70,32 +70,32 @@ SENTENCES: Final = {
 }
 """What each type tells."""
 
-_OF_SESSIONS: Final = frozenset({notices.SESSION_CREATED, notices.SESSION_CLOSED})
-_OF_BINDINGS: Final = frozenset({notices.BINDING_ADDED, notices.BINDING_REMOVED})
-_DISTANT: Final = _OF_SESSIONS | _OF_BINDINGS | {notices.CONSUMER_CREATED, notices.CONSUMER_CLOSED}
+_OF_SESSIONS: Final = frozenset({notifications.SESSION_CREATED, notifications.SESSION_CLOSED})
+_OF_BINDINGS: Final = frozenset({notifications.BINDING_ADDED, notifications.BINDING_REMOVED})
+_DISTANT: Final = _OF_SESSIONS | _OF_BINDINGS | {notifications.CONSUMER_CREATED, notifications.CONSUMER_CLOSED}
 _TYPE: Final = "_AMQ_NotifType"
 _TIME: Final = "_AMQ_NotifTimestamp"
 
 
-def head_of(notice: Notice, at_ms: int, address: str) -> Head:
+def head_of(notification: Notification, at_ms: int, address: str) -> Head:
     """The head of the message that tells of it, on the address of notifications. Such a message has no body."""
     headers = [
         ("destination", address),
         ("priority", "4"),
         ("persistent", "false"),
-        (_TYPE, notice.type),
+        (_TYPE, notification.type),
         (_TIME, str(at_ms)),
     ]
-    if notice.type in _OF_SESSIONS:
+    if notification.type in _OF_SESSIONS:
         headers.append((HEADERS[ADDRESS], address))
-    if notice.type in _DISTANT:
+    if notification.type in _DISTANT:
         headers.append(("_AMQ_Distance", "0"))
-    if notice.type in _OF_BINDINGS:
+    if notification.type in _OF_BINDINGS:
         headers.append(("_AMQ_Binding_Type", "0"))
-    headers += [(HEADERS.get(name, name), str(value)) for name, value in notice.fields.items()]
+    headers += [(HEADERS.get(name, name), str(value)) for name, value in notification.fields.items()]
     return Head(encode_headers(headers), address)
 
 
-def json_of(notice: Notice, at_ms: int) -> str:
+def json_of(notification: Notification, at_ms: int) -> str:
     """The JSON object that tells of it, in one line."""
-    return json.dumps({"type": notice.type, "at": at_ms, **notice.fields}, ensure_ascii=False)
+    return json.dumps({"type": notification.type, "at": at_ms, **notification.fields}, ensure_ascii=False)

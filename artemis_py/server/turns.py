@@ -249,7 +249,7 @@ class Turns:
             self.calls.run(steady_ms)
         if self.managing is not None and self.managing.answers:
             self.managing.run(now_ms)
-        if self.notifying is not None and broker.notices.noted:
+        if self.notifying is not None and broker.notifications.noted:
             self.notifying.run(now_ms)
         is_time = clock.due_ms <= steady_ms  # perhaps only since this turn's input
         now_ms = steady_ms + clock.shift_ms  # the input may have noticed that the clock was set
@@ -302,7 +302,7 @@ class Turns:
             return True
         if broker.clock.due_ms <= broker.log.now_ms - broker.clock.shift_ms:
             return True
-        if self.notifying is not None and broker.notices.noted:
+        if self.notifying is not None and broker.notifications.noted:
             return True
         if self.managing is not None and self.managing.answers:
             return True
@@ -384,9 +384,9 @@ class Turns:
         self._tell(CONNECTION_DESTROYED, connection)
 
     def _tell(self, type: str, connection: Client) -> None:
-        notices, state = self.broker.notices, connection.session.state
-        if notices.is_heard:
-            notices.note(type, {"connection": state.origin, "remoteAddress": state.address})
+        notifications, state = self.broker.notifications, connection.session.state
+        if notifications.is_heard:
+            notifications.note(type, {"connection": state.origin, "remoteAddress": state.address})
 
     def forget(self, connection: Client) -> None:
         """A connection is gone: no part of a turn refers to it any more."""

@@ -161,15 +161,15 @@ class Registry:
     log, and told to the operational log.
     """
 
-    __slots__ = ("_born", "_enqueuer", "_host", "_is_ready", "_memory", "_notices", "_streams", "bindings", "config",
-                 "queue_id", "quota", "unfilled")  # fmt: skip
+    __slots__ = ("_born", "_enqueuer", "_host", "_is_ready", "_memory", "_notifications", "_streams", "bindings",
+                 "config", "queue_id", "quota", "unfilled")  # fmt: skip
 
     def __init__(
         self, config: BrokerConfig, host: Host, bindings: Bindings, streams: Streams, memory: Memory, enqueuer: Enqueuer
     ) -> None:
         self.config = config
         self._host = host
-        self._notices = host.notices
+        self._notifications = host.notifications
         self.bindings = bindings
         self._streams = streams
         self._memory = memory
@@ -212,8 +212,8 @@ class Registry:
         if name == self.config.management_notification_address:
             address.can_page = False
             address.use_settings(address.settings)
-        if self._notices.is_heard:
-            tell_address(self._notices, ADDRESS_ADDED, address)
+        if self._notifications.is_heard:
+            tell_address(self._notifications, ADDRESS_ADDED, address)
         self._memory.holdings.move(ADDRESSES, _address_bytes(address))
         return address
 
@@ -225,8 +225,8 @@ class Registry:
         if not address.temporary:
             self._host.log.address_changed({"name": address.name, "deleted": True})
         self.bindings.remove_address(address)
-        if self._notices.is_heard:
-            tell_address(self._notices, ADDRESS_REMOVED, address)
+        if self._notifications.is_heard:
+            tell_address(self._notifications, ADDRESS_REMOVED, address)
         if address.retention is not None:
             self._give_up_retained(address)
         self._memory.holdings.move(ADDRESSES, -_address_bytes(address))
@@ -332,8 +332,8 @@ class Registry:
         queue.parts.pages.forget_all()
         self.quota.queue_deleted(queue.id)
         address = self.bindings.unbind(queue, host.clock.steady_ms(now_ms))
-        if self._notices.is_heard:
-            tell_binding(self._notices, BINDING_REMOVED, queue)
+        if self._notifications.is_heard:
+            tell_binding(self._notifications, BINDING_REMOVED, queue)
         self.note_listeners(address)
         if address.temporary and not address.queues:
             self.delete_address(address)
@@ -372,13 +372,13 @@ class Registry:
         self._count_queue(queue, 1)
         self._host.graves.note(queue.reference.rules.dead_letter_address)
         self.note_listeners(address)
-        if self._notices.is_heard:
-            tell_binding(self._notices, BINDING_ADDED, queue)
+        if self._notifications.is_heard:
+            tell_binding(self._notifications, BINDING_ADDED, queue)
 
     def note_listeners(self, address: Address) -> None:
         """Queues of an address came or went: notifications are published while theirs has any, or a divert."""
         if self._is_ready and address.name == self.config.management_notification_address:
-            self._notices.has_queues = bool(address.queues or address.diverts)
+            self._notifications.has_queues = bool(address.queues or address.diverts)
 
     def _count_queue(self, queue: Queue, sign: int) -> None:
         holdings = self._memory.holdings

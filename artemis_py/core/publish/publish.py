@@ -534,8 +534,8 @@ class Forwarding:
                 give_up(self._host, queue.name, "dead letter", error)
                 self._put_back(queue, message, now_ms)
         expired, copies.expired = copies.expired, []
-        if expired and self._host.notices.is_heard:
-            self._host.notices.note_expired(expired)
+        if expired and self._host.notifications.is_heard:
+            self._host.notifications.note_expired(expired)
         for queue, message, reason in expired:
             try:
                 self._copy_expired(queue, message, reason, now_ms)

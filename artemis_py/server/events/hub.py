@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, final
 
 from artemis_py.core.memory import HTTP, Holdings
-from artemis_py.core.notifications import Notice, Notifications
+from artemis_py.core.notifications import Notification, Notifications
 from artemis_py.management.notifications import json_of
 from artemis_py.server.stream import Stream
 
@@ -175,11 +175,15 @@ class Hub:
     """
 
     def __init__(
-        self, notices: Notifications, loop: asyncio.AbstractEventLoop, holdings: Holdings, date_ms: Callable[[], int]
+        self,
+        notifications: Notifications,
+        loop: asyncio.AbstractEventLoop,
+        holdings: Holdings,
+        date_ms: Callable[[], int],
     ) -> None:
         self.listeners: set[Listener] = set()
         self.date_ms = date_ms
-        self._notices = notices
+        self._notifications = notifications
         self._loop = loop
         self._holdings = holdings
         self._is_beating = False
@@ -189,14 +193,14 @@ class Hub:
         self._kept: deque[tuple[int, str, bytes]] = deque(maxlen=KEPT_MAX)
         self._departures = 0
 
-    def tell(self, taken: Sequence[Notice], now_ms: int) -> None:
+    def tell(self, taken: Sequence[Notification], now_ms: int) -> None:
         """Something happened."""
-        for notice in taken:
+        for notification in taken:
             self._number += 1
-            told = event("notification", json_of(notice, now_ms), f"{self._epoch}-{self._number}")
-            self._kept.append((self._number, notice.type, told))
+            told = event("notification", json_of(notification, now_ms), f"{self._epoch}-{self._number}")
+            self._kept.append((self._number, notification.type, told))
             for listener in self.listeners:
-                listener.notify(notice.type, told)
+                listener.notify(notification.type, told)
 
     def join(self, listener: Listener, last_id: str) -> None:
         """A client listens from now on; ``last_id`` is that of the last notification it has had, or empty."""
@@ -206,11 +210,11 @@ class Hub:
         if not self._is_beating:
             self._is_beating = True
             self._loop.call_later(BEAT_S, self._beat)
-        self._notices.is_listened_to = True
+        self._notifications.is_listened_to = True
 
     def _resume(self, listener: Listener, last_id: str) -> None:
         epoch, _, number = last_id.rpartition("-")
-        if epoch != self._epoch or _NUMBER.fullmatch(number) is None or not self._notices.is_listened_to:
+        if epoch != self._epoch or _NUMBER.fullmatch(number) is None or not self._notifications.is_listened_to:
             listener.note_lost(-1)
             return
         first = self._kept[0][0] if self._kept else self._number + 1
@@ -234,7 +238,7 @@ class Hub:
     def _rest(self, departure: int) -> None:
         """Nobody has come since then: note nothing more."""
         if not self.listeners and departure == self._departures:
-            self._notices.is_listened_to = False
+            self._notifications.is_listened_to = False
             self._kept.clear()
 
     def count(self, size_bytes: int) -> None:

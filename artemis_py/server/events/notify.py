@@ -8,7 +8,7 @@ from typing import Final, final
 from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.broker import Broker
 from artemis_py.core.events import Event
-from artemis_py.core.notifications import LOGIN_REFUSED, PERMISSION_REFUSED, Fields, Notice
+from artemis_py.core.notifications import LOGIN_REFUSED, PERMISSION_REFUSED, Fields, Notification
 from artemis_py.management.notifications import head_of
 from artemis_py.message import Message
 from artemis_py.server.events.hub import Hub
@@ -32,20 +32,20 @@ class Notifying:
         self._schedule = schedule
         self._broker = broker
         self._hub = hub
-        self._notices = broker.notices
+        self._notifications = broker.notifications
         self._address = broker.config.management_notification_address
 
     def note_events(self, events: list[Event]) -> None:
         """Something was told to the operational log: tell it to those who listen, too."""
-        if self._notices.is_heard:
+        if self._notifications.is_heard:
             address = self._broker.addresses.get(self._address)
             listening = set[str]() if address is None else {queue.name for queue in address.queues.values()}
-            self._notices.note_events(events, listening)
+            self._notifications.note_events(events, listening)
 
     def note(self, type: str, fields: Fields) -> None:
         """Something happened, perhaps outside of turns."""
-        if self._notices.is_heard:
-            self._notices.note(type, fields)
+        if self._notifications.is_heard:
+            self._notifications.note(type, fields)
             self._schedule()
 
     def note_denial(self, user: str, permission: str, address: str) -> None:
@@ -58,27 +58,27 @@ class Notifying:
 
     def run(self, now_ms: int) -> None:
         """Tell of some of them."""
-        taken = self._notices.take(self._affordable())
-        if self._notices.has_queues:
+        taken = self._notifications.take(self._affordable())
+        if self._notifications.has_queues:
             self._publish(taken, now_ms)
-        if self._notices.is_listened_to:
+        if self._notifications.is_listened_to:
             self._hub.tell(taken, now_ms)
 
     def _affordable(self) -> int:
         address = self._broker.addresses.get(self._address)
-        if address is None or not self._notices.has_queues:
+        if address is None or not self._notifications.has_queues:
             return _TOLD_MAX
         cost = self._broker.bindings.plan_for(address).cost
         return max(cost.affordable(_UNITS_MAX, iter([_HEAD_BYTES] * _TOLD_MAX), _TOLD_MAX), 1)
 
-    def _publish(self, taken: list[Notice], now_ms: int) -> None:
+    def _publish(self, taken: list[Notification], now_ms: int) -> None:
         broker = self._broker
         address = broker.addresses[self._address]
         route = broker.bindings.route_to(address, None, None)
         number = broker.host.take_message_ids(len(taken))
         messages = [
-            Message(head_of(notice, now_ms, self._address), b"", number + place, now_ms, 0, address.account, 0)
-            for place, notice in enumerate(taken)
+            Message(head_of(notification, now_ms, self._address), b"", number + place, now_ms, 0, address.account, 0)
+            for place, notification in enumerate(taken)
         ]
         size_bytes = sum([message.size_bytes for message in messages])
         broker.admission.publish(Batch(route, messages, size_bytes, now_ms, plain=True, distinct=True), admitted=True)

@@ -195,9 +195,9 @@ class Entry:
     def admit(self, state: SessionState) -> str:
         """Count the client and note who it is; returns why it is refused, or an empty text."""
         if self.refusal:
-            if state.broker.notices.is_heard:
+            if state.broker.notifications.is_heard:
                 refused = {"user": self.greeting.login or "", "remoteAddress": state.address, "reason": self.refusal}
-                state.broker.notices.note(LOGIN_REFUSED, {**refused})
+                state.broker.notifications.note(LOGIN_REFUSED, {**refused})
             return self.refusal
         try:
             state.broker.quota.connected(self.user or "")

@@ -175,7 +175,7 @@ class SessionState:
     def tell(self, type: str) -> None:
         """The session came or went: tell those who listen."""
         broker = self.broker
-        if broker.notices.is_heard and not broker.config.suppress_session_notifications:
+        if broker.notifications.is_heard and not broker.config.suppress_session_notifications:
             fields: Fields = {
                 "session": self.name,
                 "connection": self.origin,
@@ -184,7 +184,7 @@ class SessionState:
                 "clientID": self.client_id or "",
                 "protocol": "STOMP",
             }
-            broker.notices.note(type, fields)
+            broker.notifications.note(type, fields)
 
     @property
     def client(self) -> Client:

@@ -66,14 +66,14 @@ def test_kill_hands_them_over_with_a_reason() -> None:
 
 def test_listeners_are_told() -> None:
     broker, queue = made()
-    broker.notices.is_listened_to = True
+    broker.notifications.is_listened_to = True
     consumer = consumer_on(broker, queue)
     send(broker, count=50)
     turn(broker)
     turn(broker, NOW_MS + PERIOD_MS)
     turn(broker, NOW_MS + 2 * PERIOD_MS)
-    (notice,) = [one for one in broker.notices.take(100) if one.type == "CONSUMER_SLOW"]
-    told = {name: notice.fields[name] for name in ("queue", "consumer", "consumerCount", "settled", "reason")}
+    (notification,) = [one for one in broker.notifications.take(100) if one.type == "CONSUMER_SLOW"]
+    told = {name: notification.fields[name] for name in ("queue", "consumer", "consumerCount", "settled", "reason")}
     assert told == {"queue": "q", "consumer": consumer.id, "consumerCount": 1, "settled": 0, "reason": "slow-consumer"}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from artemis_py.core.memory import Holdings
-from artemis_py.core.notifications import LOST, NOTED_MAX, Notice, Notifications
+from artemis_py.core.notifications import LOST, NOTED_MAX, Notification, Notifications
 from artemis_py.message import Account
 from artemis_py.server.events.hub import KEPT_MAX, WAITING_BYTES_MAX, Hub, Listener
 
@@ -28,16 +28,16 @@ class Loop:
 
 
 def hub_of(loop: Loop | None = None) -> tuple[Hub, Notifications, Holdings]:
-    notices, holdings = Notifications(), Holdings(Account())
-    return Hub(notices, loop or Loop(), holdings, lambda: 7), notices, holdings  # type: ignore[arg-type]
+    notifications, holdings = Notifications(), Holdings(Account())
+    return Hub(notifications, loop or Loop(), holdings, lambda: 7), notifications, holdings  # type: ignore[arg-type]
 
 
 def listener(hub: Hub, *types: str) -> Listener:
     return Listener(frozenset(types), hub.leave, hub.count)
 
 
-def told(count: int, type: str = "T") -> list[Notice]:
-    return [Notice(type, {"n": number}) for number in range(count)]
+def told(count: int, type: str = "T") -> list[Notification]:
+    return [Notification(type, {"n": number}) for number in range(count)]
 
 
 def everything(one: Listener) -> str:
@@ -48,25 +48,25 @@ def everything(one: Listener) -> str:
 
 
 def test_notices_are_bounded_and_say_so() -> None:
-    notices = Notifications()
+    notifications = Notifications()
     for number in range(NOTED_MAX + 3):
-        notices.note("T", {"n": number})
-    assert len(notices.noted) == NOTED_MAX
-    assert len(notices.take(100)) == 100
-    rest = notices.take(NOTED_MAX)
+        notifications.note("T", {"n": number})
+    assert len(notifications.noted) == NOTED_MAX
+    assert len(notifications.take(100)) == 100
+    rest = notifications.take(NOTED_MAX)
     assert (rest[-1].type, rest[-1].fields) == (LOST, {"count": 3})
-    assert (rest[-2].fields, len(notices.noted)) == ({"n": NOTED_MAX - 1}, 0)
+    assert (rest[-2].fields, len(notifications.noted)) == ({"n": NOTED_MAX - 1}, 0)
 
 
 def test_somebody_listens_as_long_as_either_does() -> None:
-    notices = Notifications()
-    assert not notices.is_heard
-    notices.has_queues = True
-    notices.is_listened_to = True
-    notices.has_queues = False
-    assert notices.is_heard
-    notices.is_listened_to = False
-    assert not notices.is_heard
+    notifications = Notifications()
+    assert not notifications.is_heard
+    notifications.has_queues = True
+    notifications.is_listened_to = True
+    notifications.has_queues = False
+    assert notifications.is_heard
+    notifications.is_listened_to = False
+    assert not notifications.is_heard
 
 
 def test_what_does_not_fit_is_left_out_and_counted() -> None:
@@ -92,7 +92,7 @@ def test_a_state_that_does_not_fit_is_not_half_told() -> None:
 
 
 def test_who_comes_again_gets_what_is_kept() -> None:
-    hub, notices, _ = hub_of()
+    hub, notifications, _ = hub_of()
     first = listener(hub)
     hub.join(first, "")
     hub.tell(told(1), 1)
@@ -104,23 +104,23 @@ def test_who_comes_again_gets_what_is_kept() -> None:
     text = everything(again)
     assert text.startswith('event: lost\ndata: {"count": 5}\n\n')
     assert text.count("event: notification") == KEPT_MAX
-    assert notices.is_heard
+    assert notifications.is_heard
 
 
 def test_nothing_is_noted_some_time_after_the_last_one_has_left() -> None:
     loop = Loop()
-    hub, notices, _ = hub_of(loop)
+    hub, notifications, _ = hub_of(loop)
     one = listener(hub)
     hub.join(one, "")
     one.close()
     other = listener(hub)
     hub.join(other, "")
     loop.run()  # the time of the first one
-    assert notices.is_heard
+    assert notifications.is_heard
     other.close()
     loop.run()
     loop.run()
-    assert not notices.is_heard
+    assert not notifications.is_heard
     assert loop.waiting == []
 
 
