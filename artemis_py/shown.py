@@ -52,19 +52,30 @@ def as_json(value: Any, indent: int | None = None, default: Callable[[Any], Any]
 
 def say(line: object = "") -> None:
     """One line on standard output."""
-    print(escaped(str(line)))
+    _write(escaped(str(line)) + "\n", sys.stdout)
 
 
 def say_at_once(line: object) -> None:
     """One line on standard output, for a program that reads while this one goes on."""
-    print(escaped(str(line)), flush=True)
+    _write(escaped(str(line)) + "\n", sys.stdout, flush=True)
 
 
 def say_made(text: str, end: str = "\n", stream: TextIO | None = None) -> None:
     """A text on standard output (or ``stream``) that is made already: of several lines, or with colours. All in
     it that others chose has been through ``escaped`` or ``as_json``.
     """
-    print(text, end=end, file=stream)
+    _write(text + end, sys.stdout if stream is None else stream)
+
+
+def _write(text: str, stream: TextIO | None, *, flush: bool = False) -> None:
+    """Write in one call, with the line end: between two calls another thread could write its own line. Python has no
+    stream (None) where the process was started with a closed descriptor.
+    """
+    if stream is None:
+        return
+    stream.write(text)
+    if flush:
+        stream.flush()
 
 
 class _Log:
@@ -81,7 +92,7 @@ def warn(line: object, /, code: str = OTHER, **who: str) -> None:
     if _Log.has_begun:
         log(line, code, **who)
     else:
-        _write(escaped(str(line)))
+        _warn(escaped(str(line)))
 
 
 def log(line: object, /, code: str = OTHER, traceback: str = "", **who: str) -> None:
@@ -90,13 +101,13 @@ def log(line: object, /, code: str = OTHER, traceback: str = "", **who: str) -> 
     """
     fields = "".join(f"{name.rstrip('_')}={quoted(value)} " for name, value in who.items() if value)
     told = [f"{shown_time(time.time_ns() // 1_000_000)} {code} {fields}{escaped(str(line))}"]
-    _write("\n\t".join([*told, *map(escaped, traceback.splitlines())]))
+    _warn("\n\t".join([*told, *map(escaped, traceback.splitlines())]))
 
 
-def _write(text: str) -> None:
+def _warn(text: str) -> None:
     """A disk that is full, or a reader that has gone, harms nobody who says something."""
     with suppress(OSError, ValueError):
-        print(text, file=sys.stderr, flush=True)
+        _write(text + "\n", sys.stderr, flush=True)
 
 
 def quoted(value: object) -> str:
@@ -108,6 +119,6 @@ def quoted(value: object) -> str:
     return f'"{escaped(told)}"'
 
 
-def warn_made(text: str) -> None:
-    """As ``say_made``, on standard error."""
-    print(text, file=sys.stderr, flush=True)
+def warn_made(text: str, end: str = "\n") -> None:
+    """As ``say_made``, on standard error, at once."""
+    _write(text + end, sys.stderr, flush=True)

@@ -82,7 +82,7 @@ class Broker:
         """What clients make the broker hold in memory."""
         bindings = self.bindings = Bindings(config.wildcards)
         self.addresses, self.queues, self.by_id = bindings.addresses, bindings.queues, bindings.by_id
-        self.streams = Streams(log, pages)
+        self.streams = Streams(log, host.events, pages)
         self.enqueuer = Enqueuer(host, self.streams)
         self.registry = Registry(config, host, bindings, self.streams, self.memory, self.enqueuer)
         self.diverts = Diverts(host, self.registry, kept.configured)

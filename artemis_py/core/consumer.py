@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 from dataclasses import dataclass
 from sys import maxsize
-from typing import Final, final
+from typing import Final, Protocol, final
 
 from mypy_extensions import mypyc_attr
 
@@ -99,6 +99,14 @@ class Reader:
     def who(self) -> dict[str, str | int]:
         """The client, for a line of the log, as far as it is known."""
         return client_fields(self.connection, self.user, self.client_id, self.address, self.acceptor)
+
+
+class Sender(Protocol):
+    """Who sends, for lines of the log."""
+
+    @property
+    def who(self) -> dict[str, str | int]:
+        """The client, as far as it is known."""
 
 
 _WHO_MAX: Final = 200

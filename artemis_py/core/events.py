@@ -43,6 +43,7 @@ PAGES: Final = "ART-1016"
 NO_ID: Final = "ART-1017"
 ERROR: Final = "ART-1018"
 CLOSED: Final = "ART-1019"
+PAGES_NO_MORE: Final = "ART-1020"
 
 MEANINGS: Final = {
     CREATED: "queue created",
@@ -78,6 +79,7 @@ MEANINGS: Final = {
     NO_ID: "client subscribes without an id, so the destination serves as one",
     ERROR: "client got an ERROR",
     CLOSED: "connection closed by the broker",
+    PAGES_NO_MORE: "address pages no more: every queue has settled what was in pages",
 }
 """What each code means."""
 

@@ -11,7 +11,7 @@ from artemis_py.core.addresses.route import Route
 from artemis_py.core.addresses.routing_table import Bindings
 from artemis_py.core.broker import Broker
 from artemis_py.core.budget import Budget
-from artemis_py.core.consumer import Consumer
+from artemis_py.core.consumer import Consumer, Sender
 from artemis_py.core.events import ADDRESS_REFUSES
 from artemis_py.core.order.entry import ABORTED, NACKED, Entry
 from artemis_py.core.publish.publish import Admission
@@ -95,11 +95,13 @@ class Transaction:
     delivery.
     """
 
-    __slots__ = ("_evaluation", "acknowledged", "begun_ms", "by_filter", "expired", "refused", "sends", "size_bytes")
+    __slots__ = ("_evaluation", "acknowledged", "begun_ms", "by_filter", "expired", "refused", "sender", "sends",
+                 "size_bytes")  # fmt: skip
 
-    def __init__(self, begun_ms: int = 0) -> None:
+    def __init__(self, begun_ms: int = 0, sender: Sender | None = None) -> None:
         self.begun_ms = begun_ms
         """When it began, in epoch ms."""
+        self.sender = sender
         self.sends: list[tuple[Route, Message, int]] = []
         self.acknowledged: list[tuple[Queue, Consumer, Entry]] = []
         self.refused: list[tuple[Queue, Consumer, Entry]] = []
@@ -263,7 +265,14 @@ class Transaction:
             messages = [message for _, message, _ in sends[start:end]]
             size_bytes = sum(message.size_bytes for message in messages)
             batch = Batch(
-                route, messages, size_bytes, now_ms, plain=False, due_ms=due_ms, filter_results=filter_results
+                route,
+                messages,
+                size_bytes,
+                now_ms,
+                plain=False,
+                due_ms=due_ms,
+                filter_results=filter_results,
+                sender=self.sender,
             )
             admission.publish(batch, admitted=True)
             start = end
@@ -302,7 +311,7 @@ class Transaction:
                 count, size = planned.get(address.name, (0, 0))
                 if not _fits(address, count, size):
                     refused = self._note_refused(broker.log, address, "fail")
-                    note_full(broker.events, ADDRESS_REFUSES, address, count=refused)
+                    note_full(broker.events, ADDRESS_REFUSES, address, self.sender, count=refused)
                     raise AddressFullError(f"Address {address.name} is full")
                 planned[address.name] = (count + 1, size + message.memory_bytes)
             if is_limited:

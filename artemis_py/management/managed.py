@@ -20,7 +20,7 @@ from artemis_py.management.lists.places import Port
 from artemis_py.management.lists.selection import Selection
 from artemis_py.management.messages.cursors import Cursors
 from artemis_py.management.stored import Stored
-from artemis_py.management.why.vitals import Vitals
+from artemis_py.management.why.health import Health
 from artemis_py.message import LargeBody
 from artemis_py.security.known_users import KnownUser
 from artemis_py.uploads import BodyStore
@@ -135,7 +135,7 @@ class Managed:
     acceptors: Callable[[], Sequence[Port]]
     stored: Stored | None
     """The files of the broker; None: it stores nothing."""
-    vitals: Vitals
+    health: Health
     """How the server does."""
     begin: Callable[[Steps], object]
     """Begins a work that goes on by itself. Nobody gets its result."""

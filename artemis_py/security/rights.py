@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Final, final
+from typing import Final, NamedTuple, final
 from weakref import WeakValueDictionary
 
 from artemis_py.config.security_settings import PERMISSIONS, SecuritySetting
@@ -65,18 +65,28 @@ class Checks:
         self.failure = 0
 
 
+class Peer(NamedTuple):
+    """Where a client is, as host:port, and the acceptor that it came by; empty if unknown."""
+
+    address: str = ""
+    acceptor: str = ""
+
+
+UNKNOWN_PEER: Final = Peer()
+
+
 @final
 class Authorizer:
     """The permissions of one configuration. For one thread.
 
     ``tell`` gets one line for each user and address that was denied something, the kind of the line, which is the same
-    for all lines about one user, the user, and the address of the client (empty if unknown).
+    for all lines about one user, the user, and the address and acceptor of the client (empty if unknown).
     """
 
     __slots__ = ("_characters", "_deciders", "_nobody", "_of_setting", "_populates", "_rejects", "_rights", "_security",
                  "_size_max", "_tell", "_told", "checks", "on_denial", "peer_of")  # fmt: skip
 
-    def __init__(self, config: BrokerConfig, tell: Callable[[str, str, str, str], None] | None = None) -> None:
+    def __init__(self, config: BrokerConfig, tell: Callable[[str, str, str, str, str], None] | None = None) -> None:
         self.checks: Final = Checks()
         self._security = config.security
         self._populates: Final = config.populate_validated_user
@@ -86,11 +96,11 @@ class Authorizer:
         self._of_setting = _deciders_of(config)
         self._deciders: OrderedDict[str, Decider] = OrderedDict()
         self._characters = 0
-        self._rights: WeakValueDictionary[tuple[str, frozenset[str], str], Rights] = WeakValueDictionary()
+        self._rights: WeakValueDictionary[tuple[str, frozenset[str], Peer], Rights] = WeakValueDictionary()
         self._tell: Final = tell
         self._told: set[tuple[str, str]] = set()
-        self.peer_of: Callable[[str], str] = lambda _user: ""
-        """The address of the client of this user whose frame is being carried out; empty if nobody knows."""
+        self.peer_of: Callable[[str], Peer] = lambda _user: UNKNOWN_PEER
+        """The client of this user whose frame is being carried out, as far as somebody knows."""
         self.on_denial: Callable[[str, str, str], None] | None = None
         """Hears of each denial: who, which permission in the words of Artemis, and on which address."""
 
@@ -106,9 +116,9 @@ class Authorizer:
         for rights in list(self._rights.values()):
             rights.forget()
 
-    def rights_of(self, identity: Identity, peer: str = "") -> Rights:
+    def rights_of(self, identity: Identity, peer: Peer = UNKNOWN_PEER) -> Rights:
         """Return the rights of somebody who has logged in; all sessions of one user with the same roles share them.
-        ``peer``: the client's address, where it sends requests and no frames; denials are told with it.
+        ``peer``: the client, where it sends requests and no frames; denials are told with it.
         """
         key = (identity.user, identity.roles, peer)
         found = self._rights.get(key)
@@ -139,7 +149,7 @@ class Authorizer:
         """Return the setting with exactly this match, without wildcards, or None."""
         return self._of_setting[name] if self._security.is_written_out(name) else None
 
-    def note_denial(self, user: str, permission: str, address: str, reason: str, peer: str) -> None:
+    def note_denial(self, user: str, permission: str, address: str, reason: str, peer: Peer) -> None:
         """Count a denial, and tell of it if it is the first for this user and address."""
         self.checks.failure += 1
         if self.on_denial is not None:
@@ -150,7 +160,8 @@ class Authorizer:
         if len(self._told) >= _COMPLAINTS_MAX:
             self._told.clear()
         self._told.add(known)
-        self._tell(reason, f"denied to {user}", user, peer or self.peer_of(user))
+        known_peer = self.peer_of(user) if peer == UNKNOWN_PEER else peer
+        self._tell(reason, f"denied to {user}", user, *known_peer)
 
 
 def _deciders_of(config: BrokerConfig) -> dict[str, Decider]:
@@ -165,7 +176,7 @@ class Rights:
                  "user")  # fmt: skip
 
     def __init__(
-        self, authorizer: Authorizer, identity: Identity, stamp: bytes | None, peer: str, *, rejects: bool
+        self, authorizer: Authorizer, identity: Identity, stamp: bytes | None, peer: Peer, *, rejects: bool
     ) -> None:
         self._authorizer: Final = authorizer
         self._rejects: Final = rejects

@@ -50,7 +50,7 @@ def gate_of(
     from artemis_py.server.logins.desk import Desk
     from artemis_py.server.logins.refusals import Refusals
 
-    def told(code: str, line: str, kind: str, user: str, address: str, acceptor: str = "") -> None:
+    def told(code: str, line: str, kind: str, user: str, address: str, acceptor: str) -> None:
         complain(line, kind, code=code, user=user, from_=address, acceptor=acceptor)
 
     desk = Desk(

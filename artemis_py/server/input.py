@@ -10,6 +10,7 @@ from typing import Final, final
 
 from artemis_py.core.budget import TURN_UNITS, Budget
 from artemis_py.core.clock import Clock
+from artemis_py.security.rights import UNKNOWN_PEER, Peer
 from artemis_py.server.blocked import Blocked
 from artemis_py.server.client import Client
 from artemis_py.server.isolation import Isolation
@@ -220,10 +221,12 @@ class TurnInput:
         self._budget = budget
         self._isolation = isolation
 
-    def peer_of(self, user: str) -> str:
-        """The address of the client whose input is being processed, if it is one of this user; else empty."""
+    def peer_of(self, user: str) -> Peer:
+        """The client whose input is being processed, if it is one of this user."""
         reading = self.scheduler.reading
-        return "" if reading is None or reading.session.state.user != user else reading.peer
+        if reading is None or reading.session.state.user != user:
+            return UNKNOWN_PEER
+        return Peer(reading.peer, reading.session.service.acceptor.name)
 
     def take_in(self, now_ms: int) -> None:
         """Handle lost connections, and let senders whose wait is over continue."""

@@ -20,7 +20,7 @@ from artemis_py.records import RecoveredState
 from artemis_py.server.cursor_desk import CursorDesk
 from artemis_py.server.log_view import LogView
 from artemis_py.server.store import Store
-from artemis_py.shown import many, warn
+from artemis_py.shown import many, warn, warn_made
 from artemis_py.storage.disk.committer import ThreadCommitter
 from artemis_py.storage.disk.disk import DiskError, FileDisk
 from artemis_py.storage.disk.lock import ACTIVE, STOPPED, DirectoryLock
@@ -394,8 +394,7 @@ class _Progress:
             return
         tenths = done * 10 // total
         if sys.stderr.isatty():
-            end = os.linesep if done == total else ""
-            print(f"\rrecovering: {done} of {total} journal files", end=end, file=sys.stderr, flush=True)
+            warn_made(f"\rrecovering: {done} of {total} journal files", end="\n" if done == total else "")
         elif tenths != self._told:
             self._told = tenths
             warn(f"recovering: {done} of {total} journal files", STORAGE)

@@ -63,7 +63,7 @@ class ManagementMessages:
     def _done(self, pending: Pending, request: Request, call: Call, work: asyncio.Future[Any]) -> None:
         failure = work.exception()
         if call.right == EDIT:
-            audit.tell(call.id, call.given, request.user, request.peer, "done" if failure is None else str(failure))
+            audit.tell(call.id, call.given, request.user, request.peer, audit.DONE if failure is None else str(failure))
         if failure is None:
             pending.reply = work.result()
             self.answers.append((pending, request))

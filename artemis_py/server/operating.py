@@ -23,7 +23,7 @@ from artemis_py.management.lists.log import LogCursor
 from artemis_py.management.lists.places import Space
 from artemis_py.management.managed import BodyRoom, Managed
 from artemis_py.management.stored import Life
-from artemis_py.management.why.vitals import Awaited
+from artemis_py.management.why.health import Awaited
 from artemis_py.records import Durability
 from artemis_py.security.known_users import KnownUser, files_of_realm, known_users
 from artemis_py.security.user_files import changeable_files
@@ -350,14 +350,14 @@ def _stored(password: str, is_plain: bool) -> str:
     return password if is_plain else str(hashed(password))
 
 
-# ---- vitals ----------------------------------------------------------------------------------------------------------
+# ---- health ----------------------------------------------------------------------------------------------------------
 #
 # How the server does, for those who ask why.
 
 
 @final
-class ServerVitals:
-    """Reads the counters of a server; ``Vitals`` says what each is."""
+class ServerHealth:
+    """Reads the counters of a server; ``Health`` says what each is."""
 
     def __init__(
         self,
@@ -652,7 +652,7 @@ def operating(  # noqa: PLR0913 - all but the first five are named where they ar
         now_ms=lambda: turns.isolation.turn_ms,
         acceptors=lambda: open_ports(config, ports),
         stored=stored_files(config, store, disk_watch.probe, loop, broker.by_id),
-        vitals=ServerVitals(stats, turns, store.durability, is_busy, disk_watch.headroom_bytes),
+        health=ServerHealth(stats, turns, store.durability, is_busy, disk_watch.headroom_bytes),
         begin=lambda work: calls.begin(work, changes=True),
         configuration=OperatedConfiguration(configuration),
         users=OperatedUsers(loop, lambda: configuration.in_force, gate),

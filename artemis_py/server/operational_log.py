@@ -7,7 +7,9 @@ import re
 import sys
 import threading
 import traceback
+from collections import OrderedDict, deque
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any, Final, final
 
 from artemis_py.core.clock import NEVER_MS
@@ -27,6 +29,7 @@ from artemis_py.core.events import (
     NO_ID,
     OPENED,
     PAGES,
+    PAGES_NO_MORE,
     SUBSCRIBED,
     UNBLOCKED,
     UNSUBSCRIBED,
@@ -46,13 +49,20 @@ WINDOW_MS: Final = 10_000
 """The window in which lines of one kind are counted together."""
 COMMON_LINES_MAX: Final = 20
 """Maximum lines per window of codes that occur once per queue, subscription or client."""
-_KEYS_MAX: Final = 10_000
+KEYS_MAX: Final = 10_000
+"""Maximum windows at a time."""
+LINES_PER_TURN: Final = 32
+"""How many new lines a turn writes, and how many that were held back. A line takes some 20 µs, and the queues wait
+meanwhile.
+"""
+WAITING_MAX: Final = 1024
+"""How many events may wait for the next turns. Those that come first are written at once if there are more."""
 _NAME_MAX: Final = 256
 """Queues whose names share this many leading characters share a line, because clients choose names."""
 
 _COUNTED: Final = frozenset({ADDRESS_DROPS, ADDRESS_REFUSES, DROPPED, LEASES_ENDED})
 """Codes whose lines always say how many messages they are about. Lines that are held back are added up."""
-_OF_ADDRESSES: Final = frozenset({ADDRESS_DROPS, ADDRESS_REFUSES, BLOCKED, PAGES, UNBLOCKED})
+_OF_ADDRESSES: Final = frozenset({ADDRESS_DROPS, ADDRESS_REFUSES, BLOCKED, PAGES, PAGES_NO_MORE, UNBLOCKED})
 """Codes that may be about an address, which has its own lines as a queue has."""
 _COMMON: Final = frozenset(
     {CLOSED, CREATED, DELETED, ERROR, FOREIGN_HEADER, LIMITED, NO_ID, OPENED, SUBSCRIBED, UNSUBSCRIBED}
@@ -71,29 +81,25 @@ def line_of(event: Event, left_out: int = 0) -> str:
 
 
 class _Window:
-    __slots__ = ("begun_ms", "lines")
+    """How many lines a key has written in ten seconds, and what it has held back since: the last event, or their sum,
+    and how many lines that stands for.
+    """
 
-    def __init__(self, begun_ms: int) -> None:
+    __slots__ = ("begun_ms", "held", "held_lines", "lines")
+
+    def __init__(self, begun_ms: int, lines: int) -> None:
         self.begun_ms = begun_ms
-        self.lines = 0
+        self.lines = lines
+        self.held: Event | None = None
+        self.held_lines = 0
 
-
-class _Held:
-    """The last event of those that were held back in a window, or their sum, and how many lines it stands for."""
-
-    __slots__ = ("event", "lines")
-
-    def __init__(self, event: Event) -> None:
-        self.event = event
-        self.lines = 1
-
-    def add(self, event: Event) -> None:
+    def hold(self, event: Event) -> None:
         count = event.count
-        if event.code in _COUNTED:
-            count += self.event.count
+        if self.held is None or event.code not in _COUNTED:
+            self.held_lines += 1
         else:
-            self.lines += 1
-        self.event = Event(event.code, event.queue[:_NAME_MAX], event.fields, count)
+            count += self.held.count
+        self.held = Event(event.code, event.queue[:_NAME_MAX], event.fields, count)
 
 
 _Key = tuple[str, str, str]
@@ -106,48 +112,91 @@ class OperationalLog:
 
     def __init__(self, logger: logging.Logger | None = None) -> None:
         self._logger = logger or logging.getLogger(LOGGER_NAME)
-        self._windows: dict[_Key, _Window] = {}
-        self._held: dict[_Key, _Held] = {}
+        self._windows: OrderedDict[_Key, _Window] = OrderedDict()
+        """In the order in which they begin, so that the first is the next one to end."""
+        self._held_count = 0
+        """How many windows hold something back."""
+        self._waiting: deque[Event] = deque()
+        """Events for which the turn had no time."""
 
     def tell(self, events: list[Event], now_ms: int) -> int:
-        """Write the events within the limits, and what was held back long enough. ``now_ms`` is steady time. Returns
-        the steady time at which to call it again even if nothing has happened.
+        """Write the events within the limits, and what was held back long enough, as far as a turn has time for that.
+        ``now_ms`` is steady time. Returns the steady time at which to call it again even if nothing has happened.
         """
-        self._write_held(now_ms)
-        for event in events:
-            key = _key_of(event)
-            window = self._window(key, now_ms)
-            if window.lines < (COMMON_LINES_MAX if event.code in _COMMON else 1):
-                window.lines += 1
-                self._logger.info(line_of(event))
-            elif key in self._held:
-                self._held[key].add(event)
-            else:
-                self._held[key] = _Held(event)
-        return min((self._windows[key].begun_ms + WINDOW_MS for key in self._held), default=NEVER_MS)
+        for _ in range(LINES_PER_TURN):
+            if not self._end_first(now_ms):
+                break
+        self._waiting.extend(events)
+        written = 0
+        while self._waiting and (written < LINES_PER_TURN or len(self._waiting) > WAITING_MAX):
+            written += self._write_or_hold(self._waiting.popleft(), now_ms)
+        return now_ms if self._waiting else self._due_ms()
 
     def end(self) -> None:
-        """Write all that was held back: nobody calls ``tell`` any more."""
-        self._write_held(NEVER_MS)
+        """Write all that waits or was held back: nobody calls ``tell`` any more."""
+        for event in self._waiting:
+            self._write_or_hold(event, 0)  # no window ends any more
+        self._waiting.clear()
+        for window in self._windows.values():
+            self._write_held(window)
+        self._windows.clear()
 
-    def _write_held(self, now_ms: int) -> None:
-        """Each kind gets a line, which is the first of the next ten seconds."""
-        for key in [key for key in self._held if now_ms - self._windows[key].begun_ms >= WINDOW_MS]:
-            held = self._held.pop(key)
-            self._window(key, now_ms).lines = 1
-            self._logger.info(line_of(held.event, held.lines - 1))
+    def _end_first(self, now_ms: int) -> bool:
+        """End the window that began first, if its time is over. What it held back gets a line, which is the first of
+        the key's next window.
+        """
+        if not self._windows:
+            return False
+        key = next(iter(self._windows))
+        window = self._windows[key]
+        if now_ms - window.begun_ms < WINDOW_MS:
+            return False
+        del self._windows[key]
+        if self._write_held(window):
+            self._windows[key] = _Window(now_ms, 1)
+        return True
 
-    def _window(self, key: _Key, now_ms: int) -> _Window:
+    def _write_held(self, window: _Window) -> bool:
+        if window.held is None:
+            return False
+        self._held_count -= 1
+        self._logger.info(line_of(window.held, window.held_lines - 1))
+        return True
+
+    def _write_or_hold(self, event: Event, now_ms: int) -> bool:
+        """True: it was written."""
+        key = _key_of(event)
         window = self._windows.get(key)
+        if window is not None and now_ms - window.begun_ms >= WINDOW_MS and window.held is None:
+            del self._windows[key]
+            window = None
         if window is None:
-            if len(self._windows) >= _KEYS_MAX:
-                self.end()
-                self._windows.clear()
-            window = self._windows[key] = _Window(now_ms)
-        elif now_ms - window.begun_ms >= WINDOW_MS:
-            window.begun_ms = now_ms
-            window.lines = 0
+            window = self._begin(key, now_ms)
+        if window.held is None and window.lines < (COMMON_LINES_MAX if event.code in _COMMON else 1):
+            window.lines += 1
+            self._logger.info(line_of(event))
+            return True
+        self._held_count += window.held is None
+        window.hold(event)
+        return False
+
+    def _begin(self, key: _Key, now_ms: int) -> _Window:
+        """Begin a window. Where there are too many, the one that began first ends early."""
+        if len(self._windows) >= KEYS_MAX:
+            _, first = self._windows.popitem(last=False)
+            self._write_held(first)
+        window = self._windows[key] = _Window(now_ms, 0)
         return window
+
+    def _due_ms(self) -> int:
+        """When the first window that holds something back ends; or earlier, if that is not among the first ones."""
+        due_ms = NEVER_MS
+        if self._held_count:
+            for window in islice(self._windows.values(), LINES_PER_TURN):
+                due_ms = window.begun_ms + WINDOW_MS
+                if window.held is not None:
+                    break
+        return due_ms
 
 
 def _key_of(event: Event) -> _Key:
@@ -210,6 +259,8 @@ def _tell_of_unraisable(failed: sys.UnraisableHookArgs) -> None:
 
 CODE: Final = "AUD-1001"
 DENIED_CODE: Final = "AUD-1002"
+DONE: Final = "done"
+"""The result of an operation that did what was asked for."""
 _TEXT_MAX: Final = 200
 _PLACE: Final = re.compile(r"\{\w+\}\.")
 """The place of an argument in the name of a permission."""
@@ -220,7 +271,8 @@ def tell(id: str, given: Mapping[str, Any], user: str | None, peer: str, result:
     """A line in the operational log. ``result`` is ``done``, or why nothing was done. Arguments that were not ``given``
     (None, or no values) are left out.
     """
-    _tell(CODE, {"operation": id, **given}, user, peer, result, "operation carried out or refused")
+    meaning = "operation done" if result == DONE else "operation not done"
+    _tell(CODE, {"operation": id, **given}, user, peer, result, meaning)
 
 
 def tell_denied(permission: str, given: Mapping[str, Any], user: str | None, peer: str, reason: str) -> None:

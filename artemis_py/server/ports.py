@@ -277,11 +277,11 @@ class Ports:
 
 
 def shown_port(bound: Bound) -> str:
-    """Where an acceptor listens and for what, for people."""
+    """Where an acceptor listens and for what, for people. The line of the log names it in a field."""
     acceptor, host, port = bound
     shown = f"[{host}]" if ":" in host else host
     tls = " over TLS" if acceptor.is_tls else ""
-    return f"listening on {shown}:{port} for {', '.join(acceptor.protocols)}{tls} (acceptor {acceptor.name})"
+    return f"listening on {shown}:{port} for {', '.join(acceptor.protocols)}{tls}"
 
 
 def console_url(bound: Bound) -> str:

@@ -172,7 +172,8 @@ def remains(broker: Broker) -> str:
             durable += queue.contents.counters.durable_count if queue.durable else 0
     if not broker.config.persistence_enabled:
         durable = 0
-    parts = [f"{many(count, 'message')} in {many(queue_count, 'queue')}"]
+    among = f"{queue_count:,} of " if queue_count else ""
+    parts = [f"{many(count, 'message')} in {among}{many(len(broker.queues), 'queue')}"]
     if in_delivery:
         parts.append(f"{in_delivery} of them in delivery, to be delivered again")
     if count > durable:

@@ -27,7 +27,7 @@ _LIMITED = ("sh", "-c", 'ulimit -S -n "$1" && ulimit -H -n "$2" && shift 2 && ex
 Value = TypeVar("Value")
 
 _LISTENING = re.compile(
-    r"^(?:\S+Z BRK-1002 (?:\S+=\S+ )?)?listening on (?P<host>\S+):(?P<port>\d+) for .* \(acceptor (?P<name>\S+)\)$",
+    r"^\S+Z BRK-1002 acceptor=(?P<name>\S+) listening on (?P<host>\S+):(?P<port>\d+) for ",
     re.MULTILINE,
 )
 _READY = re.compile(r"^(?:\S+Z BRK-1004 )?broker \S+ is ready", re.MULTILINE)

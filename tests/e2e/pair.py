@@ -53,10 +53,8 @@ class Member(BrokerProcess):
 
     def await_ports(self) -> None:
         """Notes the ports that it said last."""
-        for match in re.finditer(
-            r"^(?:\S+Z \S+ (?:\S+=\S+ )?)?listening on \S+:(\d+) for .* \(acceptor (\S+)\)$", self.said, re.MULTILINE
-        ):
-            self.ports[match[2]] = int(match[1])
+        for match in re.finditer(r"^\S+Z BRK-1002 acceptor=(\S+) listening on \S+:(\d+) for ", self.said, re.MULTILINE):
+            self.ports[match[1]] = int(match[2])
 
     def readiness(self) -> tuple[int, str]:
         """The status of /health/ready, and the reason."""

@@ -62,7 +62,7 @@ def test_what_is_in_delivery_is_settled_and_nothing_more_is_delivered(tmp_path: 
         assert client.read_to_end() == []
         assert broker.process.wait(WAIT_S) == 0
         last = broker.said.splitlines()[-1].partition(" BRK-1005 ")[2]
-        assert last == "stopped: 2 messages in 2 queues; 1 not durable and lost with this stop"
+        assert last == "stopped: 2 messages in 2 of 2 queues; 1 not durable and lost with this stop"
 
 
 def test_the_wait_has_an_end(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_the_wait_has_an_end(tmp_path: Path) -> None:
         assert broker.process.wait(WAIT_S) == 0
         assert "waiting for at most 50 ms until" in broker.said
         last = broker.said.splitlines()[-1].partition(" BRK-1005 ")[2]
-        assert last == "stopped: 1 message in 1 queue; 1 of them in delivery, to be delivered again"
+        assert last == "stopped: 1 message in 1 of 1 queue; 1 of them in delivery, to be delivered again"
 
 
 def test_a_second_signal_ends_the_wait(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_client_that_leaves_is_not_waited_for(tmp_path: Path) -> None:
         code = eventually("the end", broker.process.poll, lambda code: code is not None)
         assert (code, broker.said.splitlines()[-1].partition(" BRK-1005 ")[2]) == (
             0,
-            "stopped: 0 messages in 0 queues",
+            "stopped: 0 messages in 1 queue",
         ), "a dead letter"
 
 

@@ -54,7 +54,7 @@ def test_every_line_says_when_what_and_who(tmp_path: Path) -> None:
         said = broker.eventually("a denial", lambda: broker.said, lambda said: " ART-2002 " in said)
         denied = re.findall(r"^\S+Z ART-2002 (.*)$", said, re.MULTILINE)
         wanted = "AMQ229213: User: eve does not have permission='CONSUME' for queue locked on address locked"
-        assert denied == [f"user=eve from={host}:{port} {wanted}"]
+        assert denied == [f"user=eve from={host}:{port} acceptor=stomp {wanted}"]
         logins = re.findall(r"^\S+Z ART-2001 (.*)$", said, re.MULTILINE)
         assert [line.partition(": User")[0] for line in ports_left_out([f" {line}" for line in logins])] == [
             " user=nobody from=127.0.0.1:PORT acceptor=stomp warning: login of 'nobody' refused"
@@ -84,11 +84,12 @@ def test_what_happened_to_a_client_or_its_messages(tmp_path: Path) -> None:
         with StompSocket(broker.port) as late, StompSocket(broker.port), StompSocket(broker.port):
             late.expect("ERROR")
         said = broker.eventually("lines", lambda: broker.said, lambda said: said.count(" ART-1019 ") >= 2)
+    full, who = "messages=3 bytes=\\d+ limit=max-messages", f"session=s1 from={host}:{port} acceptor=stomp"
     for line in (
-        "ART-1014 address=DROP messages=3 bytes=\\d+ limit=max-messages count=1 messages dropped by a full address",
-        "ART-1016 address=PAGE messages=3 bytes=\\d+ limit=max-messages address full: from now on it pages",
-        "ART-1015 address=FAIL messages=3 bytes=\\d+ limit=max-messages count=1 messages refused by a full address",
-        f"ART-1018 session=s1 from={host}:{port} acceptor=stomp why=.*full.* client got an ERROR",
+        f"ART-1014 address=DROP {full} {who} count=1 messages dropped by a full address",
+        f"ART-1016 address=PAGE {full} address full: from now on it pages",
+        f"ART-1015 address=FAIL {full} {who} count=1 messages refused by a full address",
+        f"ART-1018 {who} why=.*full.* client got an ERROR",
         "ART-1019 session=.* why=.*connectionsAllowed.* connection closed by the broker",
         "ART-1019 session=.* why=.*handshakeTimeout.* connection closed by the broker",
     ):
@@ -117,8 +118,10 @@ def test_a_denial_over_http_says_where_it_came_from(tmp_path: Path) -> None:
             ask(broker.ports["http"], method, path, authorization=basic("eve"))
         denied = broker.eventually(
             "denials",
-            lambda: re.findall(r"^\S+Z ART-2002 (.*):\d+ AMQ\d+: .* on address (\S+)$", broker.said, re.MULTILINE),
+            lambda: re.findall(
+                r"^\S+Z ART-2002 (.*):\d+ (acceptor=\S+) AMQ\d+: .* on address (\S+)$", broker.said, re.MULTILINE
+            ),
             lambda found: len(found) == 3,
         )
     places = ("mops.broker.listQueues", "locked", "mops.broker.getTotalMessageCount")
-    assert denied == [("user=eve from=127.0.0.1", place) for place in places]
+    assert denied == [("user=eve from=127.0.0.1", "acceptor=http", place) for place in places]

@@ -56,7 +56,7 @@ def test_start_says_where_it_listens(start_broker: Callable[[str], BrokerProcess
     said = broker.said
     assert set(broker.ports) == {"stomp", "second", "http"}
     for name, protocol in (("stomp", "STOMP"), ("second", "STOMP"), ("http", "HTTP")):
-        assert f"listening on {LOOPBACK}:{broker.ports[name]} for {protocol} (acceptor {name})\n" in said
+        assert f" BRK-1002 acceptor={name} listening on {LOOPBACK}:{broker.ports[name]} for {protocol}\n" in said
     for name in ("stomp", "second"):
         with connected(broker.ports[name]) as client:
             client.nothing_waits()

@@ -343,7 +343,7 @@ def test_acceptors_come_and_go(tmp_path: Path) -> None:
 
 
 def port_of(it: Edited, name: str) -> int:
-    found = re.findall(rf"listening on \S+:(\d+) for .* \(acceptor {name}\)$", it.broker.said, re.MULTILINE)
+    found = re.findall(rf" acceptor={name} listening on \S+:(\d+) for ", it.broker.said, re.MULTILINE)
     return int(found[-1]) if found else 0
 
 

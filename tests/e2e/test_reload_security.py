@@ -77,6 +77,6 @@ def test_an_acceptor_gets_another_key(tmp_path: Path) -> None:
         broker.eventually("refused", lambda: broker.said, lambda said: " CFG-1002 " in said)
         assert served(port, authority) == first.certificate.public_bytes(Encoding.DER)
         read_again(broker, text.replace("first.pem", "second.pem"), file)
-        lines = [line for line in broker.said.splitlines() if "listening on" in line and "(acceptor tls)" in line]
+        lines = [line for line in broker.said.splitlines() if " acceptor=tls listening on " in line]
         port = int(lines[-1].partition("listening on ")[2].split()[0].rpartition(":")[2])
         assert served(port, authority) == second.certificate.public_bytes(Encoding.DER)

@@ -6,6 +6,8 @@ import pytest
 
 from artemis_py.core.events import Event
 from tests.queues.bench import Bench
+from tests.unit.core.paged_bench import PagedBench
+from tests.unit.core.parts import NOW_MS, consumer_on, send
 
 pytestmark = pytest.mark.wire
 
@@ -32,13 +34,14 @@ def test_what_a_full_address_drops() -> None:
     (event,) = told(bench, "ART-1014")
     assert (event.queue, event.count) == ("", 8)
     assert event.fields.items() >= {"address": "q", "messages": 3, "limit": "max-messages"}.items()
+    assert (event.fields["session"], event.fields["acceptor"]) == ("s2", "stomp")
 
 
 def test_what_a_full_address_refuses() -> None:
     bench = limited("FAIL")
     bench.write("producer", "SEND", "destination:/queue/q", body="x")
     (event,) = told(bench, "ART-1015")
-    assert (event.fields["address"], event.count) == ("q", 1)
+    assert (event.fields["address"], event.fields["session"], event.count) == ("q", "s2", 1)
 
 
 def test_what_a_full_address_refuses_at_a_commit() -> None:
@@ -48,7 +51,44 @@ def test_what_a_full_address_refuses_at_a_commit() -> None:
         bench.write("other", "SEND", "destination:/queue/q", "transaction:t", body="x")
     bench.write("other", "COMMIT", "transaction:t")
     (event,) = told(bench, "ART-1015")
-    assert (event.fields["address"], event.count) == ("q", 2)
+    assert (event.fields["address"], event.fields["session"], event.count) == ("q", "s3", 2)
+
+
+def test_what_a_full_address_drops_at_a_commit() -> None:
+    bench = limited("DROP")
+    bench.write("other", "BEGIN", "transaction:t")
+    bench.write("other", "SEND", "destination:/queue/q", "transaction:t", body="x")
+    bench.write("other", "COMMIT", "transaction:t")
+    (event,) = told(bench, "ART-1014")
+    assert (event.fields["address"], event.fields["session"], event.count) == ("q", "s3", 1)
+
+
+def test_where_paging_begins_and_ends() -> None:
+    """Each time: the address fills up, and is emptied, twice. Nothing is told in between."""
+    desk = PagedBench(messages_max=3)
+    desk.broker.events.take()
+    for _ in range(2):
+        send(desk.broker, "q", 8)
+        desk.settle()
+        (event,) = desk.broker.events.take()
+        assert (event.code, event.fields["address"]) == ("ART-1016", "q")
+        send(desk.broker, "q", 2)
+        desk.settle()
+        assert not desk.broker.events.take()
+        consumer = consumer_on(desk.broker, desk.queue, settles=True)
+        desk.settle()
+        desk.queue.detach(consumer, failed=False, now_ms=NOW_MS)
+        (event,) = [one for one in desk.broker.events.take() if one.code.startswith("ART")]
+        assert (event.code, event.fields) == ("ART-1020", {"address": "q", "messages": 0, "bytes": 0})
+
+
+def test_paging_ends_with_the_last_queue_that_pages() -> None:
+    desk = PagedBench(messages_max=3)
+    send(desk.broker, "q", 8)
+    desk.settle()
+    desk.broker.events.take()
+    desk.broker.registry.delete_queue(desk.queue, NOW_MS)
+    assert [event.code for event in desk.broker.events.take()].count("ART-1020") == 1
 
 
 def test_whom_a_full_address_makes_wait() -> None:

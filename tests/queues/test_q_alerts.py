@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 import pytest
 
@@ -10,10 +11,18 @@ from artemis_py.core.clock import NEVER_MS
 from artemis_py.core.events import Event
 from artemis_py.core.order.entry import PURGED
 from artemis_py.core.reference import AutoDelete
-from artemis_py.server.operational_log import LOGGER_NAME, WINDOW_MS, OperationalLog, line_of
+from artemis_py.server.operational_log import (
+    KEYS_MAX,
+    LINES_PER_TURN,
+    LOGGER_NAME,
+    WAITING_MAX,
+    WINDOW_MS,
+    OperationalLog,
+    line_of,
+)
 from tests.queues.bench import ONE_AT_A_TIME, Bench
 from tests.queues.life import Life
-from tests.unit.core.parts import queue_config
+from tests.unit.core.parts import lines_run, queue_config
 
 pytestmark = pytest.mark.wire
 
@@ -278,3 +287,97 @@ def test_different_alerts_of_a_queue_do_not_hide_each_other() -> None:
     lines = Lines()
     log_with(lines).tell([Event("ART-1001", "q", {"alert": kind}) for kind in ("one", "two")], 0)
     assert len(lines.lines) == 2
+
+
+def held_back(lines: Lines, names: Sequence[str], now_ms: int = 0) -> OperationalLog:
+    """A log that holds a line of each queue back."""
+    log = log_with(lines)
+    for name in names:
+        for _ in range(2):
+            log.tell([Event("QUE-1005", name, {})], now_ms)
+    assert len(lines.lines) == len(names)
+    return log
+
+
+def turns_until_idle(log: OperationalLog, now_ms: int) -> int:
+    """Call the log as turns do, as long as it asks to be called at once."""
+    for turn in range(1, KEYS_MAX):
+        if log.tell([], now_ms) > now_ms:
+            return turn
+    raise AssertionError("the log does not come to rest")
+
+
+def test_a_turn_costs_the_same_however_many_queues_hold_a_line_back() -> None:
+    costs = set[int]()
+    for count in (100, 1000, KEYS_MAX):
+        log = held_back(Lines(), [f"q{number}" for number in range(count)])
+        costs.add(lines_run(lambda log=log: log.tell([Event("QUE-1005", "q0", {})], 1)))  # type: ignore[misc]
+    assert len(costs) == 1, costs
+    assert costs.pop() < 200
+
+
+@pytest.mark.parametrize("count", [LINES_PER_TURN, 1000, KEYS_MAX])
+def test_windows_that_end_together_are_written_over_some_turns(count: int) -> None:
+    lines = Lines()
+    names = [f"q{number}" for number in range(count)]
+    log = held_back(lines, names)
+    del lines.lines[:]
+    log.tell([], WINDOW_MS)
+    assert len(lines.lines) == LINES_PER_TURN
+    turns_until_idle(log, WINDOW_MS)
+    assert [line.split()[1] for line in lines.lines] == [f"queue={name}" for name in names], "in order, each once"
+    assert log.tell([], 2 * WINDOW_MS) == NEVER_MS
+
+
+def test_what_happens_while_a_line_waits_for_its_turn_is_in_that_line() -> None:
+    lines = Lines()
+    log = held_back(lines, [f"q{number}" for number in range(100)])
+    log.tell([Event("QUE-1005", "q99", {})], WINDOW_MS)
+    turns_until_idle(log, WINDOW_MS)
+    assert [line.split()[2] for line in lines.lines if "=q99 " in line] == ["count=1", "count=2"]
+
+
+def test_the_oldest_of_too_many_keys_makes_room() -> None:
+    lines = Lines()
+    log = held_back(lines, [f"q{number}" for number in range(KEYS_MAX)])
+    del lines.lines[:]
+    log.tell([Event("QUE-1005", "new", {})], 1)
+    assert [line.split()[1] for line in lines.lines] == ["queue=q0", "queue=new"]
+    log.tell([Event("QUE-1005", "q1", {})], 1)
+    assert len(lines.lines) == 2, "the others are as they were"
+    log.end()
+    assert len(lines.lines) == 2 + KEYS_MAX - 1
+
+
+def test_many_new_lines_are_written_over_some_turns() -> None:
+    lines = Lines()
+    log = log_with(lines)
+    names = [f"q{number}" for number in range(WAITING_MAX)]
+    assert log.tell([Event("QUE-1005", name, {}) for name in names], 0) == 0
+    assert len(lines.lines) == LINES_PER_TURN
+    turns_until_idle(log, 0)
+    assert [line.split()[1] for line in lines.lines] == [f"queue={name}" for name in names]
+    for turn in range(2):
+        log.tell([Event("QUE-1016", f"{turn}-{name}", {}) for name in names], 0)
+    assert len(lines.lines) >= 2 * WAITING_MAX, "no more than so many wait"
+    log.end()
+    assert len(lines.lines) == 3 * WAITING_MAX
+
+
+def test_a_log_with_nothing_to_write_is_not_called() -> None:
+    """Windows in which nothing is held back end without a turn; a held line behind them is written in time."""
+    lines = Lines()
+    log = log_with(lines)
+    assert log.tell([Event("QUE-1005", "early", {})], 0) == NEVER_MS
+    for number in range(3 * LINES_PER_TURN):
+        log.tell([Event("QUE-1005", f"q{number}", {})], 10 + number)
+    for _ in range(2):
+        due_ms = log.tell([Event("QUE-1005", "late", {})], 1000)
+    calls = 0
+    while due_ms != NEVER_MS:
+        calls, now_ms = calls + 1, due_ms
+        due_ms = log.tell([], now_ms)
+        assert due_ms > now_ms
+    assert now_ms == 1000 + WINDOW_MS
+    assert lines.lines[-1].split()[1] == "queue=late"
+    assert calls <= 5

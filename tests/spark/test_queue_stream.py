@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -119,11 +118,24 @@ def test_rows_once_and_messages_gone_when_they_are_done(broker: LiveBroker, quer
 
 @pytest.mark.takes_turns("the streams of a queue")
 def test_stopped_in_a_batch_and_started_again(broker: LiveBroker, queries: Queries) -> None:
+    """The second batch goes on until the stop has begun, which waits for it."""
     sent = send(broker, "leased", 0, 20)
-    sink = Sink(lambda _: time.sleep(0.5))
-    queries.start(sink, "leased", maxMessagesPerTrigger=4)
-    eventually("a batch", lambda: len(sink.rows), lambda n: n >= 2, WAIT_S)
-    queries.stop()
+    is_under_way, is_stopping = Event(), Event()
+
+    def work(_: int) -> None:
+        if len(sink.rows) == 2:
+            is_under_way.set()
+            assert is_stopping.wait(WAIT_S)
+
+    sink = Sink(work)
+    query = queries.start(sink, "leased", maxMessagesPerTrigger=4)
+    assert is_under_way.wait(WAIT_S)
+    stop = Thread(target=queries.stop)
+    stop.start()
+    eventually("a stop", lambda: query.isActive, lambda is_active: not is_active, WAIT_S)
+    is_stopping.set()
+    stop.join()
+    assert len(sink.rows) == 2, "no batch follows"
     with broker.client() as client:
         others = taken(client, "leased", 3)
     queries.start(sink, "leased", maxMessagesPerTrigger=100, trigger={"availableNow": True}).awaitTermination()

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 from artemis_py.cli.broker_http import BrokerHttp
 from artemis_py.errors import ArtemisError
 from artemis_py.management.operation import Operation
-from artemis_py.shown import escaped, say_made
+from artemis_py.shown import escaped, warn_made
 
 MESSAGES: Final = "{messages}"
 CONSUMERS: Final = "{consumers}"
@@ -45,8 +45,7 @@ def confirm(operation: Operation, args: argparse.Namespace, broker: BrokerHttp |
         says = f"destroys {_what(operation, vars(args), broker)}"
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise NotConfirmedError(f"this {says}, and nobody is here to ask: add --yes")
-    say_made(f"This {escaped(says)}. Go on? [y/N] ", end="", stream=sys.stderr)
-    sys.stderr.flush()
+    warn_made(f"This {escaped(says)}. Go on? [y/N] ", end="")
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise NotConfirmedError("nothing was changed")
 

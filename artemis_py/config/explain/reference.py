@@ -13,6 +13,7 @@ from artemis_py.config.tables.core_settings import CoreSettings
 from artemis_py.config.tables.entities import DivertConfig, QueueConfig
 from artemis_py.config.tables.fields import HONOURED, Setting, settings_of
 from artemis_py.config.tables.parts import PARTS
+from artemis_py.shown import say_made
 
 _HEADER: Final = ("default", "unit", "allowed", "effect", "meaning")
 _QUEUE_NOTE: Final = (
@@ -93,4 +94,4 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 if __name__ == "__main__":
-    print(reference(), end="")
+    say_made(reference(), end="")

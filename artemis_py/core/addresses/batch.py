@@ -8,6 +8,7 @@ from typing import final
 from artemis_py.core.addresses.address import Plan
 from artemis_py.core.addresses.route import Route
 from artemis_py.core.budget import Budget
+from artemis_py.core.consumer import Sender
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import TaskLine
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, LargeBody, Message
@@ -98,6 +99,8 @@ class Batch:
     """The diverts that made this copy, one behind the other."""
     plan: Plan | None = None
     """The plan of the route's address, once somebody has looked it up."""
+    sender: Sender | None = None
+    """The client that sends them; None: the broker does."""
     in_pages: list[Message] | None = None
     """Those that are in pages by now."""
     memory_bytes: int = field(init=False, default=0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from artemis_py.core.addresses.address import Address
+from artemis_py.core.consumer import Sender
 from artemis_py.core.events import Events
 
 OPERATOR: Final = "address-blocked"
@@ -29,10 +30,8 @@ def limits_reached(address: Address) -> list[str]:
     return [OPERATOR, *_limits(address)] if address.blocked else _limits(address)
 
 
-def note_full(
-    events: Events, code: str, address: Address, who: dict[str, str | int] | None = None, *, count: int = 1
-) -> None:
-    """Note for the operational log what happens because an address is full: to ``count`` messages, and to whom."""
+def note_full(events: Events, code: str, address: Address, sender: Sender | None = None, *, count: int = 1) -> None:
+    """Note for the operational log what happens because an address is full: to ``count`` messages, of which sender."""
     account = address.account
     fields: dict[str, str | int] = {
         "address": address.name,
@@ -40,8 +39,8 @@ def note_full(
         "bytes": account.size_bytes,
         "limit": next(iter(limits_reached(address)), QUEUE_DEPTH),
     }
-    if who is not None:
-        fields.update(who)
+    if sender is not None:
+        fields.update(sender.who)
     events.note(code, "", fields, kind=address.name, count=count)
 
 

@@ -20,7 +20,7 @@ CANCELLED: Final = "cancelled"
 NACKED: Final = "nacked"
 ABORTED: Final = "aborted"
 LOST: Final = "lost"
-LAPSED: Final = "lapsed"
+LEASE_EXPIRED: Final = "lapsed"
 """Why a delivery failed."""
 
 

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Final, final
 
 from artemis_py.core.consumer import Consumer
+from artemis_py.core.events import PAGES_NO_MORE, Events
 from artemis_py.core.reference import QueueReference
 from artemis_py.message import Account, LargeBody, Message
 from artemis_py.paged import Page, PagedBody, PagedMessage, PlaceSet, Settled, Share
@@ -45,7 +46,14 @@ class PageStream:
     """
 
     def __init__(
-        self, number: int, address: str, account: Account, log: RecordLog, files: PageLog, page_bytes: int
+        self,
+        number: int,
+        address: str,
+        account: Account,
+        log: RecordLog,
+        events: Events,
+        files: PageLog,
+        page_bytes: int,
     ) -> None:
         self.number = number
         self.address = address
@@ -56,6 +64,7 @@ class PageStream:
         self.message_count: dict[int, int] = {}
         """How many messages each queue has not settled, over all pages, by queue number."""
         self._log = log
+        self._events = events
         self._files = files
         self.page_bytes = page_bytes
         """The size at which a page is full, in bytes."""
@@ -191,6 +200,7 @@ class PageStream:
         if not page.left[queue_id]:
             del page.left[queue_id]
             self._let_go(page)
+            self._note_end()
 
     def record_purged(self, queue: QueueReference, held: list[PagedMessage], reason: str) -> None:
         """Write down that a queue settles everything but ``held``, the messages that it has in memory. ``purge``
@@ -234,6 +244,7 @@ class PageStream:
             if page.left.pop(queue.id, None):
                 _let_bodies_go(page, queue.id, list(page.large))
                 self._let_go(page)
+                self._note_end()
 
     def _let_go(self, page: Page) -> None:
         """Remove a page that no queue needs. The last page stays while another one does, so that arrivals can
@@ -246,6 +257,17 @@ class PageStream:
             self._drop(page)
         if len(pages) == 1 and not pages[0].left:
             self._drop(pages[0])
+
+    def _note_end(self) -> None:
+        """Note for the operational log that no page is left, if that is so."""
+        if not self.pages:
+            account = self.account
+            fields: dict[str, str | int] = {
+                "address": self.address,
+                "messages": account.message_count,
+                "bytes": account.size_bytes,
+            }
+            self._events.note(PAGES_NO_MORE, "", fields, kind=self.address)
 
     def _drop(self, page: Page) -> None:
         page.gone = True
@@ -489,10 +511,11 @@ class Streams:
     a broker without page files: then nothing is paged.
     """
 
-    __slots__ = ("_log", "by_number", "files", "number_max")
+    __slots__ = ("_events", "_log", "by_number", "files", "number_max")
 
-    def __init__(self, log: RecordLog, files: PageLog | None) -> None:
+    def __init__(self, log: RecordLog, events: Events, files: PageLog | None) -> None:
         self._log = log
+        self._events = events
         self.files = files
         self.by_number: dict[int, PageStream] = {}
         self.number_max = 0
@@ -509,7 +532,7 @@ class Streams:
         if number is None:
             number = self.number_max + 1
         self.number_max = max(self.number_max, number)
-        stream = PageStream(number, address, account, self._log, self.files, page_bytes)
+        stream = PageStream(number, address, account, self._log, self._events, self.files, page_bytes)
         self.by_number[number] = stream
         return stream
 

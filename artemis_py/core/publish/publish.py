@@ -220,7 +220,8 @@ class Router:
         address.routed_message_count += len(messages) - len(missed)
         address.unrouted_message_count += len(missed)
         if missed and address.deleted:
-            self._events.note(ORPHANED, "", {"address": address.name[:_NAME_MAX]}, count=len(missed))
+            who: dict[str, str | int] = {} if batch.sender is None else batch.sender.who
+            self._events.note(ORPHANED, "", {"address": address.name[:_NAME_MAX], **who}, count=len(missed))
         settings = address.settings
         target = settings.dead_letter_address
         if missed and settings.send_to_dla_on_no_route and target and target != address.name:
@@ -393,14 +394,14 @@ class Admission:
                 address.routed_message_count += 1
                 address.dropped_message_count += 1
                 story.refused(address.name, "drop", message)
-                note_full(events, ADDRESS_DROPS, address)
+                note_full(events, ADDRESS_DROPS, address, batch.sender)
                 outcome = self._host.outcomes.get(message.id)
                 if outcome is not None:
                     outcome.full_address = address.name
             elif refusal is not None and not admitted and not self._duplicates.has_seen(address, message):
                 if refusal == "FAIL":
                     story.refused(address.name, "fail", message)
-                    note_full(events, ADDRESS_REFUSES, address)
+                    note_full(events, ADDRESS_REFUSES, address, batch.sender)
                 return index
             elif address.must_page and not address.has_page_limit:
                 self._publish_rest(batch, messages[index:])

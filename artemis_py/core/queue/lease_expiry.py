@@ -7,7 +7,7 @@ from typing import Final, final
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import LEASES_ENDED
-from artemis_py.core.order.entry import LAPSED, Entry
+from artemis_py.core.order.entry import LEASE_EXPIRED, Entry
 from artemis_py.core.queue.leases import Leases
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.returning import Return
@@ -62,7 +62,7 @@ class LeaseExpiry(Task):
         if not entries:
             return
         if self._return is None:
-            self._return = Return(self._parts, holders[0], [], failed=True, cause=LAPSED)
+            self._return = Return(self._parts, holders[0], [], failed=True, cause=LEASE_EXPIRED)
         self._return.add(entries, holders)
         self._tell(holders)
         self._parts.distribution.put_last([holder for holder in dict.fromkeys(holders) if not holder.closed])

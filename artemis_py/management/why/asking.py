@@ -95,7 +95,7 @@ class Asking:
         reader = consumer.reader
         known = [f"client-id {reader.client_id}"] if reader.client_id else []
         known += [f"user {reader.user}"] if reader.user else []
-        client = self.managed.vitals.client_of(consumer.owner)
+        client = self.managed.health.client_of(consumer.owner)
         known += [f"from {client.address}"] if client is not None else []
         return f"consumer {consumer.id}" + (f" ({', '.join(known)})" if known else "")
 

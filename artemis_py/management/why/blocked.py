@@ -32,7 +32,7 @@ def blocked(asking: Asking, address: Address) -> Findings:
     yield None
     yield from _about_queues(asking, address)
     waiting = 0
-    for thing, count in asking.managed.vitals.awaited():
+    for thing, count in asking.managed.health.awaited():
         if thing is address or (isinstance(thing, Queue) and thing.address is address):
             waiting += count
     if not asking.found:
@@ -50,7 +50,7 @@ def blocked_connection(asking: Asking, number: int) -> Findings:
         yield None
     if client is None:
         raise NotFoundError(f"there is no connection {number}")
-    thing = asking.managed.vitals.awaited_by(number)
+    thing = asking.managed.health.awaited_by(number)
     if isinstance(thing, Address):
         asking.address = thing
         yield from blocked(asking, thing)

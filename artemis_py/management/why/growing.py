@@ -161,7 +161,7 @@ def _about_future(asking: Asking, queue: Queue, now: _Sample, rates: _Rates) -> 
 
 
 def _about_disk(asking: Asking, queue: Queue, rates: _Rates) -> None:
-    headroom = asking.managed.vitals.headroom_bytes()
+    headroom = asking.managed.health.headroom_bytes()
     counters = queue.contents.counters
     mean_bytes = counters.size_bytes / max(queue.message_count, 1)
     if headroom is None or rates.count <= 0 or not mean_bytes:

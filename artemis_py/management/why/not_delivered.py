@@ -143,7 +143,7 @@ def _why_no_room(queue: Queue, consumer: Consumer, asking: Asking) -> Reason | N
     reason = why_no_room(queue.parts.basis, consumer, asking.now_ms, queue.consumer_defaults.backlog_max)
     if reason is None or reason.kind != DUE:
         return reason
-    client = asking.managed.vitals.client_of(consumer.owner)
+    client = asking.managed.health.client_of(consumer.owner)
     if client is not None and client.state == "stalled":
         return Reason("not-reading", "its client does not read from its socket")
     return reason
@@ -273,7 +273,7 @@ def _place_of(asking: Asking, queue: Queue, consumer: Consumer, reason: Reason) 
 
 def _window_of(asking: Asking, consumer: Consumer) -> Place | None:
     """The parameter of the acceptor that gave a consumer its window; None: its SUBSCRIBE did."""
-    client = asking.managed.vitals.client_of(consumer.owner)
+    client = asking.managed.health.client_of(consumer.owner)
     if client is None:
         return None
     place = of_acceptor(client.acceptor, _WINDOW_SIZE)
@@ -360,16 +360,16 @@ def _about_delivery(asking: Asking, queue: Queue) -> Findings:
 
 def about_sync(asking: Asking) -> Findings:
     """Is the disk behind by more than a turn?"""
-    broker, vitals = asking.broker, asking.managed.vitals
+    broker, health = asking.broker, asking.managed.health
     lsn = broker.log.last_lsn
     for _ in range(_SYNC_TURNS):
-        if vitals.durable_lsn >= lsn:
+        if health.durable_lsn >= lsn:
             return
         yield WAIT
-    if vitals.durable_lsn < lsn:
+    if health.durable_lsn < lsn:
         asking.add(
-            "sync", f"{lsn - vitals.durable_lsn} records are not on the disk yet, and what depends on them waits",
-            used=lsn - vitals.durable_lsn, unit="records",
+            "sync", f"{lsn - health.durable_lsn} records are not on the disk yet, and what depends on them waits",
+            used=lsn - health.durable_lsn, unit="records",
         )  # fmt: skip
 
 

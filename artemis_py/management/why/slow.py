@@ -30,14 +30,14 @@ def slow(asking: Asking) -> Findings:
         asking.add(code, text, **numbers)
         weights.append(weight)
 
-    vitals, broker = asking.managed.vitals, asking.broker
+    health, broker = asking.managed.health, asking.broker
     _about_times(asking, add)
     yield None
     if broker.memory.disk_full:
         text, figures = full_disk(asking)
         add(_FULL, "disk", f"{text}; new messages meet the disk-full-policy of their address", **figures)
     else:
-        headroom = vitals.headroom_bytes()
+        headroom = health.headroom_bytes()
         if headroom is not None and headroom < _HEADROOM_BYTES:
             text = f"{max(headroom, 0)} bytes may be written until a disk counts as full"
             add(_NEARLY, "disk", text, used=max(headroom, 0), unit="bytes")
@@ -48,14 +48,14 @@ def slow(asking: Asking) -> Findings:
         text += f"; {holdings.refused_count:,} requests refused, {holdings.cut_off_count:,} connections closed"
         percent = holdings.total_bytes * 100 // holdings.bytes_max
         add(percent, "memory", text, used=holdings.total_bytes, limit=holdings.bytes_max, unit="bytes")
-    awaited = list(vitals.awaited())
+    awaited = list(health.awaited())
     waiting = sum([count for _, count in awaited])
     if waiting:
         names = [one if isinstance(one, str) else one.name for one, _ in awaited]
-        waited_s = vitals.blocked_ns() / 1e9
+        waited_s = health.blocked_ns() / 1e9
         text = f"{connections(waiting)} for room ({listed(names)}); senders have waited {waited_s:.1f} s altogether"
         add(_NEARLY, "senders-wait", text, used=waiting, unit="connections")
-    if vitals.is_busy:
+    if health.is_busy:
         add(_NEARLY // 2, "readers-wait", "turns take most of the time, so log downloads and compaction give way")
     yield None
     yield from _about_queues(asking, weights)
@@ -67,14 +67,14 @@ def slow(asking: Asking) -> Findings:
 
 
 def _about_times(asking: Asking, add: Callable[..., None]) -> None:
-    vitals = asking.managed.vitals
-    turn_s = percentile(vitals.turn_bounds_s, vitals.turn_buckets)
-    if turn_s > _TURN_SLOW_S or vitals.turn_ns_max > _TURN_LONG_NS:
-        text = f"{vitals.turns} turns: 99 of 100 end within {turn_s * 1000:g} ms, the longest took "
-        text += f"{vitals.turn_ns_max / _NS_PER_MS:.1f} ms"
+    health = asking.managed.health
+    turn_s = percentile(health.turn_bounds_s, health.turn_buckets)
+    if turn_s > _TURN_SLOW_S or health.turn_ns_max > _TURN_LONG_NS:
+        text = f"{health.turns} turns: 99 of 100 end within {turn_s * 1000:g} ms, the longest took "
+        text += f"{health.turn_ns_max / _NS_PER_MS:.1f} ms"
         weight = min(round(turn_s * 1000), 99) if turn_s > _TURN_SLOW_S else 1
-        add(weight, "turns", text, used=vitals.turn_ns_max // _NS_PER_MS, unit="ms")
-    syncs = vitals.sync_times
+        add(weight, "turns", text, used=health.turn_ns_max // _NS_PER_MS, unit="ms")
+    syncs = health.sync_times
     if syncs is None or not sum(syncs.counts):
         return
     sync_s = percentile([bound / syncs.unit for bound in syncs.bounds], syncs.counts)
@@ -130,10 +130,10 @@ def _about_queues(asking: Asking, weights: list[int]) -> Findings:
 
 
 def _all_well(asking: Asking) -> str:
-    vitals = asking.managed.vitals
-    turn_s = percentile(vitals.turn_bounds_s, vitals.turn_buckets)
-    text = f"99 of 100 turns end within {turn_s * 1000:g} ms (longest {vitals.turn_ns_max / _NS_PER_MS:.1f} ms)"
-    syncs = vitals.sync_times
+    health = asking.managed.health
+    turn_s = percentile(health.turn_bounds_s, health.turn_buckets)
+    text = f"99 of 100 turns end within {turn_s * 1000:g} ms (longest {health.turn_ns_max / _NS_PER_MS:.1f} ms)"
+    syncs = health.sync_times
     if syncs is not None and any(syncs.counts):
         sync_s = percentile([bound / syncs.unit for bound in syncs.bounds], syncs.counts)
         text += f", and 99 of 100 syncs within {sync_s * 1000:g} ms"

@@ -156,8 +156,10 @@ class ReloadedFile(Generic[Parsed]):
             self._tell(f"warning: {self.path}: {new[0]}; nobody gets anything by this line")
 
     def _warn(self, text: str) -> None:
+        """Write a line of the log, which has file and line as fields. Its text need not name them again."""
         found = _LINE.search(text)
-        warn(text, REALM, file=str(self.path), line="" if found is None else found[1])
+        place = rf"{re.escape(str(self.path))}(?::\s*(?:line )?\d+:|:?) "
+        warn(re.sub(place, "", text, count=1), REALM, file=str(self.path), line="" if found is None else found[1])
 
     def _complain(self, complaint: str) -> None:
         if complaint != self._complaint:

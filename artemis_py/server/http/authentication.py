@@ -14,7 +14,7 @@ from artemis_py.config.tables.acceptor import AcceptorConfig, is_loopback
 from artemis_py.errors import NotAllowedError
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.login import Login, LoginDesk
-from artemis_py.security.rights import Authorizer
+from artemis_py.security.rights import Authorizer, Peer
 from artemis_py.server import operational_log as audit
 from artemis_py.server.console_sessions import Sessions
 from artemis_py.server.http.connection_limit import HttpClient
@@ -186,7 +186,7 @@ class Authentication:
         return _challenge(_UNREADABLE) if given is None else self._desk.begin(given, wake)
 
     def answer(
-        self, request: Request, route: Route, login: Login, client: HttpClient, *, has_shown: bool
+        self, request: Request, route: Route, login: Login, client: HttpClient, acceptor: str, *, has_shown: bool
     ) -> Response | None:
         """Why the request is refused, or None; the audit log has who lacked a permission. ``has_shown``: did the client
         give a password, a token or a certificate? Otherwise it is asked for one.
@@ -206,7 +206,8 @@ class Authentication:
         permission = "view" if request.method in _READING else "edit"
         address = self._address(operation, request)
         try:
-            self._authorizer.rights_of(login.identity, client.address).demand(permission, address)
+            peer = Peer(client.address, acceptor)
+            self._authorizer.rights_of(login.identity, peer).demand(permission, address)
         except NotAllowedError as error:
             if not has_shown:
                 return _challenge(_NO_LOGIN)

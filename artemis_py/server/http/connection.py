@@ -93,7 +93,7 @@ class Admission:
         client.is_known = client.is_known or (login.identity is not None and self._has_shown)
         client.identity = login.identity
         client.user = None if login.identity is None else login.identity.user
-        self.response = authentication.answer(request, route, login, client, has_shown=self._has_shown)
+        self.response = authentication.answer(request, route, login, client, self._site.name, has_shown=self._has_shown)
 
     def forget(self) -> None:
         """The client is gone. Nothing refers to its connection any more, so reference counting alone frees it."""

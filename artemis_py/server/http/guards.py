@@ -6,7 +6,7 @@ from typing import final
 
 from artemis_py.errors import NotAllowedError
 from artemis_py.management.artemis.guard import Guard, Open
-from artemis_py.security.rights import Rights
+from artemis_py.security.rights import Peer, Rights
 from artemis_py.server.gate import SecurityGate
 from artemis_py.server.http.messages import Request
 
@@ -19,7 +19,7 @@ def guard_of(gate: SecurityGate | None, prefix: str, request: Request) -> Guard:
         return _OPEN
     if request.identity is None:
         return _Nobody()
-    return _Of(gate.authorizer.rights_of(request.identity, request.address), prefix)
+    return _Of(gate.authorizer.rights_of(request.identity, Peer(request.address, request.acceptor)), prefix)
 
 
 @final

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, final
 
-from artemis_py.core.order.entry import LAPSED, NACKED, Entry
+from artemis_py.core.order.entry import LEASE_EXPIRED, NACKED, Entry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import ArtemisError, BadRequestError, BrokerError, NotFoundError, SelectorError
 from artemis_py.management.managed import Steps, found
 from artemis_py.message import LargeBody
 from artemis_py.security.identity import Identity
-from artemis_py.security.rights import Authorizer
+from artemis_py.security.rights import UNKNOWN_PEER, Authorizer, Peer
 from artemis_py.server.calls import Calls
 from artemis_py.server.messages.publish import Posting
 from artemis_py.server.messages.take import Taken, Taker, Wish
@@ -32,10 +32,10 @@ from artemis_py.stomp.wire.frames import FrameError
 @final
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """The user who has logged in (None: nobody has to), and the client's address as host:port."""
+    """The user who has logged in (None: nobody has to), and the client."""
 
     identity: Identity | None = None
-    peer: str = ""
+    peer: Peer = UNKNOWN_PEER
 
     @property
     def user(self) -> str | None:
@@ -100,7 +100,7 @@ class Gateway:
 
     def _state(self, asking: Asking) -> SessionState:
         state = SessionState(self._service, self._turns.next_origin(), None)
-        state.user, state.client_id, state.address = asking.user, _CLIENT_ID, asking.peer
+        state.user, state.client_id, state.address = asking.user, _CLIENT_ID, asking.peer.address
         if asking.identity is not None and self._authorizer is not None:
             state.identity = asking.identity
             state.rights = self._authorizer.rights_of(asking.identity, asking.peer)
@@ -211,7 +211,7 @@ class Gateway:
             settling.add_done_callback(partial(self._acknowledged, answer, _taken(queue, entry, None, 0.0)))
             return
         receipt = secrets.token_urlsafe(_RECEIPT_BYTES)
-        lease = self._loop.call_later(wish.lease_s, self._lease_expiry, receipt)
+        lease = self._loop.call_later(wish.lease_s, self._expire_lease, receipt)
         self._held[receipt] = _Held(taker, queue, entry, taker.session.state.user, lease)
         answer.set_result(_taken(queue, entry, receipt, wish.lease_s))
 
@@ -245,10 +245,10 @@ class Gateway:
         held.lease.cancel()
         return self._held.pop(receipt)
 
-    def _lease_expiry(self, receipt: str) -> None:
+    def _expire_lease(self, receipt: str) -> None:
         held = self._held.pop(receipt, None)
         if held is not None:
-            self._begin(self._settle(held.queue, held.taker, held.entry, LAPSED))
+            self._begin(self._settle(held.queue, held.taker, held.entry, LEASE_EXPIRED))
 
     def _settle(self, queue: Queue, taker: Taker, entry: Entry, cause: str) -> Steps:
         """Acknowledge a message, or give it back for a ``cause``. It may have left its holder already: a lease of the

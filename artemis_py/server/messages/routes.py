@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from artemis_py.errors import BadRequestError, BrokerError, LimitError, NotAllowedError, NotFoundError
 from artemis_py.message import LargeBody
+from artemis_py.security.rights import Peer
 from artemis_py.server.calls import Calls
 from artemis_py.server.gate import SecurityGate
 from artemis_py.server.http.messages import Answer, FileBody, Handler, Request, Response, json_response
@@ -117,7 +118,7 @@ def _settle(settle: Callable[[Asking, str, str], asyncio.Future[Any]], request: 
 
 
 def _asking(request: Request) -> Asking:
-    return Asking(request.identity, request.address)
+    return Asking(request.identity, Peer(request.address, request.acceptor))
 
 
 def _wish(request: Request) -> Wish:

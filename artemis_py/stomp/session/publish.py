@@ -305,7 +305,7 @@ class Publishing:
         host.message_id = number - 1
         if route.view is not None and messages:
             route.take_over(messages)
-        batch = Batch(route, messages, size_bytes, now_ms, shape.plain, distinct=True, plan=plan)
+        batch = Batch(route, messages, size_bytes, now_ms, shape.plain, distinct=True, plan=plan, sender=state)
         behind = start + self._publish(batch, may_forward=may_forward)
         state.service.traffic.count_in("SEND", behind - start)
         if receipts:
@@ -408,7 +408,7 @@ class Publishing:
         if address.refusal != "DROP":
             raise AddressFullError(f"No disk space for this body: {reason}")
         address.dropped_message_count += 1
-        note_full(self._state.broker.events, ADDRESS_DROPS, address)
+        note_full(self._state.broker.events, ADDRESS_DROPS, address, self._state)
         if self._outcome is not None:
             self._outcome.full_address = address.name
         if frame.receipt is not None:
@@ -465,7 +465,7 @@ class Publishing:
         else:
             message = asked.filter_results.message
             message.id = state.broker.host.next_message_id()
-        batch = Batch(route, [message], message.size_bytes, now_ms, shape.plain, due_ms)
+        batch = Batch(route, [message], message.size_bytes, now_ms, shape.plain, due_ms, sender=state)
         if asked is not None:
             batch.filter_results = {message: asked.filter_results}
         if not self._publish_one(batch):

@@ -205,7 +205,7 @@ class SessionState:
     def wait_for_room(self, address: Address) -> None:
         """Wait until a full address has room."""
         self.blocked_by = address
-        note_full(self.broker.events, BLOCKED, address, self.who)
+        note_full(self.broker.events, BLOCKED, address, self)
 
     def tell_of_room(self, awaited: Queue | Address) -> None:
         """What the session waited for has room."""

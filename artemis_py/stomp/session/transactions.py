@@ -93,7 +93,7 @@ class Transactions:
         self._state.broker.holdings.admit("BEGIN")
         if not self.by_name:
             self.by_name = {}
-        self.by_name[name] = Transaction(self._state.broker.host.turn_ms)
+        self.by_name[name] = Transaction(self._state.broker.host.turn_ms, self._state)
         self._ended.pop(name, None)
 
     def keep(self, transaction: Transaction, route: Route, message: Message, due_ms: int) -> None:

@@ -16,7 +16,7 @@ from artemis_py.storage.pages.files import PageFiles, SpillLog
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 from tests.unit.core.parts import NOW_MS, write
-from tests.unit.management.why_parts import FakeVitals
+from tests.unit.management.why_parts import FakeHealth
 
 QUEUES = ("q", "other", "graves", "late")
 
@@ -70,7 +70,7 @@ class PagedBench:
         self.broker = Broker(config, self.log, self.now_ms, RecoveredState(), self.files)
         self.managed = Managed(
             self.broker, "b", clients=list, client_count=lambda: 0, uptime_ms=lambda: 0, now_ms=lambda: self.now_ms,
-            client=lambda _: None, acceptors=list, stored=None, vitals=FakeVitals(), begin=lambda _: None,
+            client=lambda _: None, acceptors=list, stored=None, health=FakeHealth(), begin=lambda _: None,
         )  # fmt: skip
 
     @property

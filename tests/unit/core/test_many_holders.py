@@ -11,7 +11,7 @@ import pytest
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.order.entry import DEAD, LAPSED
+from artemis_py.core.order.entry import DEAD, LEASE_EXPIRED
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Message
 from artemis_py.records import Actor, MemoryLog
@@ -89,7 +89,7 @@ def test_each_holder_is_told_to_the_log_with_its_own_messages(attempts_max: int)
     turn(broker, NOW_MS + LEASE_MS)
     assert queue.contents.leases is not None
     assert queue.contents.leases.ended_count == MESSAGES
-    assert log.failed == {message_id: (actor, LAPSED) for message_id, actor in holders.items()}
+    assert log.failed == {message_id: (actor, LEASE_EXPIRED) for message_id, actor in holders.items()}
     assert log.buried == ({} if attempts_max < 0 else holders)
     assert ids(queue.contents.order) == ([] if attempts_max > 0 else sorted(holders))
 

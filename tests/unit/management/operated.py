@@ -13,7 +13,7 @@ from artemis_py.management.table import OPERATIONS
 from artemis_py.server.operating import ConnectedClient, connected
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import Turns
-from tests.unit.management.why_parts import FakeVitals
+from tests.unit.management.why_parts import FakeHealth
 
 BY_ID = {operation.id: operation for operation in OPERATIONS}
 
@@ -51,7 +51,7 @@ class Operated:
             now_ms=lambda: turns.isolation.turn_ms,
             acceptors=list,
             stored=None,
-            vitals=FakeVitals(),
+            health=FakeHealth(),
             begin=lambda _: None,
         )
         turns.calls = self  # type: ignore[assignment]

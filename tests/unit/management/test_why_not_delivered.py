@@ -330,7 +330,7 @@ def test_what_waits_for_the_disk(tmp_path: Path) -> None:
     consumer_on(it.broker, it.queue(), window_bytes=1)
     send(it.broker)
     turn(it.broker)
-    it.vitals.durable_lsn = -5
+    it.health.durable_lsn = -5
     assert one(it.not_delivered(), "sync").used == 5
 
 

@@ -63,7 +63,7 @@ def test_a_full_address(tmp_path: Path, lines: str, setting: str, code: str, use
     it = Asked(tmp_path, addresses=PLAIN, settings=settings)
     assert one(why_blocked(it), "not-blocked").limit in (-1, limit)
     assert send(it.broker, count=3) == 2
-    it.vitals.waiting = [(it.broker.addresses["a"], 3)]
+    it.health.waiting = [(it.broker.addresses["a"], 3)]
     reason = one(why_blocked(it), code)
     assert (reason.used, reason.limit) == (used, limit)
     assert reason.place.setting == setting
@@ -91,7 +91,7 @@ def test_an_operator_has_blocked_it(tmp_path: Path) -> None:
     address = it.broker.addresses["a"]
     it.broker.address_changes.block(address)
     assert send(it.broker) == 0
-    it.vitals.waiting = [(address, 1)]
+    it.health.waiting = [(address, 1)]
     assert word_of(address) == "address-blocked"
     reason = one(why_blocked(it), "address-blocked")
     assert reason.sentence == "an operator has blocked the address: senders wait; 1 connection waits for it"
@@ -158,13 +158,13 @@ def test_a_connection(tmp_path: Path) -> None:
 
     assert ask()[0].code == "not-blocked"
     for word in ("work", "login", "disk-slow", "spreading"):
-        it.vitals.waiting = [(word, 1)]
+        it.health.waiting = [(word, 1)]
         assert [reason.code for reason in ask()] == [word]
     send(it.broker)
-    it.vitals.waiting = [(it.broker.addresses["a"], 1)]
+    it.health.waiting = [(it.broker.addresses["a"], 1)]
     reason = one(ask(), "max-messages")
     assert reason.place.where.startswith(it.line("<max-size-messages>"))
-    it.vitals.waiting = []
+    it.health.waiting = []
     it.clients = [FakeClient(7, state="stalled")]
     assert ask()[0].code == "not-reading"
     with pytest.raises(NotFoundError, match="there is no connection 8"):
@@ -322,15 +322,15 @@ def test_spans_in_words() -> None:
 def test_the_worst_comes_first(tmp_path: Path) -> None:
     it = Asked(tmp_path, addresses=PLAIN, core="<max-disk-usage>70</max-disk-usage>")
     assert [reason.code for reason in it.why(slow)] == ["nothing-slow"]
-    it.vitals.turn_buckets, it.vitals.turn_ns_max = (50, 0, 50, 0), 90_000_000
-    syncs = it.vitals.sync_times = Histogram([1_000_000, 50_000_000], 1_000_000_000)
+    it.health.turn_buckets, it.health.turn_ns_max = (50, 0, 50, 0), 90_000_000
+    syncs = it.health.sync_times = Histogram([1_000_000, 50_000_000], 1_000_000_000)
     for _ in range(10):
         syncs.note(40_000_000)
     consumer_on(it.broker, it.queue(), window_bytes=1)
     send(it.broker, count=3)
     turn(it.broker)
-    it.vitals.waiting = [(it.broker.addresses["a"], 2)]
-    it.vitals.is_busy = True
+    it.health.waiting = [(it.broker.addresses["a"], 2)]
+    it.health.is_busy = True
     it.broker.memory.disk_full = True
     found = it.why(slow)
     assert [reason.code for reason in found] == [

@@ -21,9 +21,9 @@ from artemis_py.management.managed import Managed
 from artemis_py.management.stored import Stored
 from artemis_py.management.why.asking import Asking, Findings
 from artemis_py.management.why.finding import Finding
+from artemis_py.management.why.health import Awaited
 from artemis_py.management.why.not_delivered import not_delivered
 from artemis_py.management.why.places import learn_queues
-from artemis_py.management.why.vitals import Awaited
 from artemis_py.records import MemoryLog
 from tests.unit.core.parts import NOW_MS
 
@@ -44,7 +44,7 @@ _FILE = """\
 
 
 @dataclass
-class FakeVitals:
+class FakeHealth:
     """A server that is well, unless a test says otherwise."""
 
     turns: int = 100
@@ -112,7 +112,7 @@ class Asked:
         )
         self.broker = Broker(load(self.file), MemoryLog(), NOW_MS)
         self.now_ms = NOW_MS
-        self.vitals = FakeVitals()
+        self.health = FakeHealth()
         self.clients: list[FakeClient] = []
         self.managed = Managed(
             self.broker,
@@ -124,7 +124,7 @@ class Asked:
             client=lambda _: None,
             acceptors=list,
             stored=None,
-            vitals=self.vitals,
+            health=self.health,
             begin=lambda _: None,
         )
 

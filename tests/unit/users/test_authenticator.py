@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from artemis_py import shown
 from artemis_py.errors import AuthenticatorError
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.users import authenticator, passwords, reloaded
@@ -159,6 +160,26 @@ def test_a_broken_file_keeps_the_users_and_is_told_once(world: World, broken: st
     world.users_file.unlink()
     assert world.login("bob", "changed")
     assert len(world.told) == 2
+
+
+@pytest.mark.parametrize(
+    ("broken", "text"),
+    [("bob = \\u12\n", "line=1 warning: \\u must be"), (None, "warning: cannot be read: No such file")],
+)
+def test_a_line_of_the_log_names_the_file_once(
+    world: World, broken: str | None, text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(shown._Log, "has_begun", True)
+    users = PropertiesUsers(world.users_file, world.roles_file)
+    assert users.authenticate(Credentials("bob", "builder"))
+    if broken is None:
+        world.users_file.unlink()
+    else:
+        world.write(users=broken)
+    assert users.authenticate(Credentials("bob", "builder"))
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f" ART-2011 file={world.users_file} {text}" in line
+    assert line.count(str(world.users_file)) == 1
 
 
 def test_a_file_that_was_never_there(world: World) -> None:

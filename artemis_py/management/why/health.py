@@ -14,7 +14,7 @@ Awaited = Address | Queue | str
 """What a client waits for: room on an address or queue, or a word of the table of causes."""
 
 
-class Vitals(Protocol):
+class Health(Protocol):
     """The server as it is now. Numbers count since the start."""
 
     @property

@@ -1,0 +1,57 @@
+"""What leaves a program: ``shown.py``."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from artemis_py import shown
+
+
+class Calls(io.StringIO):
+    """Keeps each text that is written, as it is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def write(self, text: str) -> int:
+        """Somebody wrote."""
+        self.texts.append(text)
+        return len(text)
+
+
+@pytest.mark.parametrize(
+    ("stream", "write", "written"),
+    [
+        ("stdout", lambda: shown.say("a"), "a\n"),
+        ("stdout", lambda: shown.say_at_once("a"), "a\n"),
+        ("stdout", lambda: shown.say_made("a\nb"), "a\nb\n"),
+        ("stderr", lambda: shown.say_made("a", stream=sys.stderr), "a\n"),
+        ("stderr", lambda: shown.warn("a"), "a\n"),
+        ("stderr", lambda: shown.warn_made("a"), "a\n"),
+        ("stderr", lambda: shown.log("a", "ART-2000", traceback="b\nc"), "ART-2000 a\n\tb\n\tc\n"),
+    ],
+)
+def test_a_line_and_its_end_are_written_in_one_call(
+    stream: str, write: Callable[[], None], written: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between two calls another thread would write its own line, and both were torn."""
+    calls = Calls()
+    monkeypatch.setattr(sys, stream, calls)
+    write()
+    (text,) = calls.texts
+    assert text.endswith(written)
+
+
+def test_a_process_without_the_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python has none where a process was started with closed descriptors."""
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+    shown.say("a")
+    shown.say_made("a")
+    shown.warn("a")
+    shown.warn_made("a")
