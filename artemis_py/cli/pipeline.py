@@ -19,8 +19,8 @@ from artemis_py.errors import ArtemisError
 from artemis_py.shown import say_made
 from artemis_py.spark.jobs.commands import JOBS, Call
 from artemis_py.spark.jobs.moments import FORMS, moment_ms
+from artemis_py.spark.jobs.report_files import may_be_written, write_report
 from artemis_py.spark.jobs.source import ArchiveTables, LogTables, Source, Span
-from artemis_py.spark.report.files import may_be_written, write_report
 
 if TYPE_CHECKING:
     from artemis_py.spark.jobs.result import Result

@@ -16,8 +16,8 @@ import pytest
 from artemis_py.cli.pipeline import _show
 from artemis_py.errors import PipelineError
 from artemis_py.spark.jobs.commands import Call, _capacity
+from artemis_py.spark.jobs.report_files import may_be_written, write_report
 from artemis_py.spark.jobs.result import Result, Text
-from artemis_py.spark.report.files import may_be_written, write_report
 
 RESULT = Result("capacity", "What it needs", texts=[Text("broker.xml", "the file", "<configuration/>")])
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.spark.jobs.moments import duration_s
+from artemis_py.spark.jobs.report_files import write_report
 from artemis_py.spark.jobs.source import JobError
-from artemis_py.spark.report.files import write_report
 from artemis_py.units import parse_bytes, parse_decimal
 
 if TYPE_CHECKING:
