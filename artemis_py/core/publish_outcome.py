@@ -35,9 +35,9 @@ class PublishOutcome:
     """
 
     __slots__ = (
-        "_copies_count", "_ids", "_watched", "dropped_by", "dropped_count", "full_address", "has_targets",
-        "is_awaited", "is_duplicate", "is_orphaned", "looped_count", "message_id", "origin", "queue_count",
-        "replaced_count", "taken_by", "unrouted_because",
+        "_copies_count", "_ids", "_is_repeated", "_repeats_copy", "_watched", "copy_lost_because", "dropped_by",
+        "dropped_count", "full_address", "has_targets", "is_awaited", "is_orphaned", "lost_at", "message_id", "origin",
+        "queue_count", "replaced_count", "taken_by", "unrouted_because",
     )  # fmt: skip
 
     def __init__(self, watched: dict[int, PublishOutcome]) -> None:
@@ -67,17 +67,24 @@ class PublishOutcome:
         """Was its address a temporary destination whose client has gone?"""
         self.has_targets = False
         """Has the address queues that take other messages?"""
-        self.is_duplicate = False
-        """Had the address seen its duplicate id?"""
+        self._is_repeated = False
+        self._repeats_copy = False
         self.is_awaited = False
         """Is it only in the log, where queues find it that are filled from there?"""
-        self.looped_count = 0
-        """How many copies were dropped because they went in a circle."""
+        self.lost_at = ""
+        """The address where a copy of it got lost; empty: none did."""
+        self.copy_lost_because = ""
+        """Why that copy got lost."""
 
     @property
     def is_kept(self) -> bool:
         """Is the message, or a copy of it, anywhere, or on its way?"""
         return self.queue_count > self.dropped_count or self._copies_count > 0 or self.is_awaited
+
+    @property
+    def is_duplicate(self) -> bool:
+        """Had its address seen its duplicate id? Or is it nowhere but in a copy that another address has had?"""
+        return self._is_repeated or (self._repeats_copy and not self.is_kept)
 
     @property
     def why_lost(self) -> str:
@@ -88,22 +95,24 @@ class PublishOutcome:
             return f"{_queues(self.dropped_by)} dropped it at once: full, and a ring"
         if self.unrouted_because:
             return self.unrouted_because
-        return "its copies went in a circle" if self.looped_count else "no queue took it"
+        return f"a divert took it, and {self.copy_lost_because}" if self.lost_at else "no queue took it"
 
     @property
     def reason(self) -> str:
         """The same in one word, one of those above."""
-        if self.full_address:
-            return ADDRESS_FULL
         if self.is_duplicate:
             return DUPLICATE
-        if self.dropped_count:
-            return DROPPED
         if self.is_awaited:
             return AWAITED
         if self.is_orphaned:
             return GONE
-        return NOT_ACCEPTED if self.has_targets else NO_QUEUE
+        if self.unrouted_because:
+            return NOT_ACCEPTED if self.has_targets else NO_QUEUE
+        if self.dropped_count:
+            return DROPPED
+        if self.full_address:
+            return ADDRESS_FULL
+        return NO_QUEUE if self.lost_at else NOT_ACCEPTED
 
     def begin(self, message_id: int) -> None:
         """Follow this message from here on."""
@@ -133,6 +142,25 @@ class PublishOutcome:
             self.taken_by.remove(queue_name)
         if len(self.dropped_by) < NAMED_MAX:
             self.dropped_by.append(queue_name)
+
+    def repeat(self, message_id: int) -> None:
+        """An address leaves out the message, or a copy: it has seen the duplicate id."""
+        if message_id == self.message_id:
+            self._is_repeated = True
+        else:
+            self._repeats_copy = True
+
+    def drop_at_address(self, message_id: int, address: str) -> None:
+        """A full address drops the message, or a copy (policy DROP)."""
+        self.full_address = address
+        if message_id != self.message_id:
+            self.lose_copy(address, f"address {address} is full")
+
+    def lose_copy(self, address: str, because: str) -> None:
+        """A copy does not come to a queue of the address to which it goes."""
+        if not self.lost_at:
+            self.lost_at = address
+            self.copy_lost_because = because
 
     def begin_copy(self) -> None:
         """A copy goes to another address."""

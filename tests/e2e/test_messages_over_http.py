@@ -38,6 +38,8 @@ ADDRESSES: Final = """
 <address name="taken"><anycast><queue name="taken"/></anycast></address>
 <address name="lost"><anycast><queue name="lost"/></anycast></address>
 <address name="kept"><anycast><queue name="kept"><filter string="colour = 'red'"/></queue></anycast></address>
+<address name="large"><anycast><queue name="large"/></anycast></address>
+<address name="doubled"><anycast><queue name="doubled"/></anycast></address>
 <address name="once"><anycast><queue name="once" delivery-semantics="at-most-once"/></anycast></address>
 """
 SETTINGS: Final = """
@@ -54,6 +56,8 @@ SETTINGS: Final = """
 DIVERTS: Final = """
 <divert name="to-ring"><address>lost</address><forwarding-address>nothing</forwarding-address>
 <exclusive>true</exclusive></divert>
+<divert name="to-nobody"><address>large</address><forwarding-address>nobody</forwarding-address></divert>
+<divert name="to-small-ring"><address>doubled</address><forwarding-address>ring</forwarding-address></divert>
 <divert name="to-orders"><address>taken</address><forwarding-address>orders</forwarding-address>
 <exclusive>true</exclusive></divert>
 """
@@ -291,6 +295,17 @@ def test_an_answer_counts_the_queues_that_have_the_message(web: Web) -> None:
     assert json.loads(web.publish(b"newer", "/messages/ring").body)["queues"] == 1
     assert web.take_json("/messages/ring/take")["body"] == "newer"
     assert (web.count("both.all"), web.count("both.ring"), web.count("orders")) == (1, 0, 2)
+
+
+def test_a_copy_that_gets_lost_changes_nothing_for_its_original(web: Web) -> None:
+    """No queue takes it, or its ring drops it, or its address has had its duplicate id."""
+    web.publish(b"important", "/messages/ring?priority=9&duplicate-id=1")
+    for name, dropped in (("large", 0), ("doubled", 1)):
+        found = json.loads(web.publish(b"x", f"/messages/{name}?priority=0").body)
+        assert (found["routed"], found["queues"], found["dropped"]) == (True, 1, dropped), name
+    found = json.loads(web.publish(b"x", "/messages/doubled?duplicate-id=1").body)
+    assert (found["routed"], found["queues"], found["duplicate"], found["messageID"] > 0) == (True, 1, False, True)
+    assert (web.count("large"), web.count("doubled"), web.count("ring")) == (1, 2, 1)
 
 
 def test_a_message_of_low_priority_does_not_enter_a_full_ring(web: Web) -> None:

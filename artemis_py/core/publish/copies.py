@@ -227,5 +227,5 @@ class Forwards:
         self.looped_message_count += 1
         outcome = self._outcomes.get(message.id)
         if outcome is not None:
-            outcome.looped_count += 1
+            outcome.lose_copy(target, "its copies went in a circle")
         self._events.note(LOOPED, source.name, {"target": target})

@@ -68,7 +68,7 @@ class Duplicates:
                     self._log.story.refused(address.name, "duplicate", message)
                     outcome = self._outcomes.get(message.id)
                     if outcome is not None:
-                        outcome.is_duplicate = True
+                        outcome.repeat(message.id)
                     continue
                 seen.add(duplicate_id)
             kept.append(message)

@@ -234,12 +234,14 @@ class Router:
             outcome = self._outcomes.get(message.id)
             if outcome is None:
                 continue
-            if message in lost:
+            if message not in lost:
+                outcome.is_awaited = True
+            elif message.id != outcome.message_id:
+                outcome.lose_copy(route.address.name, _why_unrouted(message, route, plan))
+            else:
                 outcome.is_orphaned = route.address.deleted
                 outcome.has_targets = bool(_possible_targets(route, plan))
                 outcome.unrouted_because = _why_unrouted(message, route, plan)
-            else:
-                outcome.is_awaited = True
 
 
 def _possible_targets(route: Route, plan: Plan) -> list[Queue]:
@@ -396,7 +398,7 @@ class Admission:
                 note_full(events, ADDRESS_DROPS, address)
                 outcome = self._host.outcomes.get(message.id)
                 if outcome is not None:
-                    outcome.full_address = address.name
+                    outcome.drop_at_address(message.id, address.name)
             elif refusal is not None and not admitted and not self._duplicates.has_seen(address, message):
                 if refusal == "FAIL":
                     story.refused(address.name, "fail", message)
