@@ -30,14 +30,14 @@ class PublishOutcome:
     """Which queues have one message, or a copy of it that a divert made, and what else became of it.
 
     Whoever publishes makes one, calls ``begin`` before the message comes to its address, and ``end`` when everything is
-    on its queues. ``watched`` is ``Host.outcomes``: what nobody asks for costs a look at an empty dictionary for each
-    batch.
+    on its queues. ``watched`` is ``Host.outcomes``: by the numbers of messages, and by those of connections, negative.
+    What nobody asks for costs a look at an empty dictionary for each batch.
     """
 
     __slots__ = (
         "_copies_count", "_ids", "_is_repeated", "_repeats_copy", "_watched", "copy_lost_because", "dropped_by",
-        "dropped_count", "full_address", "has_targets", "is_awaited", "is_orphaned", "lost_at", "message_id", "origin",
-        "queue_count", "replaced_count", "taken_by", "unrouted_because",
+        "dropped_count", "durable_count", "full_address", "has_targets", "is_awaited", "is_orphaned", "lost_at",
+        "may_be_replaced", "message_id", "origin", "queue_count", "replaced", "taken_by", "unrouted_because",
     )  # fmt: skip
 
     def __init__(self, watched: dict[int, PublishOutcome]) -> None:
@@ -49,12 +49,16 @@ class PublishOutcome:
         """Its number; 0 before it is published."""
         self.origin = 0
         """The connection of a publisher who wants to know, too, what became of its messages before; 0: nobody does."""
-        self.replaced_count = 0
-        """How many of these have left a queue because this one came. One that leaves two queues counts twice."""
+        self.replaced: dict[int, int] = {}
+        """Which of these have left queues because this one came, by number, and how many queues."""
+        self.may_be_replaced = False
+        """Has a queue taken it that may drop it for a later one?"""
         self.queue_count = 0
         """How many queues took it. A consumer that waits for it counts as its queue."""
         self.taken_by: list[str] = []
         """The names of the first of these that keep it."""
+        self.durable_count = 0
+        """How many of those that keep it are durable."""
         self.dropped_count = 0
         """How many of them dropped it at once: rings, and queues that were deleted meanwhile."""
         self.dropped_by: list[str] = []
@@ -114,10 +118,17 @@ class PublishOutcome:
             return ADDRESS_FULL
         return NO_QUEUE if self.lost_at else NOT_ACCEPTED
 
+    @property
+    def ids(self) -> list[int]:
+        """The numbers of the message and of its copies, in this order."""
+        return self._ids
+
     def begin(self, message_id: int) -> None:
-        """Follow this message from here on."""
+        """Follow this message from here on. With ``origin``, follow what gives way to it, too."""
         self.message_id = message_id
         self.watch(message_id)
+        if self.origin:
+            self._watched[-self.origin] = self
 
     def watch(self, message_id: int) -> None:
         """Follow a copy, too."""
@@ -128,16 +139,20 @@ class PublishOutcome:
         """Follow it no more."""
         for message_id in self._ids:
             self._watched.pop(message_id, None)
+        self._watched.pop(-self.origin, None)
 
-    def take(self, queue_name: str) -> None:
-        """A queue takes it."""
+    def take(self, queue_name: str, *, durable: bool, may_replace: bool) -> None:
+        """A queue takes it. ``may_replace``: it may drop it for a later one."""
         self.queue_count += 1
+        self.durable_count += durable
+        self.may_be_replaced |= may_replace
         if len(self.taken_by) < NAMED_MAX:
             self.taken_by.append(queue_name)
 
-    def drop(self, queue_name: str) -> None:
+    def drop(self, queue_name: str, *, durable: bool) -> None:
         """A queue that took it does not keep it."""
         self.dropped_count += 1
+        self.durable_count -= durable
         if queue_name in self.taken_by:
             self.taken_by.remove(queue_name)
         if len(self.dropped_by) < NAMED_MAX:
@@ -171,25 +186,28 @@ class PublishOutcome:
         self._copies_count -= 1
 
 
-def note_taken(outcomes: dict[int, PublishOutcome], messages: list[Message], queue_name: str) -> None:
+def note_taken(
+    outcomes: dict[int, PublishOutcome], messages: list[Message], queue_name: str, *, durable: bool, may_replace: bool
+) -> None:
     """A queue takes messages, some of which may be watched."""
     for message in messages:
         outcome = outcomes.get(message.id)
         if outcome is not None:
-            outcome.take(queue_name)
+            outcome.take(queue_name, durable=durable, may_replace=may_replace)
 
 
-def note_dropped(outcomes: dict[int, PublishOutcome], messages: list[Message], queue_name: str) -> None:
+def note_dropped(
+    outcomes: dict[int, PublishOutcome], messages: list[Message], queue_name: str, *, durable: bool
+) -> None:
     """A queue drops messages that it had taken, some of which may be watched. Others make room for one that is."""
     for message in messages:
         outcome = outcomes.get(message.id)
         if outcome is not None:
-            outcome.drop(queue_name)
+            outcome.drop(queue_name, durable=durable)
         elif message.origin:
-            for newer in outcomes.values():
-                if newer.origin == message.origin:
-                    newer.replaced_count += 1
-                    break
+            newer = outcomes.get(-message.origin)
+            if newer is not None:
+                newer.replaced[message.id] = newer.replaced.get(message.id, 0) + 1
 
 
 def _queues(names: list[str]) -> str:

@@ -562,8 +562,14 @@ def _sizes_bytes(frames: list[tuple[AnyFrame, bytes]], start: int) -> Iterator[i
 def _routing_told(outcome: PublishOutcome, version: str) -> list[tuple[str, str]]:
     """What a RECEIPT says of where a message is, to a client that has asked for it (``receipt-routing``)."""
     count = outcome.queue_count - outcome.dropped_count
-    replaced = [("replaced", str(outcome.replaced_count))] if outcome.replaced_count else []
+    replaced: list[tuple[str, str]] = []
+    if outcome.replaced:
+        replaced.append(("replaced", str(sum(outcome.replaced.values()))))
+        replaced.append(("replaced-ids", ",".join([f"{id}={count}" for id, count in outcome.replaced.items()])))
     if count <= 0:
         return [("queues", "0"), ("reason", outcome.reason), *replaced]
     names = writer.escape(",".join(outcome.taken_by), version)
-    return [("queues", str(count)), ("queue-names", names), *replaced]
+    told = [("queues", str(count)), ("queue-names", names)]
+    if outcome.may_be_replaced:
+        told.append(("message-ids", ",".join([str(id) for id in outcome.ids])))
+    return told + replaced
