@@ -38,6 +38,9 @@ ADDRESSES: Final = """
 <address name="taken"><anycast><queue name="taken"/></anycast></address>
 <address name="lost"><anycast><queue name="lost"/></anycast></address>
 <address name="kept"><anycast><queue name="kept"><filter string="colour = 'red'"/></queue></anycast></address>
+<address name="volatile"><anycast><queue name="volatile"><durable>false</durable></queue></anycast></address>
+<address name="mixed"><multicast><queue name="mixed.not"><durable>false</durable></queue><queue name="mixed.durable"/>
+</multicast></address>
 <address name="large"><anycast><queue name="large"/></anycast></address>
 <address name="doubled"><anycast><queue name="doubled"/></anycast></address>
 <address name="once"><anycast><queue name="once" delivery-semantics="at-most-once"/></anycast></address>
@@ -638,6 +641,30 @@ def kept_broker(folder: Path) -> BrokerProcess:
     broker = BrokerProcess(["run", str(file)], folder / "broker.log")
     broker.await_ready()
     return broker
+
+
+def test_persistent_is_what_a_restart_finds(tmp_path: Path) -> None:
+    """A durable queue has it, also behind a divert, or beside others."""
+    wanted = {"small": True, "taken": True, "volatile": False, "mixed": True, "mixed::mixed.not": False}
+    queues = {"small": 1, "orders": 2, "volatile": 0, "mixed.durable": 1, "mixed.not": 0}
+    broker = kept_broker(tmp_path)
+    try:
+        web = Web(broker)
+        for name, persistent in wanted.items():
+            assert json.loads(web.publish(b"x", f"/messages/{name}").body)["persistent"] is persistent, name
+        assert json.loads(web.publish(b"x", "/messages/orders?persistent=false").body)["persistent"] is False
+        for is_repeated in (False, True):
+            found = json.loads(web.publish(b"x", "/messages/orders?duplicate-id=9").body)
+            assert (found["duplicate"], found["persistent"]) == (is_repeated, not is_repeated)
+        broker.kill()
+        broker = kept_broker(tmp_path)
+        assert {name: Web(broker).count(name) for name in queues} == queues
+    finally:
+        broker.kill()
+
+
+def test_without_a_journal_no_message_is_persistent(web: Web) -> None:
+    assert json.loads(web.publish(b"x").body)["persistent"] is False
 
 
 def test_what_was_answered_survives_kill_9(tmp_path: Path) -> None:

@@ -131,9 +131,15 @@ class Posting:
             "queues": outcome.queue_count - outcome.dropped_count,
             "dropped": outcome.dropped_count,
             "messageID": 0 if outcome.is_duplicate else outcome.message_id,
-            "persistent": frame.shape.persistent,
+            "persistent": frame.shape.persistent and self._is_in_journal,
             "size": sum(map(len, parts)),
         }
+
+    @property
+    def _is_in_journal(self) -> bool:
+        """Has the message, if it is persistent, come to where a restart finds it?"""
+        outcome, config = self._outcome, self._state.broker.config
+        return config.persistence_enabled and (outcome.durable_count > 0 or outcome.is_awaited)
 
     def _read(
         self, headers: list[tuple[str, str]], parts: Sequence[bytes]
