@@ -14,7 +14,9 @@ ADDRESS_FULL: Final = "address-full"
 DUPLICATE: Final = "duplicate"
 """The address has had a message with this duplicate id."""
 NO_QUEUE: Final = "no-queue"
-"""The address has no queue, and no divert took the message to one."""
+"""The address has no queue, and no divert took the message."""
+DIVERTED: Final = "diverted"
+"""A divert took it, and nothing keeps the copy at the other address (``lost_at``)."""
 GONE: Final = "gone"
 """The address was a temporary destination, and its client has gone."""
 NOT_ACCEPTED: Final = "not-accepted"
@@ -83,7 +85,12 @@ class PublishOutcome:
     @property
     def is_kept(self) -> bool:
         """Is the message, or a copy of it, anywhere, or on its way?"""
-        return self.queue_count > self.dropped_count or self._copies_count > 0 or self.is_awaited
+        return self.is_on_queue or self._copies_count > 0 or self.is_awaited
+
+    @property
+    def is_on_queue(self) -> bool:
+        """Has it, or a copy of it, come to a queue that keeps it?"""
+        return self.queue_count > self.dropped_count
 
     @property
     def is_duplicate(self) -> bool:
@@ -114,9 +121,9 @@ class PublishOutcome:
             return NOT_ACCEPTED if self.has_targets else NO_QUEUE
         if self.dropped_count:
             return DROPPED
-        if self.full_address:
-            return ADDRESS_FULL
-        return NO_QUEUE if self.lost_at else NOT_ACCEPTED
+        if self.lost_at:
+            return DIVERTED
+        return ADDRESS_FULL if self.full_address else NOT_ACCEPTED
 
     @property
     def ids(self) -> list[int]:

@@ -59,6 +59,8 @@ SETTINGS: Final = """
 DIVERTS: Final = """
 <divert name="to-ring"><address>lost</address><forwarding-address>nothing</forwarding-address>
 <exclusive>true</exclusive></divert>
+<divert name="astray"><address>astray</address><forwarding-address>nobody</forwarding-address>
+<exclusive>true</exclusive></divert>
 <divert name="to-nobody"><address>large</address><forwarding-address>nobody</forwarding-address></divert>
 <divert name="to-small-ring"><address>doubled</address><forwarding-address>ring</forwarding-address></divert>
 <divert name="to-orders"><address>taken</address><forwarding-address>orders</forwarding-address>
@@ -268,6 +270,7 @@ def test_a_full_address_answers_at_once(web: Web) -> None:
         ("dropping", 429, "address dropping is full, and drops messages"),
         ("nothing", 429, "queue nothing dropped it at once"),
         ("lost", 429, "queue nothing dropped it at once"),
+        ("astray", 409, "a divert took it, and address nobody has no queue that would take it; the message is nowhere"),
         ("red", 409, "queue red has a filter that does not match it; the message is nowhere"),
         ("disabled", 409, "queue disabled is disabled; the message is nowhere"),
         ("red::red", 409, "queue red has a filter that does not match it"),
@@ -328,6 +331,11 @@ def test_what_was_not_kept_may_be_published_again_under_its_id(web: Web) -> None
     for _ in range(2):
         assert web.ask("POST", "/messages/red", b"x", Idempotency_Key="1").status == 409
         assert web.ask("POST", "/messages/nothing", b"x", Idempotency_Key="1").status == 429
+        assert web.ask("POST", "/messages/lost", b"x", Idempotency_Key="1").status == 429
+        assert web.ask("POST", "/messages/astray", b"x", Idempotency_Key="1").status == 409
+    assert web.ask("POST", "/api/queues?name=far&address=nobody").status < 300
+    assert json.loads(web.publish(b"x", "/messages/astray", Idempotency_Key="1").body)["queues"] == 1
+    assert json.loads(web.publish(b"x", "/messages/astray", Idempotency_Key="1").body)["duplicate"] is True
     assert json.loads(web.publish(b"x", "/messages/red?header=colour:red", Idempotency_Key="1").body)["queues"] == 1
     found = json.loads(web.publish(b"x", "/messages/red?header=colour:red", Idempotency_Key="1").body)
     assert (found["duplicate"], found["queues"]) == (True, 0)

@@ -138,7 +138,9 @@ def test_a_copy_is_where_it_is(broker: BrokerProcess) -> None:
         (["picky::picky"], "no queue of address picky::picky takes it"),
         (["closed"], "no queue of address closed takes it"),
         (["none"], "the queue dropped it at once"),
-        (["astray"], "no queue"),
+        (["/queue/picky"], "no queue of address picky takes it"),
+        (["astray"], "a divert of address astray sends it to address nobody, and no queue there keeps it"),
+        (["/queue/astray"], "Make a queue (artemis-py queue create NAME --address nobody)"),
     ],
 )
 def test_it_is_nowhere(broker: BrokerProcess, words: list[str], why: str) -> None:
@@ -156,6 +158,13 @@ def test_some_are_nowhere(broker: BrokerProcess) -> None:
     told = json.loads(said)
     told.pop("seconds")
     assert told == {"address": "full", "sent": 1, "queues": [], "nowhere": 1, "reasons": {"address-full": 1}}
+
+
+def test_behind_a_divert_it_is_the_other_address_that_is_full(broker: BrokerProcess) -> None:
+    assert _sent(broker, "full", "--count", "2")[0] == 0
+    code, said, errors = _sent(broker, "overfull")
+    assert (code, said) == (1, "")
+    assert "a divert of address overfull sends it to address full, and no queue there keeps it" in errors
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,10 @@ _NOWHERE: Final = {
         "auto-create-queues does"
     ),
     "gone": "{0} is a temporary destination, and the client that would have read it has gone",
+    "diverted": (
+        "a divert of address {0} sends it to address {1}, and no queue there keeps it. Make a queue (artemis-py queue "
+        "create NAME --address {1}), or change the divert (artemis-py divert ls)"
+    ),
     "not-accepted": (
         "no queue of address {0} takes it: their filters, their routing types (--type) or their states are against it "
         "(artemis-py queue ls shows them)"
