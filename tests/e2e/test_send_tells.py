@@ -288,6 +288,11 @@ def test_the_receipt_tells_those_who_ask(broker: BrokerProcess, version: str) ->
             assert kept.header("queues") is None, "it is on none before COMMIT"
         told = _receipt(client, "COMMIT", transaction="t")
         assert (told.header("unrouted"), told.header("dropped")) == ("2", "1")
+        client.send("BEGIN", {"transaction": "t"})
+        for destination in ("astray", "overfull", "buried", "large", "nobody"):
+            _receipt(client, "SEND", destination=destination, transaction="t")
+        told = _receipt(client, "COMMIT", transaction="t")
+        assert (told.header("unrouted"), told.header("dropped")) == ("2", "1"), "a copy counts for its original"
     with connected(broker.port, **{"accept-version": version}) as client:
         assert _receipt(client, "SEND", destination="news").header("queues") is None
 
