@@ -93,7 +93,9 @@ class Broker:
         self.forwards = Forwards(host.events, host.outcomes)
         router = Router(host, bindings, self.resolver, self.duplicates, self.forwards, self.enqueuer)
         self.admission = Admission(host, bindings, self.duplicates, router)
-        self.forwarding = Forwarding(host, bindings, self.resolver, self.forwards, self.admission, self.enqueuer)
+        self.forwarding = Forwarding(
+            host, bindings, self.resolver, self.forwards, self.admission, self.enqueuer, self.duplicates
+        )
         self.operations = Operations(host, self.registry)
         self.queue_changes = QueueChanges(host, self.registry)
         self.address_changes = AddressChanges(host, self.registry)

@@ -14,7 +14,9 @@ ADDRESS_FULL: Final = "address-full"
 DUPLICATE: Final = "duplicate"
 """The address has had a message with this duplicate id."""
 NO_QUEUE: Final = "no-queue"
-"""The address has no queue, and no divert took the message to one."""
+"""The address has no queue, and no divert took the message."""
+DIVERTED: Final = "diverted"
+"""A divert took it, and nothing keeps the copy at the other address (``lost_at``)."""
 GONE: Final = "gone"
 """The address was a temporary destination, and its client has gone."""
 NOT_ACCEPTED: Final = "not-accepted"
@@ -30,14 +32,14 @@ class PublishOutcome:
     """Which queues have one message, or a copy of it that a divert made, and what else became of it.
 
     Whoever publishes makes one, calls ``begin`` before the message comes to its address, and ``end`` when everything is
-    on its queues. ``watched`` is ``Host.outcomes``: what nobody asks for costs a look at an empty dictionary for each
-    batch.
+    on its queues. ``watched`` is ``Host.outcomes``: by the numbers of messages, and by those of connections, negative.
+    What nobody asks for costs a look at an empty dictionary for each batch.
     """
 
     __slots__ = (
-        "_copies_count", "_ids", "_watched", "dropped_by", "dropped_count", "full_address", "has_targets",
-        "is_awaited", "is_duplicate", "is_orphaned", "looped_count", "message_id", "origin", "queue_count",
-        "replaced_count", "taken_by", "unrouted_because",
+        "_copies_count", "_ids", "_is_repeated", "_repeats_copy", "_watched", "copy_lost_because", "dropped_by",
+        "dropped_count", "durable_count", "full_address", "has_targets", "is_awaited", "is_orphaned", "lost_at",
+        "may_be_replaced", "message_id", "origin", "queue_count", "replaced", "taken_by", "unrouted_because",
     )  # fmt: skip
 
     def __init__(self, watched: dict[int, PublishOutcome]) -> None:
@@ -49,12 +51,16 @@ class PublishOutcome:
         """Its number; 0 before it is published."""
         self.origin = 0
         """The connection of a publisher who wants to know, too, what became of its messages before; 0: nobody does."""
-        self.replaced_count = 0
-        """How many of these have left a queue because this one came. One that leaves two queues counts twice."""
+        self.replaced: dict[int, int] = {}
+        """Which of these have left queues because this one came, by number, and how many queues."""
+        self.may_be_replaced = False
+        """Has a queue taken it that may drop it for a later one?"""
         self.queue_count = 0
         """How many queues took it. A consumer that waits for it counts as its queue."""
         self.taken_by: list[str] = []
         """The names of the first of these that keep it."""
+        self.durable_count = 0
+        """How many of those that keep it are durable."""
         self.dropped_count = 0
         """How many of them dropped it at once: rings, and queues that were deleted or had a newer value."""
         self.dropped_by: list[str] = []
@@ -67,17 +73,29 @@ class PublishOutcome:
         """Was its address a temporary destination whose client has gone?"""
         self.has_targets = False
         """Has the address queues that take other messages?"""
-        self.is_duplicate = False
-        """Had the address seen its duplicate id?"""
+        self._is_repeated = False
+        self._repeats_copy = False
         self.is_awaited = False
         """Is it only in the log, where queues find it that are filled from there?"""
-        self.looped_count = 0
-        """How many copies were dropped because they went in a circle."""
+        self.lost_at = ""
+        """The address where a copy of it got lost; empty: none did."""
+        self.copy_lost_because = ""
+        """Why that copy got lost."""
 
     @property
     def is_kept(self) -> bool:
         """Is the message, or a copy of it, anywhere, or on its way?"""
-        return self.queue_count > self.dropped_count or self._copies_count > 0 or self.is_awaited
+        return self.is_on_queue or self._copies_count > 0 or self.is_awaited
+
+    @property
+    def is_on_queue(self) -> bool:
+        """Has it, or a copy of it, come to a queue that keeps it?"""
+        return self.queue_count > self.dropped_count
+
+    @property
+    def is_duplicate(self) -> bool:
+        """Had its address seen its duplicate id? Or is it nowhere but in a copy that another address has had?"""
+        return self._is_repeated or (self._repeats_copy and not self.is_kept)
 
     @property
     def why_lost(self) -> str:
@@ -91,27 +109,36 @@ class PublishOutcome:
             )
         if self.unrouted_because:
             return self.unrouted_because
-        return "its copies went in a circle" if self.looped_count else "no queue took it"
+        return f"a divert took it, and {self.copy_lost_because}" if self.lost_at else "no queue took it"
 
     @property
     def reason(self) -> str:
         """The same in one word, one of those above."""
-        if self.full_address:
-            return ADDRESS_FULL
         if self.is_duplicate:
             return DUPLICATE
-        if self.dropped_count:
-            return DROPPED
         if self.is_awaited:
             return AWAITED
         if self.is_orphaned:
             return GONE
-        return NOT_ACCEPTED if self.has_targets else NO_QUEUE
+        if self.unrouted_because:
+            return NOT_ACCEPTED if self.has_targets else NO_QUEUE
+        if self.dropped_count:
+            return DROPPED
+        if self.lost_at:
+            return DIVERTED
+        return ADDRESS_FULL if self.full_address else NOT_ACCEPTED
+
+    @property
+    def ids(self) -> list[int]:
+        """The numbers of the message and of its copies, in this order."""
+        return self._ids
 
     def begin(self, message_id: int) -> None:
-        """Follow this message from here on."""
+        """Follow this message from here on. With ``origin``, follow what gives way to it, too."""
         self.message_id = message_id
         self.watch(message_id)
+        if self.origin:
+            self._watched[-self.origin] = self
 
     def watch(self, message_id: int) -> None:
         """Follow a copy, too."""
@@ -122,20 +149,43 @@ class PublishOutcome:
         """Follow it no more."""
         for message_id in self._ids:
             self._watched.pop(message_id, None)
+        self._watched.pop(-self.origin, None)
 
-    def take(self, queue_name: str) -> None:
-        """A queue takes it."""
+    def take(self, queue_name: str, *, durable: bool, may_replace: bool) -> None:
+        """A queue takes it. ``may_replace``: it may drop it for a later one."""
         self.queue_count += 1
+        self.durable_count += durable
+        self.may_be_replaced |= may_replace
         if len(self.taken_by) < NAMED_MAX:
             self.taken_by.append(queue_name)
 
-    def drop(self, queue_name: str) -> None:
+    def drop(self, queue_name: str, *, durable: bool) -> None:
         """A queue that took it does not keep it."""
         self.dropped_count += 1
+        self.durable_count -= durable
         if queue_name in self.taken_by:
             self.taken_by.remove(queue_name)
         if len(self.dropped_by) < NAMED_MAX:
             self.dropped_by.append(queue_name)
+
+    def repeat(self, message_id: int) -> None:
+        """An address leaves out the message, or a copy: it has seen the duplicate id."""
+        if message_id == self.message_id:
+            self._is_repeated = True
+        else:
+            self._repeats_copy = True
+
+    def drop_at_address(self, message_id: int, address: str) -> None:
+        """A full address drops the message, or a copy (policy DROP)."""
+        self.full_address = address
+        if message_id != self.message_id:
+            self.lose_copy(address, f"address {address} is full")
+
+    def lose_copy(self, address: str, because: str) -> None:
+        """A copy does not come to a queue of the address to which it goes."""
+        if not self.lost_at:
+            self.lost_at = address
+            self.copy_lost_because = because
 
     def begin_copy(self) -> None:
         """A copy goes to another address."""
@@ -146,25 +196,28 @@ class PublishOutcome:
         self._copies_count -= 1
 
 
-def note_taken(outcomes: dict[int, PublishOutcome], messages: list[Message], queue_name: str) -> None:
+def note_taken(
+    outcomes: dict[int, PublishOutcome], messages: list[Message], queue_name: str, *, durable: bool, may_replace: bool
+) -> None:
     """A queue takes messages, some of which may be watched."""
     for message in messages:
         outcome = outcomes.get(message.id)
         if outcome is not None:
-            outcome.take(queue_name)
+            outcome.take(queue_name, durable=durable, may_replace=may_replace)
 
 
-def note_dropped(outcomes: dict[int, PublishOutcome], messages: list[Message], queue_name: str) -> None:
+def note_dropped(
+    outcomes: dict[int, PublishOutcome], messages: list[Message], queue_name: str, *, durable: bool
+) -> None:
     """A queue drops messages that it had taken, some of which may be watched. Others make room for one that is."""
     for message in messages:
         outcome = outcomes.get(message.id)
         if outcome is not None:
-            outcome.drop(queue_name)
+            outcome.drop(queue_name, durable=durable)
         elif message.origin:
-            for newer in outcomes.values():
-                if newer.origin == message.origin:
-                    newer.replaced_count += 1
-                    break
+            newer = outcomes.get(-message.origin)
+            if newer is not None:
+                newer.replaced[message.id] = newer.replaced.get(message.id, 0) + 1
 
 
 def _queues(names: list[str]) -> str:

@@ -15,6 +15,7 @@ from artemis_py.core.consumer import Consumer, Sender
 from artemis_py.core.events import ADDRESS_REFUSES
 from artemis_py.core.order.entry import ABORTED, NACKED, Entry
 from artemis_py.core.publish.publish import Admission
+from artemis_py.core.publish_outcome import PublishOutcome
 from artemis_py.core.queue.acknowledge import Chosen
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Task
@@ -202,15 +203,27 @@ class Transaction:
                     return queue
         return None
 
-    def commit(self, broker: Broker, now_ms: int, commit_id: str | None = None, digest: str = "") -> list[Task]:
+    def commit(
+        self,
+        broker: Broker,
+        now_ms: int,
+        commit_id: str | None = None,
+        digest: str = "",
+        outcomes: list[PublishOutcome] | None = None,
+    ) -> list[Task]:
         """Carry everything out, as one group of records; ``commit_id``, which must be new, is remembered with it. What
-        must be looked for follows, perhaps in later turns. Returns what of it is unfinished.
+        must be looked for follows, perhaps in later turns. Returns what of it is unfinished. ``outcomes`` gets what has
+        become of each message.
 
         Raises AddressFullError, QueueFullError or DuplicateError, and then nothing of the transaction has happened: the
         caller aborts it.
         """
         self._renew(broker)
         self._check(broker, now_ms)
+        if outcomes is not None:
+            for _, message, _ in self.sends:
+                outcomes.append(PublishOutcome(broker.host.outcomes))
+                outcomes[-1].begin(message.id)
         broker.log.begin_group(transactional=True)
         self._publish(broker.admission, now_ms)
         self._acknowledge()

@@ -103,7 +103,11 @@ ADDRESS_GAUGES: Final[tuple[Gauge[Address], ...]] = (
     Gauge(
         "artemis_routed_message_count", lambda it: it.routed_message_count, ("Messages routed to at least one binding")
     ),
-    Gauge("artemis_unrouted_message_count", lambda it: it.unrouted_message_count, "Messages routed to no binding"),
+    Gauge(
+        "artemis_unrouted_message_count",
+        lambda it: it.unrouted_message_count,
+        "Messages that no queue took, here or behind a divert",
+    ),
     Gauge(
         "artemis_messages_dropped",
         lambda it: it.dropped_message_count,

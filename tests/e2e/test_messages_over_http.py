@@ -38,6 +38,11 @@ ADDRESSES: Final = """
 <address name="taken"><anycast><queue name="taken"/></anycast></address>
 <address name="lost"><anycast><queue name="lost"/></anycast></address>
 <address name="kept"><anycast><queue name="kept"><filter string="colour = 'red'"/></queue></anycast></address>
+<address name="volatile"><anycast><queue name="volatile"><durable>false</durable></queue></anycast></address>
+<address name="mixed"><multicast><queue name="mixed.not"><durable>false</durable></queue><queue name="mixed.durable"/>
+</multicast></address>
+<address name="large"><anycast><queue name="large"/></anycast></address>
+<address name="doubled"><anycast><queue name="doubled"/></anycast></address>
 <address name="once"><anycast><queue name="once" delivery-semantics="at-most-once"/></anycast></address>
 """
 SETTINGS: Final = """
@@ -54,6 +59,10 @@ SETTINGS: Final = """
 DIVERTS: Final = """
 <divert name="to-ring"><address>lost</address><forwarding-address>nothing</forwarding-address>
 <exclusive>true</exclusive></divert>
+<divert name="astray"><address>astray</address><forwarding-address>nobody</forwarding-address>
+<exclusive>true</exclusive></divert>
+<divert name="to-nobody"><address>large</address><forwarding-address>nobody</forwarding-address></divert>
+<divert name="to-small-ring"><address>doubled</address><forwarding-address>ring</forwarding-address></divert>
 <divert name="to-orders"><address>taken</address><forwarding-address>orders</forwarding-address>
 <exclusive>true</exclusive></divert>
 """
@@ -261,6 +270,7 @@ def test_a_full_address_answers_at_once(web: Web) -> None:
         ("dropping", 429, "address dropping is full, and drops messages"),
         ("nothing", 429, "queue nothing dropped it at once"),
         ("lost", 429, "queue nothing dropped it at once"),
+        ("astray", 409, "a divert took it, and address nobody has no queue that would take it; the message is nowhere"),
         ("red", 409, "queue red has a filter that does not match it; the message is nowhere"),
         ("disabled", 409, "queue disabled is disabled; the message is nowhere"),
         ("red::red", 409, "queue red has a filter that does not match it"),
@@ -293,6 +303,17 @@ def test_an_answer_counts_the_queues_that_have_the_message(web: Web) -> None:
     assert (web.count("both.all"), web.count("both.ring"), web.count("orders")) == (1, 0, 2)
 
 
+def test_a_copy_that_gets_lost_changes_nothing_for_its_original(web: Web) -> None:
+    """No queue takes it, or its ring drops it, or its address has had its duplicate id."""
+    web.publish(b"important", "/messages/ring?priority=9&duplicate-id=1")
+    for name, dropped in (("large", 0), ("doubled", 1)):
+        found = json.loads(web.publish(b"x", f"/messages/{name}?priority=0").body)
+        assert (found["routed"], found["queues"], found["dropped"]) == (True, 1, dropped), name
+    found = json.loads(web.publish(b"x", "/messages/doubled?duplicate-id=1").body)
+    assert (found["routed"], found["queues"], found["duplicate"], found["messageID"] > 0) == (True, 1, False, True)
+    assert (web.count("large"), web.count("doubled"), web.count("ring")) == (1, 2, 1)
+
+
 def test_a_message_of_low_priority_does_not_enter_a_full_ring(web: Web) -> None:
     web.publish(b"important", "/messages/ring?priority=9")
     assert web.ask("POST", "/messages/ring?priority=0", b"x").status == 429
@@ -310,6 +331,11 @@ def test_what_was_not_kept_may_be_published_again_under_its_id(web: Web) -> None
     for _ in range(2):
         assert web.ask("POST", "/messages/red", b"x", Idempotency_Key="1").status == 409
         assert web.ask("POST", "/messages/nothing", b"x", Idempotency_Key="1").status == 429
+        assert web.ask("POST", "/messages/lost", b"x", Idempotency_Key="1").status == 429
+        assert web.ask("POST", "/messages/astray", b"x", Idempotency_Key="1").status == 409
+    assert web.ask("POST", "/api/queues?name=far&address=nobody").status < 300
+    assert json.loads(web.publish(b"x", "/messages/astray", Idempotency_Key="1").body)["queues"] == 1
+    assert json.loads(web.publish(b"x", "/messages/astray", Idempotency_Key="1").body)["duplicate"] is True
     assert json.loads(web.publish(b"x", "/messages/red?header=colour:red", Idempotency_Key="1").body)["queues"] == 1
     found = json.loads(web.publish(b"x", "/messages/red?header=colour:red", Idempotency_Key="1").body)
     assert (found["duplicate"], found["queues"]) == (True, 0)
@@ -623,6 +649,30 @@ def kept_broker(folder: Path) -> BrokerProcess:
     broker = BrokerProcess(["run", str(file)], folder / "broker.log")
     broker.await_ready()
     return broker
+
+
+def test_persistent_is_what_a_restart_finds(tmp_path: Path) -> None:
+    """A durable queue has it, also behind a divert, or beside others."""
+    wanted = {"small": True, "taken": True, "volatile": False, "mixed": True, "mixed::mixed.not": False}
+    queues = {"small": 1, "orders": 2, "volatile": 0, "mixed.durable": 1, "mixed.not": 0}
+    broker = kept_broker(tmp_path)
+    try:
+        web = Web(broker)
+        for name, persistent in wanted.items():
+            assert json.loads(web.publish(b"x", f"/messages/{name}").body)["persistent"] is persistent, name
+        assert json.loads(web.publish(b"x", "/messages/orders?persistent=false").body)["persistent"] is False
+        for is_repeated in (False, True):
+            found = json.loads(web.publish(b"x", "/messages/orders?duplicate-id=9").body)
+            assert (found["duplicate"], found["persistent"]) == (is_repeated, not is_repeated)
+        broker.kill()
+        broker = kept_broker(tmp_path)
+        assert {name: Web(broker).count(name) for name in queues} == queues
+    finally:
+        broker.kill()
+
+
+def test_without_a_journal_no_message_is_persistent(web: Web) -> None:
+    assert json.loads(web.publish(b"x").body)["persistent"] is False
 
 
 def test_what_was_answered_survives_kill_9(tmp_path: Path) -> None:

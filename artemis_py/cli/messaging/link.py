@@ -6,7 +6,8 @@ import argparse
 import socket
 import ssl
 import time
-from collections.abc import Collection
+from collections import deque
+from collections.abc import Collection, Iterator
 from typing import Final, final
 from urllib.parse import urlsplit
 
@@ -20,10 +21,16 @@ _PORT: Final = 61613
 _TLS_SCHEMES: Final = ("stomp+ssl", "ssl")
 _CONNECT_S: Final = 10.0
 _READ_BYTES: Final = 65536
+_DRAIN_S: Final = 1.0
+"""So long a frame may take that the broker sent before the connection failed."""
 
 
 class LinkError(ArtemisError):
     """The broker is not there, refuses something, or does not answer."""
+
+
+class RefusedError(LinkError):
+    """The broker has answered ERROR: what came behind the refused frame is not carried out, either."""
 
 
 def add_link(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +50,7 @@ def add_link(parser: argparse.ArgumentParser) -> None:
 @final
 class Link:
     """A connection that is logged in. Methods raise LinkError when the broker sends ERROR, leaves, or is silent, and
-    StompError for what STOMP cannot carry.
+    StompError for what STOMP cannot carry. An ERROR is a RefusedError.
     """
 
     def __init__(self, args: argparse.Namespace, timeout_s: float, *, asks_where: bool = False) -> None:
@@ -54,6 +61,8 @@ class Link:
         self.url = url
         self._timeout_s = timeout_s
         self._client = Client()
+        self._unread: deque[ServerFrame] = deque()
+        """Frames that came before a write failed."""
         login = logins.login_of(args, user)
         more = [(ROUTING, "true")] if asks_where else []
         connect = self._client.connect(urlsplit(url).hostname or "localhost", login.user, login.passcode, more)
@@ -87,15 +96,24 @@ class Link:
         self.send(command, [*headers, ("receipt", receipt)], body)
         return receipt
 
-    def receipts(self, names: Collection[str]) -> list[ServerFrame]:
-        """Wait for the receipts of these names; other frames are skipped."""
-        found: dict[str, ServerFrame] = {}
-        while len(found) < len(names):
+    def receipts(self, names: Collection[str]) -> Iterator[ServerFrame]:
+        """The receipts of these names as they come, each once; other frames are skipped."""
+        waiting = set(names)
+        while waiting:
             answer = self._answer("SEND")
             name = answer.headers.get("receipt-id", "")
-            if answer.command == "RECEIPT" and name in names:
-                found[name] = answer
-        return list(found.values())
+            if answer.command == "RECEIPT" and name in waiting:
+                waiting.remove(name)
+                yield answer
+
+    def arrived_receipts(self, names: Collection[str]) -> Iterator[ServerFrame]:
+        """After a LinkError: the receipts of these names that had come before it."""
+        try:
+            while (answer := self.next(time.monotonic() + _DRAIN_S)) is not None:
+                if answer.command == "RECEIPT" and answer.headers.get("receipt-id", "") in names:
+                    yield answer
+        except LinkError:
+            return
 
     def _answer(self, command: str) -> ServerFrame:
         found = self.next(time.monotonic() + self._timeout_s)
@@ -108,6 +126,8 @@ class Link:
 
     def next(self, until_s: float | None) -> ServerFrame | None:
         """The next frame; None if there is none until then (on the monotonic clock; None: wait for ever)."""
+        if self._unread:
+            return self._unread.popleft()
         while (found := self._client.next()) is None:
             left_s = None if until_s is None else until_s - time.monotonic()
             if left_s is not None and left_s <= 0:
@@ -123,7 +143,7 @@ class Link:
                 raise LinkError(f"{self.url}: the broker has closed the connection")
             self._client.feed(data)
         if found.command == "ERROR":
-            raise LinkError(f"{self.url}: {found.reason}")
+            raise RefusedError(f"{self.url}: {found.reason}")
         return found
 
     def _write(self, data: bytes) -> None:
@@ -135,8 +155,17 @@ class Link:
                 f"{self.url}: the broker has taken nothing for {self._timeout_s:g} s; the address may be full"
             ) from None
         except OSError as error:
-            self.next(time.monotonic() + 1.0)  # what the broker said last is the better reason
+            self._read_rest()  # what the broker said last is the better reason
             raise LinkError(f"{self.url}: the connection is lost: {error.strerror or error}") from None
+
+    def _read_rest(self) -> None:
+        """Read what the broker had sent before the connection failed. Raises LinkError for an ERROR."""
+        rest: list[ServerFrame] = []
+        try:
+            while (found := self.next(time.monotonic() + _DRAIN_S)) is not None:
+                rest.append(found)
+        finally:
+            self._unread.extend(rest)
 
 
 def _opened(url: str, args: argparse.Namespace) -> socket.socket:

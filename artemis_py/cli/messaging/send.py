@@ -6,11 +6,11 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, final
 
-from artemis_py.cli.messaging.link import Link, add_link
+from artemis_py.cli.messaging.link import Link, LinkError, RefusedError, add_link
 from artemis_py.cli.messaging.options import count, count_from_one, seconds
 from artemis_py.errors import ArtemisError, UsageError
 from artemis_py.shown import as_json, many, say, say_made, warn
@@ -26,6 +26,10 @@ _NOWHERE: Final = {
         "auto-create-queues does"
     ),
     "gone": "{0} is a temporary destination, and the client that would have read it has gone",
+    "diverted": (
+        "a divert of address {0} sends it to address {1}, and no queue there keeps it. Make a queue (artemis-py queue "
+        "create NAME --address {1}), or change the divert (artemis-py divert ls)"
+    ),
     "not-accepted": (
         "no queue of address {0} takes it: their filters, their routing types (--type) or their states are against it "
         "(artemis-py queue ls shows them)"
@@ -90,8 +94,10 @@ def run(args: argparse.Namespace) -> int:
     link = Link(args, args.timeout, asks_where=True)
     started_s = time.monotonic()
     total = args.count * len(bodies)
-    found = _Found()
+    found = _Found(args.address)
+    found.tells_where = link.tells_where
     waiting: list[str] = []
+    failure: LinkError | None = None
     try:
         for _ in range(args.count):
             for body in bodies:
@@ -101,61 +107,108 @@ def run(args: argparse.Namespace) -> int:
                     found.take(link.receipts(waiting))
                     waiting = []
         found.take(link.receipts(waiting))
-        found.note_replaced()
         link.ask("DISCONNECT", ())
+    except LinkError as error:
+        found.take(link.arrived_receipts(waiting))
+        if not (found.confirmed or args.json):
+            raise
+        failure = error if found.confirmed < total else None
     finally:
         link.close()
-    took_s = time.monotonic() - started_s
+    found.seconds = time.monotonic() - started_s
     if args.json:
-        told: dict[str, object] = {"address": args.address, "sent": total, "seconds": round(took_s, 3)}
-        if link.tells_where:
-            told |= {"queues": list(found.queues), "nowhere": found.nowhere, "reasons": dict(found.reasons)}
-            told["replaced"] = found.replaced
-        if found.requests:
-            told |= {"carriedOut": found.carried_out, "failed": dict(found.refused)}
-        say_made(as_json(told))
-    elif found.requests:
+        say_made(as_json(_result(args, found, total, failure)))
+    else:
+        _say_where(args, found, total)
+    _warn(found, total, failure)
+    return 1 if found.nowhere or found.refused or failure is not None else 0
+
+
+def _result(args: argparse.Namespace, found: _Found, total: int, failure: LinkError | None) -> dict[str, object]:
+    """The result for ``--json``."""
+    told: dict[str, object] = {"address": args.address, "sent": found.confirmed, "seconds": round(found.seconds, 3)}
+    if failure is not None:
+        told |= {"unconfirmed": total - found.confirmed, "error": str(failure)}
+    if found.tells_where:
+        told |= {"queues": list(found.queues), "nowhere": found.nowhere, "reasons": dict(found.reasons)}
+        told["replaced"] = found.replaced
+    if found.requests:
+        told |= {"carriedOut": found.carried_out, "failed": dict(found.refused)}
+    return told
+
+
+def _say_where(args: argparse.Namespace, found: _Found, total: int) -> None:
+    """Says what was sent, and where it is."""
+    if found.requests:
         if found.carried_out:
             say(f"the broker has carried out {many(found.carried_out, 'request')} to {args.address}")
-    elif found.nowhere < total:
-        rate = f", {total / took_s:,.0f} a second" if total >= 100 and took_s > 0 else ""
-        where = found.told(total) if link.tells_where else ", and this broker does not tell on which queues"
-        say(f"sent {many(total, 'message')} to {args.address}{rate}{where}")
-    for reason, lost in found.reasons.items():
-        if reason in _NOWHERE:
-            bound = "at least " if reason == "replaced" and found.queues_max > 1 else ""
-            what = f"{bound}{many(lost, 'message')} of {total:,}"
-            warn(f"{what} {_is(lost)} nowhere: {_NOWHERE[reason].format(args.address)}")
+    elif found.nowhere < found.confirmed:
+        rate = (
+            f", {total / found.seconds:,.0f} a second" if found.confirmed == total >= 100 and found.seconds > 0 else ""
+        )
+        where = found.told if found.tells_where else ", and this broker does not tell on which queues"
+        sent = (
+            many(total, "message") if found.confirmed == total else f"{found.confirmed:,} of {many(total, 'message')}"
+        )
+        say(f"sent {sent} to {args.address}{rate}{where}")
+
+
+def _warn(found: _Found, total: int, failure: LinkError | None) -> None:
+    """Says what is nowhere, what has failed, and what was not confirmed."""
+    for (reason, *places), lost in found.lost.items():
+        warn(f"{many(lost, 'message')} of {total:,} {_is(lost)} nowhere: {_NOWHERE[reason].format(*places)}")
     for why, refused in found.refused.items():
         warn(f"{many(refused, 'request')} of {total:,} failed: {why}")
-    return 1 if found.nowhere or found.refused else 0
+    if failure is not None:
+        left = total - found.confirmed
+        rest = f"the last {left:,} of {total:,} were" if left > 1 else f"the last of {total:,} was"
+        if isinstance(failure, RefusedError):
+            warn(f"{failure}; {rest} not taken: when that is mended, send only what is left")
+        else:
+            warn(f"{failure}; {rest} not confirmed, and may be there or not")
 
 
 @final
 class _Found:
-    """Where messages are, as their RECEIPTs tell."""
+    """Where messages are, as their RECEIPTs tell. ``destination``: where they were sent."""
 
-    def __init__(self) -> None:
+    def __init__(self, destination: str) -> None:
+        self._destination = destination
+        self.tells_where = False
+        """Does this broker tell where they are?"""
+        self.seconds = 0.0
+        """How long it took."""
+        self.confirmed = 0
+        """How many the broker has confirmed."""
         self.queues: dict[str, None] = {}
         """Those that have one, in the order in which they were told."""
         self.queues_max = 0
         """On so many queues one message is."""
         self.reasons: Counter[str] = Counter()
         """Messages that are on no queue, by the reason."""
+        self.lost: Counter[tuple[str, str, str]] = Counter()
+        """Those of them that are nowhere, by the reason, the address to which they were sent, and the one to which a
+        divert sends them.
+        """
         self.requests = 0
         """How many were no messages, but requests to the broker."""
         self.refused: Counter[str] = Counter()
         """Those of them that failed, by what the broker says."""
-        self._kept = 0
-        """So many messages were on a queue when they were confirmed."""
-        self._places = 0
-        """On so many queues messages were, together, when they were confirmed."""
         self.replaced = 0
-        """So many of these places later messages have."""
+        """So many places on queues later messages have."""
+        self._places_count = 0
+        """So many places messages had that are on a queue still."""
+        self._places_taken = 0
+        """So many of these later messages have."""
+        self._places: dict[int, tuple[int, int]] = {}
+        """On how many queues a message, with its copies, is and was that may be dropped for later ones, by number."""
+        self._originals: dict[int, int] = {}
+        """The number of the message of which a copy was made, by the number of the copy."""
 
-    def take(self, receipts: list[ServerFrame]) -> None:
+    def take(self, receipts: Iterable[ServerFrame]) -> None:
         """RECEIPTs of SENDs; a broker that cannot tell says nothing."""
         for one in receipts:
+            self.confirmed += 1
             succeeded = one.headers.get(SUCCEEDED)
             if succeeded is not None:
                 self.requests += 1
@@ -164,18 +217,47 @@ class _Found:
             count = int(one.headers.get("queues", "-1"))
             self.queues_max = max(self.queues_max, count)
             self.replaced += int(one.headers.get("replaced", "0"))
+            self._note_replaced(one.headers.get("replaced-ids", ""))
             if count > 0:
-                self._places += count
-                self._kept += 1
+                self._places_count += count
+                self._note_places(one.headers.get("message-ids", ""), count)
                 self.queues |= dict.fromkeys(one.headers.get("queue-names", "").split(","))
             elif not count:
-                self.reasons[one.headers.get("reason", "not-accepted")] += 1
+                reason = one.headers.get("reason", "not-accepted")
+                self._lose(reason, self._named(one.headers.get("address")), one.headers.get("diverted-to", ""))
 
-    def note_replaced(self) -> None:
-        """All have been confirmed: where later ones have the places of earlier ones, at least so many are nowhere."""
-        lost = self._kept - (self._places - self.replaced)
-        if lost > 0:
-            self.reasons["replaced"] += lost
+    def _named(self, address: str | None) -> str:
+        """The destination without its prefix. ``address``: as the broker names it, if it does."""
+        _, colons, queue = self._destination.partition("::")
+        return self._destination if address is None else f"{address}{colons}{queue}"
+
+    def _lose(self, reason: str, address: str, diverted_to: str) -> None:
+        self.reasons[reason] += 1
+        if reason in _NOWHERE:
+            self.lost[reason, address, diverted_to] += 1
+
+    def _note_places(self, ids: str, count: int) -> None:
+        """A message came to so many queues. ``ids``: its number and those of its copies, if it may be replaced."""
+        if ids:
+            number, *copies = [int(id) for id in ids.split(",")]
+            self._places[number] = count, count
+            self._originals |= dict.fromkeys(copies, number)
+
+    def _note_replaced(self, ids: str) -> None:
+        """Messages have left queues for a later one; who has left the last of its queues is nowhere."""
+        for each in ids.split(",") if ids else ():
+            id, _, count = each.partition("=")
+            number = self._originals.get(int(id), int(id))
+            left, had = self._places.get(number, (0, 0))
+            if not had:
+                continue
+            self._places[number] = left - int(count), had
+            self._places_taken += int(count)
+            if left <= int(count):
+                del self._places[number]
+                self._places_count -= had
+                self._places_taken -= had
+                self._lose("replaced", self._destination, "")
 
     @property
     def carried_out(self) -> int:
@@ -187,18 +269,18 @@ class _Found:
         """So many are on no queue, and will be on none."""
         return sum(count for reason, count in self.reasons.items() if reason in _NOWHERE)
 
-    def told(self, total: int) -> str:
+    @property
+    def told(self) -> str:
         """In words."""
         parts: list[str] = []
         if self.queues:
-            is_unsure = self.replaced > 0 and self.queues_max > 1  # a message may have left one queue, or all of them
-            count = self._kept if is_unsure else total - self.reasons.total()
+            count = self.confirmed - self.reasons.total()
             more = "" if self.queues_max <= len(self.queues) else " and others"
             what = "queue" if len(self.queues) == 1 and not more else "queues"
-            which = "it" if total == 1 else "they" if count == total else f"{count:,} of them"
-            verb = "came" if is_unsure else _is(count)
-            left = f"; later ones took {self.replaced:,} of their {self._places:,} places there" if is_unsure else ""
-            parts.append(f"{which} {verb} on {what} {', '.join(self.queues)}{more}{left}")
+            which = "it" if self.confirmed == 1 else "they" if count == self.confirmed else f"{count:,} of them"
+            parts.append(f"{which} {_is(count)} on {what} {', '.join(self.queues)}{more}")
+            if self._places_taken > 0:
+                parts.append(f"later ones took {self._places_taken:,} of their {self._places_count:,} places there")
         parts += [text for reason, text in _ELSEWHERE.items() if self.reasons[reason]]
         return f": {'; '.join(parts)}" if parts else ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import final
 
-from artemis_py.core.addresses.address import Plan
+from artemis_py.core.addresses.address import Address, Plan
 from artemis_py.core.addresses.route import Route
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Sender
@@ -62,6 +62,48 @@ class FilterResults:
         return self._asked >= len(programs)
 
 
+# ---- diverted --------------------------------------------------------------------------------------------------------
+#
+# A message that exclusive diverts took: it is only where its copies come to.
+
+
+@final
+class Diverted:
+    """A message that exclusive diverts took from ``address``. When no copy has come to a queue, it counts as unrouted
+    there. ``parent``: of the message of which this one is a copy.
+    """
+
+    __slots__ = ("_address", "_copies_count", "_is_there", "_parent", "is_passed_on")
+
+    def __init__(self, address: Address, parent: Diverted | None) -> None:
+        self._address = address
+        self._parent = parent
+        self._copies_count = 1
+        """How many copies are on their way, and one more as long as they are being made."""
+        self._is_there = False
+        self.is_passed_on = False
+        """Has another exclusive divert taken the copy that is being published?"""
+        if parent is not None:
+            parent.is_passed_on = True
+            parent.begin_copy()
+
+    def begin_copy(self) -> None:
+        """A copy is on its way."""
+        self._copies_count += 1
+
+    def end_copy(self, *, is_there: bool) -> None:
+        """A copy was published, or cannot be. ``is_there``: a queue has it, or may have had it."""
+        self._is_there |= is_there
+        self._copies_count -= 1
+        if self._copies_count:
+            return
+        if not self._is_there:
+            self._address.routed_message_count -= 1
+            self._address.unrouted_message_count += 1
+        if self._parent is not None:
+            self._parent.end_copy(is_there=self._is_there)
+
+
 # ---- batch -----------------------------------------------------------------------------------------------------------
 
 
@@ -97,6 +139,8 @@ class Batch:
     """What selectors say of the messages, where they were asked before."""
     passed: tuple[str, ...] = ()
     """The diverts that made this copy, one behind the other."""
+    diverted: Diverted | None = None
+    """The message that an exclusive divert took, if this is a copy of one."""
     plan: Plan | None = None
     """The plan of the route's address, once somebody has looked it up."""
     sender: Sender | None = None

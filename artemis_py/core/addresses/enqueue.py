@@ -190,7 +190,7 @@ class Enqueuer:
         """Write messages down and put them on their queues, now or later."""
         if self._host.outcomes:
             for queue, taken in shares:
-                note_taken(self._host.outcomes, taken, queue.name)
+                self._note_taken(taken, queue)
         if batch.paged:
             self._enqueue_paged(batch, shares)
             return
@@ -206,6 +206,11 @@ class Enqueuer:
             self._put_on_several(batch, waiting)
         if later:
             self._put_off(batch, later)
+
+    def _note_taken(self, messages: list[Message], queue: Queue) -> None:
+        overflow = queue.flow.overflow
+        may_replace = overflow.is_ring or overflow.sheds or queue.contents.last_values is not None
+        note_taken(self._host.outcomes, messages, queue.name, durable=queue.durable, may_replace=may_replace)
 
     def _is_too_much(self, shares: list[Share]) -> bool:
         """Would putting these shares on their queues cost more units than the turn has left?"""
@@ -359,7 +364,7 @@ class Enqueuer:
         """The usual case of ``enqueue``: one queue takes everything."""
         log = self._host.log
         if self._host.outcomes:
-            note_taken(self._host.outcomes, batch.messages, queue.name)
+            self._note_taken(batch.messages, queue)
         if not batch.plain and not queue.durable:
             self.recording.record(batch, [(queue, batch.messages)])
         elif not batch.plain:

@@ -385,7 +385,7 @@ def _put(parts: QueueParts, target: Target, copy: Message, now_ms: int, due_ms: 
     """Put a copy on the target. Returns why it is not there all the same: a ring has dropped it. Empty: it is."""
     copy.id = parts.host.next_message_id()
     outcome = PublishOutcome(parts.host.outcomes)
-    outcome.watch(copy.id)
+    outcome.begin(copy.id)
     try:
         target.put(copy, now_ms, due_ms)
     finally:

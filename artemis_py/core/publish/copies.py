@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address, Divert, Plan
-from artemis_py.core.addresses.batch import Batch
+from artemis_py.core.addresses.batch import Batch, Diverted
 from artemis_py.core.events import LOOPED, Events
 from artemis_py.core.publish_outcome import PublishOutcome
 from artemis_py.core.reference import QueueReference
@@ -55,6 +55,8 @@ class Forward:
     """
     source: tuple[QueueReference, Message] | None = None
     """The queue that a dead or expired message has left, and the message: where it goes if the copy fails."""
+    diverted: Diverted | None = None
+    """The original, if an exclusive divert took it."""
     outcome: PublishOutcome | None = None
     """Of the original, whose publisher waits to know."""
 
@@ -125,6 +127,7 @@ class Forwards:
         for message in batch.messages:
             filter_results = batch.filter_results_of(message)
             matched = [divert for divert in plan.exclusive_diverts if filter_results.of(divert.selector)]
+            gone = Diverted(address, batch.diverted) if matched else None
             if not matched:
                 kept.append(message)
                 if to_all:
@@ -134,7 +137,9 @@ class Forwards:
             if matched:
                 diverted.add(message.id)
             for divert in matched:
-                self._divert(address, divert, message, batch)
+                self._divert(address, divert, message, batch, gone)
+            if gone is not None:
+                gone.end_copy(is_there=False)
         address.routed_message_count += len(batch.messages) - len(kept)
         batch.narrow(kept)
         return diverted
@@ -147,7 +152,7 @@ class Forwards:
         )
         self._add(forward, batch.route.address, message)
 
-    def _divert(self, address: Address, divert: Divert, message: Message, batch: Batch) -> None:
+    def _divert(self, address: Address, divert: Divert, message: Message, batch: Batch, gone: Diverted | None) -> None:
         hops = max(batch.hops, hops_of(message.head)) + 1
         changes = copy_headers(message, address.name, divert.routing_name, hops)
         drop = _FORWARDS_HOPS if divert.routing_type == "PASS" else _STRIPPED
@@ -172,6 +177,7 @@ class Forwards:
                 creates=True,
                 origin=message.origin,
                 passed=passed,
+                diverted=gone,
             )
             self._add(forward, address, message)
 
@@ -218,6 +224,8 @@ class Forwards:
             self._drop_looping(source, forward.address, message)
             return
         self.waiting.append(forward)
+        if forward.diverted is not None:
+            forward.diverted.begin_copy()
         if self._outcomes:
             forward.outcome = self._outcomes.get(message.id)
             if forward.outcome is not None:
@@ -227,5 +235,5 @@ class Forwards:
         self.looped_message_count += 1
         outcome = self._outcomes.get(message.id)
         if outcome is not None:
-            outcome.looped_count += 1
+            outcome.lose_copy(target, "its copies went in a circle")
         self._events.note(LOOPED, source.name, {"target": target})

@@ -23,13 +23,15 @@ class Duplicates:
     ``persist-id-cache``.
     """
 
-    __slots__ = ("_keeps", "_log", "_outcomes", "_size")
+    __slots__ = ("_keeps", "_log", "_outcomes", "_size", "undecided")
 
     def __init__(self, log: RecordLog, outcomes: dict[int, PublishOutcome], size: int, *, keeps: bool) -> None:
         self._log = log
         self._outcomes = outcomes
         self._size = size
         self._keeps = keeps
+        self.undecided: list[tuple[Address, Message]] = []
+        """Messages that are nowhere but in copies on their way, and whose publishers wait to know."""
 
     def has_seen(self, address: Address, message: Message) -> bool:
         """Has the address seen the message's duplicate id?"""
@@ -68,7 +70,7 @@ class Duplicates:
                     self._log.story.refused(address.name, "duplicate", message)
                     outcome = self._outcomes.get(message.id)
                     if outcome is not None:
-                        outcome.is_duplicate = True
+                        outcome.repeat(message.id)
                     continue
                 seen.add(duplicate_id)
             kept.append(message)
@@ -85,9 +87,27 @@ class Duplicates:
             outcome = self._outcomes.get(message.id)
             if outcome is not None and not outcome.is_kept:
                 self._ids_of(address).discard(duplicate_id)
-            elif self._keeps and not address.temporary:  # no restart brings that back
-                lsn = self._log.duplicate_id(address.name, duplicate_id)
-                message.lsn = message.lsn or lsn
+            elif outcome is not None and not outcome.is_on_queue and not outcome.is_awaited:
+                self.undecided.append((address, message))
+            else:
+                self._write(address, message, duplicate_id)
+
+    def decide(self) -> None:
+        """The copies are published: write down or forget the ids of those that were ``undecided``."""
+        undecided, self.undecided = self.undecided, []
+        for address, message in undecided:
+            duplicate_id, outcome = message.head.duplicate_id, self._outcomes.get(message.id)
+            if duplicate_id is None:
+                continue
+            if outcome is not None and not outcome.is_kept and not outcome.is_duplicate:
+                self._ids_of(address).discard(duplicate_id)
+            else:
+                self._write(address, message, duplicate_id)
+
+    def _write(self, address: Address, message: Message, duplicate_id: str) -> None:
+        if self._keeps and not address.temporary:  # no restart brings that back
+            lsn = self._log.duplicate_id(address.name, duplicate_id)
+            message.lsn = message.lsn or lsn
 
     def forget(self, address: Address, messages: list[Message]) -> None:
         """Publishing failed: forget the ids of messages that nobody has, for they may be sent again."""

@@ -235,12 +235,14 @@ class Router:
             outcome = self._outcomes.get(message.id)
             if outcome is None:
                 continue
-            if message in lost:
+            if message not in lost:
+                outcome.is_awaited = True
+            elif message.id != outcome.message_id:
+                outcome.lose_copy(route.address.name, _why_unrouted(message, route, plan))
+            else:
                 outcome.is_orphaned = route.address.deleted
                 outcome.has_targets = bool(_possible_targets(route, plan))
                 outcome.unrouted_because = _why_unrouted(message, route, plan)
-            else:
-                outcome.is_awaited = True
 
 
 def _possible_targets(route: Route, plan: Plan) -> list[Queue]:
@@ -397,7 +399,7 @@ class Admission:
                 note_full(events, ADDRESS_DROPS, address, batch.sender)
                 outcome = self._host.outcomes.get(message.id)
                 if outcome is not None:
-                    outcome.full_address = address.name
+                    outcome.drop_at_address(message.id, address.name)
             elif refusal is not None and not admitted and not self._duplicates.has_seen(address, message):
                 if refusal == "FAIL":
                     story.refused(address.name, "fail", message)
@@ -484,7 +486,7 @@ class Forwarding:
     diverted and unrouted messages. A SEND and a COMMIT publish theirs at once; the rest follows the dispatch of a turn.
     """
 
-    __slots__ = ("_admission", "_bindings", "_enqueuer", "_forwards", "_host", "_resolver")
+    __slots__ = ("_admission", "_bindings", "_duplicates", "_enqueuer", "_forwards", "_host", "_resolver")
 
     def __init__(
         self,
@@ -494,8 +496,10 @@ class Forwarding:
         forwards: Forwards,
         admission: Admission,
         enqueuer: Enqueuer,
+        duplicates: Duplicates,
     ) -> None:
         self._enqueuer = enqueuer
+        self._duplicates = duplicates
         self._host = host
         self._bindings = bindings
         self._resolver = resolver
@@ -515,9 +519,13 @@ class Forwarding:
                 try:
                     self._publish(forward, now_ms)
                 except Exception as error:
+                    if forward.outcome is not None:
+                        forward.outcome.lose_copy(forward.address, "the copy failed; see the broker's log")
                     give_up(self._host, "", f"copy to {forward.address}", error)
                     if forward.source is not None:
                         self._put_back(*forward.source, now_ms)
+        if self._duplicates.undecided:
+            self._duplicates.decide()
         self._host.copies.close()
 
     def _make_copies(self, now_ms: int) -> None:
@@ -579,13 +587,27 @@ class Forwarding:
         self._host.note_event(code, queue, fields, kind=reason)
 
     def _publish(self, forward: Forward, now_ms: int) -> None:
+        diverted = forward.diverted
+        if diverted is None:
+            self._publish_copy(forward, now_ms)
+            return
+        is_routed = diverted.is_passed_on = False
+        try:
+            is_routed = self._publish_copy(forward, now_ms)
+        finally:
+            diverted.end_copy(is_there=is_routed and not diverted.is_passed_on)
+
+    def _publish_copy(self, forward: Forward, now_ms: int) -> bool:
+        """Publish a copy. Returns False if its address counts it as unrouted, or does not exist."""
         outcome = forward.outcome
         if outcome is not None:
             outcome.publish_copy()
         route = self._route_of(forward)
         if route is None:
-            return
-        account = route.address.account
+            if outcome is not None:
+                outcome.lose_copy(forward.address, f"address {forward.address} does not exist")
+            return False
+        account, unrouted_count = route.address.account, route.address.unrouted_message_count
         number = self._host.next_message_id()
         if outcome is not None:
             outcome.watch(number)
@@ -601,8 +623,10 @@ class Forwarding:
             hops=forward.hops,
             distinct=forward.as_it_is,
             passed=forward.passed,
+            diverted=forward.diverted,
         )
         self._admission.publish(batch, admitted=True)
+        return route.address.unrouted_message_count == unrouted_count
 
     def _route_of(self, forward: Forward) -> Route | None:
         """Where a copy goes. The target of a divert comes into being as for a sender. Dead and expired copies whose

@@ -832,7 +832,7 @@ class Contents:
     def count_lost(self, messages: list[Message], reason: str, *, replaced: bool = False) -> None:
         """Count new messages that the queue drops on arrival, and settle the durable ones for ``reason``."""
         if self._host.outcomes:
-            note_dropped(self._host.outcomes, messages, self._reference.name)
+            note_dropped(self._host.outcomes, messages, self._reference.name, durable=self._reference.durable)
         self.counters.lose(len(messages), reason, replaced=replaced)
         durable = [message for message in messages if message.head.persistent]
         if durable and self._reference.durable:
@@ -1184,7 +1184,7 @@ class Contents:
     def give_up(self, entry: Entry) -> None:
         """Remove an entry that is out of the order: another replaces it."""
         if self._host.outcomes:
-            note_dropped(self._host.outcomes, [entry.message], self._reference.name)
+            note_dropped(self._host.outcomes, [entry.message], self._reference.name, durable=self._reference.durable)
         self._forget([entry.message], REPLACED)
         self.counters.replaced += 1
 

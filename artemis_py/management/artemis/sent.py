@@ -25,7 +25,9 @@ _MESSAGE_ID: Final = "JMSMessageID"
 
 
 def _send(managed: Managed, bean: Bean, given: Sequence[Any]) -> Steps:
-    """Publish a message. Returns its number as a text. Raises BrokerError if it is nowhere then."""
+    """Publish a message. Returns its number as a text. Raises BrokerError if it is nowhere then, or a
+    duplicate.
+    """
     headers, type, body, durable, user, password, *more = given
     if managed.send is None:
         raise BrokerError("this broker takes no messages from operators")
@@ -41,8 +43,11 @@ def _send(managed: Managed, bean: Bean, given: Sequence[Any]) -> Steps:
         found.append((_MESSAGE_ID, f"ID:{uuid.uuid4()}"))
     result = yield from managed.send(user or None, password, found, [content])
     assert isinstance(result, Mapping)
-    if not result["routed"]:
-        raise BrokerError(f"the message is nowhere: no queue of {bean.name} takes it; create one first")
+    if result["duplicate"]:
+        raise BrokerError(
+            f"address {result['address']} has had a message with this duplicate id, and has dropped this one; a new "
+            "message needs another _AMQ_DUPL_ID"
+        )
     return {"messageID": str(result["messageID"])}
 
 
@@ -72,7 +77,8 @@ def _text(value: Any) -> str:
 _ARGUMENTS: Final = "Map headers, int type, String body, boolean durable, String user, String password"
 _SENTENCE: Final = (
     "Publish a message: a text (type 3), or bytes in Base64. With a user it needs the password, and the right to send; "
-    "without, the right to this operation is enough. Answers with the number of the message, when it is on a queue."
+    "without, the right to this operation is enough. Answers with the number of the message, when it, or a copy, is "
+    "on a queue."
 )
 _SECRETS: Final = frozenset({"password"})
 

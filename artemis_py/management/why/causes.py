@@ -166,7 +166,7 @@ CAUSES: Final[dict[str, Cause]] = {
             ),
             (
                 "unrouted",
-                "No queue of the address took the messages.",
+                "No queue took the messages, of the address or where an exclusive divert sends them.",
                 "Declare a queue, or keep such messages with send-to-dla-on-no-route.",
                 ("send-to-dla-on-no-route",),
                 OF_ADDRESS,

@@ -77,6 +77,8 @@ def _of_address(asking: Asking, address: Address) -> None:
     if address.unrouted_message_count:
         lost = messages(address.unrouted_message_count)
         why = "no queue took them" if address.queues else "there is no queue"
+        if any(divert.exclusive for divert in address.diverts):
+            why = "no queue took them, here or where a divert sends them"
         text = f"{lost} reached nobody: {why}"
         asking.add("unrouted", text, used=address.unrouted_message_count, unit="messages")
     if address.duplicate_message_count:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Final, NamedTuple, final
 
 from artemis_py.core.addresses.address import Address
-from artemis_py.core.publish_outcome import NO_QUEUE, PublishOutcome
+from artemis_py.core.publish_outcome import DIVERTED, NO_QUEUE, PublishOutcome
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import WAIT, AnySteps, Awaited, Step
 from artemis_py.errors import (
@@ -65,10 +65,13 @@ _PARTS_PER_STEP: Final = 2
 
 _LATER: Final = "the message is nowhere; publish it again when there is room"
 _NOWHERE: Final = "the message is nowhere"
-_NO_QUEUE: Final = (
-    "the message is nowhere; create a queue first, subscribe, or publish with routing-type=ANYCAST, which creates one"
-    " where the address-settings allow it"
-)
+_ADVICE: Final = {
+    NO_QUEUE: (
+        "the message is nowhere; create a queue first, subscribe, or publish with routing-type=ANYCAST, which creates"
+        " one where the address-settings allow it"
+    ),
+    DIVERTED: "the message is nowhere; create a queue of address {0} that takes it, or change the divert",
+}
 _JAVA_STATUSES: Final[Mapping[int, type[BrokerError]]] = {
     400: BadRequestError,
     403: NotAllowedError,
@@ -122,7 +125,7 @@ class Posting:
         outcome = self._outcome
         if not outcome.is_kept and not outcome.is_duplicate:
             is_full = bool(outcome.full_address or outcome.dropped_count)
-            advice = _LATER if is_full else _NO_QUEUE if outcome.reason == NO_QUEUE else _NOWHERE
+            advice = _LATER if is_full else _ADVICE.get(outcome.reason, _NOWHERE).format(outcome.lost_at)
             raise NotKeptError(f"{outcome.why_lost}; {advice}", is_full=is_full)
         return {
             "address": frame.shape.address,
@@ -131,9 +134,15 @@ class Posting:
             "queues": outcome.queue_count - outcome.dropped_count,
             "dropped": outcome.dropped_count,
             "messageID": 0 if outcome.is_duplicate else outcome.message_id,
-            "persistent": frame.shape.persistent,
+            "persistent": frame.shape.persistent and self._is_in_journal,
             "size": sum(map(len, parts)),
         }
+
+    @property
+    def _is_in_journal(self) -> bool:
+        """Has the message, if it is persistent, come to where a restart finds it?"""
+        outcome, config = self._outcome, self._state.broker.config
+        return config.persistence_enabled and (outcome.durable_count > 0 or outcome.is_awaited)
 
     def _read(
         self, headers: list[tuple[str, str]], parts: Sequence[bytes]

@@ -10,7 +10,7 @@ from artemis_py.core.addresses.batch import Batch, FilterResults
 from artemis_py.core.addresses.fullness import note_full
 from artemis_py.core.addresses.route import Route
 from artemis_py.core.events import ADDRESS_DROPS, REJECTED
-from artemis_py.core.publish_outcome import ADDRESS_FULL, PublishOutcome
+from artemis_py.core.publish_outcome import ADDRESS_FULL, DIVERTED, PublishOutcome
 from artemis_py.errors import AddressFullError, ArtemisError, NotFoundError, QueueFullError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, HeaderName, LargeBody, Message, encode_headers
 from artemis_py.security.rights import USER_HEADER
@@ -412,7 +412,7 @@ class Publishing:
         if self._outcome is not None:
             self._outcome.full_address = address.name
         if frame.receipt is not None:
-            told = [("queues", "0"), ("reason", ADDRESS_FULL)] if self._state.tells_routing else None
+            told = _lost_told(ADDRESS_FULL, address.name, self._state.version) if self._state.tells_routing else None
             self._state.confirm(frame.receipt, told)
 
     def send(self, frame: Send, body: bytes | LargeBody, now_ms: int) -> bool:
@@ -491,7 +491,7 @@ class Publishing:
             return self._publish(batch, may_forward=batch.route.address.may_forward)
         finally:
             outcome.end()
-            self._told = _routing_told(outcome, state.version)
+            self._told = _routing_told(outcome, batch.route.asked_address, state.version)
 
     def _may_publish(self, frame: Send, head: Head, body: bytes | LargeBody, route: Route, now_ms: int) -> bool:
         """May a SEND be published? If it costs more than the session may spend in this turn, all selectors have to be
@@ -559,11 +559,26 @@ def _sizes_bytes(frames: list[tuple[AnyFrame, bytes]], start: int) -> Iterator[i
         yield frame.head.size_bytes if isinstance(frame, Send) else 0
 
 
-def _routing_told(outcome: PublishOutcome, version: str) -> list[tuple[str, str]]:
-    """What a RECEIPT says of where a message is, to a client that has asked for it (``receipt-routing``)."""
+def _routing_told(outcome: PublishOutcome, address: str, version: str) -> list[tuple[str, str]]:
+    """What a RECEIPT says of where a message is, to a client that has asked for it (``receipt-routing``). ``address``:
+    where it was sent.
+    """
     count = outcome.queue_count - outcome.dropped_count
-    replaced = [("replaced", str(outcome.replaced_count))] if outcome.replaced_count else []
+    replaced: list[tuple[str, str]] = []
+    if outcome.replaced:
+        replaced.append(("replaced", str(sum(outcome.replaced.values()))))
+        replaced.append(("replaced-ids", ",".join([f"{id}={count}" for id, count in outcome.replaced.items()])))
     if count <= 0:
-        return [("queues", "0"), ("reason", outcome.reason), *replaced]
+        told = _lost_told(outcome.reason, address, version)
+        if outcome.reason == DIVERTED:
+            told.append(("diverted-to", writer.escape(outcome.lost_at, version)))
+        return told + replaced
     names = writer.escape(",".join(outcome.taken_by), version)
-    return [("queues", str(count)), ("queue-names", names), *replaced]
+    told = [("queues", str(count)), ("queue-names", names)]
+    if outcome.may_be_replaced:
+        told.append(("message-ids", ",".join([str(id) for id in outcome.ids])))
+    return told + replaced
+
+
+def _lost_told(reason: str, address: str, version: str) -> list[tuple[str, str]]:
+    return [("queues", "0"), ("reason", reason), ("address", writer.escape(address, version))]

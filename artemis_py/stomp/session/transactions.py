@@ -6,6 +6,7 @@ from typing import Final, final
 
 from artemis_py.core.addresses.route import Route
 from artemis_py.core.memory import ACKNOWLEDGED_BYTES, TRANSACTION_BYTES
+from artemis_py.core.publish_outcome import PublishOutcome
 from artemis_py.core.tasks import Task
 from artemis_py.core.transactions import Transaction
 from artemis_py.errors import ArtemisError, BrokerError, LimitError
@@ -117,38 +118,30 @@ class Transactions:
         commit_id = headers.get("_AMQ_DUPL_ID")
         digest = headers.get("digest", "")
         is_repeated = False
-        before = self._losses(transaction) if state.tells_routing else None
+        outcomes: list[PublishOutcome] | None = [] if state.tells_routing else None
         try:
             is_repeated = commit_id is not None and broker.commits.has_seen(commit_id, digest)
             if not is_repeated:
                 if self._must_wait(transaction, now_ms):
                     return None
-                state.unfinished += transaction.commit(broker, now_ms, commit_id, digest)
+                state.unfinished += transaction.commit(broker, now_ms, commit_id, digest, outcomes)
         except ArtemisError:
             del self.by_name[name]
             transaction.abort(now_ms)
             raise
+        finally:
+            for outcome in outcomes or ():
+                outcome.end()
         del self.by_name[name]
         if is_repeated:
             state.unfinished += transaction.abort(now_ms)
             state.lsn_written = broker.log.last_lsn  # where the first one was written, at the latest
         extra = [] if commit_id is None else self._about_ids(is_repeated=is_repeated)
-        if before is not None:
-            names = "unrouted", "dropped"
-            for name, after, then in zip(names, self._losses(transaction), before, strict=True):
-                extra.append((name, str(after - then)))
+        if outcomes is not None:
+            nowhere = [one for one in outcomes if not (one.queue_count or one.is_awaited or one.is_duplicate)]
+            full_count = len([one for one in nowhere if one.full_address])
+            extra += [("unrouted", str(len(nowhere) - full_count)), ("dropped", str(full_count))]
         return extra
-
-    def _losses(self, transaction: Transaction) -> tuple[int, int]:
-        """How many messages no queue took, and how many were dropped, of all that the addresses of a transaction have
-        ever had.
-        """
-        names = {route.address.name for route, _, _ in transaction.sends}
-        addresses = [address for name in names if (address := self._state.broker.addresses.get(name)) is not None]
-        return (
-            sum([address.unrouted_message_count for address in addresses]),
-            sum([address.dropped_message_count for address in addresses]),
-        )
 
     def _must_wait(self, transaction: Transaction, now_ms: int) -> bool:
         """Must a commit wait for room on an address or a queue, or for the next turn, because its selectors are not all

@@ -91,6 +91,28 @@ def test_an_address_without_a_queue(told: Told) -> None:
     assert "nowhere" in answer["error"]
 
 
+def test_a_copy_that_no_queue_takes_is_no_loss_of_the_message(told: Told) -> None:
+    told.ask("POST", "/api/diverts?name=d&address=orders&forwarding-address=nobody")
+    number = execute(told, address_bean("orders"), SHORT, {}, 3, "x", True, None, None)
+    assert one(told, "orders", number)["body"] == "x"
+    done, number = Manager(told.client()).ask("address.orders", "sendMessage", {}, 3, "y", True, None, None)
+    assert done
+    assert one(told, "orders", number)["body"] == "y"
+
+
+def test_what_its_address_has_had_is_no_message(told: Told) -> None:
+    """The answer would be a number that no message has."""
+    headers = {"_AMQ_DUPL_ID": "7"}
+    execute(told, queue_bean("orders"), SHORT, headers, 3, "x", True, None, None)
+    asked = {"type": "exec", "mbean": queue_bean("orders"), "operation": SHORT}
+    answer = post(told, {**asked, "arguments": [headers, 3, "x", True, None, None]})
+    assert answer["status"] != 200
+    assert "address orders has had a message with this duplicate id" in answer["error"]
+    done, said = Manager(told.client()).ask("queue.orders", "sendMessage", headers, 3, "x", True, None, None)
+    assert (done, "has had a message with this duplicate id" in said) == (False, True)
+    assert told.queue("orders")["messageCount"] == 1
+
+
 # ---- who sends ---------------------------------------------------------------------------------------
 
 
