@@ -108,8 +108,12 @@ artemis-py dead retry --origin orders --cause max_deliveries --rate 50
   the counts of a queue they are acknowledged, as in Artemis; readers of the log see `moved`.
 - **A target that is full, or takes none of them, gets nothing**: the messages stay, and the answer says why (`kept`,
   `stoppedBecause`). So does a message that a ring would drop at once, or that nothing takes at a dead-letter address.
-  Commands end with exit code 1 if any of the chosen messages stayed. A queue gets what is moved to it whatever its
-  filter says; an address routes it as if sent.
+  A queue gets what is moved to it whatever its filter says; an address routes it as if sent.
+- **A ring is never full**: it takes what comes, as from a sender, and gives up its oldest messages for it, of which
+  some may have been moved just before. So does a queue with last values. `replaced` counts what is gone, by the queue.
+  `transient` counts what a restart loses from then on, because only queues took it that are not durable.
+- **Commands end with exit code 1** if any of the chosen messages stayed, or any are `replaced`. A bean of Artemis has
+  one number, as in Artemis: it counts what was moved, and no more. The audit log (`AUD-1001`) has all counts.
 - **Dead letters** say their `reason`: `max_deliveries`, `max_cancels`, `time_limit`, `forced_expire`, `no_route` or
   `sent_by_operator`. A retry puts them on the queue they came from, and on no other. An anycast queue that is gone is
   created as a SEND would; if it may not be, and if a subscription is gone, they stay, and `kept` names the queue. They

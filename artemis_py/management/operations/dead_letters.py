@@ -47,7 +47,8 @@ def _retry(managed: Managed, given: Given) -> Steps:
     if rate:
         return (yield from _at_a_rate(managed, queues, given))
     result: dict[str, Any] = {
-        "retried": 0, "inDelivery": 0, "inDeliveryMessages": [], "kept": {}, "stoppedBecause": None, "job": None,
+        "retried": 0, "replaced": {}, "transient": {}, "inDelivery": 0, "inDeliveryMessages": [], "kept": {},
+        "stoppedBecause": None, "job": None,
     }  # fmt: skip
     for queue in queues:
         change = managed.broker.handling.retry(queue, choice_of(given))
@@ -61,8 +62,9 @@ def _add(result: dict[str, Any], change: Change) -> None:
     result["retried"] += one["retried"]
     result["inDelivery"] += one["inDelivery"]
     result["inDeliveryMessages"] += one["inDeliveryMessages"]
-    for reason, count in one["kept"].items():
-        result["kept"][reason] = result["kept"].get(reason, 0) + count
+    for name in ("replaced", "transient", "kept"):
+        for reason, count in one[name].items():
+            result[name][reason] = result[name].get(reason, 0) + count
     if change.stopped_because:
         result["stoppedBecause"] = f"queue {change.queue.name}: {change.stopped_because}"
 
@@ -117,11 +119,13 @@ def _paced(managed: Managed, job: Job, queues: list[Queue], given: Given) -> Ste
 
 
 def _remark(changes: list[Change]) -> str:
-    """What did not go back, and why."""
+    """What did not go back, what is gone for it, and why."""
     held = sum(change.held_count for change in changes)
     parts = [f"{held} in delivery were left alone"] if held else []
     for change in changes:
         parts += [f"{count} stayed: {reason}" for reason, count in change.kept.items()]
+        parts += [f"{count} {reason}" for reason, count in change.replaced.items()]
+        parts += [f"{count} went where {reason}" for reason, count in change.transient.items()]
         if change.stopped_because:
             parts.append(f"ended early: {change.stopped_because}")
     return "; ".join(parts)
@@ -150,9 +154,11 @@ DEAD_LETTER_OPERATIONS: Final = (
         sentence="Send dead and expired messages back to the queue they came from: all, or those of one origin, of one"
         " cause, or that match a filter. An anycast queue that is gone is created as a SEND would; what belonged to a"
         " subscription that is gone stays.",
-        result="retried: how many; inDelivery and inDeliveryMessages: those left to their consumers; kept: those that"
-        " stayed, by reason; stoppedBecause: why it ended early. With dry-run nothing changes: count, inDelivery, and"
-        " groups by origin and cause. With a rate: the number of the job that goes on by itself, and planned",
+        result="retried: how many; replaced: how many messages are gone because these came to a full ring, or with"
+        " newer values, by the queue; transient: how many are on a queue that is not durable; inDelivery and"
+        " inDeliveryMessages: those left to their consumers; kept: those that stayed, by reason; stoppedBecause: why"
+        " it ended early. With dry-run nothing changes: count, inDelivery, and groups by origin and cause. With a"
+        " rate: the number of the job that goes on by itself, and planned",
         arguments=(
             _QUEUE,
             FILTER,

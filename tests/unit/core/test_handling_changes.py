@@ -204,6 +204,71 @@ def test_a_target_that_breaks_off_gets_nothing_and_the_message_stays(monkeypatch
     assert regions(desk, "q") == ["eu"] * 3
 
 
+# ---- targets that keep less than they get ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("messages_max", [-1, 2])
+@pytest.mark.parametrize("verb", ["move", "copy", "bury", "retry"])
+@pytest.mark.parametrize(("ring_size", "count", "gone"), [(2, 5, 3), (1, 4, 3), (4, 4, 0)])
+def test_what_a_ring_gives_up_is_counted(verb: str, messages_max: int, ring_size: int, count: int, gone: int) -> None:
+    """What is there, and what the change says to be gone, are all that was chosen."""
+    desk = PagedDesk(messages_max)
+    handling, queues = desk.broker.handling, desk.broker.queues
+    target = {"bury": "graves", "retry": "q"}.get(verb, "other")
+    source = queues["graves"] if verb == "retry" else desk.queue
+    if verb == "retry":
+        die(desk, count)
+    else:
+        fill(desk, count)
+    desk.broker.operations.set_ring_size(target, ring_size)
+    begin = {
+        "move": lambda: handling.move(source, Choice(), "other"),
+        "copy": lambda: handling.copy(source, Choice(), "other::other"),
+        "bury": lambda: handling.bury(source, Choice()),
+        "retry": lambda: handling.retry(source, Choice()),
+    }[verb]
+    change = desk.finish(begin())
+    if target == "q" and messages_max > 0:  # what is in pages has no part in the ring yet
+        gone = count - counts(desk, target)[0]
+    keeps = "1 message" if ring_size == 1 else f"{ring_size} messages"
+    assert (change.done_count, change.kept) == (count, {})
+    assert change.replaced == ({f"gone from queue {target}, which keeps {keeps} (ring-size)": gone} if gone else {})
+    assert counts(desk, target)[0] == count - gone
+    assert source.message_count == (count if verb == "copy" else 0)
+
+
+def test_older_messages_of_a_ring_count_too() -> None:
+    desk = PagedDesk(-1)
+    desk.broker.operations.set_ring_size("other", 2)
+    send(desk.broker, "other", 2)
+    fill(desk, 1)
+    change = desk.finish(desk.broker.handling.move(desk.queue, Choice(), "other"))
+    assert list(change.replaced.values()) == [1]
+
+
+def test_newer_values_are_told() -> None:
+    desk = PagedDesk(-1, queue={"last_value_key": "region", "last_value": True})
+    for _ in range(3):
+        send(desk.broker, "other", head=head_of("other", persistent=True, region="eu"))
+    change = desk.finish(desk.broker.handling.move(desk.broker.queues["other"], Choice(), "q"))
+    assert change.replaced == {"gone from queue q, where newer ones have the same last-value-key": 2}
+
+
+@pytest.mark.parametrize("verb", ["move", "copy"])
+def test_what_becomes_transient_is_told(verb: str) -> None:
+    """Only of what would have survived a restart where it was."""
+    desk = PagedDesk(-1, queue={"durable": False})
+    begin = getattr(desk.broker.handling, verb)
+    other = desk.broker.queues["other"]
+    for persistent in (True, True, False):
+        send(desk.broker, "other", head=head_of("other", persistent=persistent))
+    change = desk.finish(begin(other, Choice(), "q"))
+    assert change.transient == {"queue q is not durable: what it has does not survive a restart": 2}
+    assert (change.done_count, desk.queue.message_count) == (3, 3)
+    back = desk.finish(begin(desk.queue, Choice(), "late"))
+    assert back.transient == {}
+
+
 # ---- other deeds -----------------------------------------------------------------------------------
 
 
