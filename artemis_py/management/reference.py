@@ -70,8 +70,9 @@ curl 'http://127.0.0.1:8161/api/queues?where=messageCount%3E0&sort=messageCount:
   ```
 
 - **The audit log** has a line for each change that somebody who may make it has asked for, with who, from where and
-  what came of it: `AUD-1001` in the [operational log](queues.md#operational-log). `AUD-1002` is a request that lacked
-  a permission, also one that only looks.
+  what came of it: `AUD-1001` in the [operational log](queues.md#operational-log). `result` has what the answer counts
+  (`retried 0, kept 6`), `done` where it counts nothing, or why nothing was done. `AUD-1002` is a request that lacked a
+  permission, also one that only looks.
 - **What survives a restart**, what can change while a queue is there, and what clients are told:
   [destinations.md](destinations.md).
 - **Turns stay short.** Lists go on in steps, of at most 2 ms in a turn, however many rows there are. To remove very

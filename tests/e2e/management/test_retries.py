@@ -100,6 +100,8 @@ def test_other_subscriptions_do_not_get_it_again(told: Told) -> None:
     assert counts(told, "news.b", "graves") == [1, 1]
     done = told.command("dead", "retry")
     assert (done.returncode, "news.a" in done.stdout) == (1, True), done
+    assert "operation=retryDeadLetters" in told.broker.said
+    assert 'result="retried 0, kept 1"' in told.broker.said
     assert told.ask("POST", "/api/queues/graves/messages/2/retry")[0] == 409
     assert told.ask("POST", "/api/queues?name=news.a&address=news&routing-type=MULTICAST")[0] == 200
     assert told.command("queue", "retry", "graves").returncode == 0
@@ -160,6 +162,8 @@ def test_what_a_ring_gave_up_is_told_with_the_exit_code(told: Told, verb: str) -
     assert done.returncode == 1
     assert "gone from queue ring, which keeps 1 message (ring-size): 2" in done.stdout
     assert counts(told, "ring") == [1]
+    word = "moved" if verb == "move" else "copied"
+    assert f'result="{word} 3, replaced 2"' in told.broker.said
     status, answer = told.ask("POST", f"/api/queues/ring/messages/6/{verb}?target=nd")
     assert (status, answer["replaced"], list(answer["transient"].values())) == (200, {}, [1])
     send(told, "/queue/fixed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import pytest
 
@@ -221,13 +222,13 @@ def test_what_a_ring_gives_up_is_counted(verb: str, messages_max: int, ring_size
     else:
         fill(desk, count)
     desk.broker.operations.set_ring_size(target, ring_size)
-    begin = {
+    begin: dict[str, Callable[[], Change]] = {
         "move": lambda: handling.move(source, Choice(), "other"),
         "copy": lambda: handling.copy(source, Choice(), "other::other"),
         "bury": lambda: handling.bury(source, Choice()),
         "retry": lambda: handling.retry(source, Choice()),
-    }[verb]
-    change = desk.finish(begin())
+    }
+    change = desk.finish(begin[verb]())
     if target == "q" and messages_max > 0:  # what is in pages has no part in the ring yet
         gone = count - counts(desk, target)[0]
     keeps = "1 message" if ring_size == 1 else f"{ring_size} messages"
