@@ -137,7 +137,7 @@ def _is_incomplete(answer: Any) -> bool:
     """
     if not isinstance(answer, dict) or answer.get("dryRun"):
         return False
-    names = ("kept", "stoppedBecause", "inDeliveryMessages", "replaced")
+    names = ("kept", "stoppedBecause", "inDelivery", "replaced")
     return any(answer.get(name) for name in names)
 
 

@@ -182,6 +182,32 @@ def test_dead_letters_that_a_ring_gave_up_are_told(told: Told) -> None:
     assert counts(told, "ring", "graves") == [1, 0]
 
 
+def test_a_cause_is_one_of_those_that_there_are(told: Told) -> None:
+    """In both spellings: that of headers, and that of settings."""
+    send(told, "/queue/work")
+    die(told, "/queue/work")
+    refused = told.command("dead", "retry", "--cause", "max-delivery-attempts")
+    assert refused.returncode == 1
+    assert "there is no cause 'max-delivery-attempts'; there are max_deliveries, max_cancels" in refused.stderr
+    assert told.ask("GET", "/api/dead-letters?cause=max-deliveries")[1]["count"] == 1
+    assert told.command("dead", "retry", "--cause", "max-deliveries").returncode == 0
+    assert counts(told, "work", "graves") == [1, 0]
+
+
+def test_a_purge_tells_what_stays(told: Told) -> None:
+    for _ in range(3):
+        send(told, "/queue/fixed")
+    with told.client() as client:
+        client.subscribe("/queue/fixed", consumer_window_size="0")
+        client.message()
+        done = told.command("queue", "purge", "fixed", "--yes")
+        assert (done.returncode, "inDelivery" in done.stdout) == (1, True)
+        assert counts(told, "fixed") == [1]
+    expired = told.command("queue", "expire", "fixed", "TRUE")
+    assert expired.returncode == 1
+    assert "of queue fixed, but for copies at its expiry address, and nobody is here to ask" in expired.stderr
+
+
 def test_nothing_goes_to_a_dead_letter_address_that_leaves_it_out(told: Told) -> None:
     send(told, "/queue/picky")
     status, answer = told.ask("POST", "/api/queues/picky/messages/1/dead")
