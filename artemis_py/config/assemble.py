@@ -23,7 +23,7 @@ from artemis_py.config.checks.readers import Readers
 from artemis_py.config.checks.recovery_points import check_recovery_points
 from artemis_py.config.checks.views import check_views
 from artemis_py.config.draft import Draft, NamedDraft
-from artemis_py.config.matching import WildcardSyntax, check_literal_markers, check_match
+from artemis_py.config.matching import WildcardSyntax, check_literal_markers, check_match, check_setting_match
 from artemis_py.config.merging import SettingsEntry, SettingsRepository
 from artemis_py.config.security_settings import SecurityConfig, SecuritySetting
 from artemis_py.config.settings import BrokerConfig
@@ -118,7 +118,7 @@ def _address_settings(
     entries: list[SettingsEntry] = []
     for each in draft.entries.values():
         try:
-            check_match(each.name, syntax, markers)
+            check_setting_match(each.name, syntax, markers)
         except MatchError as error:
             draft.problems.error(each.origin, str(error))
             continue

@@ -11,7 +11,7 @@ from artemis_py.config.checks.queue_combinations import check_queue_combinations
 from artemis_py.config.checks.queue_types import check_queue_types
 from artemis_py.config.checks.readers import Readers
 from artemis_py.config.draft import Draft, NamedDraft, Values
-from artemis_py.config.matching import check_match
+from artemis_py.config.matching import check_setting_match
 from artemis_py.config.problems import ERROR, Problems, nearest
 from artemis_py.config.read.addresses import drop_unset
 from artemis_py.config.settings import AddressSettings, BrokerConfig, Origin
@@ -27,7 +27,7 @@ def setting_values(match: str, texts: dict[str, str], config: BrokerConfig) -> d
     BadRequestError.
     """
     try:
-        check_match(match, config.wildcards, config.literal_match_markers)
+        check_setting_match(match, config.wildcards, config.literal_match_markers)
     except MatchError as error:
         raise BadRequestError(str(error)) from None
     rows, written = names_of(AddressSettings), Values()

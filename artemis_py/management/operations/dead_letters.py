@@ -15,7 +15,7 @@ from artemis_py.management.lists.dead_letters import DEAD_LETTERS
 from artemis_py.management.lists.field import FLAG, NUMBER, TEXT
 from artemis_py.management.managed import Given, Managed, Steps
 from artemis_py.management.messages.changing import answer, over
-from artemis_py.management.messages.choosing import FILTER, choice_of
+from artemis_py.management.messages.choosing import CAUSE, FILTER, choice_of
 from artemis_py.management.messages.graves import graves, survey
 from artemis_py.management.messages.pace import Pace
 from artemis_py.management.operation import EDIT, VIEW, Argument, Operation
@@ -26,7 +26,6 @@ _QUEUE: Final = Argument(
     "queue", TEXT, "the queue on which they are; without it all queues that get dead or expired messages", ""
 )
 _ORIGIN: Final = Argument("origin", TEXT, "the queue or address from which they come; without it any", "")
-_CAUSE: Final = Argument("cause", TEXT, "why they died, such as max_deliveries or time_limit; without it any", "")
 _GROUPS_SHOWN_MAX: Final = 100
 
 
@@ -140,7 +139,7 @@ DEAD_LETTER_OPERATIONS: Final = (
         command="dead ls",
         sentence="Dead and expired messages by where they came from and why, one row for each origin and cause.",
         result="count: how many rows match; page and size; data: those of the page",
-        arguments=(_QUEUE, FILTER, _ORIGIN, _CAUSE, *LISTING),
+        arguments=(_QUEUE, FILTER, _ORIGIN, CAUSE, *LISTING),
         lists=DEAD_LETTERS,
         work=_list,
         no_mbean="Artemis has nothing like it.",
@@ -163,7 +162,7 @@ DEAD_LETTER_OPERATIONS: Final = (
             _QUEUE,
             FILTER,
             _ORIGIN,
-            _CAUSE,
+            CAUSE,
             Argument("rate", NUMBER, "messages in a second at most, so that consumers keep up; 0: no limit", 0),
             Argument("dry-run", FLAG, "only say what would be done", False),
         ),

@@ -135,6 +135,11 @@ def test_diverts_that_are_refused(inside: str, words: str) -> None:
     assert words in str(problem)
 
 
+def test_an_empty_match_is_refused() -> None:
+    (problem,) = errors_of(setting("<max-size-messages>5</max-size-messages>", match=""))
+    assert "the match is empty, and covers no address; '#' covers all of them" in problem.message
+
+
 def test_two_diverts_of_one_name_are_refused() -> None:
     body = "<address>a</address><forwarding-address>b</forwarding-address>"
     (problem,) = errors_of(f'<diverts><divert name="d">{body}</divert>\n<divert name="d">{body}</divert></diverts>')
