@@ -7,6 +7,7 @@ from typing import Any
 
 from artemis_py.config.checks.acceptors import make_acceptors
 from artemis_py.config.checks.circles import check_circles
+from artemis_py.config.checks.diverts import check_diverts
 from artemis_py.config.checks.elements import (
     check_addresses,
     check_filters,
@@ -28,6 +29,7 @@ from artemis_py.config.merging import SettingsEntry, SettingsRepository
 from artemis_py.config.security_settings import SecurityConfig, SecuritySetting
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.acceptor import AcceptorConfig
+from artemis_py.config.tables.core_settings import CoreSettings
 from artemis_py.config.tables.entities import AddressConfig, DivertConfig, Origin, QueueConfig
 from artemis_py.errors import MatchError
 
@@ -65,6 +67,8 @@ def assemble(draft: Draft) -> BrokerConfig:
     check_views(draft, addresses, settings, syntax)
     check_recovery_points(draft, addresses)
     check_circles(draft, readers, diverts, settings)
+    management_address = core.get("management_address", CoreSettings().management_address)
+    check_diverts(draft, diverts, addresses, settings, readers, syntax, management_address)
     if not draft.problems.has_errors:
         _add_notices(draft)
         _check_that_somebody_can_connect(draft, acceptors)

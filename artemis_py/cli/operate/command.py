@@ -128,6 +128,8 @@ def run(args: argparse.Namespace) -> int:
     failures = answer.get("failures", ()) if isinstance(answer, dict) and operation.method != "GET" else ()
     for failure in failures:
         warn(f"not done, and stays as it was: {failure}")
+    if isinstance(answer, dict) and answer.get("warning") and not args.json:
+        warn(f"warning: {answer['warning']}")
     return 1 if failures or _is_incomplete(answer) else 0
 
 
