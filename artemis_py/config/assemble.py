@@ -8,6 +8,7 @@ from typing import Any
 from artemis_py.config.checks.acceptors import make_acceptors
 from artemis_py.config.checks.cases import cases
 from artemis_py.config.checks.circles import check_circles
+from artemis_py.config.checks.diverts import check_diverts
 from artemis_py.config.checks.elements import (
     check_addresses,
     check_filters,
@@ -24,11 +25,12 @@ from artemis_py.config.checks.readers import Readers
 from artemis_py.config.checks.recovery_points import check_recovery_points
 from artemis_py.config.checks.views import check_views
 from artemis_py.config.draft import Draft, NamedDraft
-from artemis_py.config.matching import WildcardSyntax, check_literal_markers, check_match
+from artemis_py.config.matching import WildcardSyntax, check_literal_markers, check_match, check_setting_match
 from artemis_py.config.merging import SettingsEntry, SettingsRepository
 from artemis_py.config.security_settings import SecurityConfig, SecuritySetting
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.acceptor import AcceptorConfig
+from artemis_py.config.tables.core_settings import CoreSettings
 from artemis_py.config.tables.entities import AddressConfig, DivertConfig, Origin, QueueConfig
 from artemis_py.errors import MatchError
 
@@ -67,6 +69,8 @@ def assemble(draft: Draft) -> BrokerConfig:
     check_views(draft, addresses, settings, syntax)
     check_recovery_points(draft, addresses)
     check_circles(draft, readers, diverts, settings)
+    management_address = core.get("management_address", CoreSettings().management_address)
+    check_diverts(draft, diverts, addresses, settings, readers, syntax, management_address)
     if not draft.problems.has_errors:
         _add_notices(draft)
         _check_that_somebody_can_connect(draft, acceptors)
@@ -120,7 +124,7 @@ def _address_settings(
     entries: list[SettingsEntry] = []
     for each in draft.entries.values():
         try:
-            check_match(each.name, syntax, markers)
+            check_setting_match(each.name, syntax, markers)
         except MatchError as error:
             draft.problems.error(each.origin, str(error))
             continue

@@ -105,6 +105,15 @@ def check_match(match: str, syntax: WildcardSyntax = DEFAULT_SYNTAX, literal_mat
         )
 
 
+def check_setting_match(match: str, syntax: WildcardSyntax, literal_match_markers: str | None) -> None:
+    """As ``check_match``, for an address-setting that somebody writes. An empty match, which Artemis takes, covers no
+    address.
+    """
+    if not match:
+        raise MatchError(f"the match is empty, and covers no address; {syntax.any_words!r} covers all of them")
+    check_match(match, syntax, literal_match_markers)
+
+
 def check_literal_markers(markers: str) -> None:
     """Raise :class:`~artemis_py.errors.MatchError` unless ``literal-match-markers`` is two characters."""
     if len(markers) != 2:

@@ -53,6 +53,8 @@ class DeadLetterAddresses:
 TIME_LIMIT: Final = "time_limit"
 FORCED_EXPIRE: Final = "forced_expire"
 """Why a message expired, in the words of AMPS."""
+NO_ROUTE: Final = "no_route"
+"""Why a message is dead that no queue took (``send-to-dla-on-no-route``)."""
 SENT_BY_OPERATOR: Final = "sent_by_operator"
 """Why a message is dead that an operator has sent to the dead letters."""
 

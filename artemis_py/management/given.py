@@ -13,6 +13,7 @@ from artemis_py.management.operation import AMOUNT, LINES, TEXTS, Argument, Oper
 
 _SHOWN_MAX: Final = 100
 _NUMBER_MAX: Final = 10**18
+_INTEGER: Final = re.compile(r"-?[0-9]+")
 _DIGITS: Final = re.compile(r"-?[0-9]{1,18}")
 _FLAGS: Final = {"true": True, "false": False}
 
@@ -54,6 +55,10 @@ def _number(argument: Argument, value: object) -> int:
         return value
     if isinstance(value, str) and _DIGITS.fullmatch(value):
         return int(value)
+    if _INTEGER.fullmatch(str(value)):
+        raise BadRequestError(
+            f"{argument.name} is a number of at most 18 digits, and {_shown(argument, value)} has more"
+        )
     raise BadRequestError(f"{argument.name} is a number, and {_shown(argument, value)!r} is none")
 
 

@@ -164,14 +164,14 @@ def schema_of(operation: Operation) -> dict[str, Any]:
             "additionalProperties": False,
         }
     if operation.shows is not None:
-        return _row(operation.shows, is_whole=True)
+        return _row(operation.shows, is_whole=True, also=operation.also)
     lists = {name: {"type": "array", "items": _row(kind, is_whole=True)} for name, kind in operation.inside.items()}
     return {"type": "object", **({"properties": lists} if lists else {})}
 
 
-def _row(kind: AnyKind, *, is_whole: bool) -> dict[str, Any]:
+def _row(kind: AnyKind, *, is_whole: bool, also: Sequence[Field[Any]] = ()) -> dict[str, Any]:
     """A row. A list may be asked for some of the fields alone."""
-    properties = {field.name: _field(field) for field in kind.fields.values()}
+    properties = {field.name: _field(field) for field in (*kind.fields.values(), *also)}
     required = {"required": list(properties)} if is_whole else {}
     return {"type": "object", "properties": properties, "additionalProperties": False, **required}
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from artemis_py.config.secrets_in_text import MASK
 from artemis_py.management.lists.field import AnyKind, Field
-from artemis_py.management.managed import Given, Managed, Steps, Work
+from artemis_py.management.managed import Given, Managed, Result, Steps, Work
 
 REQUIRED: Final = object()
 TEXTS: Final = "texts"
@@ -25,6 +26,8 @@ EDIT: Final = "edit"
 """The permissions of Artemis' management."""
 
 BROKER: Final = "broker"
+DONE: Final = "done"
+"""What the audit log says of a change that counts nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +122,16 @@ class Operation:
                 found[argument.name] = f"{sum(map(len, found[argument.name]))} bytes"
         return found
 
+    def came_of(self, result: Result) -> str:
+        """What came of it, for the audit log: what its answer counts, or the one word that it gives; ``done`` where it
+        shows the thing that was changed.
+        """
+        if self.shows is not None or not isinstance(result, Mapping):
+            return DONE
+        if "result" in result:
+            return str(result["result"])
+        return ", ".join(_counted(result)) or DONE
+
     @property
     def takes_lines(self) -> bool:
         """Is the body of its request one of its arguments?"""
@@ -127,3 +140,21 @@ class Operation:
     def is_in_path(self, argument: Argument) -> bool:
         """Does the path of HTTP name the argument?"""
         return f"{{{argument.name}}}" in self.path
+
+
+def _counted(answer: Mapping[str, Any]) -> Iterator[str]:
+    """Each number with its name; what is 0 only where it comes first. Of numbers by reason or by queue, the sums."""
+    for place, (name, value) in enumerate(answer.items()):
+        if isinstance(value, Mapping):
+            sums = Counter({name: sum(_numbers(value).values())})
+            for row in value.values():
+                sums.update(_numbers(row) if isinstance(row, Mapping) else {})
+            yield from (f"{each} {count}" for each, count in sums.items() if count)
+        elif _numbers({name: value}) and (value or not place):
+            yield f"{name} {value}"
+        elif name == "stoppedBecause" and value:
+            yield f"{name}: {value}"
+
+
+def _numbers(answer: Mapping[str, Any]) -> dict[str, int]:
+    return {name: value for name, value in answer.items() if isinstance(value, int) and not isinstance(value, bool)}

@@ -70,8 +70,9 @@ curl 'http://127.0.0.1:8161/api/queues?where=messageCount%3E0&sort=messageCount:
   ```
 
 - **The audit log** has a line for each change that somebody who may make it has asked for, with who, from where and
-  what came of it: `AUD-1001` in the [operational log](queues.md#operational-log). `AUD-1002` is a request that lacked
-  a permission, also one that only looks.
+  what came of it: `AUD-1001` in the [operational log](queues.md#operational-log). `result` has what the answer counts
+  (`retried 0, kept 6`), `done` where it counts nothing, or why nothing was done. `AUD-1002` is a request that lacked a
+  permission, also one that only looks.
 - **What survives a restart**, what can change while a queue is there, and what clients are told:
   [destinations.md](destinations.md).
 - **Turns stay short.** Lists go on in steps, of at most 2 ms in a turn, however many rows there are. To remove very
@@ -102,14 +103,22 @@ artemis-py dead retry --origin orders --cause max_deliveries --rate 50
 - **A change concerns what was on the queue when it began.** What consumers have is left alone: it is counted and named
   (`inDelivery`, `inDeliveryMessages`). Each message is changed completely or not at all, also if the broker is killed:
   a copy and the end of its original are one record of the log. What was not done then is left undone.
+- **The first messages of a queue** alone: `artemis-py queue purge orders --count 100`, `POST
+  /api/queues/orders/purge?count=100`, and `removeFirstMessages(100)` of the queue's bean, also in a management message.
+  The other changes of many messages have `count`, too. Artemis' `removeMessages(flushLimit, filter)` is none of that:
+  its number is the size of a batch, and all that match go.
 - **Moved messages are new ones**: they have new numbers, keep their time, their schedule and the headers that say where
   they come from (`_AMQ_ORIG_ADDRESS`, `_AMQ_ORIG_QUEUE`, `_AMQ_ORIG_MESSAGE_ID`), and lose their count of failed
   deliveries. A dead letter that is moved still says where it died. A message of another priority is a new one, too. In
   the counts of a queue they are acknowledged, as in Artemis; readers of the log see `moved`.
 - **A target that is full, or takes none of them, gets nothing**: the messages stay, and the answer says why (`kept`,
   `stoppedBecause`). So does a message that a ring would drop at once, or that nothing takes at a dead-letter address.
-  Commands end with exit code 1 if any of the chosen messages stayed. A queue gets what is moved to it whatever its
-  filter says; an address routes it as if sent.
+  A queue gets what is moved to it whatever its filter says; an address routes it as if sent.
+- **A ring is never full**: it takes what comes, as from a sender, and gives up its oldest messages for it, of which
+  some may have been moved just before. So does a queue with last values. `replaced` counts what is gone, by the queue.
+  `transient` counts what a restart loses from then on, because only queues took it that are not durable.
+- **Commands end with exit code 1** if any of the chosen messages stayed, or any are `replaced`. A bean of Artemis has
+  one number, as in Artemis: it counts what was moved, and no more. The audit log (`AUD-1001`) has all counts.
 - **Dead letters** say their `reason`: `max_deliveries`, `max_cancels`, `time_limit`, `forced_expire`, `no_route` or
   `sent_by_operator`. A retry puts them on the queue they came from, and on no other. An anycast queue that is gone is
   created as a SEND would; if it may not be, and if a subscription is gone, they stay, and `kept` names the queue. They

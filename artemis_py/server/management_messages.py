@@ -7,13 +7,13 @@ import json
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, final
+from typing import Final, final
 
 from artemis_py.core.addresses.batch import Batch
 from artemis_py.errors import ArtemisError, BrokerError
 from artemis_py.management.artemis.beans import Beans
 from artemis_py.management.artemis.messages import body_of, call_of
-from artemis_py.management.artemis.operations import Call, Steps
+from artemis_py.management.artemis.operations import Call, CallSteps, Came
 from artemis_py.management.artemis.problem import JavaError
 from artemis_py.management.operation import EDIT
 from artemis_py.message import Head, encode_headers
@@ -51,7 +51,7 @@ class ManagementMessages:
         except ArtemisError as error:
             self._refuse(pending, request, error, str(error))
             return pending
-        work: asyncio.Future[Any] = self._calls.begin(_with_body(call), changes=call.right == EDIT)
+        work: asyncio.Future[Came] = self._calls.begin(_with_body(call), changes=call.right == EDIT)
         work.add_done_callback(partial(self._done, pending, request, call))
         return pending
 
@@ -60,12 +60,13 @@ class ManagementMessages:
         if config.management_message_rbac and request.rights is not None:
             request.rights.demand(call.right, f"{config.management_rbac_prefix}.{call.permission}")
 
-    def _done(self, pending: Pending, request: Request, call: Call, work: asyncio.Future[Any]) -> None:
+    def _done(self, pending: Pending, request: Request, call: Call, work: asyncio.Future[Came]) -> None:
         failure = work.exception()
         if call.right == EDIT:
-            audit.tell(call.id, call.given, request.user, request.peer, audit.DONE if failure is None else str(failure))
+            came = work.result().came if failure is None else str(failure)
+            audit.tell(call.id, call.given, request.user, request.peer, came)
         if failure is None:
-            pending.reply = work.result()
+            pending.reply = work.result().value
             self.answers.append((pending, request))
         elif isinstance(failure, BrokerError | JavaError):
             self._refuse(pending, request, failure, str(failure))
@@ -117,6 +118,6 @@ class ManagementMessages:
             broker.forwarding.flush(now_ms)
 
 
-def _with_body(call: Call) -> Steps:
-    value = yield from call.begin()
-    return (yield from body_of(value))
+def _with_body(call: Call) -> CallSteps:
+    done = yield from call.begin()
+    return Came((yield from body_of(done.value)), done.came)

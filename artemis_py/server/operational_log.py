@@ -259,8 +259,6 @@ def _tell_of_unraisable(failed: sys.UnraisableHookArgs) -> None:
 
 CODE: Final = "AUD-1001"
 DENIED_CODE: Final = "AUD-1002"
-DONE: Final = "done"
-"""The result of an operation that did what was asked for."""
 _TEXT_MAX: Final = 200
 _PLACE: Final = re.compile(r"\{\w+\}\.")
 """The place of an argument in the name of a permission."""
@@ -268,11 +266,10 @@ _ON_BROKER: Final = "broker."
 
 
 def tell(id: str, given: Mapping[str, Any], user: str | None, peer: str, result: str) -> None:
-    """A line in the operational log. ``result`` is ``done``, or why nothing was done. Arguments that were not ``given``
-    (None, or no values) are left out.
+    """A line in the operational log. ``result`` is what came of it (``Operation.came_of``), or why nothing was done.
+    Arguments that were not ``given`` (None, or no values) are left out.
     """
-    meaning = "operation done" if result == DONE else "operation not done"
-    _tell(CODE, {"operation": id, **given}, user, peer, result, meaning)
+    _tell(CODE, {"operation": id, **given}, user, peer, result, "request of an operator")
 
 
 def tell_denied(permission: str, given: Mapping[str, Any], user: str | None, peer: str, reason: str) -> None:

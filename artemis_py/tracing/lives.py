@@ -49,7 +49,7 @@ ENDS: Final = {
     "expired": ("expired", "expired"),
     "dead": ("dead", "its last delivery failed"),
     "killed": ("killed", "removed (dead, purged or dropped)"),
-    "cancelled": ("cancelled", "discarded by a consumer or an operator"),
+    "cancelled": ("dead", "sent to the dead letters by an operator; in older logs, discarded"),
     "purged": ("purged", "removed by an operator"),
     "deleted": ("deleted", "gone with its queue"),
     "abandoned": ("abandoned", "lost with the last consumer (purge-on-no-consumers)"),

@@ -271,6 +271,26 @@ def test_queues_and_diverts_come_and_change(tmp_path: Path) -> None:
         assert (it.attribute("q", "messageCount"), it.attribute("copies", "messageCount")) == (2, 3)
 
 
+def test_what_an_operator_did_to_a_declared_divert_is_told_before_it_is_undone(tmp_path: Path) -> None:
+    divert = '<divert name="d"><address>q</address><forwarding-address>copies</forwarding-address></divert>'
+    with edited(text_of(queue("q"), queue("copies"), diverts=divert), tmp_path) as it:
+        assert it.told.command("divert", "update", "d", "--exclusive").returncode == 0
+        (change,) = it.told.ask("GET", "/api/broker/changes")[1]["changes"]
+        assert (change["setting"], change["old"], change["new"]) == (
+            "exclusive", "true", "false",
+        )  # fmt: skip
+        assert change["note"] == "an operator changed it while the broker ran, and the file counts again"
+        answer = it.told.ask("POST", "/api/broker/reload")[1]
+        assert (answer["result"], answer["changeCount"]) == ("applied", 1)
+        assert it.told.command("divert", "destroy", "d", "--yes").returncode == 0
+        (change,) = it.told.ask("GET", "/api/broker/changes")[1]["changes"]
+        assert (change["part"], change["name"], change["action"]) == ("divert", "d", "added")
+        assert change["note"] == "it was deleted while the broker ran, and comes back"
+        answer = it.told.ask("POST", "/api/broker/reload")[1]
+        assert (answer["result"], answer["changeCount"]) == ("applied", 1)
+        assert it.told.ask("POST", "/api/broker/reload")[1]["result"] == "unchanged"
+
+
 def test_limits_change_for_what_is_there(tmp_path: Path) -> None:
     """A ring that is made smaller drops nothing, and stops growing; a smaller address is full at once."""
     with edited(text_of(queue("q")), tmp_path) as it:

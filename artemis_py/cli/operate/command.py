@@ -128,14 +128,19 @@ def run(args: argparse.Namespace) -> int:
     failures = answer.get("failures", ()) if isinstance(answer, dict) and operation.method != "GET" else ()
     for failure in failures:
         warn(f"not done, and stays as it was: {failure}")
+    if isinstance(answer, dict) and answer.get("warning") and not args.json:
+        warn(f"warning: {answer['warning']}")
     return 1 if failures or _is_incomplete(answer) else 0
 
 
 def _is_incomplete(answer: Any) -> bool:
-    """Did messages stay that were to be moved, retried or removed? Those that consumers have are among them."""
+    """Did messages stay that were to be moved, retried or removed, or are others gone for them? Those that consumers
+    have are among the first.
+    """
     if not isinstance(answer, dict) or answer.get("dryRun"):
         return False
-    return bool(answer.get("kept") or answer.get("stoppedBecause") or answer.get("inDeliveryMessages"))
+    names = ("kept", "stoppedBecause", "inDelivery", "replaced")
+    return any(answer.get(name) for name in names)
 
 
 def _lines_of(path: Path) -> bytes:

@@ -261,10 +261,7 @@ def _diverts(old: BrokerConfig, new: BrokerConfig) -> Iterator[Change]:
         if known is None:
             yield Change(part="divert", name=name, action=ADDED, effect=NOW, origin=divert.origin)
             continue
-        for row in settings_of(DivertConfig).values():
-            values = getattr(known, row.attribute), getattr(divert, row.attribute)
-            if values[0] != values[1]:
-                yield _changed("divert", name, row, values, NOW, "", divert.origin)
+        yield from divert_changes(known, divert)
     for name, divert in before.items():
         if name in after:
             continue
@@ -273,6 +270,14 @@ def _diverts(old: BrokerConfig, new: BrokerConfig) -> Iterator[Change]:
         else:
             effect, note = RESTART, "stays until then: config-delete-diverts is OFF"
         yield Change(part="divert", name=name, action=REMOVED, effect=effect, note=note, origin=divert.origin)
+
+
+def divert_changes(old: DivertConfig, new: DivertConfig, note: str = "") -> Iterator[Change]:
+    """What is otherwise in another declaration of the same divert."""
+    for row in settings_of(DivertConfig).values():
+        values = getattr(old, row.attribute), getattr(new, row.attribute)
+        if values[0] != values[1]:
+            yield _changed("divert", new.name, row, values, NOW, note, new.origin)
 
 
 # ---- acceptors and logins --------------------------------------------------------------------------

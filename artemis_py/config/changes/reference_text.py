@@ -102,7 +102,9 @@ messages are there; the setting counts for what happens then |
   everything is as the file says, also if the file was only touched. Of other queues they last.
 - **A ring-size** that an operator set stays until the file says another ring-size than before. (A restart keeps it,
   too. In Artemis each reload sets it back.)
-- **Queues that operators deleted** come back if the file declares them, with the next reload or restart.
+- **Queues, addresses and diverts that operators deleted** come back if the file declares them, with the next reload or
+  restart. The reload tells it, and `artemis-py broker changes` before it; so they do of a declared divert that an
+  operator has changed.
 - **Queues that operators or clients made** stay. If the file declares one, it becomes a declared queue, with exactly
   the attributes of the file.
 - **Diverts and address-settings that operators made** (`divert create`, `settings set`) stay, also over a restart. Of a

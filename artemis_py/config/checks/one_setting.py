@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from artemis_py.config.checks.requested import PLACE, check_requested, requested_value
 from artemis_py.config.draft import Draft, NamedDraft, Values
-from artemis_py.config.matching import check_match
+from artemis_py.config.matching import check_setting_match
 from artemis_py.config.problems import Problems, nearest
 from artemis_py.config.read.addresses import drop_unset
 from artemis_py.config.settings import AddressSettings, BrokerConfig, Origin
@@ -22,7 +22,7 @@ def setting_values(match: str, texts: dict[str, str], config: BrokerConfig) -> d
     BadRequestError.
     """
     try:
-        check_match(match, config.wildcards, config.literal_match_markers)
+        check_setting_match(match, config.wildcards, config.literal_match_markers)
     except MatchError as error:
         raise BadRequestError(str(error)) from None
     rows, written = names_of(AddressSettings), Values()

@@ -97,6 +97,7 @@ addressSettings."orders.#".addressFullMessagePolicy=BLOCK
 addressConfigurations.orders.routingTypes=ANYCAST
 addressConfigurations.orders.queueConfigs.orders.routingType=ANYCAST
 addressConfigurations.orders.queueConfigs.orders.ringSize=100
+addressConfigurations."orders.copy".routingTypes=MULTICAST
 divertConfigurations.copy.address=orders
 divertConfigurations.copy.forwardingAddress=orders.copy
 acceptorConfigurations.stomp.params.port=61614

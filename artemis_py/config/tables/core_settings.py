@@ -31,7 +31,9 @@ from artemis_py.config.tables.fields import (
 _NO_TRANSACTION_TIMEOUT: Final = "a STOMP transaction ends with its connection"
 _NO_ANALYSER: Final = "there are no threads to watch: the broker runs in turns on one thread"
 _NO_THREADS: Final = "the broker runs in turns on one thread"
-_NO_INTERNALS: Final = "here internal addresses begin with $.artemis.internal."
+INTERNAL_PREFIX: Final = "$.artemis.internal."
+"""With what the names of internal addresses begin."""
+_NO_INTERNALS: Final = f"here internal addresses begin with {INTERNAL_PREFIX}"
 _COUNTED_AFTER: Final = "a failed delivery is journaled when it fails"
 _ONE_COUNT: Final = "every failed delivery is journaled, and compaction keeps the last count"
 _IN_JOURNAL: Final = "addresses and queues are stored in the journal"
@@ -67,7 +69,7 @@ class CoreSettings:
     system_property_prefix: str = text(
         "brokerconfig.", "prefix of Java system properties", check=NOT_EMPTY, tuning=JAVA
     )
-    internal_naming_prefix: str = text("$.artemis.internal.", "prefix of internal addresses", tuning=_NO_INTERNALS)
+    internal_naming_prefix: str = text(INTERNAL_PREFIX, "prefix of internal addresses", tuning=_NO_INTERNALS)
     uuid_namespace: str = text(
         "",
         "namespace under which settings of temporary (UUID-named) destinations are looked up",

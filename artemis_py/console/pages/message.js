@@ -53,7 +53,7 @@ export class MessagePage {
         "div",
         { class: "tiles", key: "tiles" },
         tile("Came", date(row.timestamp).slice(11, 19), { note: date(row.timestamp).slice(0, 10) }),
-        tile("Deliveries", count(row.deliveryCount), { note: row.redelivered ? "one has failed" : "none has failed" }),
+        tile("Deliveries", count(row.deliveryCount), { note: row.redelivered ? "it came back" : "it has not come back" }),
         tile("Priority", String(row.priority)),
         tile("Size", bytes(row.persistentSize), { note: row.contentType ?? "no content-type" }),
         tile("Expires", row.expiration > 0 ? date(row.expiration).slice(11, 19) : "never", { note: row.expiration > 0 ? date(row.expiration).slice(0, 10) : null }),

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from artemis_py.config.settings import QueueConfig
+from artemis_py.config.tables.core_settings import INTERNAL_PREFIX as PREFIX
 from artemis_py.config.tables.queue_types import STANDARD
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address, Divert
 from artemis_py.core.host import Host
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Account, Message
 
-PREFIX: Final = "$.artemis.internal."
 _ROUTING_TYPES: Final = (ANYCAST, MULTICAST)
 
 

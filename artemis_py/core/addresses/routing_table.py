@@ -283,6 +283,10 @@ class Bindings:
             or bool(self.views_over(address))
         )
 
+    def will_have_queues(self, name: str) -> bool:
+        """Does some queue get what is sent to an address of this name, which does not exist yet?"""
+        return any(each.queues for each in self.wildcards.matching(name)) or bool(self.views.over(name))
+
     def has_anycast(self, address: Address) -> bool:
         """Does some queue get what is sent to the address as anycast?"""
         return (

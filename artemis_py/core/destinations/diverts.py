@@ -7,9 +7,9 @@ from dataclasses import fields as fields_of
 from dataclasses import replace
 from typing import Any, Final, final
 
+from artemis_py.config.checks.diverts import doubts_of, makes_queue, why_never
 from artemis_py.config.settings import NOWHERE, DivertConfig
-from artemis_py.core.addresses import retroactive
-from artemis_py.core.addresses.address import Address, Divert
+from artemis_py.core.addresses.address import MULTICAST, Address, Divert
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.events import OPERATION
 from artemis_py.core.host import Host
@@ -128,6 +128,32 @@ class Diverts:
         self.drop(name)
         self._tell(config, "destroy")
 
+    def doubts_of(self, name: str) -> list[str]:
+        """What a divert does, as things are now, that may not be meant. Raises NotFoundError."""
+        config, registry = self._found(name), self._registry
+        addresses = registry.bindings.addresses
+
+        def has_taker(target: str) -> bool:
+            address = addresses.get(target)
+            if address is not None:
+                if address.diverts or registry.bindings.has_queues(address):
+                    return True
+                if MULTICAST in address.routing_types and not address.auto_created:
+                    return True  # subscribers come and go
+            settings = registry.config.settings_for(target)
+            if address is None and registry.bindings.will_have_queues(target):
+                return True
+            if address is None:
+                return settings.auto_create_addresses and makes_queue(
+                    config, settings, (settings.default_address_routing_type,)
+                )
+            return makes_queue(config, settings, address.routing_types)
+
+        doubts = [text for _, text in doubts_of(config, registry.config.wildcards, has_taker)]
+        if config.address in config.forwarding_addresses:
+            doubts.append(f"divert {name!r} forwards to its own address: what is sent there comes twice")
+        return doubts
+
     def is_made(self, name: str) -> bool:
         """Does this divert survive a restart as an operator made it?"""
         config = self.in_force.get(name)
@@ -143,9 +169,9 @@ class Diverts:
         """Raises BadRequestError."""
         if not config.name or not config.address or not all(config.forwarding_addresses):
             raise BadRequestError("a divert needs a name, an address and an address to forward to")
-        for name in (config.address, *config.forwarding_addresses):
-            if "::" in name or retroactive.is_internal(name):
-                raise BadRequestError(f"{name!r} is no address that a divert can have")
+        never = why_never(config, self._registry.config.management_address)
+        if never:
+            raise BadRequestError(never)
         address = self._registry.bindings.addresses.get(config.address)
         if address is not None and address.view is not None:
             raise BadRequestError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, final
 
 from artemis_py.core.addresses.address import Address
@@ -12,7 +12,7 @@ from artemis_py.core.addresses.routing_table import Bindings
 from artemis_py.core.budget import Budget
 from artemis_py.core.dead_letters import SENT_BY_OPERATOR
 from artemis_py.core.destinations.auto_create import Resolver
-from artemis_py.core.events import OPERATION
+from artemis_py.core.events import DEAD, OPERATION
 from artemis_py.core.host import Host
 from artemis_py.core.operations.choice import Choice
 from artemis_py.core.operations.scan import BEHIND, DELIVERING, PAGED, READY, SCHEDULED, UNHELD, Round, Sight
@@ -25,6 +25,7 @@ from artemis_py.core.operations.targets import (
     origin_of,
     retried_count,
     routing_type_of,
+    why_gone,
 )
 from artemis_py.core.order.entry import CANCELLED, MOVED, PURGED, Entry
 from artemis_py.core.order.priority import PRIORITIES
@@ -133,19 +134,29 @@ def put_back(parts: QueueParts, sight: Sight, entry: Entry, due_ms: int) -> None
 
 
 _END_UNITS: Final = 5
-_DEAD_UNITS: Final = 14
+_EXPIRE_UNITS: Final = 14
 _COPY_UNITS: Final = 40
 """What it costs to make a copy and to publish it at once, in units of a turn."""
 
 
+class Placed(NamedTuple):
+    """A copy is on its target. ``replaced`` counts the messages that its queues gave up for it, by why they did;
+    ``transient`` says why it does not survive a restart, as its original did; empty: it does.
+    """
+
+    replaced: dict[str, int]
+    transient: str
+
+
 class Outcome(NamedTuple):
     """What became of a deed. ``reason`` says why it was not done; empty: the message was not there any more. ``stops``:
-    nor would it be with the next message.
+    nor would it be with the next message. ``placed``: where its copy came, if it made one.
     """
 
     is_done: bool
     reason: str = ""
     stops: bool = False
+    placed: Placed | None = None
 
 
 DONE: Final = Outcome(is_done=True)
@@ -159,6 +170,7 @@ class Deed(ABC):
 
     word: str
     units: int = _END_UNITS
+    makes_copies: bool = False
 
     @property
     def must_wait(self) -> bool:
@@ -189,7 +201,7 @@ class Expire(Deed):
     """Has messages expire, whatever their date."""
 
     word = "expired"
-    units = _DEAD_UNITS
+    units = _EXPIRE_UNITS
 
     def __init__(self, queue: Queue) -> None:
         self._parts = queue.parts
@@ -207,42 +219,11 @@ class Expire(Deed):
             raise
 
 
-@final
-class SendToDeadLetters(Deed):
-    """Sends messages to the dead-letter address, as ``Target``. What nothing takes there stays."""
-
-    word = "sent"
-    units = _DEAD_UNITS
-
-    def __init__(self, queue: Queue, target: Target, bindings: Bindings) -> None:
-        self._queue = queue
-        self._target = target
-        self._bindings = bindings
-
-    def do(self, sight: Sight, now_ms: int) -> Outcome:
-        parts, target = self._queue.parts, self._target
-        if target.is_gone():
-            return Outcome(is_done=False, reason="the dead-letter address was deleted", stops=True)
-        source = self._bindings.source_of(sight.message, self._queue.reference)
-        head = dead(sight.message, target.address.name, source.name, self._queue.name, SENT_BY_OPERATOR)
-        fault = target.fault(_copy(sight.message, head, 0, target))
-        if not fault and target.address.refusal == "DROP":
-            fault = f"address {target.address.name} is full, and drops messages (address-full-policy DROP)"
-        if fault:
-            return Outcome(is_done=False, reason=fault)
-        return _end(parts, sight, self._send)
-
-    def _send(self, entry: Entry) -> None:
-        parts = self._queue.parts
-        parts.host.copies.join()
-        parts.contents.kill([entry.message], CANCELLED)
-        parts.host.copies.note_dead(parts.reference, entry.message, SENT_BY_OPERATOR)
-
-
 class _ToTarget(Deed):
     """Makes copies of a queue's messages for a target, and waits while the target is behind."""
 
     units = _COPY_UNITS
+    makes_copies = True
 
     def __init__(self, queue: Queue, target: Target, bindings: Bindings) -> None:
         self._queue = queue
@@ -264,7 +245,33 @@ class Move(_ToTarget):
         target, message, parts = self._target, sight.message, self._queue.parts
         head = _moved_head(self._queue, target, message, self._bindings)
         copy = _copy(message, head, message.expires_ms, target)
-        return _refused(target, copy) or _carry(parts, sight, target, copy, now_ms)
+        refused = _refused(target, copy)
+        return refused or _carry(self._queue, sight, target, copy, now_ms, due_ms_of(parts, sight, now_ms), MOVED)
+
+
+@final
+class SendToDeadLetters(_ToTarget):
+    """Sends messages to the dead-letter address, however full it is. What nothing takes there stays."""
+
+    word = "sent"
+
+    def do(self, sight: Sight, now_ms: int) -> Outcome:
+        grave, queue, message = self._target, self._queue, sight.message
+        if grave.is_gone():
+            return Outcome(is_done=False, reason="the dead-letter address was deleted", stops=True)
+        name = grave.address.name
+        source = self._bindings.source_of(message, queue.reference)
+        copy = _copy(message, dead(message, name, source.name, queue.name, SENT_BY_OPERATOR), 0, grave)
+        fault = grave.fault(copy)
+        if fault:
+            return Outcome(is_done=False, reason=fault)
+        outcome = _carry(queue, sight, grave, copy, now_ms, 0, CANCELLED)
+        if outcome.is_done:
+            told: dict[str, str | int] = {
+                "message": message.id, "reason": SENT_BY_OPERATOR, "dead_letter_address": name
+            }  # fmt: skip
+            queue.parts.host.note_event(DEAD, queue.reference, told, kind=SENT_BY_OPERATOR)
+        return outcome
 
 
 @final
@@ -280,10 +287,12 @@ class Copy(_ToTarget):
         refused = _refused(target, copy)
         if refused is not None:
             return refused
-        due_ms = due_ms_of(parts, sight, now_ms)
         parts.host.copies.join()
-        why_lost = _put(parts, target, copy, now_ms, due_ms)
-        return Outcome(is_done=False, reason=why_lost) if why_lost else DONE
+        try:
+            placed = _put(self._queue, target, copy, now_ms, due_ms_of(parts, sight, now_ms))
+        except _NotKeptError as error:
+            return Outcome(is_done=False, reason=error.reason)
+        return Outcome(is_done=True, placed=placed)
 
 
 @final
@@ -292,6 +301,7 @@ class Prioritize(Deed):
 
     word = "changed"
     units = _COPY_UNITS
+    makes_copies = True
 
     def __init__(self, own: QueueTarget, priority: int) -> None:
         self._own = own
@@ -305,9 +315,9 @@ class Prioritize(Deed):
         message, priority = sight.message, self._priority
         if message.head.priority == priority:
             return Outcome(is_done=False, reason=f"has priority {priority} already")
-        parts = self._own.queue.parts
+        queue = self._own.queue
         copy = _copy(message, with_priority(message, priority), message.expires_ms, self._own)
-        return _carry(parts, sight, self._own, copy, now_ms)
+        return _carry(queue, sight, self._own, copy, now_ms, due_ms_of(queue.parts, sight, now_ms), MOVED)
 
 
 @final
@@ -318,6 +328,7 @@ class Retry(Deed):
 
     word = "retried"
     units = _COPY_UNITS
+    makes_copies = True
 
     def __init__(self, queue: Queue, targets: Targets) -> None:
         self._queue = queue
@@ -341,12 +352,11 @@ class Retry(Deed):
         if isinstance(target, QueueTarget) and target.queue is self._queue:
             return Outcome(is_done=False, reason="comes from this queue")
         self._waits_for = target
-        parts = self._queue.parts
         copy = _copy(message, retried(message, origin.address or target.address.name), 0, target)
         refused = _refused(target, copy)
         if refused is not None:  # messages of other queues may go all the same
             return Outcome(is_done=False, reason=refused.reason)
-        return _carry(parts, sight, target, copy, now_ms)
+        return _carry(self._queue, sight, target, copy, now_ms, due_ms_of(self._queue.parts, sight, now_ms), MOVED)
 
 
 def due_ms_of(parts: QueueParts, sight: Sight, now_ms: int) -> int:
@@ -381,39 +391,71 @@ def _copy(message: Message, head: Head, expires_ms: int, target: Target) -> Mess
     return Message(head, message.body, 0, message.timestamp_ms, expires_ms, target.address.account, 0)
 
 
-def _put(parts: QueueParts, target: Target, copy: Message, now_ms: int, due_ms: int) -> str:
-    """Put a copy on the target. Returns why it is not there all the same: a ring has dropped it. Empty: it is."""
-    copy.id = parts.host.next_message_id()
-    outcome = PublishOutcome(parts.host.outcomes)
+class _NotKeptError(Exception):
+    """The target keeps no copy, for this ``reason``."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def _put(queue: Queue, target: Target, copy: Message, now_ms: int, due_ms: int) -> Placed:
+    """Put a copy of a message of the queue on the target. Raises _NotKeptError if it is not there all the same: a ring
+    has dropped it.
+    """
+    host, takers = queue.parts.host, target.takers
+    before = [taker.contents.counters.replaced for taker in takers]
+    copy.id = host.next_message_id()
+    outcome = PublishOutcome(host.outcomes)
     outcome.begin(copy.id)
     try:
         target.put(copy, now_ms, due_ms)
+        fan_outs = target.address.fan_outs
+        if fan_outs is not None:  # put off, because the turn has no units left; the count is wanted now
+            host.agenda.complete(fan_outs, now_ms)
     finally:
         outcome.end()
-    return "" if outcome.is_kept else outcome.why_lost
+    if not outcome.is_kept:
+        raise _NotKeptError(outcome.why_lost)
+    replaced: dict[str, int] = {}
+    for taker, count in zip(takers, before, strict=True):
+        more = taker.contents.counters.replaced - count
+        if more:
+            replaced[f"gone from queue {taker.name}, {why_gone(taker)}"] = more
+    return Placed(replaced, _why_transient(queue, takers, copy))
 
 
-def _carry(parts: QueueParts, sight: Sight, target: Target, copy: Message, now_ms: int) -> Outcome:
-    """Put a copy on the target in the original's stead. What the target does not keep stays where it is."""
-    due_ms = due_ms_of(parts, sight, now_ms)
-    why_lost = ""
+def _why_transient(queue: Queue, takers: Sequence[Queue], copy: Message) -> str:
+    """Why a restart loses the copy, though not its original; empty: it does not, or would have lost both."""
+    if not copy.head.persistent or not _survives(queue) or not takers or any(_survives(taker) for taker in takers):
+        return ""
+    return f"queue {takers[0].name} is not durable: what it has does not survive a restart"
 
-    def move(entry: Entry) -> None:
-        nonlocal why_lost
+
+def _survives(queue: Queue) -> bool:
+    return queue.durable and not queue.temporary
+
+
+def _carry(queue: Queue, sight: Sight, target: Target, copy: Message, now_ms: int, due_ms: int, reason: str) -> Outcome:
+    """Put a copy on the target in the original's stead, which leaves its queue for this ``reason``. What the target
+    does not keep stays where it is.
+    """
+    parts = queue.parts
+    placed: list[Placed] = []
+
+    def carry(entry: Entry) -> None:
         parts.host.copies.join()
-        why_lost = _put(parts, target, copy, now_ms, due_ms)
-        if why_lost:
-            raise _NotKept
-        parts.contents.acknowledge([entry.message], None, MOVED)  # as Artemis counts it
+        placed.append(_put(queue, target, copy, now_ms, due_ms))
+        if reason == MOVED:
+            parts.contents.acknowledge([entry.message], None, MOVED)  # as Artemis counts it
+        else:
+            parts.contents.kill([entry.message], reason)
 
     try:
-        return _end(parts, sight, move)
-    except _NotKept:
-        return Outcome(is_done=False, reason=why_lost)
-
-
-class _NotKept(Exception):
-    """The target keeps no copy."""
+        outcome = _end(parts, sight, carry)
+    except _NotKeptError as error:
+        return Outcome(is_done=False, reason=error.reason)
+    return Outcome(is_done=True, placed=placed[0]) if outcome.is_done else outcome
 
 
 def _end(parts: QueueParts, sight: Sight, end: Callable[[Entry], None]) -> Outcome:
@@ -459,6 +501,10 @@ class Change(Task):
         self.done_count = 0
         self.kept: dict[str, int] = {}
         """How many of the chosen messages stayed where they are, by the reason."""
+        self.replaced: dict[str, int] = {}
+        """How many messages are gone because copies came to full rings, or with newer values, by the queue and why."""
+        self.transient: dict[str, int] = {}
+        """How many copies do not survive a restart, though their originals did, by the reason."""
         self.held_count = 0
         self.held_ids: list[int] = []
         """The first of those chosen messages that consumers have."""
@@ -548,18 +594,28 @@ class Change(Task):
             self.done_count += 1
             if self.allowance is not None:
                 self.allowance -= 1
+            if outcome.placed is not None:
+                for reason, count in outcome.placed.replaced.items():
+                    _count(self.replaced, reason, count)
+                if outcome.placed.transient:
+                    _count(self.transient, outcome.placed.transient, 1)
         elif outcome.stops:
             self.stop(outcome.reason)
         elif outcome.reason:
             share.spend(self.deed.units // 2)
-            reason = outcome.reason if outcome.reason in self.kept or len(self.kept) < _REASONS_MAX else _OTHERS
-            self.kept[reason] = self.kept.get(reason, 0) + 1
+            _count(self.kept, outcome.reason, 1)
         else:
             self._found_count -= 1  # a consumer may have it by now
 
     def _end(self) -> None:
         self._round.close()
         self.is_over = True
+
+
+def _count(counts: dict[str, int], reason: str, count: int) -> None:
+    """So many more for this reason. Of very many reasons the later ones are one."""
+    name = reason if reason in counts or len(counts) < _REASONS_MAX else _OTHERS
+    counts[name] = counts.get(name, 0) + count
 
 
 # ---- handling --------------------------------------------------------------------------------------------------------

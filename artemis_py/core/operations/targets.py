@@ -11,9 +11,11 @@ from artemis_py.core.addresses.enqueue import Enqueuer
 from artemis_py.core.addresses.routing_table import Bindings
 from artemis_py.core.destinations.auto_create import Resolver
 from artemis_py.core.publish.publish import Admission, takers
+from artemis_py.core.queue.overflow import Ring
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import NotFoundError
 from artemis_py.message import Head, HeaderName, Message
+from artemis_py.shown import many
 
 # ---- origin ----------------------------------------------------------------------------------------------------------
 #
@@ -110,6 +112,11 @@ class Target(ABC):
     def full_because(self, copy: Message) -> str:
         """Why there is no room for the copy; empty: there is."""
 
+    @property
+    @abstractmethod
+    def takers(self) -> list[Queue]:
+        """The queues that get the copy that was asked about last (``fault``)."""
+
     @abstractmethod
     def put(self, copy: Message, now_ms: int, due_ms: int) -> None:
         """Put a copy there. ``due_ms`` above 0 schedules it."""
@@ -149,6 +156,10 @@ class QueueTarget(Target):
             return f"queue {self.queue.name} is full"
         return ""
 
+    @property
+    def takers(self) -> list[Queue]:
+        return [self.queue]
+
     def put(self, copy: Message, now_ms: int, due_ms: int) -> None:
         self._enqueuer.give(self._address, self.queue, [copy], now_ms, due_ms)
 
@@ -162,6 +173,7 @@ class AddressTarget(Target):
         self._bindings = bindings
         self._admission = admission
         self._full = ""
+        self._takers: list[Queue] = []
 
     @property
     def address(self) -> Address:
@@ -175,9 +187,9 @@ class AddressTarget(Target):
         route = self._bindings.route_to(self._address, None, copy.head.routing_type)
         plan = self._bindings.plan_of(route)
         filter_results = FilterResults(copy)
+        queues = self._takers = takers(self._address, plan, None, copy.head.routing_type, filter_results)
         if any(filter_results.of(divert.selector) for divert in (*plan.exclusive_diverts, *plan.diverts)):
             return ""
-        queues = takers(self._address, plan, None, copy.head.routing_type, filter_results)
         for queue in queues:
             if queue.flow.limits_senders and not queue.flow.admits(copy.size_bytes):
                 self._full = f"queue {queue.name} is full"
@@ -187,11 +199,28 @@ class AddressTarget(Target):
         refusal = self._address.refusal
         return self._full if refusal is None else f"address {self._address.name} is full ({refusal})"
 
+    @property
+    def takers(self) -> list[Queue]:
+        return self._takers
+
     def put(self, copy: Message, now_ms: int, due_ms: int) -> None:
         route = self._bindings.route_to(self._address, None, copy.head.routing_type)
         copy.head = route.head_of(copy.head)
         batch = Batch(route, [copy], copy.size_bytes, now_ms, plain=False, due_ms=due_ms, hops=1)
         self._admission.publish(batch, admitted=True)
+
+
+def why_gone(queue: Queue) -> str:
+    """Why a queue gives messages up when others come, as words that follow its name."""
+    overflow = queue.flow.overflow
+    reasons: list[str] = []
+    if isinstance(overflow, Ring):
+        reasons.append(f"which keeps {many(overflow.size, 'message')} (ring-size)")
+    elif overflow.sheds:
+        reasons.append(f"which keeps {overflow.depth} (max-depth, overflow-policy RING)")
+    if queue.contents.last_values is not None:
+        reasons.append("where newer ones have the same last-value-key")
+    return ", or ".join(reasons)
 
 
 @final

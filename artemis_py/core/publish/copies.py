@@ -7,6 +7,7 @@ from typing import Final, final
 
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address, Divert, Plan
 from artemis_py.core.addresses.batch import Batch, Diverted
+from artemis_py.core.dead_letters import NO_ROUTE
 from artemis_py.core.events import LOOPED, Events
 from artemis_py.core.publish_outcome import PublishOutcome
 from artemis_py.core.reference import QueueReference
@@ -203,7 +204,7 @@ class Forwards:
         """Copy a message that no queue took to the dead-letter address (``send-to-dla-on-no-route``)."""
         hops = max(hops_before, hops_of(message.head)) + 1
         changes = copy_headers(message, source.name, None, hops)
-        changes["reason"] = "no_route"
+        changes["reason"] = NO_ROUTE
         self._add_changed(target, source, message, changes, hops)
 
     def _add_changed(

@@ -10,7 +10,7 @@ from artemis_py.errors import BadRequestError
 from artemis_py.management.artemis.attribute import Attribute
 from artemis_py.management.artemis.beans import ACCEPTOR, ADDRESS, BROKER, DIVERT, QUEUE, Bean, BeanKind, Beans
 from artemis_py.management.artemis.broker_attributes import added_up
-from artemis_py.management.artemis.operations import BEAN_OPERATIONS, Call, Steps
+from artemis_py.management.artemis.operations import BEAN_OPERATIONS, Call, CallSteps, Came
 from artemis_py.management.artemis.problem import JavaError, illegal
 from artemis_py.management.artemis.results import Items, RowsInText
 from artemis_py.management.operation import VIEW
@@ -81,9 +81,9 @@ def _call_of(beans: Beans, bean: Bean, name: str, values: Sequence[Any]) -> Call
 
 
 def _reading(bean: Bean, attribute: Attribute) -> Call:
-    def begin() -> Steps:
+    def begin() -> CallSteps:
         owner = (yield from added_up(bean.owner)) if attribute.adds_up else bean.owner
-        return attribute.read(owner)
+        return Came(attribute.read(owner))
 
     return Call(attribute.reader, VIEW, f"{bean.address}.{attribute.reader}", {}, begin)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from artemis_py.config.secrets_in_text import MASK
 from artemis_py.core.tasks import Step
@@ -24,11 +24,10 @@ from artemis_py.management.artemis.sent import SENT
 from artemis_py.management.artemis.signature import ATTRIBUTES, Signature, signature_of
 from artemis_py.management.given import given_of
 from artemis_py.management.managed import Managed
-from artemis_py.management.operation import EDIT, Operation
+from artemis_py.management.operation import DONE, EDIT, Operation
 from artemis_py.management.operations.listing import ALL, PAGE
 from artemis_py.management.table import OPERATIONS
 
-Steps = Generator[Step, None, Any]
 _CHOICE: Final = re.compile(r"(\w+)(?:\((.*)\))?")
 _SHOWN_MAX: Final = 200
 _MEANINGLESS: Final = frozenset({
@@ -36,6 +35,16 @@ _MEANINGLESS: Final = frozenset({
     "consumer-priority",
 })  # fmt: skip
 """What Artemis' JSON of a queue has, and no argument is called."""
+
+
+class Came(NamedTuple):
+    """What a call returns, and what came of it, for the audit log."""
+
+    value: Any
+    came: str = DONE
+
+
+CallSteps = Generator[Step, None, Came]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +57,7 @@ class Call:
     right: str
     permission: str
     given: Mapping[str, Any]
-    begin: Callable[[], Steps]
+    begin: Callable[[], CallSteps]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,31 +120,33 @@ def _meant(row: Operation, sent: dict[str, Sequence[object]]) -> dict[str, Seque
     return found
 
 
-def _of_extra(extra: Extra, managed: Managed, bean: Bean, given: list[Any]) -> Callable[[], Steps]:
-    def begin() -> Steps:
+def _of_extra(extra: Extra, managed: Managed, bean: Bean, given: list[Any]) -> Callable[[], CallSteps]:
+    def begin() -> CallSteps:
         yield from ()
         try:
             answer = extra.work(managed, bean, given)
             if isinstance(answer, Generator):
                 answer = yield from answer
-            return answer if extra.signature.key is None else value_of(extra.signature, answer)
+            return Came(answer if extra.signature.key is None else value_of(extra.signature, answer))
         except BrokerError as error:
             raise failed(error, extra.signature.name) from None
 
     return begin
 
 
-def _of_row(row: Operation, signature: Signature, managed: Managed, given: Mapping[str, Any]) -> Callable[[], Steps]:
-    def begin() -> Steps:
+def _of_row(
+    row: Operation, signature: Signature, managed: Managed, given: Mapping[str, Any]
+) -> Callable[[], CallSteps]:
+    def begin() -> CallSteps:
         try:
             result = yield from row.begin(managed, given)
         except NotFoundError as error:
             if signature.returns == "boolean":
-                return False
+                return Came(value=False, came=str(error))
             raise failed(error, signature.name) from None
         except BrokerError as error:
             raise failed(error, signature.name) from None
-        return value_of(signature, result)
+        return Came(value_of(signature, result), row.came_of(result))
 
     return begin
 

@@ -31,7 +31,6 @@ PROTOCOL: Final = "8.0"
 """The versions of Jolokia whose protocol this is: tools choose by them what they ask for."""
 BULK_MAX: Final = 1_000
 """So many requests may stand in one body."""
-_DONE: Final = "done"
 _BY_GET: Final = (
     "{} changes something, and GET may not: a picture on any web page sends one, with the login that the browser "
     "remembers; send the same as JSON with POST"
@@ -130,18 +129,18 @@ class Agent:
         call = operation.prepare(self._beans.managed, bean, given)
         if call.right != EDIT:
             guard.demand(call.right, call.permission)
-            return inner((yield from call.begin()), request.path)
+            return inner((yield from call.begin()).value, request.path)
         if request.is_url:
             raise JavaError(403, "java.lang.SecurityException", _BY_GET.format(operation.signature.name))
         told = {name: value for name, value in call.given.items() if value is not None}
         try:
             guard.demand(call.right, call.permission)
-            value = yield from call.begin()
+            done = yield from call.begin()
         except Exception as error:
             note(call.id, told, str(error), isinstance(error, NotAllowedError))
             raise
-        note(call.id, told, _DONE, False)
-        return inner(value, request.path)
+        note(call.id, told, done.came, False)
+        return inner(done.value, request.path)
 
     def _search(self, request: JolokiaRequest, guard: Guard) -> Steps:
         guard.demand(VIEW, "mbeanserver.queryNames")

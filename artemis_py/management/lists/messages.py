@@ -92,7 +92,8 @@ class Looks:
         return {**shown, "bodySize": len(message.body), "body": body, "headers": headers}
 
     def _delivery_count(self, sight: Sight) -> int:
-        return failed_count(self.queue, sight) + (sight.state == DELIVERING)
+        returned = max(sight.entry.returned, failed_count(self.queue, sight))
+        return returned + (sight.state == DELIVERING)
 
     def _held_by(self, sight: Sight) -> tuple[int, str | None]:
         """Until when (epoch ms; 0: nobody knows) and for what the message waits."""
@@ -192,8 +193,10 @@ MESSAGES: Final[Kind[Seen]] = Kind(
         _field("durable", FLAG, "Does it survive a restart?", is_brief=True),
         _field("timestamp", NUMBER, "When it came to the broker", EPOCH_MS, is_brief=True),
         _field("expiration", NUMBER, "When it expires; 0: never", EPOCH_MS),
-        _field("redelivered", FLAG, "Did a delivery fail?"),
-        _field("deliveryCount", NUMBER, "How often it was delivered", is_brief=True),
+        _field("redelivered", FLAG, "Was it sent to a consumer before?"),
+        _field(
+            "deliveryCount", NUMBER, "How often it was sent to a consumer, as JMSXDeliveryCount says", is_brief=True
+        ),
         _field("persistentSize", NUMBER, "Headers and body", "bytes", is_brief=True),
         _field("largeMessage", FLAG, "Has its body a file of its own?"),
         _field(

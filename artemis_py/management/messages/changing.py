@@ -23,6 +23,7 @@ def answer(change: Change) -> dict[str, Any]:
     """What a change that is over has done."""
     return {
         change.deed.word: change.done_count,
+        **(_of_copies(change) if change.deed.makes_copies else {}),
         "inDelivery": change.held_count,
         "inDeliveryMessages": change.held_ids,
         "kept": change.kept,
@@ -30,11 +31,15 @@ def answer(change: Change) -> dict[str, Any]:
     }
 
 
+def _of_copies(change: Change) -> dict[str, Any]:
+    return {"replaced": change.replaced, "transient": change.transient}
+
+
 def told_of_one(managed: Managed, change: Change, number: int) -> Steps:
     """The same for one message. Raises NotFoundError if it is not there, and BrokerError if it stayed."""
     yield from over(managed, change)
     if change.done_count:
-        return {change.deed.word: change.done_count}
+        return {change.deed.word: change.done_count, **(_of_copies(change) if change.deed.makes_copies else {})}
     name = change.queue.name
     if change.held_count:
         raise BrokerError(f"message {number} of queue {name} is in delivery, and left alone; close its consumer first")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from artemis_py.core.dead_letters import FORCED_EXPIRE, NO_ROUTE, SENT_BY_OPERATOR, TIME_LIMIT
 from artemis_py.core.operations.choice import Choice
 from artemis_py.core.operations.scan import STATES
+from artemis_py.core.queue.messages import MAX_CANCELS, MAX_DELIVERIES
 from artemis_py.errors import BadRequestError, SelectorError
 from artemis_py.management.lists.field import NUMBER, TEXT
 from artemis_py.management.managed import Given
@@ -32,6 +34,20 @@ def selector_of(text: str) -> Selector | None:
         raise BadRequestError(f"the filter makes no sense: {error}") from None
 
 
+_CAUSES: Final = (MAX_DELIVERIES, MAX_CANCELS, TIME_LIMIT, FORCED_EXPIRE, NO_ROUTE, SENT_BY_OPERATOR)
+CAUSE: Final = Argument("cause", TEXT, f"why they died: {', '.join(_CAUSES)}; without it any", "")
+
+
+def _cause_of(text: str) -> str | None:
+    """The cause as headers have it, which may be written with hyphens; None for an empty text. Raises
+    BadRequestError.
+    """
+    cause = text.strip().replace("-", "_")
+    if cause and cause not in _CAUSES:
+        raise BadRequestError(f"there is no cause {text[:100]!r}; there are {', '.join(_CAUSES)}")
+    return cause or None
+
+
 def choice_of(given: Given) -> Choice:
     """The messages that ``message``, ``filter``, ``origin``, ``cause`` and ``count`` mean, as far as they are given.
     Raises BadRequestError.
@@ -42,7 +58,9 @@ def choice_of(given: Given) -> Choice:
     if count is not None and count < 1:
         raise BadRequestError(f"count is 1 or more, and not {count}")
     selector = selector_of(given.get("filter") or "")
-    return Choice(selector, origin=given.get("origin") or None, cause=given.get("cause") or None, count_max=count)
+    return Choice(
+        selector, origin=given.get("origin") or None, cause=_cause_of(given.get("cause") or ""), count_max=count
+    )
 
 
 def states_of(text: str) -> tuple[str, ...]:

@@ -61,15 +61,16 @@ def _delete(managed: Managed, given: Given) -> Steps:
 def _purge(managed: Managed, given: Given) -> Steps:
     address, broker = _found(managed, given), managed.broker
     broker.address_changes.tell_purged(address)
-    removed = 0
+    removed = held = 0
     for number, queue in enumerate(list(address.queues.values()), 1):
         if not queue.deleted:
+            held += queue.message_count - queue.unheld_count
             count, work = broker.operations.purge(queue.name, managed.now_ms())
             removed += count
             yield from until_done((work,))
         if number % _QUEUES_PER_STEP == 0:
             yield None
-    return {"removed": removed}
+    return {"removed": removed, "inDelivery": held}
 
 
 def _pause(managed: Managed, given: Given) -> Steps:
@@ -195,7 +196,7 @@ ADDRESS_CHANGE_OPERATIONS: Final = (
         path="/api/addresses/{address}/purge",
         command="address purge",
         sentence="Remove all messages of all queues of an address that no consumer has.",
-        result="removed: how many messages",
+        result="removed: how many messages; inDelivery: how many stay because consumers have them",
         destroys="{messages} of address {address}",
         arguments=(ADDRESS,),
         mbean=("long purge() -> removed",),

@@ -15,7 +15,7 @@ from artemis_py.management.lists.dead_letters import DEAD_LETTERS
 from artemis_py.management.lists.field import FLAG, NUMBER, TEXT
 from artemis_py.management.managed import Given, Managed, Steps
 from artemis_py.management.messages.changing import answer, over
-from artemis_py.management.messages.choosing import FILTER, choice_of
+from artemis_py.management.messages.choosing import CAUSE, FILTER, choice_of
 from artemis_py.management.messages.dead_letter_queues import dead_letter_queues, survey
 from artemis_py.management.messages.pace import Pace
 from artemis_py.management.operation import EDIT, VIEW, Argument, Operation
@@ -26,7 +26,6 @@ _QUEUE: Final = Argument(
     "queue", TEXT, "the queue on which they are; without it all queues that get dead or expired messages", ""
 )
 _ORIGIN: Final = Argument("origin", TEXT, "the queue or address from which they come; without it any", "")
-_CAUSE: Final = Argument("cause", TEXT, "why they died, such as max_deliveries or time_limit; without it any", "")
 _GROUPS_SHOWN_MAX: Final = 100
 
 
@@ -47,7 +46,8 @@ def _retry(managed: Managed, given: Given) -> Steps:
     if rate:
         return (yield from _at_a_rate(managed, queues, given))
     result: dict[str, Any] = {
-        "retried": 0, "inDelivery": 0, "inDeliveryMessages": [], "kept": {}, "stoppedBecause": None, "job": None,
+        "retried": 0, "replaced": {}, "transient": {}, "inDelivery": 0, "inDeliveryMessages": [], "kept": {},
+        "stoppedBecause": None, "job": None,
     }  # fmt: skip
     for queue in queues:
         change = managed.broker.handling.retry(queue, choice_of(given))
@@ -61,8 +61,9 @@ def _add(result: dict[str, Any], change: Change) -> None:
     result["retried"] += one["retried"]
     result["inDelivery"] += one["inDelivery"]
     result["inDeliveryMessages"] += one["inDeliveryMessages"]
-    for reason, count in one["kept"].items():
-        result["kept"][reason] = result["kept"].get(reason, 0) + count
+    for name in ("replaced", "transient", "kept"):
+        for reason, count in one[name].items():
+            result[name][reason] = result[name].get(reason, 0) + count
     if change.stopped_because:
         result["stoppedBecause"] = f"queue {change.queue.name}: {change.stopped_because}"
 
@@ -117,11 +118,13 @@ def _paced(managed: Managed, job: Job, queues: list[Queue], given: Given) -> Ste
 
 
 def _remark(changes: list[Change]) -> str:
-    """What did not go back, and why."""
+    """What did not go back, what is gone for it, and why."""
     held = sum(change.held_count for change in changes)
     parts = [f"{held} in delivery were left alone"] if held else []
     for change in changes:
         parts += [f"{count} stayed: {reason}" for reason, count in change.kept.items()]
+        parts += [f"{count} {reason}" for reason, count in change.replaced.items()]
+        parts += [f"{count} went where {reason}" for reason, count in change.transient.items()]
         if change.stopped_because:
             parts.append(f"ended early: {change.stopped_because}")
     return "; ".join(parts)
@@ -136,7 +139,7 @@ DEAD_LETTER_OPERATIONS: Final = (
         command="dead ls",
         sentence="Dead and expired messages by where they came from and why, one row for each origin and cause.",
         result="count: how many rows match; page and size; data: those of the page",
-        arguments=(_QUEUE, FILTER, _ORIGIN, _CAUSE, *LISTING),
+        arguments=(_QUEUE, FILTER, _ORIGIN, CAUSE, *LISTING),
         lists=DEAD_LETTERS,
         work=_list,
         no_mbean="Artemis has nothing like it.",
@@ -150,14 +153,16 @@ DEAD_LETTER_OPERATIONS: Final = (
         sentence="Send dead and expired messages back to the queue they came from: all, or those of one origin, of one"
         " cause, or that match a filter. An anycast queue that is gone is created as a SEND would; what belonged to a"
         " subscription that is gone stays.",
-        result="retried: how many; inDelivery and inDeliveryMessages: those left to their consumers; kept: those that"
-        " stayed, by reason; stoppedBecause: why it ended early. With dry-run nothing changes: count, inDelivery, and"
-        " groups by origin and cause. With a rate: the number of the job that goes on by itself, and planned",
+        result="retried: how many; replaced: how many messages are gone because these came to a full ring, or with"
+        " newer values, by the queue; transient: how many are on a queue that is not durable; inDelivery and"
+        " inDeliveryMessages: those left to their consumers; kept: those that stayed, by reason; stoppedBecause: why"
+        " it ended early. With dry-run nothing changes: count, inDelivery, and groups by origin and cause. With a"
+        " rate: the number of the job that goes on by itself, and planned",
         arguments=(
             _QUEUE,
             FILTER,
             _ORIGIN,
-            _CAUSE,
+            CAUSE,
             Argument("rate", NUMBER, "messages in a second at most, so that consumers keep up; 0: no limit", 0),
             Argument("dry-run", FLAG, "only say what would be done", False),
         ),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any, Final
 
 from artemis_py.config.settings import DivertConfig
 from artemis_py.config.tables.entities import DIVERT_ROUTING_TYPES
 from artemis_py.core.broker import Broker
 from artemis_py.errors import BadRequestError
-from artemis_py.management.lists.field import FLAG, TEXT, Row
+from artemis_py.management.lists.field import FLAG, TEXT, Field
 from artemis_py.management.lists.places import DIVERTS, Diverting
 from artemis_py.management.lists.selection import LOOKS_PER_STEP
 from artemis_py.management.managed import Given, Managed, Steps, at_once
@@ -63,12 +64,17 @@ def _values(given: Given) -> dict[str, Any]:
     return values
 
 
-def _row(broker: Broker, name: str) -> Row:
+def _row(broker: Broker, name: str) -> dict[str, Any]:
     address = broker.addresses[broker.diverts.in_force[name].address]
     divert = next(each for each in address.diverts if each.name == name)
-    return DIVERTS.row(Diverting(divert, address.name))
+    return {
+        **DIVERTS.row(Diverting(divert, address.name)),
+        "warning": "; ".join(broker.diverts.doubts_of(name)) or None,
+    }
 
 
+_RESULT: Final = "the fields of the divert; warning: what it does that may not be meant"
+_ALSO: Final = (Field("warning", TEXT, "What it does that may not be meant", itemgetter("warning")),)
 _NAME: Final = Argument("name", TEXT, "the name of the divert")
 _FORWARDING: Final = "the address that gets them; several have commas between"
 _ATTRIBUTES: Final = (
@@ -103,7 +109,8 @@ DIVERT_OPERATIONS: Final = (
         sentence="Create a divert, which copies or moves what is sent to an address to others. The address is made if "
         "there is none. A restart and a reload have it again, but where broker.xml declares one of this name, that one "
         "counts.",
-        result="the fields of the divert",
+        result=_RESULT,
+        also=_ALSO,
         arguments=(
             _NAME,
             Argument("address", TEXT, "the address whose messages it diverts"),
@@ -128,7 +135,8 @@ DIVERT_OPERATIONS: Final = (
         command="divert update",
         sentence="Change a divert, for what is sent from now on. A restart or a reload gives one that broker.xml "
         "declares what the file says.",
-        result="the fields of the divert",
+        result=_RESULT,
+        also=_ALSO,
         arguments=(_NAME, Argument("forwarding-address", TEXT, _FORWARDING, None), *_ATTRIBUTES),
         shows=DIVERTS,
         work=_update,

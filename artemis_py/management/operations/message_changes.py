@@ -27,6 +27,10 @@ _LEFT: Final = (
     "inDelivery: how many that match were left because consumers have them, and inDeliveryMessages: the first 100 of"
     " them; kept: how many stayed for another reason; stoppedBecause: why it ended early"
 )
+_OF_COPIES: Final = (
+    "replaced: how many messages are gone because copies came to a full ring, or with newer values, by the queue;"
+    " transient: how many do not survive a restart any more, by the queue that is not durable"
+)
 
 _Begin = Callable[[Managed, Queue, Choice, Given], Change]
 
@@ -96,10 +100,13 @@ def _both(  # noqa: PLR0913 - a row of the table has as many
     mbeans: tuple[str, ...],
     no_mbean: str = "",
     destroys: str = "",
+    makes_copies: bool = True,
 ) -> tuple[Operation, Operation]:
     """The operation on one message, and the same on all that match. ``mbeans``: the parameters of the first in Artemis'
     beans, and then those of each form of the second. ``destroys`` has braces for which messages they are.
     """
+
+    of_copies = f"; {_OF_COPIES}" if makes_copies else ""
 
     def do_one(managed: Managed, given: Given) -> Steps:
         queue = found(managed.broker.queues, "queue", given["queue"])
@@ -118,7 +125,7 @@ def _both(  # noqa: PLR0913 - a row of the table has as many
             path=f"/api/queues/{{queue}}/messages/{{message}}/{word}",
             command=f"message {word}",
             sentence=f"{sentence.format('a message')} One that a consumer has is left alone.",
-            result=f"{participle}: 1",
+            result=f"{participle}: 1{of_copies}",
             destroys=destroys.format("message {message}"),
             arguments=(QUEUE, MESSAGE, *arguments),
             work=do_one,
@@ -132,7 +139,7 @@ def _both(  # noqa: PLR0913 - a row of the table has as many
             path=f"/api/queues/{{queue}}/{word}",
             command=f"queue {word}",
             sentence=sentence.format("all messages that match"),
-            result=f"{participle}: how many; {_LEFT}",
+            result=f"{participle}: how many{of_copies}; {_LEFT}",
             destroys=destroys.format("{messages}"),
             arguments=(QUEUE, *arguments, filter, COUNT),
             work=do_many,
@@ -147,12 +154,14 @@ MESSAGE_CHANGES: Final = (
         "removeMessage", "removeMessages", "remove", _remove,
         "Remove {}. They are gone, and no dead letters.", "removed", filter=NEEDED_FILTER,
         destroys="{} of queue {{queue}}",
+        makes_copies=False,
         mbeans=("long messageID=message", "String filter", "int flushLimit=_, String filter"),
     ),
     *_both(
         "expireMessage", "expireMessages", "expire", _expire,
         "Have {} expire, whatever their date: a copy goes to the expiry address if there is one.", "expired",
-        filter=NEEDED_FILTER, destroys="{} of queue {{queue}}, but for copies at its expiry address,",
+        filter=NEEDED_FILTER, destroys="{} of queue {{queue}}, but for copies at its expiry address",
+        makes_copies=False,
         mbeans=("long messageID=message", "String filter"),
     ),
     *_both(

@@ -44,12 +44,14 @@ def _changed(managed: Managed, given: Given, change: Callable[[str], None]) -> S
 
 
 def _purge(managed: Managed, given: Given) -> Steps:
+    queue = found(managed.broker.queues, "queue", given["queue"])
     if given["count"] is not None:
-        queue = found(managed.broker.queues, "queue", given["queue"])
         change = managed.broker.handling.remove(queue, choice_of(given))
         yield from told(managed, change)
-        return {"removed": change.done_count}
-    return (yield from _removed(managed, given, managed.broker.operations.purge))
+        return {"removed": change.done_count, "inDelivery": change.held_count}
+    held_count = queue.message_count - queue.unheld_count
+    result = yield from _removed(managed, given, managed.broker.operations.purge)
+    return {**result, "inDelivery": held_count}
 
 
 def _destroy(managed: Managed, given: Given) -> Steps:
@@ -73,7 +75,9 @@ def without_consumers(managed: Managed, queue: Queue) -> Generator[Step, None, N
         yield WAIT
 
 
-def _removed(managed: Managed, given: Given, remove: Callable[[str, int], tuple[int, Task | None]]) -> Steps:
+def _removed(
+    managed: Managed, given: Given, remove: Callable[[str, int], tuple[int, Task | None]]
+) -> Generator[Step, None, dict[str, int]]:
     queue = found(managed.broker.queues, "queue", given["queue"])
     count, unfinished = remove(queue.name, managed.now_ms())
     yield from until_done((unfinished,))
@@ -133,11 +137,11 @@ QUEUE_OPERATIONS: Final = (
         path="/api/queues/{queue}/purge",
         command="queue purge",
         sentence="Remove all messages that no consumer has, or the first of them. They are gone, and no dead letters.",
-        result="removed: how many messages",
+        result="removed: how many messages; inDelivery: how many stay because consumers have them",
         destroys="{messages} of queue {queue}",
         arguments=(QUEUE, COUNT),
         work=_purge,
-        mbean=("int removeAllMessages() -> removed",),
+        mbean=("int removeAllMessages() -> removed", "int removeFirstMessages(int count) -> removed"),
     ),
     Operation(
         name="destroyQueue",

@@ -24,12 +24,13 @@ QUESTIONS: Final = {
 
 KILLED: Final = {
     "dead": "dead",
+    "cancelled": "sent_by_operator",
     "purged": "purged",
     "deleted": "deleted",
     "abandoned": "purge-on-no-consumers",
     "damaged": "damaged",
 }
-"""The word for why messages were killed, by the reason in ``core/order/entry.py``; ``cancelled`` for any other."""
+"""The word for why messages were killed, by the reason in ``core/order/entry.py``."""
 
 OF_QUEUE: Final = "queue"
 OF_ADDRESS: Final = "address"

@@ -235,13 +235,6 @@ CAUSES: Final[dict[str, Cause]] = {
                 (),
                 OF_QUEUE,
             ),
-            (
-                "cancelled",
-                "A consumer or an operator discarded them.",
-                "The audit log, or the retained log, says who.",
-                (),
-                OF_QUEUE,
-            ),
         ),
         *rows(
             DEAD,
@@ -284,7 +277,7 @@ CAUSES: Final[dict[str, Cause]] = {
             (
                 "sent_by_operator",
                 "An operator sent the message to the dead letters.",
-                "The audit log (AUD-1001) says who; artemis-py dead retry QUEUE sends it back.",
+                "The audit log (AUD-1001) says who; artemis-py dead retry --origin QUEUE sends it back.",
                 (),
                 OF_ADDRESS,
             ),

@@ -6,7 +6,7 @@ from heapq import nlargest
 from typing import Final
 
 from artemis_py.core.addresses.address import Address
-from artemis_py.core.order.entry import ABANDONED, DAMAGED, DEAD, DELETED, PURGED
+from artemis_py.core.order.entry import ABANDONED, CANCELLED, DAMAGED, DEAD, DELETED, PURGED
 from artemis_py.core.queue.overflow import DepthRing, Ring
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.why import messages
@@ -18,11 +18,11 @@ _QUEUES_MAX: Final = 50
 """So many queues are told of."""
 _KILLED: Final = {
     DEAD: "died: deliveries failed, or consumers refused them, as often as they may",
+    CANCELLED: "were sent to the dead letters by an operator",
     PURGED: "were removed by an operator",
     DELETED: "went with their queue",
     ABANDONED: "were lost with the last consumer",
     DAMAGED: "could not be read",
-    "cancelled": "were discarded",
 }
 
 
@@ -99,8 +99,8 @@ def _of_queue(asking: Asking, queue: Queue) -> None:
         where = f"; they went to the address {target}" if target else "; there is no expiry-address, so they are gone"
         add("expired", counters.expired, f"{messages(counters.expired)} expired{where}")
     for reason, count in (counters.killed_by or {}).items():
-        code, text = KILLED.get(reason, "cancelled"), _KILLED.get(reason, f"left: {reason}")
-        if reason == DEAD:
+        code, text = KILLED[reason], _KILLED[reason]
+        if reason in (DEAD, CANCELLED):
             target = queue.address.settings.dead_letter_address
             text += f"; they went to the address {target}" if target else "; there is no dead-letter-address"
         add(code, count, f"{messages(count)} {text}")

@@ -61,11 +61,10 @@ def sent_count(address: Address) -> int:
 def about_losses(asking: Asking, queue: Queue) -> None:
     """How many messages of the queue were killed or expired, and where they went."""
     counters, settings = queue.contents.counters, queue.address.settings
-    losses = [
-        (KILLED.get(reason, "cancelled"), count, "killed") for reason, count in (counters.killed_by or {}).items()
-    ]
+    losses = [(KILLED[reason], count, "killed") for reason, count in (counters.killed_by or {}).items()]
     for code, count, what in (*losses, ("expired", counters.expired, "expired")):
-        target = {"dead": settings.dead_letter_address, "expired": settings.expiry_address}.get(code)
+        dead = settings.dead_letter_address
+        target = {"dead": dead, "sent_by_operator": dead, "expired": settings.expiry_address}.get(code)
         if count:
             text = f"{messages(count)} {what}" + (f"; see the address {target}" if target else "")
             asking.add(code, text, used=count, unit="messages")

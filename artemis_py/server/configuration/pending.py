@@ -12,6 +12,7 @@ from typing import Final
 
 from artemis_py.config.changes.change import ADDED, CHANGED, NOW, REMOVED, RESTART, Change, Plan
 from artemis_py.config.changes.effects import QUEUE_ATTRIBUTES, held_back
+from artemis_py.config.changes.plan import divert_changes
 from artemis_py.config.settings import AddressSettings, BrokerConfig, QueueConfig
 from artemis_py.config.tables.fields import settings_of, show
 from artemis_py.config.tables.queue_settings import QueueSettings
@@ -27,13 +28,14 @@ _ADDRESS: Final = "address"
 _OF_QUEUE: Final = {row.attribute: row.name for row in settings_of(QueueConfig).values()}
 _OF_ADDRESS: Final = {row.name: row.attribute for row in settings_of(AddressSettings).values()}
 _BACK: Final = "it was deleted while the broker ran, and comes back"
+_OPERATED: Final = "an operator changed it while the broker ran, and the file counts again"
 _LEFT: Final = "stays until then: config-delete-diverts is OFF"
 _MOVES_NOT: Final = "a queue does not move: with messages it stays, without any a restart makes it anew"
 
 
 def as_running(plan: Plan, broker: Broker, config: BrokerConfig) -> Plan:
     """The same changes, as far as things are as the file said before: queues that are already what they are to be need
-    no restart, and what an operator has deleted comes back. ``config`` is the new one.
+    no restart, and what an operator has deleted comes back, or is changed back. ``config`` is the new one.
     """
     declared = _declared(config)
     changes = [
@@ -47,11 +49,18 @@ def as_running(plan: Plan, broker: Broker, config: BrokerConfig) -> Plan:
     told = {(change.part, change.name) for change in changes}
     back = [(_ADDRESS, each.name, each.origin) for each in config.addresses if each.name not in broker.addresses]
     back += [(_QUEUE, name, each.origin) for name, each in declared.items() if name not in broker.queues]
+    diverts = broker.diverts.in_force
+    back += [(_DIVERT, each.name, each.origin) for each in config.diverts if each.name not in diverts]
     changes += [
         Change(part=part, name=name, action=ADDED, effect=NOW, note=_BACK, origin=origin)
         for part, name, origin in back
         if (part, name) not in told
     ]
+    decided = {(change.part, change.name, change.setting) for change in changes}
+    for each in config.diverts:
+        for change in divert_changes(diverts.get(each.name, each), each, _OPERATED):
+            if not decided & {(_DIVERT, each.name, ""), (_DIVERT, each.name, change.setting)}:
+                changes.append(change)
     return Plan(tuple(changes))
 
 

@@ -75,7 +75,8 @@ def _note(operation: Operation, given: dict[str, Any], request: Request, work: a
     failure = work.exception()
     shown = operation.shown(given)
     said = {one.name: shown[one.name] for one in operation.arguments if given[one.name] != one.default}
-    audit.tell(operation.id, said, request.user, request.address, audit.DONE if failure is None else str(failure))
+    came = operation.came_of(work.result()) if failure is None else str(failure)
+    audit.tell(operation.id, said, request.user, request.address, came)
 
 
 def _sent(operation: Operation, request: Request) -> dict[str, Sequence[object]]:

@@ -100,10 +100,10 @@ REASONS: Final[tuple[str, ...]] = (
     "damaged", "moved",
 )  # fmt: skip
 """Why a queue is done with a message; the log stores the index in this table. replaced: a ring was full; superseded: a
-newer value arrived; dead: no delivery attempts left; cancelled: a consumer or an operator discarded it; purged: an
-operator emptied the queue; deleted: the queue was deleted; abandoned: the last consumer left a queue with
-purge-on-no-consumers; damaged: its record cannot be read; moved: an operator moved it, and
-a copy stands elsewhere. Older logs use killed for all from dead on.
+newer value arrived; dead: no delivery attempts left; cancelled: an operator sent it to the dead letters (in older logs,
+a consumer or an operator discarded it); purged: an operator emptied the queue; deleted: the queue was deleted;
+abandoned: the last consumer left a queue with purge-on-no-consumers; damaged: its record cannot be read; moved: an
+operator moved it, and a copy stands elsewhere. Older logs use killed for all from dead on.
 """
 CAUSES: Final[tuple[str, ...]] = ("", "nacked", "aborted", "lost", "lapsed")
 """Why a delivery failed, stored in the same way: unknown (older logs); NACK; its transaction was aborted; its

@@ -269,10 +269,17 @@ def test_each_change_is_told(told: Told) -> None:
     execute(told, queue_bean("orders"), "pause()")
     post(told, {"type": "exec", "mbean": BROKER, "operation": "destroyQueue(java.lang.String)", "arguments": ["none"]})
     read(told, BROKER, "Name")
+    told.send("orders", 2)
+    execute(told, queue_bean("orders"), "moveMessages(java.lang.String,java.lang.String)", "", "jobs")
+    execute(told, queue_bean("orders"), "removeMessage(long)", 99999)
     lines = [line.partition("operation=")[2] for line in told.broker.said.splitlines() if "AUD-1001" in line]
-    assert [line.split()[0] for line in lines] == ["queue.pause", "destroyQueue"]
+    assert [line.split()[0] for line in lines] == [
+        "queue.pause", "destroyQueue", "queue.moveMessages", "queue.removeMessage",
+    ]  # fmt: skip
     assert "result=done" in lines[0]
     assert "AMQ229017" in lines[1]
+    assert 'result="moved 2"' in lines[2]
+    assert 'result="queue orders has no message 99999, or has it no more"' in lines[3]
 
 
 # ---- who may ---------------------------------------------------------------------------------------

@@ -126,14 +126,14 @@ def test_each_change_is_told(told: Told) -> None:
     said = told.broker.said.replace("'", "")
     said_lines = ports_left_out([line for line in said.splitlines() if "AUD-1001" in line])
     lines = [line.partition("operation=")[2] for line in said_lines]
-    done, not_done = "result=done operation done", "operation not done"
+    done, asked = "result=done request of an operator", "request of an operator"
     settings, nothing = "max-size-bytes=1M,page-size-bytes=100K", "no setting is given, such as max-size-bytes=10M"
     assert lines == [
         f'queue.pause queue=orders user="" from=127.0.0.1:PORT {done}',
-        f'destroyQueue queue=none user="" from=127.0.0.1:PORT result="there is no queue none" {not_done}',
+        f'destroyQueue queue=none user="" from=127.0.0.1:PORT result="there is no queue none" {asked}',
         f'createQueue name=notes exclusive=true user="" from=127.0.0.1:PORT {done}',
         f'addAddressSettings address=x values="{settings}" user="" from=127.0.0.1:PORT {done}',
-        f'addAddressSettings address=x settings={{}} user="" from=127.0.0.1:PORT result="{nothing}" {not_done}',
+        f'addAddressSettings address=x settings={{}} user="" from=127.0.0.1:PORT result="{nothing}" {asked}',
     ]
     told.ask("DELETE", "/api/queues/notes")
     told.ask("DELETE", "/api/settings/x")

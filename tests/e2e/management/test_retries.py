@@ -21,6 +21,7 @@ ADDRESSES = """
 <address name="news"><multicast><queue name="news.a"/><queue name="news.b"/></multicast></address>
 <address name="both"><anycast><queue name="both.q"/></anycast><multicast><queue name="both.s"/></multicast></address>
 <address name="ring"><anycast><queue name="ring" ring-size="1"/></anycast></address>
+<address name="nd"><anycast><queue name="nd"><durable>false</durable></queue></anycast></address>
 <address name="dropping"><anycast><queue name="dropping"/></anycast></address>
 <address name="red"><anycast><queue name="red.q"><filter string="colour = 'red'"/></queue></anycast></address>
 <address name="picky"><anycast><queue name="picky"/></anycast></address>
@@ -99,6 +100,8 @@ def test_other_subscriptions_do_not_get_it_again(told: Told) -> None:
     assert counts(told, "news.b", "graves") == [1, 1]
     done = told.command("dead", "retry")
     assert (done.returncode, "news.a" in done.stdout) == (1, True), done
+    assert "operation=retryDeadLetters" in told.broker.said
+    assert 'result="retried 0, kept 1"' in told.broker.said
     assert told.ask("POST", "/api/queues/graves/messages/2/retry")[0] == 409
     assert told.ask("POST", "/api/queues?name=news.a&address=news&routing-type=MULTICAST")[0] == 200
     assert told.command("queue", "retry", "graves").returncode == 0
@@ -148,6 +151,61 @@ def test_a_target_that_keeps_nothing_gets_nothing(told: Told, verb: str, target:
     with told.client() as client:
         client.subscribe("/queue/fixed")
         assert client.message().body == b"original"
+
+
+@pytest.mark.parametrize("verb", ["move", "copy"])
+def test_what_a_ring_gave_up_is_told_with_the_exit_code(told: Told, verb: str) -> None:
+    """``moved 3`` is no success if one of them is there. Artemis' bean has one number, and counts as Artemis does."""
+    for _ in range(3):
+        send(told, "/queue/fixed")
+    done = told.command("queue", verb, "fixed", "ring")
+    assert done.returncode == 1
+    assert "gone from queue ring, which keeps 1 message (ring-size): 2" in done.stdout
+    assert counts(told, "ring") == [1]
+    word = "moved" if verb == "move" else "copied"
+    assert f'result="{word} 3, replaced 2"' in told.broker.said
+    status, answer = told.ask("POST", f"/api/queues/ring/messages/6/{verb}?target=nd")
+    assert (status, answer["replaced"], list(answer["transient"].values())) == (200, {}, [1])
+    send(told, "/queue/fixed")
+    done = told.command("queue", verb, "fixed", "nd", "--count", "1")
+    assert done.returncode == 0
+    assert "queue nd is not durable: what it has does not survive a restart: 1" in done.stdout
+
+
+def test_dead_letters_that_a_ring_gave_up_are_told(told: Told) -> None:
+    for number in range(2):
+        send(told, "/queue/ring", b"%d" % number)
+        die(told, "/queue/ring")
+    done = told.command("dead", "retry")
+    assert done.returncode == 1
+    assert "gone from queue ring, which keeps 1 message (ring-size): 1" in done.stdout
+    assert counts(told, "ring", "graves") == [1, 0]
+
+
+def test_a_cause_is_one_of_those_that_there_are(told: Told) -> None:
+    """In both spellings: that of headers, and that of settings."""
+    send(told, "/queue/work")
+    die(told, "/queue/work")
+    refused = told.command("dead", "retry", "--cause", "max-delivery-attempts")
+    assert refused.returncode == 1
+    assert "there is no cause 'max-delivery-attempts'; there are max_deliveries, max_cancels" in refused.stderr
+    assert told.ask("GET", "/api/dead-letters?cause=max-deliveries")[1]["count"] == 1
+    assert told.command("dead", "retry", "--cause", "max-deliveries").returncode == 0
+    assert counts(told, "work", "graves") == [1, 0]
+
+
+def test_a_purge_tells_what_stays(told: Told) -> None:
+    for _ in range(3):
+        send(told, "/queue/fixed")
+    with told.client() as client:
+        client.subscribe("/queue/fixed", consumer_window_size="0")
+        client.message()
+        done = told.command("queue", "purge", "fixed", "--yes")
+        assert (done.returncode, "inDelivery" in done.stdout) == (1, True)
+        assert counts(told, "fixed") == [1]
+    expired = told.command("queue", "expire", "fixed", "TRUE")
+    assert expired.returncode == 1
+    assert "of queue fixed, but for copies at its expiry address, and nobody is here to ask" in expired.stderr
 
 
 def test_nothing_goes_to_a_dead_letter_address_that_leaves_it_out(told: Told) -> None:

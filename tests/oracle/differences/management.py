@@ -142,6 +142,14 @@ MANAGEMENT: Final = (
         shown=False,
     ),
     Departure(
+        "divert-pattern",
+        "A divert that begins at a pattern (`src.#`)",
+        "takes what is sent to each address that matches",
+        "sees what is sent to that very name; `check` and the answer to `createDivert` warn of it",
+        "a divert of one address is found with it, and nothing is diverted twice",
+        shown=False,
+    ),
+    Departure(
         "management-addresses",
         "SUBSCRIBE to `activemq.management`, SEND to `activemq.notifications`",
         "are possible",

@@ -135,6 +135,56 @@ def test_diverts_that_are_refused(inside: str, words: str) -> None:
     assert words in str(problem)
 
 
+@pytest.mark.parametrize("address", ["a", "{}"])
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("q::q", "it names a queue"),
+        ("activemq.management", "what is sent there is carried out, and not routed"),
+        ("$.artemis.internal.x", "it is internal"),
+    ],
+)
+def test_diverts_that_can_never_work_are_refused(address: str, name: str, words: str) -> None:
+    target = "b" if address == "{}" else name
+    inside = f"<address>{address.format(name)}</address><forwarding-address>{target}</forwarding-address>"
+    (problem,) = errors_of(divert(inside))
+    assert problem.message == f"divert 'd': {name!r} is no address that a divert can have: {words}"
+
+
+DECLARED = '<addresses><address name="b">{}</address></addresses>'
+
+
+@pytest.mark.parametrize(
+    ("address", "target", "more", "words"),
+    [
+        ("a.#", "b", DECLARED.format("<multicast/>"), "begins at the pattern 'a.#'"),
+        ("a", "b.*", "", "forwards to the pattern 'b.*'"),
+        ("a", "/queue/b", "", "forwards to the address '/queue/b', and not to 'b'"),
+        ("a", "b", "", "forwards to 'b', which has no queue"),
+        ("a", "b", DECLARED.format("<multicast/>"), ""),
+        ("a", "b", DECLARED.format("<anycast/>"), ""),
+        ("a", "b", DECLARED.format('<anycast><queue name="b"/></anycast>'), ""),
+        ("a", "b", '<addresses><address name="#"><multicast><queue name="w"/></multicast></address></addresses>', ""),
+        ("a", "b", setting("<default-address-routing-type>ANYCAST</default-address-routing-type>"), ""),
+        (
+            "a", "b",
+            DECLARED.format("<anycast/>") + setting("<auto-create-queues>false</auto-create-queues>"),
+            "forwards to 'b', which has no queue",
+        ),
+    ],
+)  # fmt: skip
+def test_diverts_that_may_not_be_meant_are_warned_of(address: str, target: str, more: str, words: str) -> None:
+    inside = f"<address>{address}</address><forwarding-address>{target}</forwarding-address>"
+    found = [warning for warning in warnings_of(divert(inside) + more) if "divert 'd'" in warning]
+    assert len(found) == bool(words)
+    assert all(words in warning for warning in found)
+
+
+def test_an_empty_match_is_refused() -> None:
+    (problem,) = errors_of(setting("<max-size-messages>5</max-size-messages>", match=""))
+    assert "the match is empty, and covers no address; '#' covers all of them" in problem.message
+
+
 def test_two_diverts_of_one_name_are_refused() -> None:
     body = "<address>a</address><forwarding-address>b</forwarding-address>"
     (problem,) = errors_of(f'<diverts><divert name="d">{body}</divert>\n<divert name="d">{body}</divert></diverts>')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import pytest
 
@@ -202,6 +203,71 @@ def test_a_target_that_breaks_off_gets_nothing_and_the_message_stays(monkeypatch
     assert (change.done_count, change.stopped_because) == (0, "a step of it failed; see the log of the broker")
     monkeypatch.undo()
     assert regions(bench, "q") == ["eu"] * 3
+
+
+# ---- targets that keep less than they get ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("messages_max", [-1, 2])
+@pytest.mark.parametrize("verb", ["move", "copy", "dead", "retry"])
+@pytest.mark.parametrize(("ring_size", "count", "gone"), [(2, 5, 3), (1, 4, 3), (4, 4, 0)])
+def test_what_a_ring_gives_up_is_counted(verb: str, messages_max: int, ring_size: int, count: int, gone: int) -> None:
+    """What is there, and what the change says to be gone, are all that was chosen."""
+    bench = PagedBench(messages_max)
+    handling, queues = bench.broker.handling, bench.broker.queues
+    target = {"dead": "graves", "retry": "q"}.get(verb, "other")
+    source = queues["graves"] if verb == "retry" else bench.queue
+    if verb == "retry":
+        die(bench, count)
+    else:
+        fill(bench, count)
+    bench.broker.operations.set_ring_size(target, ring_size)
+    begin: dict[str, Callable[[], Change]] = {
+        "move": lambda: handling.move(source, Choice(), "other"),
+        "copy": lambda: handling.copy(source, Choice(), "other::other"),
+        "dead": lambda: handling.send_to_dead_letters(source, Choice()),
+        "retry": lambda: handling.retry(source, Choice()),
+    }
+    change = bench.finish(begin[verb]())
+    if target == "q" and messages_max > 0:  # what is in pages has no part in the ring yet
+        gone = count - counts(bench, target)[0]
+    keeps = "1 message" if ring_size == 1 else f"{ring_size} messages"
+    assert (change.done_count, change.kept) == (count, {})
+    assert change.replaced == ({f"gone from queue {target}, which keeps {keeps} (ring-size)": gone} if gone else {})
+    assert counts(bench, target)[0] == count - gone
+    assert source.message_count == (count if verb == "copy" else 0)
+
+
+def test_older_messages_of_a_ring_count_too() -> None:
+    bench = PagedBench(-1)
+    bench.broker.operations.set_ring_size("other", 2)
+    send(bench.broker, "other", 2)
+    fill(bench, 1)
+    change = bench.finish(bench.broker.handling.move(bench.queue, Choice(), "other"))
+    assert list(change.replaced.values()) == [1]
+
+
+def test_newer_values_are_told() -> None:
+    bench = PagedBench(-1, queue={"last_value_key": "region", "last_value": True})
+    for _ in range(3):
+        send(bench.broker, "other", head=head_of("other", persistent=True, region="eu"))
+    change = bench.finish(bench.broker.handling.move(bench.broker.queues["other"], Choice(), "q"))
+    assert change.replaced == {"gone from queue q, where newer ones have the same last-value-key": 2}
+
+
+@pytest.mark.parametrize("verb", ["move", "copy"])
+def test_what_becomes_transient_is_told(verb: str) -> None:
+    """Only of what would have survived a restart where it was."""
+    bench = PagedBench(-1, queue={"durable": False})
+    begin = getattr(bench.broker.handling, verb)
+    other = bench.broker.queues["other"]
+    for persistent in (True, True, False):
+        send(bench.broker, "other", head=head_of("other", persistent=persistent))
+    change = bench.finish(begin(other, Choice(), "q"))
+    assert change.transient == {"queue q is not durable: what it has does not survive a restart": 2}
+    assert (change.done_count, bench.queue.message_count) == (3, 3)
+    back = bench.finish(begin(bench.queue, Choice(), "late"))
+    assert back.transient == {}
 
 
 # ---- other deeds -----------------------------------------------------------------------------------

@@ -152,5 +152,5 @@ def test_an_address_is_purged() -> None:
     for body in "ab":
         one.write("producer", "SEND", "destination:/topic/news", body=body)
     one.send("stays")
-    assert operated.do("address.purge", address="news") == {"removed": 4}
+    assert operated.do("address.purge", address="news") == {"removed": 4, "inDelivery": 0}
     assert (one.count("n1"), one.count("n2"), one.count()) == (0, 0, 1)

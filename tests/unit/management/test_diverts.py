@@ -60,7 +60,8 @@ def test_it_works_from_then_on() -> None:
     [
         ({"name": ""}, BadRequestError, "needs a name"),
         ({"forwarding_address": "r,,s"}, BadRequestError, "an address to forward to"),
-        ({"address": "q::q"}, BadRequestError, "'q::q' is no address that a divert can have"),
+        ({"address": "q::q"}, BadRequestError, "'q::q' is no address that a divert can have: it names a queue"),
+        ({"forwarding_address": "activemq.management"}, BadRequestError, "is carried out, and not routed"),
         ({"filter_string": "a = "}, BadRequestError, "the filter is no valid selector"),
         ({"routing_type": "ANY"}, BadRequestError, "routing-type is one of STRIP, PASS, ANYCAST, MULTICAST"),
         ({"transformer_configuration": "org.example.T"}, BadRequestError, "a transformer is a Java class"),
@@ -78,6 +79,28 @@ def test_what_is_refused_changes_nothing(arguments: dict[str, object], error: ty
         with pytest.raises(error, match=said):
             operated.do("updateDivert", name="d", **refused)
         assert operated.do("listDiverts")[0]["forwardingAddress"] == "r"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({}, []),
+        ({"address": "q.#"}, ["begins at the pattern 'q.#'"]),
+        ({"forwarding_address": "r.#"}, ["forwards to the pattern 'r.#'"]),
+        ({"forwarding_address": "/queue/r"}, ["forwards to the address '/queue/r', and not to 'r'"]),
+        ({"forwarding_address": "new"}, ["forwards to 'new', which has no queue"]),
+        ({"forwarding_address": "new", "routing_type": "ANYCAST"}, []),
+        ({"forwarding_address": "wide.new"}, []),
+        ({"forwarding_address": "q"}, ["forwards to its own address: what is sent there comes twice"]),
+    ],
+)
+def test_what_may_not_be_meant_is_told(arguments: dict[str, object], said: list[str]) -> None:
+    """In the same words as by ``check``."""
+    _, operated = bench()
+    operated.do("createQueue", name="wide", address="wide.#", routing_type="MULTICAST")
+    row = operated.do("createDivert", **{"name": "d", "address": "q", "forwarding_address": "r", **arguments})
+    assert bool(row["warning"]) == bool(said)
+    assert all(text in row["warning"] for text in said)
 
 
 def test_one_that_is_not_there() -> None:

@@ -32,10 +32,10 @@ def test_the_first_are_purged_in_the_order_of_the_queue() -> None:
     for body in ("a", "b", "c"):
         one.send(body)
     one.send("urgent", "priority:9")
-    assert operated.do("queue.removeAllMessages", queue="q", count=2) == {"removed": 2}
+    assert operated.do("queue.removeAllMessages", queue="q", count=2) == {"removed": 2, "inDelivery": 0}
     assert bodies(operated) == ["b", "c", "later"]
-    assert operated.do("queue.removeAllMessages", queue="q", count=10) == {"removed": 3}
-    assert operated.do("queue.removeAllMessages", queue="q", count=1) == {"removed": 0}
+    assert operated.do("queue.removeAllMessages", queue="q", count=10) == {"removed": 3, "inDelivery": 0}
+    assert operated.do("queue.removeAllMessages", queue="q", count=1) == {"removed": 0, "inDelivery": 0}
 
 
 def test_what_a_consumer_has_does_not_count() -> None:
@@ -44,8 +44,28 @@ def test_what_a_consumer_has_does_not_count() -> None:
         one.send(body)
     one.subscribe("c", "activemq.prefetchSize:1")
     assert [frame.body for frame in one.messages("c")] == [b"held"]
-    assert operated.do("queue.removeAllMessages", queue="q", count=1) == {"removed": 1}
+    assert operated.do("queue.removeAllMessages", queue="q", count=1) == {"removed": 1, "inDelivery": 0}
     assert bodies(operated) == ["held", "b"]
+    assert operated.do("queue.removeAllMessages", queue="q", count=9) == {"removed": 1, "inDelivery": 1}
+    one.send("c")
+    assert operated.do("queue.removeAllMessages", queue="q") == {"removed": 1, "inDelivery": 1}
+    one.send("d")
+    assert operated.do("address.purge", address="q") == {"removed": 1, "inDelivery": 1}
+    assert bodies(operated) == ["held"]
+
+
+def test_a_browse_counts_deliveries_as_the_frames_do() -> None:
+    """Those that ended without a failure, too: the consumer left."""
+    one, operated = bench()
+    one.send("a")
+    for time in (1, 2, 3):
+        one.subscribe(f"c{time}", "activemq.prefetchSize:1")
+        (frame,) = one.messages(f"c{time}")
+        assert frame.header("JMSXDeliveryCount") == str(time)
+        row = operated.do("queue.browse", queue="q")[0]
+        assert (row["deliveryCount"], row["redelivered"]) == (time, time > 1)
+        one.write(f"c{time}", "UNSUBSCRIBE", "id:1")
+        assert operated.do("queue.browse", queue="q")[0]["deliveryCount"] == time
 
 
 def test_the_first_that_match() -> None:
@@ -75,7 +95,7 @@ def test_the_first_of_those_in_pages() -> None:
     one, operated = bench(settings)
     for number in range(9):
         one.send(str(number), "persistent:true")
-    assert operated.do("queue.removeAllMessages", queue="q", count=5) == {"removed": 5}
+    assert operated.do("queue.removeAllMessages", queue="q", count=5) == {"removed": 5, "inDelivery": 0}
     assert bodies(operated) == ["5", "6", "7", "8"]
 
 
@@ -88,7 +108,7 @@ def listed(operated: Operated, name: str, *values: Any) -> Any:
     assert bean is not None
     call = chosen(bean.kind, name, "q", len(values)).prepare(operated.managed, bean, values)
     assert (call.right, call.permission) == ("view", f"queue.q.{name.partition('(')[0]}")
-    return operated.carry_out(call.begin())
+    return operated.carry_out(call.begin()).value
 
 
 def test_messages_that_wait_and_those_that_are_scheduled() -> None:

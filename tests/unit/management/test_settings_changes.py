@@ -78,6 +78,7 @@ def test_they_stand_in_the_place_of_the_files() -> None:
         ({"values": "max-size-bytes"}, "write it as name=value"),
         ({}, "no setting is given"),
         ({"settings": "{}"}, "no setting is given"),
+        ({"settings": '{"maxDeliveryAttempts": 3}', "address": ""}, "the match is empty, and covers no address"),
         ({"settings": "{"}, "the settings are no JSON"),
         ({"settings": "[1]"}, "must be a JSON object"),
         ({"settings": '{"nonsense": 1}'}, "there is no address-setting 'nonsense'"),
@@ -153,7 +154,7 @@ def test_the_json_of_a_bean() -> None:
         assert bean is not None
         return operated.carry_out(
             chosen(BROKER, name, "b", len(values)).prepare(operated.managed, bean, values).begin()
-        )
+        ).value
 
     given = {"addressFullMessagePolicy": "DROP", "maxSizeBytes": 1000, "autoCreateQueues": False, "expiryAddress": None}
     assert call("addAddressSettings(java.lang.String,java.lang.String)", "x.#", json.dumps(given)) is None

@@ -23,7 +23,7 @@ from tests.unit.core.paged_bench import PagedBench
 from tests.unit.core.parts import consumer_on, head_of, send, write
 
 WORLDS = 150
-_HISTORY = {*KILLED.values(), "cancelled", "expired"}
+_HISTORY = {*KILLED.values(), "expired"}
 """Words for what is over: no remedy undoes it."""
 _LIMITS = ("max_read_page_messages", "prefetch_page_messages")
 _ELSEWHERE = ("name", "address", "routing_type")

@@ -54,10 +54,8 @@ BASICS: Final[dict[str, Scene]] = {
         {"queue": "orders"}, holds(paused=False), lambda told: told.ask("POST", "/api/queues/orders/pause")
     ),
     "queue.removeAllMessages": Scene(
-        {"queue": "orders"},
-        lambda told, answer: (
-            (answer, told.queue("orders")["messageCount"]) == ({"removed": 2}, 0) or pytest.fail(answer)
-        ),
+        {"queue": "orders", "count": "2"},
+        lambda told, answer: (answer["removed"], told.queue("orders")["messageCount"]) == (2, 0) or pytest.fail(answer),
         lambda told: told.send("orders", 2),
     ),
     "destroyQueue": Scene(

@@ -54,7 +54,7 @@ def _gone(_told: Told) -> None:
 
 
 def _purged(told: Told, answer: Any) -> None:
-    assert answer == {"removed": 2}
+    assert answer["removed"] == 2
     assert told.queue("orders")["messageCount"] == 0
 
 
