@@ -115,7 +115,7 @@ class ConfigurationState:
 CODE_APPLIED: Final = "CFG-1001"
 CODE_REFUSED: Final = "CFG-1002"
 CODE_CHANGE: Final = "CFG-1003"
-CODE_REPLACED: Final = "CFG-1004"
+CODE_LOST: Final = "CFG-1004"
 _NOT_DONE: Final = "could not be done, and stays as it was"
 _LINES_MAX: Final = 50
 """How many changes of one reload the log lists."""
@@ -175,8 +175,12 @@ class ConfigurationKeeper:
         ``configuration-file-refresh-period`` says so.
         """
         broker = self._broker
-        for each in broker.replaced:
-            _log(CODE_REPLACED, {"file": each.place or self.state.file, "problem": each.message}, "messages are gone")
+        for each in broker.lost:
+            _log(
+                CODE_LOST,
+                {"file": each.place or self.state.file, "problem": each.message},
+                "the start does not keep all messages",
+            )
         if _deletes(self._in_force):
             self._run(self._delete_undeclared())
         else:
