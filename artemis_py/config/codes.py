@@ -16,7 +16,7 @@ CODES: Final = {
     "foreign-protocol": "an acceptor names unsupported protocols",
     "include-place": "an included file also exists where Artemis would look for it",
     "instance": "something in an Artemis instance is done differently here",
-    "kept-messages": "the journal has messages, and a start leaves a queue as it is for their sake, or reads none of them",
+    "kept-messages": "the journal has messages, and a start leaves a queue as it is for them, or reads none",
     "left-out": "a property, parameter or permission is unknown or has a wrong value, and is ignored",
     "loses-messages": "messages would be dropped, deleted or expire",
     "no-effect": "a setting asks for something that this broker does not support",
