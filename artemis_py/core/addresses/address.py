@@ -314,7 +314,8 @@ class Address(Home):
         "bytes_max", "can_page", "changes", "changes_expiry", "deleted", "diverts", "dropped_message_count",
         "duplicate_ids", "duplicate_message_count", "empty_since_ms", "had_binding", "has_page_limit", "losses",
         "messages_max", "origin", "plan", "queues", "retention",
-        "routed_message_count", "routing_types", "fan_outs", "stream", "unrouted_message_count", "view", "was_asked_for",
+        "routed_message_count", "routing_types", "fan_outs", "stream", "unrouted_message_count", "view",
+        "was_asked_for",
     )  # fmt: skip
 
     def __init__(

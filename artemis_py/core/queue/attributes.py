@@ -45,6 +45,7 @@ from artemis_py.core.queue.recipe import (
 from artemis_py.core.reference import MessageRules
 from artemis_py.errors import BrokerError, SelectorError
 from artemis_py.selector import compile_selector
+from artemis_py.shown import many
 
 # ---- retuning --------------------------------------------------------------------------------------------------------
 #
@@ -278,7 +279,7 @@ class _Change(NamedTuple):
 def _too_few_seats(change: _Change) -> str | None:
     count, consumer_registry = change.queue.distribution.taker_count, change.new.max_consumers
     return (
-        f"it has {count} consumers, more than max-consumers {consumer_registry}"
+        f"it has {many(count, 'consumer')}, more than max-consumers {consumer_registry}"
         if 0 <= consumer_registry < count
         else None
     )
