@@ -21,7 +21,7 @@ from artemis_py.management.managed import Steps
 from artemis_py.server.calls import Calls
 from artemis_py.server.clocks import wall_clock_ms
 from artemis_py.server.configuration.pending import after, as_running, still_pending
-from artemis_py.server.configuration.reading import Reading, Source, Stamps, problems_of, read, stamps_of
+from artemis_py.server.configuration.reading import Reading, Source, Stamps, problems_of, read, stamps_of, warnings_of
 from artemis_py.server.configuration.watch import ConfigurationWatch
 from artemis_py.server.gate import SecurityGate
 from artemis_py.server.long_answers import LongAnswers
@@ -381,11 +381,17 @@ class ConfigurationKeeper:
         state.problems = problems_of(error)
         state.counts[REFUSED] += 1
         for problem in state.problems[:_LINES_MAX]:
-            fields = {"file": problem.file or state.file, "line": problem.line, "problem": told(problem)}
-            _log(CODE_REFUSED, fields, "configuration refused; the one read before stays in force")
+            self._tell_problem(problem, "configuration refused; the one read before stays in force")
+        for problem in [each for each in warnings_of(error) if each not in state.problems][:_LINES_MAX]:
+            self._tell_problem(problem, "a warning; the configuration is not refused for it")
         count = len(state.problems)
         first = told(state.problems[0])[:_TOLD_MAX] if count else ""
         self._notify(CONFIGURATION_REFUSED, {"file": state.file, "problem": first, "problems": count})
+
+    def _tell_problem(self, problem: Problem, meaning: str) -> None:
+        place = {"line": problem.line} if problem.line else {}
+        fields = {"file": problem.file or self.state.file, **place, "problem": told(problem)}
+        _log(CODE_REFUSED, fields, meaning)
 
     def _tell_applied(self, what: str, plan: Plan) -> None:
         state = self.state
