@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +24,9 @@ from artemis_py.storage.format.names import segment_number
 from artemis_py.storage.recovery.examination import examine
 
 KEPT: Final = "kept-messages"
-"""The code of these warnings."""
+"""The code of what stays as it is for the sake of messages, and of journals that are not read."""
+LOST: Final = "loses-messages"
+"""The code of what takes messages away."""
 _BYTES_MAX: Final = 1 << 30
 """Reading a larger journal takes longer than anybody waits for a check."""
 
@@ -93,17 +96,13 @@ def _told(broker: Broker, config: BrokerConfig) -> list[Problem]:
     deleted = {row.name: row for row in affected.rows if row.is_deleted and row.messages}
     declared = {queue.name for address in config.addresses for queue in address.queues}
     found = [
-        Problem("warning", config.file, 0, f"queue {row.name} ({many(row.messages, 'message')}): {row.what}", code=KEPT)
+        Problem("warning", config.file, 0, f"queue {row.name} ({many(row.messages, 'message')}): {row.what}", code=LOST)
         for row in deleted.values()
     ]
-    found += [_coded(each) for name, each in broker.kept_back.items() if name not in deleted]
-    found += [_coded(each) for each in broker.replaced]
+    found += [replace(each, code=KEPT) for name, each in broker.kept_back.items() if name not in deleted]
+    found += [replace(each, code=LOST) for each in broker.lost]
     for queue in broker.queues.values():
         if queue.configured and queue.name not in declared and queue.name not in deleted and queue.message_count:
             where = f"on address {queue.address.name}, with its {many(queue.message_count, 'message')}"
             found.append(_note(config, f"queue {queue.name} is not declared any more, and stays {where}"))
     return found
-
-
-def _coded(problem: Problem) -> Problem:
-    return Problem(problem.severity, problem.file, problem.line, problem.message, code=KEPT)

@@ -15,7 +15,7 @@ ERROR: Final = "error"
 WARNING: Final = "warning"
 NOTE: Final = "note"
 
-ARTEMIS_KNOWN: Final = "2.56"
+ARTEMIS_KNOWN: Final = "2.57"
 """The Artemis whose elements, attributes, parameters and properties all mean something here."""
 
 KEPT_MAX: Final = 200

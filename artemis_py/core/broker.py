@@ -32,7 +32,7 @@ from artemis_py.core.publish.copies import Forwards
 from artemis_py.core.publish.duplicates import Commits, Duplicates
 from artemis_py.core.publish.publish import Admission, Forwarding, Router
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.recovery import restore_ids, restore_messages, restore_streams
+from artemis_py.core.recovery import restore_ids, restore_messages, restore_streams, what_goes
 from artemis_py.core.reload import Redeployment
 from artemis_py.core.slow_consumers import SlowConsumers
 from artemis_py.core.sweep import Sweep
@@ -107,8 +107,8 @@ class Broker:
         self._consumer_id = 0
         self.kept_back: dict[str, Problem] = {}
         """What the file says of queues, by name, and the start did not do, because they have messages."""
-        self.replaced: list[Problem] = []
-        """Queues on which there was no room at the start for all that was recovered."""
+        self.lost: list[Problem] = []
+        """Queues that do not keep all that the start has recovered: there is no room, or it is too old."""
         self._start(kept, now_ms)
 
     def _start(self, kept: RecoveredState, now_ms: int) -> None:
@@ -120,8 +120,9 @@ class Broker:
         deployment.run()
         self.kept_back = deployment.kept_back
         restore_ids(kept, self.bindings, self.duplicates, self.commits)
-        self.replaced = restore_messages(kept, self.bindings, now_ms)
+        lost = restore_messages(kept, self.bindings, now_ms)
         restore_streams(kept.streams, kept.stream, self.registry, self.streams)
+        self.lost = [*lost, *what_goes(self.queues.values(), now_ms)]
         self.log.now_ms = now_ms
         self._sweep.begin_with(now_ms)
         self.registry.give_retained()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from artemis_py.config.changes.remembered import replaced_because
+from artemis_py.config.changes.remembered import expired_because, replaced_because
 from artemis_py.config.tables.entities import NOWHERE
 from artemis_py.core.addresses.routing_table import Bindings
 from artemis_py.core.destinations.registry import Registry
@@ -28,8 +28,8 @@ def restore_ids(recovered: RecoveredState, bindings: Bindings, duplicates: Dupli
 
 
 def restore_messages(recovered: RecoveredState, bindings: Bindings, now_ms: int) -> list[Problem]:
-    """Put messages back on their queues. Returns what there is to say: of queues on which there was no room for all,
-    and of messages whose queue is not there (one of the same name took its place, in an earlier version).
+    """Put messages back on their queues. Returns what there is to say of messages whose queue is not there (one of the
+    same name took its place, in an earlier version).
     """
     told: list[Problem] = []
     for queue_id, survivors in recovered.messages.items():
@@ -40,11 +40,27 @@ def restore_messages(recovered: RecoveredState, bindings: Bindings, now_ms: int)
             continue
         entries = [(_entry_of(one, queue, bindings), one.due_ms) for one in survivors]
         queue.arrivals.take_back(entries, now_ms)
-        replaced = queue.contents.counters.replaced
+    return told
+
+
+def what_goes(queues: Iterable[Queue], now_ms: int) -> list[Problem]:
+    """Of queues that have their messages and pages again: those that had no room for all, or for which some are too
+    old.
+    """
+    told: list[Problem] = []
+    for queue in queues:
+        contents = queue.contents
+        reasons: list[str] = []
+        replaced, count = contents.counters.replaced, contents.message_count
         if replaced:
-            place = queue.origin or NOWHERE
-            why = replaced_because(queue.own, replaced, len(survivors))
-            told.append(Problem("warning", place.file, place.line, f"queue {queue.name}: {why}"))
+            reasons.append(replaced_because(queue.own, replaced, count + replaced))
+        lifetime = contents.expiry.lifetime
+        if count and lifetime is not None and lifetime.gives_expiry:
+            expired = contents.expiry.count_outlived(now_ms)
+            if expired or contents.paged.count:
+                reasons.append(expired_because(queue.own, expired, contents.paged.count, count))
+        place = queue.origin or NOWHERE
+        told += [Problem("warning", place.file, place.line, f"queue {queue.name}: {why}") for why in reasons]
     return told
 
 

@@ -173,9 +173,15 @@ def _queue_is_unused(queue: Queue, steady_ms: int) -> bool:
         return False
     if 0 <= deletion.messages_max < queue.message_count:
         return False
-    if not queue.contents.was_used and not settings.auto_delete_queues_skip_usage_check:
+    was_used = queue.contents.was_used or _has_only_a_name(queue)
+    if not was_used and not settings.auto_delete_queues_skip_usage_check:
         return False
     return steady_ms - queue.consumer_registry.idle_since_ms >= deletion.delay_ms
+
+
+def _has_only_a_name(queue: Queue) -> bool:
+    """Did a client ask for the queue, and nothing ever came there? What it sent was refused."""
+    return not queue.contents.counters.added and _comes_back(queue)
 
 
 def _comes_back(queue: Queue) -> bool:
@@ -198,7 +204,7 @@ def _address_is_unused(address: Address, steady_ms: int) -> bool:
         or not settings.auto_delete_addresses
     ):
         return False
-    was_used = address.had_binding or address.sent_count
+    was_used = address.had_binding or address.was_asked_for or address.sent_count
     if not was_used and not settings.auto_delete_addresses_skip_usage_check:
         return False
     return steady_ms - address.empty_since_ms >= settings.auto_delete_addresses_delay

@@ -22,7 +22,7 @@ from artemis_py.security.users.authenticator import PropertiesUsers
 from artemis_py.security.users.files import files_of
 from artemis_py.security.users.lint import problems_of_users
 from artemis_py.security.users.passwords import PlainPassword, StoredPassword, UnreadablePassword, stored_password
-from artemis_py.security.users.reloaded import ReloadedFile, logins_of
+from artemis_py.security.users.reloaded import ReloadedFile, logins_of, quietly
 from artemis_py.security.users.reloaded import files_of as reloaded_files_of
 
 if TYPE_CHECKING:
@@ -44,6 +44,16 @@ def open_realms(
     ConfigError with every error, each at its file and line.
     """
     problems = Problems() if problems is None else problems
+    with quietly():
+        realms = _opened(config, problems, before)
+    for file in realms.files:
+        for former in reloaded_files_of(before):
+            file.follow(former)
+        file.speak()
+    return realms
+
+
+def _opened(config: BrokerConfig, problems: Problems, before: Authenticator | None) -> Realms:
     own = before.own_domains if isinstance(before, Realms) else frozenset[str]()
     domains = None if config.logins.jaas is None else _open_domains(config, config.logins.jaas, problems, own)
     others = [_open_bootstrap(config, config.logins.bootstrap, problems)] if config.logins.bootstrap else []
@@ -51,11 +61,7 @@ def open_realms(
     others.extend(_open_authenticator(config, named, problems) for named in config.logins.authenticators)
     if problems.has_errors:
         raise ConfigError(problems.in_order(config.file))
-    realms = Realms(domains, [each for each in others if each is not None])
-    for file in realms.files:
-        for former in reloaded_files_of(before):
-            file.follow(former)
-    return realms
+    return Realms(domains, [each for each in others if each is not None])
 
 
 @final

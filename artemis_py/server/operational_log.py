@@ -204,7 +204,7 @@ def _key_of(event: Event) -> _Key:
     own = "" if event.code in _COMMON else event.queue
     if not own and event.code in _OF_ADDRESSES:
         own = str(event.fields["address"])
-    return event.code, own[:_NAME_MAX], str(event.fields.get("alert", ""))
+    return event.code, own[:_NAME_MAX], str(event.fields.get("alert") or event.fields.get("header", ""))
 
 
 @final

@@ -59,7 +59,13 @@ KNOWN: Final[dict[str, dict[str, str]]] = {
         "x-stream-offset": "bookmark",
         "from-seq": "bookmark",
         "noLocal": "no-local",
+        "transformation": "nothing: a message is delivered as it was sent",
     },
+    "UNSUBSCRIBE": {
+        "durable": "durable-subscription-name, which deletes the subscription",
+        "persistent": "durable-subscription-name, which deletes the subscription",
+    },
+    "NACK": {"requeue": "options:expire, or max-delivery-attempts 1 of the address-setting"},
     "SEND": {
         **_OF_QUEUES,
         "ttl": "expires, in epoch ms",
@@ -115,7 +121,7 @@ class ForeignHeaders:
             self.note("SEND", name, who)
 
     def look(self, command: str, names: Iterable[str], who: Mapping[str, str | int]) -> None:
-        """Tell of those headers of a CONNECT or SUBSCRIBE that mean nothing here."""
+        """Tell of those headers of a CONNECT, SUBSCRIBE, UNSUBSCRIBE or NACK that mean nothing here."""
         known = KNOWN[command]
         for name in names:
             if (name in known and name != "id") or (

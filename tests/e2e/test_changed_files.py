@@ -95,10 +95,34 @@ ROWS: Final = {
         settings_after=setting("<default-ring-size>3</default-ring-size>"),
         told="2 of its 5 messages give way",
     ),
+    "smaller ring, with pages": Row(
+        on("a", queue(more='ring-size="1"')), {"q": 4}, settings=setting(_PAGES), told="1 of its 5 messages gives way"
+    ),
     "smaller depth": Row(
         on("a", queue(more='overflow-policy="RING" max-depth-messages="3"')),
         {"q": 3},
         told="2 of its 5 messages give way",
+    ),
+    "max-message-ttl": Row(
+        on("a", queue(more='max-message-ttl="1"')), {"q": 0}, told="5 of its 5 messages are too old and expire"
+    ),
+    "default-max-message-ttl": Row(
+        on("a", queue()),
+        {"q": 0},
+        settings_after=setting("<default-max-message-ttl>1</default-max-message-ttl>"),
+        told="5 of its 5 messages are too old and expire",
+    ),
+    "expiration": Row(
+        on("a", queue(more='expiration="1"')), {"q": 0}, told="5 of its 5 messages are too old and expire"
+    ),
+    "expiration, own time to live": Row(
+        on("a", queue(more='expiration="1"')), headers={"AMQ_SCHEDULED_DELAY": "0", "expires": "4000000000000"}
+    ),
+    "max-message-ttl, with pages": Row(
+        on("a", queue(more='max-message-ttl="1"')),
+        {"q": 0},
+        settings=setting(_PAGES),
+        told="3 messages in pages, not looked at yet, will expire if too old",
     ),
     "smaller depth, reject": Row(on("a", queue(more='overflow-policy="REJECT" max-depth-messages="3"'))),
     "smaller address": Row(
@@ -316,6 +340,7 @@ CHECKED: Final = {
     "moved, FORCE": (on("b", queue()), setting(FORCE), "queue q (5 messages): deleted, with its messages"),
     "not durable": (on("a", NOT_DURABLE), "", "queue q: it stays durable, with its 5 messages"),
     "ring": (on("a", queue(more='ring-size="3"')), "", "queue q: 2 of its 5 messages give way at the start"),
+    "time to live": (on("a", queue(more='max-message-ttl="1"')), "", "messages are too old and expire after the start"),
     "removed": (OTHER, "", "queue q is not declared any more, and stays on address a, with its 5 messages"),
     "removed, FORCE": (OTHER, setting(FORCE), "queue q (5 messages): deleted, with its messages"),
 }
@@ -331,12 +356,17 @@ def test_check_reads_the_journal_and_tells_what_a_start_would_do(settings: str, 
             if not is_running:
                 it.broker.kill()
             for name, (addresses, more, told) in CHECKED.items():
+                if not settings and name == "time to live":
+                    told = "queue q: 5 of its 5 messages are too old"  # noqa: PLW2901
                 if settings and name == "ring":
                     told = ""  # noqa: PLW2901 - three of them are in pages, which a ring does not count
                 it.write(config(addresses, settings + more.replace("#", "a")))
                 checked = run_text(["check", str(it.file)], timeout=WAIT_S, folder=tmp_path)
                 assert checked.returncode == 0, checked.stderr
                 assert told in checked.stdout, (name, checked.stdout)
+                is_lost = name in ("ring", "time to live") or "FORCE" in name
+                code = "loses-messages" if is_lost else "kept-messages"
+                assert not told or f"[{code}]" in checked.stdout, (name, checked.stdout)
                 assert told or "queue q" not in checked.stdout, (name, checked.stdout)
     with edited(before, tmp_path) as it:
         assert counts(it) == {"q": _COUNT}

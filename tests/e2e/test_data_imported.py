@@ -163,6 +163,29 @@ def test_a_full_address_refuses_and_the_import_goes_on_later(tmp_path: Path, pol
         with connected(broker.port) as client:
             client.subscribe("jobs", ack="auto")
             assert [client.message().body for _ in range(2)] == [b"3", b"4"]
+        assert told["knownPlaces"] == 0
+
+
+def test_places_are_counted_once_however_often_it_stops(tmp_path: Path) -> None:
+    limits = "<max-size-messages>2</max-size-messages><address-full-policy>FAIL</address-full-policy>"
+    with a_broker(tmp_path, "new", _jobs(""), settings=f"{limits}<auto-create-queues>") as broker:
+        for _ in range(2):
+            code, _said = _import(tmp_path, broker, *_some("jobs", 5))
+            assert code == 1
+            asked(broker, "POST", "/api/queues/jobs/purge")
+        code, told = _import(tmp_path, broker, *_some("jobs", 5))
+        assert (code, told["messages"], told["places"], told["knownPlaces"]) == (0, 5, 5, 0)
+        code, told = _import(tmp_path, broker, *_some("jobs", 5))
+        assert (code, told["messages"], told["places"], told["knownPlaces"]) == (0, 5, 0, 5)
+
+
+def test_a_queue_that_is_not_durable_there_is_named(tmp_path: Path) -> None:
+    with a_broker(tmp_path, "new", _jobs("").replace("/></any", "><durable>false</durable></queue></any")) as broker:
+        code, told = _import(tmp_path, broker, *_some("jobs", 5))
+        assert (code, told["messages"], told["places"]) == (1, 5, 5)
+        assert told["notes"][0].startswith(
+            "NOT DURABLE queue jobs: 5 persistent messages of it go when the broker stops"
+        )
 
 
 LOSSES: dict[str, tuple[str, str, int]] = {
@@ -196,6 +219,13 @@ def test_what_does_not_stay_is_named(tmp_path: Path, name: str) -> None:
         if addresses:
             assert rows(broker, "queues")["jobs"]["messageCount"] == left == told["messageCounts"]["jobs"]
             assert f"it has {left} now" in " ".join(told["notes"]) or not left
+        assert told["messages"] == (5 if left else 0)
+        if left:  # what others replaced is not there the next time, either
+            code, told = _import(tmp_path, broker, *lines_)
+            assert (code, told["knownPlaces"]) == (1, 5)
+            assert (
+                f"UNSURE queue jobs: 5 places got them in an earlier import, and it has {left} now" in told["notes"][0]
+            )
 
 
 def test_a_queue_that_rejects_is_named(tmp_path: Path) -> None:
@@ -295,8 +325,8 @@ def test_the_lines_of_an_export_are_what_http_takes(tmp_path: Path) -> None:
         path = an_export(tmp_path, broker)
         assert len(lines(path, "message")) == 2
         told = _posted(broker, path.read_text("utf-8"))
-    share = {"placed": 2, "known": 0, "replaced": 0, "refused": 0, "reason": None, "isFull": False, "messageCount": 4}
-    assert told == {"messages": 2, "queues": {"jobs": share}}
+    share = {"placed": 2, "known": 0, "replaced": 0, "transient": 0, "refused": 0, "reason": None, "isFull": False}
+    assert told == {"messages": 2, "came": 2, "queues": {"jobs": {**share, "messageCount": 4, "givesWay": False}}}
 
 
 def test_bodies_are_as_large_as_the_acceptor_allows(tmp_path: Path) -> None:

@@ -389,7 +389,7 @@ def test_a_user_who_may_not_look(tmp_path: Path) -> None:
         assert missing == (
             "MISSING queue fresh: there is no queue fresh; 1 message of it was not imported (later: --queue fresh)"
         )
-        assert told.stdout == f"imported 2 messages into 1 place on queues of {http(broker)}\n"
+        assert told.stdout == f"imported 1 message into 1 place on queues of {http(broker)}\n"
 
 
 def test_a_user_who_may_not_make_queues(tmp_path: Path) -> None:

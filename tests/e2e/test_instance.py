@@ -65,6 +65,22 @@ def test_people_log_in_through_the_ports_of_an_instance(shop: BrokerProcess, tmp
         assert secret not in shop.said.replace("a new one with", "")
 
 
+def test_a_file_of_xml_that_is_cut_is_told_while_the_broker_runs(shop: BrokerProcess, tmp_path: Path) -> None:
+    """Also one that comes into being: with it the next start would fail."""
+    file = tmp_path / "shop" / "etc" / "jolokia-access.xml"
+    file.write_text("<restrict><cors>")
+    shop.eventually("told", lambda: shop.said, lambda said: " CFG-1002 " in said and "jolokia-access.xml:1" in said)
+    file.unlink()
+    shop.eventually("mended", lambda: shop.said, lambda said: " CFG-1001 " in said)
+
+
+def test_another_access_to_jolokia_is_told_to_need_a_restart(shop: BrokerProcess, tmp_path: Path) -> None:
+    file = tmp_path / "shop" / "etc" / "jolokia-access.xml"
+    file.write_text("<restrict><cors><allow-origin>http://shop.example</allow-origin></cors></restrict>")
+    shop.eventually("told", lambda: shop.said, lambda said: "pending_restart=1" in said)
+    assert "jolokia-access.xml" in shop.said
+
+
 def test_a_domain_that_cannot_be_opened_stops_the_start(tmp_path: Path) -> None:
     folder = shutil.copytree(RECORDED, tmp_path / "shop")
     bootstrap = folder / "etc" / "bootstrap.xml"

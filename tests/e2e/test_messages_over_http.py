@@ -466,6 +466,19 @@ def test_a_client_that_left_loses_nothing(web: Web) -> None:
     assert web.take_json("/messages/orders/take?timeout=50")["body"] == "kept"
 
 
+def test_what_clients_that_left_never_got_was_never_delivered(web: Web) -> None:
+    request = b"POST /messages/orders/take?timeout=50 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
+    links = [socket.create_connection((LOOPBACK, web.broker.ports["http"]), WAIT_S) for _ in range(8)]
+    for link in links:
+        link.sendall(request)
+    web.broker.await_metric(8, "artemis_consumer_count", queue="orders")
+    for link in links:
+        link.close()
+    web.publish(b"kept")
+    taken = web.take_json("/messages/orders/take?timeout=50")
+    assert (taken["body"], taken["deliveryCount"]) == ("kept", 1)
+
+
 def test_a_selector_chooses(web: Web) -> None:
     web.publish(b"1", Artemis_Colour="red")
     web.publish(b"2", Artemis_Colour="blue")

@@ -565,7 +565,7 @@ def test_a_queue_that_cannot_be_consumed(broker: LiveBroker, queue: str, said: s
 def test_a_queue_that_has_its_consumers(broker: LiveBroker) -> None:
     with broker.client() as client:
         client.subscribe("::mine", ack="client-individual")
-        with query(broker, "mine") as stream, pytest.raises(PipelineError, match="maximum of 1 consumers"):
+        with query(broker, "mine") as stream, pytest.raises(PipelineError, match="maximum of 1 consumer"):
             stream.plan()
 
 

@@ -228,6 +228,19 @@ def _notes_of(one: Import, done: Imported) -> list[str]:
             f"REPLACED queue {name}: {many(count, 'message')} gave way when others came, as its ring-size, max-depth "
             f"or last-value-key says; it has {done.depths.get(name, 0):,} now"
         )
+    for name, count in sorted(done.unsure.items()):
+        if done.depths.get(name, 0) < count:
+            notes.append(
+                f"UNSURE queue {name}: {many(count, 'place')} got them in an earlier import, and it has "
+                f"{done.depths.get(name, 0):,} now; consumers may have taken the others, or its ring-size, max-depth "
+                "or last-value-key may have made them give way"
+            )
+    for name, count in sorted(done.transient.items()):
+        goes = "goes" if count == 1 else "go"
+        notes.append(
+            f"NOT DURABLE queue {name}: {many(count, 'persistent message')} of it {goes} when the broker stops, "
+            "because the queue is not durable there; declare it durable, and import again"
+        )
     if one.maker is not None:
         notes += one.maker.problems
     return notes + [

@@ -44,9 +44,16 @@ class Imported:
 
     lines: int = 0
     messages: int = 0
+    """Those that came on one of their queues at least, now or in an earlier import."""
     places: int = 0
     known: int = 0
     """Places that got them before, in an earlier import of the same file. Nobody asks whether they are there still."""
+    tried: dict[str, int] = field(default_factory=dict)
+    """Places of the lines that come next which an attempt has filled and counted before it found no room, by queue."""
+    unsure: Counter[str] = field(default_factory=Counter)
+    """Places of ``known``, by queue, if others may have replaced them there."""
+    transient: Counter[str] = field(default_factory=Counter)
+    """Persistent messages on a queue that is not durable, by queue."""
     left_out: Counter[str] = field(default_factory=Counter)
     """Messages that a queue did not get, by queue."""
     reasons: dict[str, str] = field(default_factory=dict)
@@ -62,7 +69,8 @@ class Imported:
         """The same, which changes by itself."""
         return replace(
             self, left_out=self.left_out.copy(), reasons=self.reasons.copy(), replaced=self.replaced.copy(),
-            depths=self.depths.copy(), unsettled=self.unsettled.copy(),
+            depths=self.depths.copy(), unsettled=self.unsettled.copy(), tried=self.tried.copy(),
+            unsure=self.unsure.copy(), transient=self.transient.copy(),
         )  # fmt: skip
 
 
@@ -87,6 +95,7 @@ class Progress:
                 raise ExportError(f"{self.path} is about an import with other --queue; remove it to import anew")
             found = Imported(**noted)
             found.left_out, found.replaced = Counter(found.left_out), Counter(found.replaced)
+            found.unsure, found.transient = Counter(found.unsure), Counter(found.transient)
             return found
         except FileNotFoundError:
             return Imported()
@@ -294,28 +303,35 @@ class Import:
             except RefusedError as error:
                 raise ArtemisError(f"{self._path}, the lines up to {self._line}: {error}") from None
             self._take(answer["queues"], done)
+            done.messages += max(self._messages - (answer["messages"] - answer["came"]), 0)
         done.lines = self._line
-        done.messages += self._messages
         done.left_out += self._left_out
         self._notes.note(self._id, done)
         self._begin()
 
     def _take(self, shares: dict[str, dict[str, Any]], done: Imported) -> None:
         for name, share in shares.items():
+            known = max(share["known"] - done.tried.get(name, 0), 0)
             done.places += share["placed"]
-            done.known += share["known"]
+            done.known += known
             done.depths[name] = share["messageCount"]
             if share["replaced"]:
                 done.replaced[name] += share["replaced"]
+            if known and share["givesWay"]:
+                done.unsure[name] += known
         full = {name: share for name, share in shares.items() if share["isFull"]}
         if full:
+            done.tried = {name: share["placed"] + share["known"] for name, share in shares.items()}
             self._notes.note(self._id, done)
             told = [f"{share['refused']} for queue {name}: {share['reason']}" for name, share in full.items()]
             raise ArtemisError(
                 f"up to line {self._line} there was no room for all messages ({'; '.join(told)}); make room, and run "
                 "the same command again to go on"
             )
+        done.tried = {}
         for name, share in shares.items():
+            if share["transient"]:
+                done.transient[name] += share["transient"]
             if share["refused"]:
                 done.left_out[name] += share["refused"]
                 done.reasons.setdefault(name, share["reason"])

@@ -11,6 +11,7 @@ from artemis_py.config.settings import BrokerConfig, CoreSettings
 _OF_THE_START = (
     *(field.name for field in fields(CoreSettings)),
     "wildcards", "properties", "user_limits", "journal_retention", "shared_store",
+    "web_access",
 )  # fmt: skip
 
 

@@ -60,6 +60,7 @@ def _read_once(old: BrokerConfig, new: BrokerConfig) -> Iterator[Change]:
         ("journal-retention-directory", old.journal_retention, new.journal_retention),
         ("resource-limit-settings", old.user_limits, new.user_limits),
         ("ha-policy", old.shared_store, new.shared_store),
+        ("jolokia-access.xml", old.web_access, new.web_access),
     )
     for part, before, after in pairs:
         if without_places(before) != without_places(after):

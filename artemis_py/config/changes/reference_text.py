@@ -82,7 +82,7 @@ that come |
 | a smaller ring (`ring-size`, `default-ring-size`, or `max-depth-…` with RING) | the start drops the least messages \
 beyond it. (A reload drops none at once) |
 | `last-value-key` | of messages with the same value the start keeps the last |
-| `max-message-ttl`, `expiration` | messages that are too old then expire |
+| `max-message-ttl`, `expiration` | messages that are too old expire after the start |
 | `max-size-…`, `address-full-policy`, `max-consumers`, `exclusive`, `purge-on-no-consumers`, `auto-delete-…` | the \
 messages are there; the setting counts for what happens then |
 
@@ -91,7 +91,8 @@ messages are there; the setting counts for what happens then |
   `broker configuration`; `artemis_config_last_reload_successful` 0, `artemis_config_pending_restart` 1 for each.
 - **What to do**: consume the messages, or move them to another queue (`artemis-py queue move`); then delete the queue
   and reload. A queue without messages needs none of it: a start makes it as the file says. It stays paused if it was.
-- **Messages that a start drops** are told by `CFG-1004`, with their number and the reason.
+- **Messages that a start drops, and those that are too old for their queue**, are told by `CFG-1004`, with their
+  number and the reason. Messages in pages are not read at a start: their number is told where they may be too old.
 - **Before**: `artemis-py check` reads the journal, if there is one, and warns of all this with numbers.
   `artemis-py diff --running` and `broker reload` say the same of a running broker.
 

@@ -1,8 +1,8 @@
 """What becomes of the queues that the journal remembers, where the file says something else of them.
 
 A start and a reload decide by it, and ``check`` and ``diff`` tell it beforehand. Nothing durable goes because a file
-was changed: only ``config-delete-queues`` and ``config-delete-addresses`` delete messages, and a ring or a last-value
-queue replaces those for which it has no room.
+was changed: only ``config-delete-queues`` and ``config-delete-addresses`` delete messages, a ring or a last-value
+queue replaces those for which it has no room, and what is too old for its queue expires.
 """
 
 from __future__ import annotations
@@ -42,6 +42,21 @@ def replaced_because(own: QueueSettings, replaced: int, messages: int) -> str:
         why = "they are more than its ring-size"
     gives = "gives" if replaced == 1 else "give"
     return f"{replaced:,} of its {many(messages, 'message')} {gives} way at the start: {why}"
+
+
+def expired_because(own: QueueSettings, expired: int, in_pages: int, messages: int) -> str:
+    """What a start says of messages that are too old for their queue. ``in_pages``: how many nobody has looked at.
+    ``messages``: how many there are in all.
+    """
+    times = (("max-message-ttl", own.max_message_ttl), ("expiration", own.expiration))
+    limits = " and ".join(f"{name} {time_ms} ms" for name, time_ms in times if time_ms > 0)
+    told = []
+    if expired:
+        expire = "is too old and expires" if expired == 1 else "are too old and expire"
+        told.append(f"{expired:,} of its {many(messages, 'message')} {expire} after the start")
+    if in_pages:
+        told.append(f"{many(in_pages, 'message')} in pages, not looked at yet, will expire if too old")
+    return f"{'; '.join(told)}: it has {limits}"
 
 
 def is_forced(config: BrokerConfig, address: str) -> str | None:

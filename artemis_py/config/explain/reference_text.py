@@ -104,8 +104,9 @@ acceptorConfigurations.stomp.params.port=61614
 securityRoles."orders.#".staff.send=true
 ```
 
-Names are those of the elements in camel case, and every name that Artemis 2.56 itself accepts (`connectionTTLOverride`,
-`persistIDCache`, `journalRetentionDirectory` with `journalRetentionPeriod` in ms, `queueConfigurations`, …). Put a name
+Names are those of the elements in camel case, and every name that Artemis up to 2.57 itself accepts
+(`connectionTTLOverride`, `persistIDCache`,
+`journalRetentionDirectory` with `journalRetentionPeriod` in ms, `queueConfigurations`, …). Put a name
 with dots in quotes. The value `-` removes what the key names. Placeholders work as in the file. Sizes and 64-bit
 numbers may have units, and `true`, `yes`, `y`, `on` and `1` are true. Unknown keys and wrong values are ignored with a
 warning (Artemis uses 0 for a wrong number); they never stop the broker."""

@@ -43,10 +43,9 @@ class Instance:
 
     @property
     def files(self) -> list[str]:
-        """The files beside broker.xml that count, if they are there."""
-        names = ("bootstrap.xml", "artemis.profile", "login.config")
-        found = [os.path.join(self.directory, "etc", name) for name in names]
-        return [path for path in found if os.path.isfile(path)]
+        """The files beside broker.xml that count. Some may not be there, and come into being later."""
+        names = ("bootstrap.xml", "artemis.profile", "login.config", "jolokia-access.xml", "management.xml")
+        return [os.path.join(self.directory, "etc", name) for name in names]
 
     def lay_over(self, draft: Draft) -> None:
         """Put into a draft, read from broker.xml, what the other files say."""

@@ -1,7 +1,7 @@
 """Names of settings in ``broker.properties`` that differ from the element's name in camel case.
 
-Artemis names properties after the setters of its classes. These names come from Artemis 2.56 and were tried on its
-parser; ``tests/unit/config/beans.txt`` has the whole list.
+Artemis names properties after the setters of its classes. These names come from Artemis up to 2.57 and were tried on
+its parser; ``tests/unit/config/beans.txt`` has the whole list.
 """
 
 from __future__ import annotations

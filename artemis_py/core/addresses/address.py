@@ -315,6 +315,7 @@ class Address(Home):
         "duplicate_ids", "duplicate_message_count", "empty_since_ms", "had_binding", "has_page_limit", "losses",
         "messages_max", "origin", "plan", "queues", "retention",
         "routed_message_count", "routing_types", "fan_outs", "stream", "unrouted_message_count", "view",
+        "was_asked_for",
     )  # fmt: skip
 
     def __init__(
@@ -360,6 +361,8 @@ class Address(Home):
         self.origin: Origin | None = None
         """Where the file declares it; None: nowhere."""
         self.had_binding = False
+        self.was_asked_for = False
+        """Has a client asked for it? What it sent may have been refused."""
         self.empty_since_ms = 0
         """The steady time since which nobody uses it, if it has no queue."""
         self._sent_before = 0

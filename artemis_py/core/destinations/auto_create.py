@@ -150,6 +150,7 @@ class Resolver:
                 raise NotFoundError(f"Address {name} does not exist and auto-create-addresses is false for it")
             self._registry.quota.check_address(name, len(addresses), by)
             address = self._registry.create_address(name, auto_created=True)
+            address.was_asked_for = True
             address.add_routing_types((routing_type or settings.default_address_routing_type,))
             self._registry.note_address(address)
         elif routing_type is not None and routing_type not in address.routing_types and address.view is None:

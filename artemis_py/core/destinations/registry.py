@@ -25,6 +25,7 @@ from artemis_py.core.queue.recipe import build_queue
 from artemis_py.core.reference import deletion_of
 from artemis_py.core.tasks import Task
 from artemis_py.errors import BrokerError, LimitError
+from artemis_py.shown import many
 
 # ---- quota -----------------------------------------------------------------------------------------------------------
 #
@@ -60,7 +61,8 @@ class Quota:
         """Check whether a client may create an address, when ``count`` exist. Raises LimitError when it may not."""
         if by is not None and 0 <= self.addresses_max <= count:
             self._refuse(
-                f"Address {name[:200]} was not created: there are {count} addresses, the limit of max-addresses; let "
+                f"Address {name[:200]} was not created: there {_are(count, 'address', 'addresses')}, the limit of "
+                "max-addresses; let "
                 "unused ones be deleted (auto-delete-addresses) or raise max-addresses in broker.xml",
                 name,
                 "max-addresses",
@@ -73,7 +75,7 @@ class Quota:
             return
         if 0 <= self.queues_max <= count:
             self._refuse(
-                f"Queue {name[:200]} was not created: there are {count} queues, the limit of max-queues; "
+                f"Queue {name[:200]} was not created: there {_are(count, 'queue', 'queues')}, the limit of max-queues; "
                 "unsubscribe, let unused ones be deleted (auto-delete-queues) or raise max-queues in broker.xml",
                 name,
                 "max-queues",
@@ -84,8 +86,8 @@ class Quota:
         queues_max = self._limits_of(by).queues_max
         if 0 <= queues_max <= self._queues.get(by, 0):
             self._refuse(
-                f"Queue {name[:200]} was not created: {_in_words(by)} {queues_max} queues, the limit of max-queues "
-                "in resource-limit-settings; unsubscribe or raise it in broker.xml",
+                f"Queue {name[:200]} was not created: {_in_words(by)} {many(queues_max, 'queue')}, the limit of "
+                "max-queues in resource-limit-settings; unsubscribe or raise it in broker.xml",
                 name,
                 "max-queues of the user",
                 by,
@@ -113,7 +115,7 @@ class Quota:
             connections_max = self._limits_of(by).connections_max
             if 0 <= connections_max <= self._connections.get(by, 0):
                 self._refuse(
-                    f"Connection refused: {_in_words(by)} {connections_max} connections, the limit of "
+                    f"Connection refused: {_in_words(by)} {many(connections_max, 'connection')}, the limit of "
                     "max-connections in resource-limit-settings; close one or raise it in broker.xml",
                     by,
                     "max-connections of the user",
@@ -132,6 +134,10 @@ class Quota:
     def _refuse(self, text: str, name: str, limit: str, by: str) -> NoReturn:
         self._events.note(LIMITED, name[:200], {"limit": limit, "user": by[:200]})
         raise LimitError(text)
+
+
+def _are(count: int, one: str, several: str) -> str:
+    return f"{'is' if count == 1 else 'are'} {many(count, one, several)}"
 
 
 def _in_words(by: str) -> str:

@@ -54,6 +54,8 @@ class Share:
     """So many had come before, by the same import."""
     replaced: int = 0
     """So many gave way when others came: the queue is a ring, or keeps the last value."""
+    transient: int = 0
+    """So many of these are persistent, and go with a restart all the same: the queue is not durable."""
     refused: int = 0
     reason: str = ""
     """Why the first of these was refused."""
@@ -90,16 +92,20 @@ class Importing:
                     return True
         return False
 
-    def put(self, message: Import, shares: Shares, now_ms: int) -> None:
+    def put(self, message: Import, shares: Shares, now_ms: int) -> bool:
         """Put the message on those of its queues that can have it and have not had it, and count what became of it.
-        Those that have it, and the id by which that is known, survive a crash together or not at all.
+        Those that have it, and the id by which that is known, survive a crash together or not at all. Returns whether
+        one of them has it, or has had it before.
         """
         groups: dict[tuple[Address, int], list[Queue]] = {}
+        came = False
         for name in dict.fromkeys(message.queues):
             share = shares.setdefault(name, Share())
             queue = self._bindings.queues.get(name)
             if queue is not None and self._duplicates.knows(self._bindings.address_of(queue), _id(message, name)):
                 share.known += 1
+                share.transient += message.head.persistent and not queue.durable
+                came = True
             elif queue is None or not self._may_come(message, queue, share, now_ms):
                 share.refused += 1
                 share.reason = share.reason or f"there is no queue {name}"
@@ -119,7 +125,9 @@ class Importing:
             for queue, count in zip(queues, before, strict=True):
                 share = shares[queue.name]
                 share.placed += 1
+                share.transient += message.head.persistent and not queue.durable
                 share.replaced += queue.contents.counters.replaced - count
+        return came or bool(groups)
 
     def _source_of(self, message: Import, queue: Queue) -> Address:
         """The address that has the message. One that came to a view, or to a queue of a wildcard address, belongs to

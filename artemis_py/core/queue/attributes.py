@@ -45,6 +45,7 @@ from artemis_py.core.queue.recipe import (
 from artemis_py.core.reference import MessageRules
 from artemis_py.errors import BrokerError, SelectorError
 from artemis_py.selector import compile_selector
+from artemis_py.shown import many
 
 # ---- changes ---------------------------------------------------------------------------------------------------------
 #
@@ -277,7 +278,9 @@ class _Change(NamedTuple):
 
 def _too_many_consumers(change: _Change) -> str | None:
     count, consumers_max = change.queue.distribution.taker_count, change.new.max_consumers
-    return f"it has {count} consumers, more than max-consumers {consumers_max}" if 0 <= consumers_max < count else None
+    if not 0 <= consumers_max < count:
+        return None
+    return f"it has {many(count, 'consumer')}, more than max-consumers {consumers_max}"
 
 
 def _groups_are_out(change: _Change) -> str | None:

@@ -15,6 +15,7 @@ from artemis_py.core.queue.returning import Return
 from artemis_py.core.tasks import Task
 from artemis_py.errors import LimitError
 from artemis_py.selector import Program, Selector
+from artemis_py.shown import many
 
 # ---- freeing ---------------------------------------------------------------------------------------------------------
 #
@@ -208,7 +209,7 @@ class ConsumerRegistry:
         contents, distribution, gate = parts.contents, parts.distribution, parts.gate
         name = parts.reference.name
         if 0 <= self.consumers_max <= distribution.taker_count and not consumer.browses:
-            raise LimitError(f"Queue {name} has reached its maximum of {self.consumers_max} consumers")
+            raise LimitError(f"Queue {name} has reached its maximum of {many(self.consumers_max, 'consumer')}")
         self.exclusivity.admit(name, consumer, distribution.consumers)
         self._open_cursor(consumer)
         try:

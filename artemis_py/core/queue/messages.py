@@ -620,6 +620,21 @@ class ExpiryWatch:
             entry = self._behind.at(sequence)
         return (entry is None or entry.message.id != message_id) and message_id not in self._aside
 
+    def count_outlived(self, now_ms: int) -> int:
+        """How many watched messages the queue's own bounds have expired by ``now_ms``, although their own date has
+        not come.
+        """
+        count = 0
+        for expires_ms, level, sequence, message_id in self._watched:
+            if self.lifetime is None or expires_ms > now_ms:
+                continue
+            entry = self._order.at(level, sequence) or self._aside.get(message_id)
+            if entry is None and self._behind is not None:
+                entry = self._behind.at(sequence)
+            if entry is not None and entry.message.id == message_id and not 0 < entry.message.expires_ms <= now_ms:
+                count += 1
+        return count
+
     def pop(self, now_ms: int) -> tuple[int, int, int] | None:
         """Where the next expired message was, as (level, sequence, message id). None when none expires by
         ``now_ms``.

@@ -46,7 +46,7 @@ class Depth:
         messages = "1 message" if self.messages_max == 1 else f"{self.messages_max} messages"
         limits = [messages] if self.messages_max >= 0 else []
         if self.bytes_max >= 0:
-            limits.append(f"{self.bytes_max} bytes")
+            limits.append("1 byte" if self.bytes_max == 1 else f"{self.bytes_max} bytes")
         return " and ".join(limits) or "no limit"
 
 

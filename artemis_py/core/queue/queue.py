@@ -280,7 +280,14 @@ class Queue:
         return self.parts.tasks.begin(ForcedExpiry(self.parts, consumer, up_to=message_id), now_ms)
 
     def release(
-        self, consumer: Consumer, entries: list[Entry], *, failed: bool, now_ms: int, cause: str = NACKED
+        self,
+        consumer: Consumer,
+        entries: list[Entry],
+        *,
+        failed: bool,
+        now_ms: int,
+        cause: str = NACKED,
+        sent: bool = True,
     ) -> Task | None:
         """Take back entries that the consumer let go; see ``Return``. Returns the unfinished work, if any. What was
         sent at most once does not come back.
@@ -288,7 +295,8 @@ class Queue:
         if consumer.settles:
             self.acknowledge(consumer, entries)
             return None
-        return self.parts.tasks.begin(Return(self.parts, consumer, entries, failed=failed, cause=cause), now_ms)
+        work = Return(self.parts, consumer, entries, failed=failed, cause=cause, sent=sent)
+        return self.parts.tasks.begin(work, now_ms)
 
     def take_leased(self, bookmarks: Sequence[int], connection: int) -> tuple[list[tuple[Consumer, Entry]], list[int]]:
         """A client settles the messages with these bookmarks; see ``acknowledge.take_leased``."""

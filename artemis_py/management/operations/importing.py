@@ -8,6 +8,7 @@ from typing import Any, Final, final
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST
 from artemis_py.core.operations.import_messages import Import, Shares
 from artemis_py.core.order.priority import PRIORITIES
+from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import WAIT, Step
 from artemis_py.errors import BadRequestError, BrokerError
 from artemis_py.management.managed import BodyRoom, Given, Managed, Steps
@@ -30,6 +31,7 @@ def _import_messages(managed: Managed, given: Given) -> Steps:
     if room is None:
         raise BrokerError("no acceptor serves HTTP, so nothing says how large a message may be")
     lines, shares, count = _Lines(given["lines"]), Shares(), 0
+    came = 0
     try:
         export = ""
         while (line := lines.next()) is not None:
@@ -42,7 +44,7 @@ def _import_messages(managed: Managed, given: Given) -> Steps:
                 message = yield from _read(export, value, lines, room, managed.now_ms())
                 while managed.broker.importing.must_wait(message):
                     yield WAIT
-                managed.broker.importing.put(message, shares, managed.now_ms())
+                came += managed.broker.importing.put(message, shares, managed.now_ms())
                 count += 1
                 yield None
             elif kind not in _NOT_MESSAGES:
@@ -51,7 +53,7 @@ def _import_messages(managed: Managed, given: Given) -> Steps:
         if not count:
             raise
         raise type(error)(f"{error}; what {many(count, 'message')} before it needed was done") from None
-    return {"messages": count, "queues": {name: _row(managed, name, shares) for name in shares}}
+    return {"messages": count, "came": came, "queues": {name: _row(managed, name, shares) for name in shares}}
 
 
 def _row(managed: Managed, name: str, shares: Shares) -> dict[str, Any]:
@@ -61,11 +63,19 @@ def _row(managed: Managed, name: str, shares: Shares) -> dict[str, Any]:
         "placed": share.placed,
         "known": share.known,
         "replaced": share.replaced,
+        "transient": share.transient,
         "refused": share.refused,
         "reason": share.reason or None,
         "isFull": share.is_full,
         "messageCount": 0 if queue is None else queue.message_count,
+        "givesWay": queue is not None and _gives_way(queue),
     }
+
+
+def _gives_way(queue: Queue) -> bool:
+    """May a message of the queue be replaced by another one that comes?"""
+    overflow = queue.flow.overflow
+    return overflow.is_ring or overflow.sheds or queue.contents.last_values is not None
 
 
 def _read(export: str, value: Any, lines: _Lines, room: BodyRoom, now_ms: int) -> Generator[Step, None, Import]:
@@ -207,9 +217,11 @@ IMPORT_OPERATIONS: Final = (
         command="message import",
         sentence="Put the messages of an export on the queues on which they were, as `artemis-py data imp` does: past "
         "filters, diverts and duplicate ids, but not past limits.",
-        result="messages: how many lines had one; queues: by name, how many came on the queue (placed), had come"
-        " before by the same import (known), gave way on a ring or by last value (replaced) or were refused, with the"
-        " first reason, isFull if that was want of room, and the messageCount that the queue has now",
+        result="messages: how many lines had one; came: how many of them came on a queue, now or before; queues: by"
+        " name, how many came on the queue (placed), had come before by the same import (known), gave way on a ring or"
+        " by last value (replaced) or were refused, with the first reason, isFull if that was want of room, how many"
+        " persistent ones go with a restart because the queue is not durable (transient), the messageCount that the"
+        " queue has now, and givesWay if others may replace them",
         arguments=(
             Argument(
                 "lines", LINES, "lines of an export: the first, with its id, and messages with the pieces of bodies"

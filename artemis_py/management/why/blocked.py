@@ -13,6 +13,7 @@ from artemis_py.core.queue.why import messages
 from artemis_py.errors import NotFoundError
 from artemis_py.management.why.asking import Asking, Findings, address_of, connections, listed, some_at_a_time
 from artemis_py.management.why.disks import full_disk
+from artemis_py.shown import many
 
 _WAITS: Final = {
     "BLOCK": "senders wait",
@@ -126,7 +127,7 @@ def _held(asking: Asking, address: Address) -> None:
 
 
 def _to_free(count: int, unit: str) -> str:
-    what = messages(count) if unit == _MESSAGES else f"{count:,} {unit}"
+    what = messages(count) if unit == _MESSAGES else many(count, "byte")
     return f"Consume {what} or more, raise the limit, or choose another address-full-policy (PAGE)."
 
 

@@ -119,7 +119,8 @@ def _declared(config: BrokerConfig, queue: Queue) -> QueueConfig | None:
 
 
 def _where(origin: Origin | None) -> str:
-    return DEFAULT if origin is None or not origin.line else str(origin)
+    """Without a line it is an operator, or a file whose lines nobody knows."""
+    return DEFAULT if origin is None else str(origin) if origin.line else origin.file
 
 
 def _text(row: Setting, value: Any) -> str:

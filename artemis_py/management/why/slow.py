@@ -99,7 +99,7 @@ def _about_queues(asking: Asking, weights: list[int]) -> Findings:
     """Queues with consumers that take nothing, and addresses that page."""
     found: list[tuple[int, Queue]] = []
     paging = 0
-    first = ""
+    first: Queue | None = None
     for some in some_at_a_time(list(asking.broker.queues.values())):
         for queue in some:
             if queue.contents.order.count and queue.taker_count:
@@ -111,7 +111,7 @@ def _about_queues(asking: Asking, weights: list[int]) -> Findings:
                     yield None
             if queue.contents.paged.count:
                 paging += 1
-                first = first or queue.name
+                first = first or queue
         yield None
     found.sort(key=lambda one: -one[0])
     for count, queue in found[:LINES_MAX]:
@@ -122,10 +122,10 @@ def _about_queues(asking: Asking, weights: list[int]) -> Findings:
             queue=queue, help=f"artemis-py why not-delivered {queue.name} says what holds each of them.",
         )  # fmt: skip
         weights.append(min(count, 60))
-    if paging:
+    if first is not None:
         have = "queue has" if paging == 1 else "queues have"
-        text = f"{paging:,} {have} messages in pages, such as {first}"
-        asking.add("paging", text, used=paging, unit="queues")
+        text = f"{paging:,} {have} messages in pages, such as {first.name}"
+        asking.add("paging", text, used=paging, unit="queues", queue=first)
         weights.append(10)
 
 

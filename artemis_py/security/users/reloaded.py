@@ -6,7 +6,9 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
@@ -36,6 +38,21 @@ _SETTLED_NS: Final = 1_000_000_000
 """A file changed less than this before it was read may have been read half-written, and its next change may get the
 same date: it is read again.
 """
+
+
+_QUIET: Final = ContextVar("_QUIET", default=False)
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Files that are made meanwhile tell no flaw before they ``speak`` or ``follow`` another: what they read may never
+    count, as that of a reload that is refused, or where what was in force before stays.
+    """
+    token = _QUIET.set(True)
+    try:
+        yield
+    finally:
+        _QUIET.reset(token)
 
 
 class _Mark(NamedTuple):
@@ -75,6 +92,7 @@ class ReloadedFile(Generic[Parsed]):
         self._reloads: Final = reloads
         self._tell: Final = self._warn if tell is None else tell
         self._lock: Final = threading.Lock()
+        self._is_quiet = _QUIET.get()
         self._parsed: Parsed | None = None
         self._mark: _Mark | None = None
         self._parsed_with: object = None
@@ -116,8 +134,17 @@ class ReloadedFile(Generic[Parsed]):
         if parsed is None or self.path != before.path or self._parse.__qualname__ != before._parse.__qualname__:
             return
         with self._lock:
+            self._is_quiet = False
             self._parsed, self._mark, self._complaint = parsed, None, before._complaint
             self._look()
+
+    def speak(self) -> None:
+        """What was read counts from now on: tell what is wrong with it, if nobody has been told."""
+        with self._lock:
+            if self._is_quiet:
+                self._is_quiet = False
+                if self._complaint and self._parsed is not None:
+                    self._tell_flaw()
 
     def _look(self) -> None:
         try:
@@ -150,10 +177,14 @@ class ReloadedFile(Generic[Parsed]):
             if worse:
                 raise AuthenticatorError(worse)
         self._parsed = parsed
-        flaw = next(iter(parsed.flaws.values()), "")
-        self._complaint = f"{self.path}: {flaw}" if flaw else ""
+        flaws = new or list(parsed.flaws.values())
+        self._complaint = f"{self.path}: {flaws[0]}" if flaws else ""
         if new:
-            self._tell(f"warning: {self.path}: {new[0]}; nobody gets anything by this line")
+            self._tell_flaw()
+
+    def _tell_flaw(self) -> None:
+        if not self._is_quiet:
+            self._tell(f"warning: {self._complaint}; nobody gets anything by this line")
 
     def _warn(self, text: str) -> None:
         """Write a line of the log, which has file and line as fields. Its text need not name them again."""

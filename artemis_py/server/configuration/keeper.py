@@ -21,7 +21,7 @@ from artemis_py.management.managed import Steps
 from artemis_py.server.calls import Calls
 from artemis_py.server.clocks import wall_clock_ms
 from artemis_py.server.configuration.pending import after, as_running, still_pending
-from artemis_py.server.configuration.reading import Reading, Source, Stamps, problems_of, read, stamps_of
+from artemis_py.server.configuration.reading import Reading, Source, Stamps, problems_of, read, stamps_of, warnings_of
 from artemis_py.server.configuration.watch import ConfigurationWatch
 from artemis_py.server.gate import SecurityGate
 from artemis_py.server.long_answers import LongAnswers
@@ -115,7 +115,7 @@ class ConfigurationState:
 CODE_APPLIED: Final = "CFG-1001"
 CODE_REFUSED: Final = "CFG-1002"
 CODE_CHANGE: Final = "CFG-1003"
-CODE_REPLACED: Final = "CFG-1004"
+CODE_LOST: Final = "CFG-1004"
 _NOT_DONE: Final = "could not be done, and stays as it was"
 _LINES_MAX: Final = 50
 """How many changes of one reload the log lists."""
@@ -175,8 +175,12 @@ class ConfigurationKeeper:
         ``configuration-file-refresh-period`` says so.
         """
         broker = self._broker
-        for each in broker.replaced:
-            _log(CODE_REPLACED, {"file": each.place or self.state.file, "problem": each.message}, "messages are gone")
+        for each in broker.lost:
+            _log(
+                CODE_LOST,
+                {"file": each.place or self.state.file, "problem": each.message},
+                "the start does not keep all messages",
+            )
         if _deletes(self._in_force):
             self._run(self._delete_undeclared())
         else:
@@ -376,11 +380,17 @@ class ConfigurationKeeper:
         state.problems = problems_of(error)
         state.counts[REFUSED] += 1
         for problem in state.problems[:_LINES_MAX]:
-            fields = {"file": problem.file or state.file, "line": problem.line, "problem": told(problem)}
-            _log(CODE_REFUSED, fields, "configuration refused; the one read before stays in force")
+            self._tell_problem(problem, "configuration refused; the one read before stays in force")
+        for problem in [each for each in warnings_of(error) if each not in state.problems][:_LINES_MAX]:
+            self._tell_problem(problem, "a warning; the configuration is not refused for it")
         count = len(state.problems)
         first = told(state.problems[0])[:_TOLD_MAX] if count else ""
         self._notify(CONFIGURATION_REFUSED, {"file": state.file, "problem": first, "problems": count})
+
+    def _tell_problem(self, problem: Problem, meaning: str) -> None:
+        place = {"line": problem.line} if problem.line else {}
+        fields = {"file": problem.file or self.state.file, **place, "problem": told(problem)}
+        _log(CODE_REFUSED, fields, meaning)
 
     def _tell_applied(self, what: str, plan: Plan) -> None:
         state = self.state

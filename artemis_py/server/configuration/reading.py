@@ -16,7 +16,7 @@ from artemis_py.config.changes.change import Plan
 from artemis_py.config.changes.in_force import in_force
 from artemis_py.config.changes.plan import plan_of, without_places
 from artemis_py.config.codes import told
-from artemis_py.config.problems import WARNING, Problems
+from artemis_py.config.problems import ERROR, WARNING, Problems
 from artemis_py.config.reader import PROPERTIES_FILE, load
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.errors import ArtemisError, ConfigError, Problem
@@ -177,8 +177,19 @@ def stamp_of(name: str) -> object:
 
 
 def problems_of(error: Exception) -> list[Problem]:
-    """What is wrong, with places where they are known."""
+    """What a configuration is refused for, with places where they are known: its errors, or its warnings where those
+    count as errors.
+    """
     if isinstance(error, ConfigError):
-        return [each for each in error.problems if each.severity != "note"]
+        return [each for each in error.problems if each.severity == ERROR] or warnings_of(error)
+    from artemis_py.server.tls.context import TlsError
+
+    if isinstance(error, TlsError):
+        return [error.problem]
     told = str(error) if isinstance(error, ArtemisError) else f"{type(error).__name__}: {error}"
     return [Problem("error", "", 0, told)]
+
+
+def warnings_of(error: Exception) -> list[Problem]:
+    """The warnings among what was found in a configuration that is refused."""
+    return [each for each in error.problems if each.severity == WARNING] if isinstance(error, ConfigError) else []

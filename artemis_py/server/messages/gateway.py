@@ -210,6 +210,7 @@ class Gateway:
             settling = self._begin(self._settle(queue, taker, entry, ""))
             settling.add_done_callback(partial(self._acknowledged, answer, _taken(queue, entry, None, 0.0)))
             return
+        taker.is_given = True
         receipt = secrets.token_urlsafe(_RECEIPT_BYTES)
         lease = self._loop.call_later(wish.lease_s, self._expire_lease, receipt)
         self._held[receipt] = _Held(taker, queue, entry, taker.session.state.user, lease)

@@ -109,6 +109,8 @@ class Taker:
         self._turns = turns
         self._came: Callable[[Taker, Entry], None] | None = came
         self._is_open = False
+        self.is_given = False
+        """Did the client get the message?"""
         state.owner = self
 
     @property
@@ -139,18 +141,29 @@ class Taker:
             came(self, entry)
 
     def close(self, now_ms: int) -> None:
-        """Detach the consumer; a message that it holds goes back as it was. May be called twice."""
+        """Detach the consumer. A message that it holds goes back; one that no client got was never delivered. May be
+        called twice.
+        """
         self._came = None
         if not self._is_open:
             return
         self._is_open = False
         self._turns.guard.holdings.move(CONNECTIONS, -CONNECTION_BYTES)
         self._turns.output.forget(cast(Client, self))
+        self._take_back(now_ms)
         failure = self.session.subscriptions.close_all(failed=False, now_ms=now_ms)
         self.session.out.clear()
         self.session.state.owner = None
         if failure is not None:
             raise failure
+
+    def _take_back(self, now_ms: int) -> None:
+        entry, subscription = self.session.entry, self.subscription
+        if entry is None or subscription is None or self.is_given:
+            return
+        consumer, queue = subscription.consumer, subscription.queue
+        if entry.message.id in consumer.held and not queue.deleted:
+            queue.release(consumer, [consumer.let_go(entry.message.id)], failed=False, now_ms=now_ms, sent=False)
 
     def fail(self, now_ms: int) -> None:
         """A step failed, which is reported."""

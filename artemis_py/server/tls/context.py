@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.config.tables.tls import OPENSSL_NAMES, TLS13_SUITES, TLS_VERSIONS
-from artemis_py.errors import ConfigError
+from artemis_py.errors import ConfigError, Problem
 from artemis_py.security.certificate import TIMES, der_of, pem_of, seconds_of
 from artemis_py.security.der import read_item, sequence
 from artemis_py.security.jaas.names import subject_of
@@ -42,8 +42,10 @@ class TlsError(StoreError):
     """
 
     def __init__(self, acceptor: AcceptorConfig, reason: str) -> None:
-        super().__init__(f"{acceptor.origin}: acceptor {acceptor.name} cannot speak TLS: {reason}")
+        what, origin = f"acceptor {acceptor.name} cannot speak TLS: {reason}", acceptor.origin
+        super().__init__(f"{origin}: {what}")
         self.reason = reason
+        self.problem = Problem("error", origin.file, origin.line, what)
 
 
 @final

@@ -123,10 +123,13 @@ class Commands:
         extra: list[tuple[str, str]] | Remainder | None = None
         if command in ("ACK", "NACK"):
             extra = self._acknowledging.acknowledge(frame, now_ms, refuses=command == "NACK")
+            if command == "NACK":
+                self._state.service.foreign.look(command, headers, self._state.who)
         elif command == "SUBSCRIBE":
             self._subscriptions.subscribe(headers, now_ms)
         elif command == "UNSUBSCRIBE":
             self._subscriptions.unsubscribe(headers, now_ms)
+            self._state.service.foreign.look(command, headers, self._state.who)
         elif command == "BEGIN":
             self._transactions.begin(headers)
         elif command == "COMMIT":

@@ -54,8 +54,16 @@ RELOAD: Final = (
         "An auto-created address that never had a queue",
         "stays until a restart, unless `auto-delete-addresses-skip-usage-check` is true",
         "goes after two rounds in which nobody has sent to it and `auto-delete-addresses-delay`, unless it retains "
-        "messages (`retroactive-message-count`)",
+        "messages (`retroactive-message-count`); also if all that was sent to it was refused",
         "a message that no queue takes should not leave an address for ever",
+        shown=False,
+    ),
+    Departure(
+        "queue-without-a-message",
+        "An auto-created queue on which no message ever came, and which nobody read",
+        "stays until a restart, unless `auto-delete-queues-skip-usage-check` is true",
+        "goes after two rounds and `auto-delete-queues-delay`, if the next SEND would make it again as it is",
+        "a SEND or COMMIT that was refused should not leave a queue for ever",
         shown=False,
     ),
     Departure(

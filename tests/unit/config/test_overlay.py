@@ -106,7 +106,7 @@ def test_acceptors(tmp_path: Path) -> None:
 def test_properties_of_a_newer_artemis_are_said_to_be_so(tmp_path: Path) -> None:
     config = overlaid(tmp_path, "acceptorConfigurations.stomp.lockCoordinator=l", "quantumRouters.a.b=1")
     unknown, lock = sorted(notices(config), key=lambda text: "lock" in text)
-    assert "'quantumRouters' has no meaning there; Artemis up to 2.56 does not know it either" in unknown
+    assert "'quantumRouters' has no meaning there; Artemis up to 2.57 does not know it either" in unknown
     assert lock.endswith(
         "lock-coordinator of an acceptor is ignored: this broker is a single node and opens the port at once"
     )

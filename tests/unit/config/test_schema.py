@@ -221,7 +221,7 @@ def test_very_many_unknown_attributes_cost_what_they_are() -> None:
 )  # fmt: skip
 def test_what_a_newer_artemis_may_have_is_said_to_be_so(core: str, name: str, nearest: str | None) -> None:
     (problem,) = (each for each in problems_of(core) if each.severity == "error")
-    assert f" {name}; Artemis up to 2.56 does not know it either" in problem.message
+    assert f" {name}; Artemis up to 2.57 does not know it either" in problem.message
     assert "may belong to a newer one: remove it to start without" in problem.message
     assert problem.suggestion == nearest
 

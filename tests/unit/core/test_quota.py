@@ -54,7 +54,7 @@ def test_max_queues(ask: Any) -> None:
     """Nothing is left of what was made for a queue that may not be."""
     broker = broker_of(max_queues=1)
     ask(broker, "one")
-    with pytest.raises(LimitError, match=r"two was not created: there are 1 queues.*max-queues"):
+    with pytest.raises(LimitError, match=r"two was not created: there is 1 queue.*max-queues"):
         ask(broker, "two")
     assert set(broker.addresses) == {"one"}
     assert len(broker.queues) == 1
@@ -126,7 +126,7 @@ def test_max_queues_of_a_user() -> None:
     """Each login has its own count; who has no limits is not counted."""
     broker = broker_of(user_limits={"ann": UserLimits(queues_max=1)})
     send_for(broker, "one", "ann")
-    with pytest.raises(LimitError, match="Queue two was not created: user ann has 1 queues"):
+    with pytest.raises(LimitError, match="Queue two was not created: user ann has 1 queue"):
         send_for(broker, "two", "ann")
     send_for(broker, "two", "bob")
     send_for(broker, "three", "bob")
@@ -144,9 +144,9 @@ def test_limits_for_anybody() -> None:
         send_for(broker, f"ann{number}", "ann")
     send_for(broker, "bob1", "bob")
     send_for(broker, "none1")
-    with pytest.raises(LimitError, match="user bob has 1 queues"):
+    with pytest.raises(LimitError, match="user bob has 1 queue"):
         send_for(broker, "bob2", "bob")
-    with pytest.raises(LimitError, match="clients without a login have 1 queues"):
+    with pytest.raises(LimitError, match="clients without a login have 1 queue"):
         send_for(broker, "none2")
 
 
@@ -154,7 +154,7 @@ def test_max_connections_of_a_user() -> None:
     """One that leaves makes room."""
     broker = broker_of(user_limits={"ann": UserLimits(connections_max=1)})
     broker.quota.connected("ann")
-    with pytest.raises(LimitError, match=r"Connection refused: user ann has 1 connections.*max-connections"):
+    with pytest.raises(LimitError, match=r"Connection refused: user ann has 1 connection.*max-connections"):
         broker.quota.connected("ann")
     for _ in range(3):
         broker.quota.connected("")

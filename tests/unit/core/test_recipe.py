@@ -164,7 +164,7 @@ def test_recovered_messages_of_no_queue_are_told() -> None:
     """Of those of a queue that had its name taken, say: they are on no queue, and not silently so."""
     message = Message(head_of("a", persistent=True), b"x", 1, NOW_MS, 0, Account(), 0)
     broker = Broker(declaring(queue_config()), BindingLog(), NOW_MS, RecoveredState(messages={7: [Survivor(message)]}))
-    (told,) = broker.replaced
+    (told,) = broker.lost
     assert told.message == "queue number 7: 1 message in the journal, on no queue: this one is not there any more"
 
 

@@ -89,7 +89,7 @@ def test_what_stays(keeps: str) -> None:
         address_queue_scan_period=PERIOD_MS,
     )
     if keeps == "unused":
-        broker.resolver.obtain_anycast_queue("auto")
+        broker.resolver.obtain_queue("auto", "auto", MULTICAST)  # a SEND would make another one
     else:
         use_once(broker)
     if keeps == "message":
@@ -123,9 +123,20 @@ def test_queue_whose_messages_expired_or_were_killed_was_used(how: str) -> None:
 def test_usage_check_may_be_skipped() -> None:
     """Then a queue that was never used goes too."""
     broker = swept(auto_delete_queues_skip_usage_check=True)
-    broker.resolver.obtain_anycast_queue("auto")
+    broker.resolver.obtain_queue("auto", "auto", MULTICAST)
     rounds(broker, 2)
     assert "auto" not in broker.queues
+
+
+@pytest.mark.parametrize("routing_type", [ANYCAST, MULTICAST])
+def test_what_a_refused_message_has_made_goes(routing_type: str) -> None:
+    """Nothing ever came there: the address, and its queue."""
+    broker = swept(address_full_policy="FAIL", max_size_messages=0)
+    assert send(broker, "auto", routing_type=routing_type) == 0
+    assert "auto" in broker.addresses
+    assert ("auto" in broker.queues) is (routing_type == ANYCAST)
+    rounds(broker, 5)
+    assert ("auto" in broker.queues, "auto" in broker.addresses) == (False, False)
 
 
 @pytest.mark.parametrize(("limit", "stays"), [(0, True), (1, True), (2, False), (-1, False)])
@@ -167,7 +178,7 @@ def test_address_that_nobody_ever_used_stays() -> None:
     """Unless the check is skipped."""
     for skip in (False, True):
         broker = swept(auto_delete_addresses_skip_usage_check=skip)
-        broker.resolver.obtain_address("topic", MULTICAST)
+        broker.registry.create_address("topic", auto_created=True)
         rounds(broker, 4)
         assert ("topic" in broker.addresses) is not skip
 

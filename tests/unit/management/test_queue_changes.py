@@ -206,8 +206,8 @@ def test_groups_change_when_nothing_is_out() -> None:
         ("", {"max_message_ttl": 5}, "max-message-ttl stays as it is, because it is worked out for each message"),
         ("", {"fairness_model": "fast"}, "fairness-model stays as it is, because the queue would begin to limit"),
         ("", {"max_backlog": 5}, "the queue would begin to limit backlogs, or end it"),
-        ("", {"max_consumers": 0}, "it has 1 consumers, more than max-consumers 0"),
-        ("", {"durable": False, "max_consumers": 0}, "restart); it has 1 consumers, more than max-consumers 0"),
+        ("", {"max_consumers": 0}, "it has 1 consumer, more than max-consumers 0"),
+        ("", {"durable": False, "max_consumers": 0}, "restart); it has 1 consumer, more than max-consumers 0"),
         ("target-queue-depth='2'", {"ring_size": 5}, "is a ring, which gives up the oldest messages"),
     ],
 )

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.unit.core.paged_desk import PagedDesk
 
+from artemis_py.core.addresses.address import ANYCAST
 from artemis_py.errors import NotFoundError
 from artemis_py.histogram import Histogram
 from artemis_py.management.lists.places import Space
@@ -352,3 +354,26 @@ def test_a_question_is_asked_in_steps(tmp_path: Path) -> None:
     assert steps(slow(Asking(it.managed))) > 10
     assert steps(dropped(Asking(it.managed, address), address, None)) > 10
     assert steps(blocked(Asking(it.managed, address), address)) > 10
+
+
+def test_pages_are_told_with_the_setting_of_their_address() -> None:
+    desk = PagedDesk(settings={"max_size_bytes": 20_000})
+    send(desk.broker, "q", 20, routing_type=ANYCAST)
+    desk.settle()
+    asking = Asking(desk.managed)
+    for _ in slow(asking):
+        pass
+    paging = one(asking.found, "paging")
+    assert paging.sentence == "1 queue has messages in pages, such as q"
+    assert paging.place == ("max-size-bytes", "20000 bytes", "default (address-setting q.#)")
+
+
+def test_what_an_operator_has_set_is_told_as_that(tmp_path: Path) -> None:
+    """A file has no line for it."""
+    it = Asked(tmp_path, addresses=PLAIN)
+    it.broker.settings_changes.put("a", {"max_size_messages": 1, "address_full_policy": "BLOCK"})
+    for _ in it.broker.settle(lambda: NOW_MS, lambda *_: None).run():
+        pass
+    send(it.broker, count=2)
+    full = one(why_blocked(it), "max-messages")
+    assert full.place == ("max-size-messages", "1 messages", "an operator (address-setting a)")

@@ -24,6 +24,7 @@ from artemis_py.security.masked import Codec, MaskedError, reveal
 from artemis_py.security.realms import open_realms
 from artemis_py.security.stores.pem import read_pem
 from artemis_py.security.stores.store import StoreError
+from artemis_py.security.users import reloaded
 from artemis_py.security.users.accounts import Accounts
 from artemis_py.security.users.authenticator import PropertiesUsers
 from artemis_py.security.users.editing import escaped_key, escaped_value
@@ -240,6 +241,31 @@ def test_a_reload_of_the_configuration_takes_no_cut_file_of_users(tmp_path: Path
     alone = open_realms(config)
     assert not alone.authenticate(Credentials("bob", "buil"))
     assert alone.authenticate(Credentials("ann", "welcome"))
+
+
+@pytest.mark.parametrize("name", ["users", "roles"])
+def test_a_reload_says_of_a_cut_file_what_is_in_force(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """What it read of the file is tried, and does not count: nobody loses anything by it."""
+    whole = {"users": "ann = welcome\nbob = builder\n", "roles": "staff = ann,bob\n"}
+    for each, text in whole.items():
+        (tmp_path / each).write_text(text)
+    (tmp_path / "login.config").write_text(LOGIN)
+    (tmp_path / "broker.xml").write_text(document('<authentication login-config="login.config"/>'))
+    said: list[str] = []
+    monkeypatch.setattr(reloaded, "warn", lambda text, *_, **__: said.append(text))
+    config = load(tmp_path / "broker.xml", environ={})
+    realms = open_realms(config)
+    assert realms.authenticate(Credentials("bob", "builder")) == Identity("bob", frozenset({"staff"}))
+    (tmp_path / name).write_text(whole[name][:-3])
+    again = open_realms(config, before=realms)
+    assert again.authenticate(Credentials("bob", "builder")) == Identity("bob", frozenset({"staff"}))
+    assert said
+    assert all(line.endswith("what was read before stays in force") for line in said)
+    said.clear()
+    assert open_realms(config).authenticate(Credentials("ann", "welcome"))
+    assert [line for line in said if line.endswith("nobody gets anything by this line")] == said != []
 
 
 ACCESS = """<restrict>

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.core.events import FOREIGN_HEADER, NO_ID, Event, Events
-from artemis_py.server.operational_log import line_of
+from artemis_py.server.operational_log import OperationalLog, line_of
 from artemis_py.stomp.foreign_headers import FAMILIES, KNOWN, OWN, ForeignHeaders
 from tests.queues.bench import Bench
 
@@ -72,6 +72,30 @@ def test_what_is_told_has_a_limit() -> None:
     foreign = ForeignHeaders(events)
     foreign.look("SUBSCRIBE", [f"x-{number}" for number in range(10_000)], {})
     assert events.counts[FOREIGN_HEADER] == 256
+
+
+def test_each_header_has_its_line_however_many_come_at_once(caplog: pytest.LogCaptureFixture) -> None:
+    """It is told only once, so a line that is left out would never come."""
+    events, log = Events(), OperationalLog()
+    foreign = ForeignHeaders(events)
+    foreign.look("SUBSCRIBE", [f"x-{number}" for number in range(60)], {"session": "s1"})
+    with caplog.at_level("INFO", "artemis_py.operational"):
+        log.tell(events.take(), 1)
+        log.end()
+    assert len(caplog.messages) == 60
+    assert not any("not_written_before" in line for line in caplog.messages)
+
+
+def test_what_a_client_says_when_it_refuses_a_message_or_leaves() -> None:
+    bench = Bench()
+    bench.send("x")
+    bench.subscribe("c", "transformation:jms-map-json")
+    (message,) = bench.messages("c")
+    bench.write("c", "NACK", f"id:{message.header('ack')}", "requeue:false")
+    bench.write("c", "UNSUBSCRIBE", "id:1", "durable:true", "persistent:true")
+    assert set(told(bench)) == {
+        ("SUBSCRIBE", "transformation"), ("NACK", "requeue"), ("UNSUBSCRIBE", "durable"), ("UNSUBSCRIBE", "persistent"),
+    }  # fmt: skip
 
 
 def test_the_table_names_nothing_that_has_a_meaning_here() -> None:
