@@ -252,5 +252,5 @@ def test_A_37_by_share_for_at_least_once_and_in_turn_for_at_most_once(cut: bool,
 def test_A_37_another_fairness_is_refused_at_most_once(model: str) -> None:
     (problem,) = [each for each in problems_of(f"{ONCE} fairness-model='{model}'") if each.severity == "error"]
     assert problem.line == 3
-    assert problem.allowed == "round-robin"
+    assert problem.allowed == "fairness-model round-robin"
     assert "at most once" in problem.message

@@ -88,7 +88,7 @@ def test_A_01_the_home_of_a_view_is_refused_where_others_would_get_nothing() -> 
             "reads 'orders.eu', which is not declared",
         ),
         (
-            addresses(view(ONE)) + "<diverts><divert name='d'><address>work</address><forwarding-address>b"
+            addresses(view(ONE)) + "<diverts><divert name='d'><address>work</address><forwarding-address>orders.eu"
             "</forwarding-address></divert></diverts>",
             "divert 'd' sees no message",
         ),

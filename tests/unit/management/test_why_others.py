@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.unit.core.paged_desk import PagedDesk
 
 from artemis_py.core.addresses.address import ANYCAST
 from artemis_py.errors import NotFoundError
@@ -22,6 +21,7 @@ from artemis_py.management.why.finding import Finding
 from artemis_py.management.why.growing import growing, in_words
 from artemis_py.management.why.slow import slow
 from artemis_py.server.stats import word_of
+from tests.unit.core.paged_bench import PagedBench
 from tests.unit.core.parts import NOW_MS, consumer_on, head_of, send, turn
 from tests.unit.management.why_parts import Asked, FakeClient, one
 
@@ -357,7 +357,7 @@ def test_a_question_is_asked_in_steps(tmp_path: Path) -> None:
 
 
 def test_pages_are_told_with_the_setting_of_their_address() -> None:
-    desk = PagedDesk(settings={"max_size_bytes": 20_000})
+    desk = PagedBench(settings={"max_size_bytes": 20_000})
     send(desk.broker, "q", 20, routing_type=ANYCAST)
     desk.settle()
     asking = Asking(desk.managed)
