@@ -45,6 +45,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Chooses the seed of this run before Hypothesis reads its own option. The processes that share a run have one."""
     os.environ.pop("PYTHONUNBUFFERED", None)  # with it, programs that forget to flush would be found by users alone
+    os.environ.setdefault("ARTEMIS_PY_LOOP", "asyncio")  # as most users run it; with uvloop: ARTEMIS_PY_LOOP=uvloop
     _allow_descriptors()
     given = config.option.seed
     if hasattr(config, "workerinput"):

@@ -17,7 +17,7 @@ from artemis_py.config.codes import kind_of, told
 from artemis_py.config.problems import WARNING, Problems
 from artemis_py.config.reader import load
 from artemis_py.config.settings import BrokerConfig, SharedStoreConfig
-from artemis_py.errors import ArtemisError, ConfigError
+from artemis_py.errors import ArtemisError, ConfigError, UsageError
 from artemis_py.log_codes import FAILED, LISTENING, NOTICE, READY, STANDBY, STOPPED, STOPPING, STORAGE
 from artemis_py.security.authenticator import Authenticator
 from artemis_py.server.collector import Collector
@@ -163,10 +163,10 @@ class StopSignals:
         self.has_come = False
         """Has a signal come?"""
         for number in SIGNALS:
-            loop.add_signal_handler(number, self._come)
+            _on_signal(loop, number, self._come)
         self.on_hangup: Callable[[], None] | None = None
         """What SIGHUP asks for; None while there is nothing to read again."""
-        loop.add_signal_handler(signal.SIGHUP, self._hang_up)
+        _on_signal(loop, signal.SIGHUP, self._hang_up)
 
     def _hang_up(self) -> None:
         if self.on_hangup is not None:
@@ -177,6 +177,13 @@ class StopSignals:
             self.hurry.set()
         self.has_come = True
         self.stopping.set()
+
+
+def _on_signal(loop: asyncio.AbstractEventLoop, number: int, call: Callable[[], None]) -> None:
+    """Have the loop call ``call`` when a signal comes. The loop does not know of it: where it does
+    (``add_signal_handler``), it restores the default action when it closes, and a late signal kills the process.
+    """
+    signal.signal(number, lambda *_: loop.call_soon_threadsafe(call))
 
 
 # ---- lifecycle -------------------------------------------------------------------------------------------------------
@@ -216,12 +223,30 @@ def run(
         _accept_losses(config, None)
     keep_freed_memory()
     write_to_stderr()
-    loop = asyncio.new_event_loop()
+    loop = _new_loop(os.environ)
     try:
         source = Source(path, properties, silenced, strict)
         return loop.run_until_complete(_Life(config, loop, authenticator, source, accept_loss=accept_loss).run())
     finally:
         _close(loop)
+
+
+def _new_loop(environ: Mapping[str, str]) -> asyncio.AbstractEventLoop:
+    """The loop of uvloop where that is installed (the extra ``uvloop``), else that of asyncio. ``ARTEMIS_PY_LOOP`` may
+    ask for one: ``asyncio`` or ``uvloop``. Raises UsageError if it says something else, or what is not installed.
+    """
+    wanted = environ.get("ARTEMIS_PY_LOOP", "")
+    if wanted not in ("", "asyncio", "uvloop"):
+        raise UsageError(f"ARTEMIS_PY_LOOP is {wanted!r}; it may be asyncio or uvloop, or not set")
+    if wanted != "asyncio":
+        try:
+            import uvloop
+        except ImportError:
+            if wanted:
+                raise UsageError("ARTEMIS_PY_LOOP is uvloop, which is not installed (pip install uvloop)") from None
+        else:
+            return uvloop.new_event_loop()
+    return asyncio.new_event_loop()
 
 
 def _open_logins(config: BrokerConfig, problems: Problems) -> Authenticator:
@@ -249,14 +274,11 @@ def _tell_of_first_user(first: FirstUser) -> None:
 
 
 def _close(loop: asyncio.AbstractEventLoop) -> None:
-    """Ignore signals from now on, in whichever thread they come. A closing loop would restore their default action, so
-    that a late signal kills the process, and an orderly stop does not look like one; or the signal is told to a socket
-    that is closed, with a traceback.
+    """Ignore signals from now on: a late one must not kill the process, since then an orderly stop does not look like
+    one, or reach a loop that is closed.
     """
     for number in (*SIGNALS, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    signal.set_wakeup_fd(-1)
-    getattr(loop, "_signal_handlers", {}).clear()  # else closing it sets the default action
     loop.close()
 
 

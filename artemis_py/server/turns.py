@@ -165,7 +165,7 @@ class Turns:
         self._disk_has_news = True
         """Has a thread of the disk finished something that no turn has looked at?"""
         self._at_hand: Sized | None = getattr(loop, "_ready", None) if isinstance(loop, asyncio.BaseEventLoop) else None
-        """What asyncio's own loop will call in this round; None for other loops."""
+        """What asyncio's own loop will call in this round; None for uvloop's, which does not tell."""
         self._attends = len(sched_getaffinity(0)) > 1
         self._origin = 0
 
@@ -181,19 +181,24 @@ class Turns:
 
     def arrived(self, connection: Client) -> None:
         """Bytes arrived: run a turn, at once if the loop has nothing else to collect."""
-        if self._at_hand is None or self._at_hand or self._wakeup.is_due:
+        if self._has_more_at_hand() or self._wakeup.is_due:
             self.schedule()
         else:
             self.run()
             if self._durability.was_inline and self._attends:
                 self._attend(connection)
 
+    def _has_more_at_hand(self) -> bool:
+        """Will the loop call something else in this round? Where it does not tell, others may have sent, too."""
+        at_hand = self._at_hand
+        return self.stats.connections_open > 1 if at_hand is None else len(at_hand) > 0
+
     def _attend(self, connection: Client) -> None:
         """A sender that waits for each receipt answers within microseconds: poll for its next frame a moment longer,
         which is faster than to sleep and be woken. Only while nothing else is ready, and not for long.
         """
         until_ns = perf_counter_ns() + ATTEND_NS_MAX
-        while not self._at_hand and not self._wakeup.is_due:
+        while not self._has_more_at_hand() and not self._wakeup.is_due:
             try:
                 has_come = connection.poll(ATTEND_NS)
             except Exception as error:
