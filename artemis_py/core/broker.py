@@ -10,7 +10,6 @@ from artemis_py.core.addresses.enqueue import Enqueuer
 from artemis_py.core.addresses.route import Route
 from artemis_py.core.addresses.routing_table import Bindings
 from artemis_py.core.budget import Budget
-from artemis_py.core.clock import NEVER_MS
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.destinations.amend import AddressChanges, QueueChanges, SettingsChanges
 from artemis_py.core.destinations.auto_create import Resolver
@@ -126,7 +125,7 @@ class Broker:
         self.log.now_ms = now_ms
         self._sweep.begin_with(now_ms)
         self.registry.give_retained()
-        self._wait()
+        self.clock.renew()
         self.started = True
 
     def redeploy(
@@ -254,22 +253,15 @@ class Broker:
             return
         self.budget.allow(_TICK_PARTS)
         if is_due:
-            self.clock.due_ms = NEVER_MS
             self.timers.look_at_clock(self.clock.shift_ms, now_ms)
             if self._due.run(now_ms):
                 self._sweep.run(now_ms)
                 self.slow_consumers.run(now_ms)
-            self._wait()
+            self.clock.renew()
         if self.agenda.tasks:
             share = self.budget.lend()
             self._work_off(share, now_ms)
             self.budget.take_back(share)
-
-    def _wait(self) -> None:
-        """Tell the clock until when the parts wait."""
-        due_ms = self.next_due_ms()
-        if due_ms is not None:
-            self.clock.wait_until(due_ms - self.clock.shift_ms)
 
     def _work_off(self, budget: Budget, now_ms: int) -> None:
         """Go on with the tasks on the agenda."""
@@ -333,13 +325,9 @@ class Broker:
         return bool(self.host.ready or self.agenda.tasks) or self.clock.due_ms <= now_ms - self.clock.shift_ms
 
     def next_due_ms(self) -> int | None:
-        """The date at which ``tick`` has something to do next if nobody sets the clock until then, or None."""
-        shift_ms = self.clock.shift_ms
-        first_ms = self.timers.next_due_ms(shift_ms)
-        for steady_ms in (self._sweep.next_due_ms(), self.slow_consumers.next_due_ms()):
-            if steady_ms is not None and (first_ms is None or steady_ms + shift_ms < first_ms):
-                first_ms = steady_ms + shift_ms
-        return first_ms
+        """The date at which something is to be done next if nobody sets the clock until then, or None."""
+        steady_ms = self.clock.next_due_ms()
+        return None if steady_ms is None else self.clock.date_ms(steady_ms)
 
 
 # ---- depths ----------------------------------------------------------------------------------------------------------

@@ -82,6 +82,7 @@ class SlowConsumers(Task):
         self.done = True
         self.killed: list[Slow] = []
         """Consumers whose connections must be closed; whoever closes them takes them out."""
+        host.clock.ask(self.next_due_ms)
 
     def note_consumer(self, queue: Queue, consumer: Consumer, now_ms: int) -> None:
         """A consumer has attached, and what it settles counts from now on; or the settings have changed, and a shorter

@@ -47,6 +47,7 @@ class Sweep(Task):
         """What the current round does (flags)."""
         self._deletions = 0
         """How many rounds have looked for unused queues and addresses."""
+        host.clock.ask(self.next_due_ms)
 
     def begin_with(self, now_ms: int) -> None:
         """A restart has ended the use of everything that clients made. What is empty and would come into being again

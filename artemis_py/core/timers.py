@@ -214,6 +214,7 @@ class Timers:
         self._lease_ms: dict[int, int] = {}
         """The steady time that each queue with leases waits for, by queue number. Whoever answers it sets the next."""
         self._rung_at_shift_ms = 0
+        clock.ask(self._next_steady_ms)
 
     def __len__(self) -> int:
         """How many queues have ever scheduled a message."""
@@ -295,6 +296,11 @@ class Timers:
             if due_ms is not None and (first_ms is None or due_ms < first_ms):
                 first_ms = due_ms
         return first_ms
+
+    def _next_steady_ms(self) -> int | None:
+        shift_ms = self._clock.shift_ms
+        date_ms = self.next_due_ms(shift_ms)
+        return None if date_ms is None else date_ms - shift_ms
 
     def look_at_clock(self, shift_ms: int, now_ms: int) -> None:
         """Make every alarm due if the clock was set."""

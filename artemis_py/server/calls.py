@@ -80,6 +80,7 @@ class Calls:
         self._budget = Budget()
         self._waiting: list[tuple[Until | Awaited, _Call]] = []
         """Those that wait for a time, or for something that each turn looks at."""
+        clock.ask(self.next_due_ms)
 
     def __len__(self) -> int:
         return len(self._agenda) + len(self._waiting)

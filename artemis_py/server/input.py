@@ -40,6 +40,7 @@ class Watches:
         """Due time and number of a connection; void if the connection has another entry."""
         self._wishes: dict[int, int] = {}
         self._connections: dict[int, Client] = {}
+        clock.ask(self.next_due_ms)
 
     def __len__(self) -> int:
         return len(self._heap)

@@ -141,6 +141,9 @@ class Turns:
         self.on_failure: Callable[[ArtemisError], None] = _raise
         self.tell: Callable[[list[Event], int], int] | None = None
         """Gets the events once a turn (the operational log); returns when it is to be called in any case."""
+        self._tell_ms: int | None = None
+        """The steady time at which it is."""
+        broker.clock.ask(lambda: self._tell_ms)
         self.replays: ReplayTurns | None = None
         """Moves replays of the log on; None where no log is retained."""
         self.calls: Calls | None = None
@@ -181,7 +184,9 @@ class Turns:
 
     def arrived(self, connection: Client) -> None:
         """Bytes arrived: run a turn, at once if the loop has nothing else to collect."""
-        if self._has_more_at_hand() or self._wakeup.is_due:
+        at_hand = self._at_hand  # as _has_more_at_hand, without a call
+        is_more = self.stats.connections_open > 1 if at_hand is None else len(at_hand) > 0
+        if is_more or self._wakeup.is_due:
             self.schedule()
         else:
             self.run()
@@ -282,7 +287,7 @@ class Turns:
         if self.tell is not None and (is_time or broker.events.noted):
             self._tell_events(self.tell, steady_ms)
         if is_time:
-            self._wait()
+            clock.renew()
         if clock.due_ms != self._wakeup.due_ms:
             self._wakeup.wake_at(clock.due_ms, steady_ms)
         if self._has_more:
@@ -295,7 +300,8 @@ class Turns:
 
     def _tell_events(self, tell: Callable[[list[Event], int], int], steady_ms: int) -> None:
         events = self.broker.events.take()
-        self.broker.clock.wait_until(tell(events, steady_ms))
+        due_ms = self._tell_ms = tell(events, steady_ms)
+        self.broker.clock.wait_until(due_ms)
         if events and self.notifying is not None:
             self.notifying.note_events(events)
 
@@ -318,19 +324,6 @@ class Turns:
             or (replays is not None and replays.have_ready)
             or (large is not None and bool(large.released))
         )
-
-    def _wait(self) -> None:
-        """What was due is done: tell the clock until when connections, operators' calls and replays wait. The core has
-        told it already.
-        """
-        clock, replays = self.broker.clock, self.replays
-        for steady_ms in (
-            self.watches.next_due_ms(),
-            None if self.calls is None else self.calls.next_due_ms(),
-            None if replays is None else replays.manager.next_due_ms(),
-        ):
-            if steady_ms is not None:
-                clock.wait_until(steady_ms)
 
     def _take_news(self) -> ArtemisError | None:
         """Take in what the threads of the disk have finished: records that are durable, pages and parts of large bodies

@@ -92,20 +92,30 @@ def test_who_comes_together_is_served_in_one_turn(stage: SocketPairBroker) -> No
 
 
 def test_another_loop_is_asked_for_a_round() -> None:
-    """One that does not show what it will call next."""
+    """One that does not show what it will call next. Several clients have a turn together; one alone has it at once."""
     calls: list[object] = []
 
     class Other:
         def call_soon(self, callback: object) -> None:
             calls.append(callback)
 
+        def call_later(self, _: float, __: object) -> asyncio.TimerHandle | None:
+            return None
+
     broker = Broker(configuration(), MemoryLog(), START_MS)
     turns = Turns(Other(), broker, broker.log, ServerStats(), lambda: START_MS)  # type: ignore[arg-type]
     service = StompService(broker, configuration().acceptors[0], turns.stats.traffic, counted_names())
     connection = Acceptance(turns, service, -1, -1).connect()
+    ran: list[None] = []
+    turns.on_end = lambda: ran.append(None)
+    turns.stats.connections.update([connection, Acceptance(turns, service, -1, -1).connect()])
     turns.arrived(connection)
     turns.arrived(connection)
-    assert calls == [turns.run]
+    assert (calls, ran) == ([turns.run], [])
+    turns.run()
+    turns.stats.connections.remove(connection)
+    turns.arrived(connection)
+    assert (calls, ran) == ([turns.run], [None, None])
 
 
 @pytest.mark.parametrize("fails", ["is_reading", "write"])

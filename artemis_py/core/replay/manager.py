@@ -49,6 +49,7 @@ class Alarms:
         self._heap: list[tuple[int, int]] = []
         """Time and number of a replay; void if that has another alarm, or none."""
         self._wishes: dict[int, tuple[int, Replay]] = {}
+        clock.ask(self.next_due_ms)
 
     def set(self, replay: Replay, due_ms: int) -> None:
         """Ring at ``due_ms`` for a replay, and not at another time."""
