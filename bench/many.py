@@ -29,7 +29,7 @@ _CONNECTIONS: Final = 4
 _TOPICS: Final = 1000
 _WAIT_S: Final = 120.0
 _HOST: Final = "127.0.0.1"
-_LISTENING: Final = re.compile(r"^(?:\S+Z BRK-1002 .*)?listening on \S+:(\d+) for .* \(acceptor (\S+)\)$", re.MULTILINE)
+_LISTENING: Final = re.compile(r"^\S+Z BRK-1002 acceptor=(\S+) listening on \S+:(\d+) for ", re.MULTILINE)
 _PERSISTENT: Final = "persistent:true\n"
 
 _CONFIGURATION: Final = """\
@@ -97,7 +97,7 @@ class Process:
             if self._process.poll() is not None or time.monotonic() > until:
                 raise PerfError(f"the broker does not start: {self._log.read_text('utf-8')}")
             time.sleep(0.05)
-        self.ports = {name: int(port) for port, name in _LISTENING.findall(self._log.read_text("utf-8"))}
+        self.ports = {name: int(port) for name, port in _LISTENING.findall(self._log.read_text("utf-8"))}
 
     @property
     def memory_bytes(self) -> int:

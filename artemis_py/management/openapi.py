@@ -109,7 +109,9 @@ def _operation(operation: Operation) -> dict[str, Any]:
             if not argument.is_secret and argument.type != LINES
         ]
     if operation.takes_lines:
-        found["requestBody"] = {"required": True, "content": {"application/jsonl": {"schema": {"type": "string"}}}}
+        (lines,) = (argument for argument in operation.arguments if argument.type == LINES)
+        content = {"application/jsonl": {"schema": {"type": "string"}}}
+        found["requestBody"] = {"required": True, "description": lines.sentence, "content": content}
     secrets = [argument for argument in operation.arguments if argument.is_secret]
     if secrets:
         found["requestBody"] = _body(secrets)

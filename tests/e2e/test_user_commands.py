@@ -69,6 +69,6 @@ def test_each_command_of_the_document(tmp_path: Path) -> None:
         users_file = tmp_path / "artemis-users.properties"
         users_file.write_text("admin = \\u12\n")
         assert lets_in(broker, "admin", "first")
-        assert "users.properties: line 1: \\u must be followed by four hexadecimal digits; what was read" in broker.said
+        assert "line=1 warning: \\u must be followed by four hexadecimal digits; what was read" in broker.said
     assert run(mask, tmp_path).startswith("ENC(100000:")
     assert "ann's own" not in broker.said

@@ -65,7 +65,7 @@ def test_spark_runs_on_a_machine_without_java(tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=600,
         check=False,
     )
     said = dict(line.split(" ", 1) for line in done.stdout.splitlines() if " " in line)

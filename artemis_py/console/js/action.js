@@ -62,9 +62,9 @@ export class Action {
     this.problem = null;
     this.draw();
     try {
-      const { path, query, body } = target(this.operation, { ...this.given, ...more });
+      const { path, query, body, text } = target(this.operation, { ...this.given, ...more });
       if (this.operation.isDownload) this.result = await download(path, query);
-      else this.result = await ask(this.operation.method, path, { query, body });
+      else this.result = await ask(this.operation.method, path, { query, body, text, more: text === undefined ? {} : { "Content-Type": "application/jsonl" } });
       this.#isDry = Object.keys(more).length > 0;
       if (!this.#isDry) this.done(this.result);
     } catch (error) {
@@ -169,7 +169,7 @@ export class Action {
     );
   }
 
-  #input({ name, schema, required }, id, value, isFirst) {
+  #input({ name, schema, required, in: place }, id, value, isFirst) {
     const shared = { id, "aria-describedby": `${id}-help`, autofocus: isFirst || null, required: required || null };
     const choices = schema.enum ?? (schema.type === "boolean" ? ["true", "false"] : null);
     if (choices !== null) {
@@ -184,6 +184,9 @@ export class Action {
     if (schema.type === "array") {
       const read = (event) => this.set(name, event.target.value.split("\n"));
       return h("textarea", { ...shared, rows: 2, placeholder: "one on each line", value: (value ?? []).join("\n"), oninput: read });
+    }
+    if (place === "lines") {
+      return h("textarea", { ...shared, rows: 6, spellcheck: "false", value: value ?? "", oninput: (event) => this.set(name, event.target.value) });
     }
     const isNumber = schema.type === "integer" || schema.type === "number";
     const known = this.names[name];

@@ -46,7 +46,7 @@ function read(path, method, described) {
     isChange: method !== "GET",
     /** What is lost for good, with names in braces; "": nothing. */
     destroys: described["x-destroys"] ?? "",
-    parameters: [...(described.parameters ?? []), ...secretsOf(described)],
+    parameters: [...(described.parameters ?? []), ...secretsOf(described), ...linesOf(described)],
     /** The fields of a row, or of the one thing that it shows. */
     fields: fieldsOf(rows ?? schema.properties),
     isList: rows !== undefined,
@@ -66,6 +66,12 @@ function secretsOf(described) {
     description: schema.description ?? "",
     schema,
   }));
+}
+
+/** Lines that are the whole body, such as those of an export. */
+function linesOf({ requestBody }) {
+  const schema = requestBody?.content?.["application/jsonl"]?.schema;
+  return schema === undefined ? [] : [{ name: "lines", in: "lines", required: true, description: requestBody.description ?? "", schema }];
 }
 
 function fieldsOf(properties) {
@@ -128,7 +134,7 @@ export function label(one) {
 /** The path with the values of its names in it; the others are the query, and secrets the body. */
 export function target(one, given) {
   const query = {};
-  let body;
+  let body, text;
   let path = one.path;
   for (const parameter of one.parameters) {
     const value = given[parameter.name];
@@ -136,11 +142,13 @@ export function target(one, given) {
       path = path.replace(`{${parameter.name}}`, encodeURIComponent(value ?? ""));
     } else if (value === undefined || value === "") {
       continue;
+    } else if (parameter.in === "lines") {
+      text = value;
     } else if (parameter.in === "body") {
       body = { ...body, [parameter.name]: value };
     } else {
       query[parameter.name] = value;
     }
   }
-  return { path, query, body };
+  return { path, query, body, text };
 }

@@ -33,7 +33,7 @@ def test_a_person_is_asked(user: User) -> None:
 
 def test_yes_answers(user: User) -> None:
     user.printed("send", "orders", "x")
-    assert user.printed("queue", "purge", "orders", "-y").split() == ["removed", "1"]
+    assert user.printed("queue", "purge", "orders", "-y").split() == ["removed", "1", "inDelivery", "0"]
 
 
 def test_where_nobody_can_be_asked(user: User) -> None:
@@ -55,7 +55,7 @@ QUESTIONS = [
     (["queue", "remove", "orders", "region = 'eu'"], "2 messages of queue orders"),
     (
         ["queue", "expire", "orders", "region = 'us'"],
-        "1 message of queue orders, but for copies at its expiry address,",
+        "1 message of queue orders, but for copies at its expiry address",
     ),
     (["message", "remove", "orders", "7"], "message 7 of queue orders"),
     (

@@ -224,7 +224,7 @@ def test_send(screen: Screen) -> None:
     with urllib.request.urlopen(
         urllib.request.Request(f"{screen.url}/api/queues/orders/purge", method="POST"), timeout=WAIT_S
     ) as answer:
-        assert json.load(answer) == {"removed": 2}
+        assert json.load(answer) == {"removed": 2, "inDelivery": 0}
 
 
 def test_a_password_is_in_no_line_and_no_url(screen: Screen) -> None:

@@ -24,7 +24,7 @@ const found = {};
 for (const name of [...document.querySelectorAll('.stop button')].map((it) => it.innerText)) {
   press([...document.querySelectorAll('.stop button')].find((it) => it.innerText === name));
   await drawn();
-  for (const it of document.querySelectorAll('dialog input[required]')) {
+  for (const it of document.querySelectorAll('dialog input[required], dialog textarea[required]')) {
     it.value = '7';
     it.dispatchEvent(new Event('input', {bubbles: true}));
   }

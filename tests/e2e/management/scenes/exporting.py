@@ -37,9 +37,12 @@ _LINES: Final = (
 
 
 def _are_there(told: Told, answer: Any) -> None:
-    share = {"placed": 2, "known": 0, "replaced": 0, "refused": 0, "reason": None, "isFull": False, "messageCount": 2}
+    share = {
+        "placed": 2, "known": 0, "replaced": 0, "transient": 0, "refused": 0, "reason": None, "isFull": False,
+        "messageCount": 2, "givesWay": False,
+    }  # fmt: skip
     none = {**share, "placed": 0, "refused": 1, "reason": "there is no queue none", "messageCount": 0}
-    assert answer == {"messages": 2, "queues": {"orders": share, "none": none}}
+    assert answer == {"messages": 2, "came": 2, "queues": {"orders": share, "none": none}}
     assert told.queue("orders")["messageCount"] == 2
 
 
