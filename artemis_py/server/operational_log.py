@@ -69,32 +69,38 @@ _COMMON: Final = frozenset(
 )
 
 
-def line_of(event: Event, left_out: int = 0) -> str:
-    """The line of an event; ``left_out`` counts lines that were never written, and that it does not add up."""
+def line_of(event: Event, left_out: int = 0, ago_ms: int = 0) -> str:
+    """The line of an event that happened ``ago_ms`` before it is written. ``left_out`` counts lines that were never
+    written, and that it does not add up.
+    """
     fields: dict[str, str | int] = {**({"queue": event.queue} if event.queue else {}), **event.fields}
     if event.count > 1 or event.code in _COUNTED:
         fields["count"] = event.count
     if left_out:
         fields["not_written_before"] = left_out
+    if ago_ms > 0:
+        fields["ago_ms"] = ago_ms
     shown = " ".join(f"{name}={quoted(value)}" for name, value in fields.items())
     return f"{event.code} {shown} {MEANINGS[event.code]}"
 
 
 class _Window:
     """How many lines a key has written in ten seconds, and what it has held back since: the last event, or their sum,
-    and how many lines that stands for.
+    when that was, and how many lines it stands for.
     """
 
-    __slots__ = ("begun_ms", "held", "held_lines", "lines")
+    __slots__ = ("begun_ms", "held", "held_lines", "held_ms", "lines")
 
     def __init__(self, begun_ms: int, lines: int) -> None:
         self.begun_ms = begun_ms
         self.lines = lines
         self.held: Event | None = None
         self.held_lines = 0
+        self.held_ms = 0
 
-    def hold(self, event: Event) -> None:
+    def hold(self, event: Event, now_ms: int) -> None:
         count = event.count
+        self.held_ms = now_ms
         if self.held is None or event.code not in _COUNTED:
             self.held_lines += 1
         else:
@@ -118,11 +124,14 @@ class OperationalLog:
         """How many windows hold something back."""
         self._waiting: deque[Event] = deque()
         """Events for which the turn had no time."""
+        self._now_ms = 0
+        """The steady time of the last turn."""
 
     def tell(self, events: list[Event], now_ms: int) -> int:
         """Write the events within the limits, and what was held back long enough, as far as a turn has time for that.
         ``now_ms`` is steady time. Returns the steady time at which to call it again even if nothing has happened.
         """
+        self._now_ms = now_ms
         for _ in range(LINES_PER_TURN):
             if not self._end_first(now_ms):
                 break
@@ -135,7 +144,7 @@ class OperationalLog:
     def end(self) -> None:
         """Write all that waits or was held back: nobody calls ``tell`` any more."""
         for event in self._waiting:
-            self._write_or_hold(event, 0)  # no window ends any more
+            self._write_or_hold(event, self._now_ms)
         self._waiting.clear()
         for window in self._windows.values():
             self._write_held(window)
@@ -160,7 +169,7 @@ class OperationalLog:
         if window.held is None:
             return False
         self._held_count -= 1
-        self._logger.info(line_of(window.held, window.held_lines - 1))
+        self._logger.info(line_of(window.held, window.held_lines - 1, self._now_ms - window.held_ms))
         return True
 
     def _write_or_hold(self, event: Event, now_ms: int) -> bool:
@@ -177,7 +186,7 @@ class OperationalLog:
             self._logger.info(line_of(event))
             return True
         self._held_count += window.held is None
-        window.hold(event)
+        window.hold(event, now_ms)
         return False
 
     def _begin(self, key: _Key, now_ms: int) -> _Window:
