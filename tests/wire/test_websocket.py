@@ -312,6 +312,7 @@ def test_the_broker_stops() -> None:
     assert client.web.closed == (1001, "")
 
 
+@pytest.mark.interpreted
 def test_a_failure_of_the_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     world = world_with()
     client = greeted(world)
@@ -442,6 +443,7 @@ def test_an_unfinished_request_counts() -> None:
     assert world.broker.holdings.total_bytes - before >= 9000
 
 
+@pytest.mark.interpreted
 def test_a_lost_connection_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is freed at once, without the collector."""
     world = world_with()

@@ -12,6 +12,7 @@ from websockets.datastructures import Headers
 from websockets.exceptions import PayloadTooBig, ProtocolError
 from websockets.extensions import Extension
 from websockets.frames import CloseCode, Frame, Opcode
+from websockets.frames import apply_mask as unmasked  # type: ignore[attr-defined]  # in C, where it was compiled
 from websockets.http11 import Request, Response
 from websockets.server import ServerProtocol
 
@@ -352,7 +353,13 @@ def is_utf8(data: bytes) -> bool:
 SLICE_BYTES: Final = 1024
 """How much is read at once, so that a turn can stop between frames of a few bytes, and compressed ones that swell."""
 FRAME_UNITS: Final = 5
-"""What reading a frame costs of a turn's budget, whatever is in it."""
+"""What reading a frame costs of a turn's budget, whatever is in it, if the library reads it."""
+WHOLE_UNITS: Final = 1
+"""What it costs otherwise."""
+_MASKED: Final = 0x80
+_SIZE: Final = 0x7F
+_SIZE_16: Final = 126
+_SIZE_64: Final = 127
 INFLATE_BYTES: Final = 49152
 """What a connection that may send compressed messages holds: zlib's window and tables."""
 _Utf8: Final = getincrementaldecoder("utf-8")
@@ -362,11 +369,15 @@ _Utf8: Final = getincrementaldecoder("utf-8")
 class Inbound:
     """One client's frames. ``code`` and ``reason`` say why nothing more is read, with the close code for it; code 0 as
     long as more is. ``is_text``: is the client's first message text? None before that.
+
+    Messages of one frame of less than 64 KiB, which nearly all are, are read here when they are whole. The library
+    reads every other frame, from its first byte to its last: large ones, fragments, compressed ones, control frames,
+    and whatever is not allowed.
     """
 
     __slots__ = (
-        "_at", "_data", "_frame_bytes_max", "_in_text", "_protocol", "_utf8", "close", "code",
-        "is_text", "pong", "reason", "units",
+        "_at", "_data", "_frame_bytes_max", "_in_text", "_is_in_message", "_left", "_protocol", "_utf8", "_waits",
+        "close", "code", "is_text", "pong", "reason", "units",
     )  # fmt: skip
 
     def __init__(self, protocol: ServerProtocol, frame_bytes_max: int) -> None:
@@ -386,14 +397,20 @@ class Inbound:
         self._data = b""
         self._at = 0
         """Where the bytes begin that are not read yet."""
+        self._left = 0
+        """So many bytes of a frame the library is still to get."""
+        self._waits = False
+        """Do the unread bytes end within a frame, which goes on when more come?"""
+        self._is_in_message = False
+        """Will another fragment follow?"""
         self._in_text = False
         """Does a continuation belong to a text?"""
         self._utf8 = _Utf8()
 
     @property
     def has_more(self) -> bool:
-        """Are there bytes that were not read?"""
-        return bool(self._data)
+        """Are there bytes that can be read and were not?"""
+        return bool(self._data) and not self._waits
 
     @property
     def held_bytes(self) -> int:
@@ -407,11 +424,79 @@ class Inbound:
             return
         self._data = self._data[self._at :] + data if self._data else data
         self._at = 0
+        self._waits = False
 
     def read(self) -> bytes:
-        """The payload in the next slice of the bytes."""
+        """The payload of the next frames, or of the next slice of one."""
+        if not self._left:
+            payload = b"" if self._is_in_message or self._protocol.extensions else self._read_whole()
+            if payload or self._waits or not self._data or self.code:
+                return payload
+            self._left = self._frame_bytes()
+            if not self._left:
+                self._waits = True
+                return b""
+        return self._read_slice()
+
+    def _read_whole(self) -> bytes:
+        """The payload of the messages of one frame that are next and whole."""
+        data, at, end = self._data, self._at, len(self._data)
+        payload: list[bytes] = []
+        stop = at + SLICE_BYTES
+        while at < stop and at + 1 < end:
+            opcode, size = data[at], data[at + 1]
+            if opcode not in (_FIN | _TEXT, _FIN | _BINARY) or not size & _MASKED:
+                break
+            size &= _SIZE
+            mask_at = at + 2
+            if size == _SIZE_16:
+                if end < mask_at + 2:
+                    self._waits = True
+                    break
+                size = data[mask_at] << 8 | data[mask_at + 1]
+                mask_at += 2
+            if (size == _SIZE_64 and mask_at == at + 2) or size > self._frame_bytes_max:
+                break
+            body_at = mask_at + 4
+            if end < body_at + size:
+                self._waits = True
+                break
+            body = unmasked(data[body_at : body_at + size], data[mask_at:body_at])
+            is_text = opcode == _FIN | _TEXT
+            if self.is_text is None:
+                self.is_text = is_text
+            self.units += WHOLE_UNITS
+            if is_text and not is_utf8(body):
+                self._stop(CloseCode.INVALID_DATA, "A text message is not valid UTF-8")
+                return b"".join(payload)
+            payload.append(body)
+            at = body_at + size
+        else:
+            self._waits = at + 1 == end
+        self._at = at
+        if at == end:
+            self._data = b""
+            self._at = 0
+        return b"".join(payload)
+
+    def _frame_bytes(self) -> int:
+        """The size of the next frame with its header; 0: that has not come."""
         data, at = self._data, self._at
-        end = at + SLICE_BYTES
+        if len(data) < at + 2:
+            return 0
+        size, header_bytes = data[at + 1] & _SIZE, 2
+        if size >= _SIZE_16:
+            header_bytes = 4 if size == _SIZE_16 else 10
+            if len(data) < at + header_bytes:
+                return 0
+            size = int.from_bytes(data[at + 2 : at + header_bytes], "big")
+        return header_bytes + size + (4 if data[at + 1] & _MASKED else 0)
+
+    def _read_slice(self) -> bytes:
+        """The payload in the next slice of a frame that the library reads."""
+        data, at = self._data, self._at
+        end = at + min(SLICE_BYTES, self._left)
+        self._left -= min(end, len(data)) - at
         if end >= len(data):
             piece = data[at:] if at else data
             self._data = b""
@@ -436,6 +521,7 @@ class Inbound:
             elif opcode is Opcode.PING:
                 self.pong = bytes(frame.data)
             elif opcode is not Opcode.PONG:
+                self._is_in_message = not frame.fin
                 if opcode is not Opcode.CONT:
                     self._in_text = opcode is Opcode.TEXT
                     if self.is_text is None:
