@@ -183,7 +183,11 @@ def _on_signal(loop: asyncio.AbstractEventLoop, number: int, call: Callable[[], 
     """Have the loop call ``call`` when a signal comes. The loop does not know of it: where it does
     (``add_signal_handler``), it restores the default action when it closes, and a late signal kills the process.
     """
-    signal.signal(number, lambda *_: loop.call_soon_threadsafe(call))
+
+    def on_signal(_number: int, _frame: object) -> None:
+        loop.call_soon_threadsafe(call)
+
+    signal.signal(number, on_signal)
 
 
 # ---- lifecycle -------------------------------------------------------------------------------------------------------

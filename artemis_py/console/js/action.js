@@ -64,7 +64,7 @@ export class Action {
     try {
       const { path, query, body, text } = target(this.operation, { ...this.given, ...more });
       if (this.operation.isDownload) this.result = await download(path, query);
-      else this.result = await ask(this.operation.method, path, { query, body, text, more: text === undefined ? {} : { "Content-Type": "application/jsonl" } });
+      else this.result = await ask(this.operation.method, path, { query, body, text });
       this.#isDry = Object.keys(more).length > 0;
       if (!this.#isDry) this.done(this.result);
     } catch (error) {
@@ -186,7 +186,7 @@ export class Action {
       return h("textarea", { ...shared, rows: 2, placeholder: "one on each line", value: (value ?? []).join("\n"), oninput: read });
     }
     if (place === "lines") {
-      return h("textarea", { ...shared, rows: 6, spellcheck: "false", value: value ?? "", oninput: (event) => this.set(name, event.target.value) });
+      return h("textarea", { ...shared, rows: 6, value: value ?? "", oninput: (event) => this.set(name, event.target.value) });
     }
     const isNumber = schema.type === "integer" || schema.type === "number";
     const known = this.names[name];

@@ -68,10 +68,9 @@ function secretsOf(described) {
   }));
 }
 
-/** Lines that are the whole body, such as those of an export. */
-function linesOf({ requestBody }) {
-  const schema = requestBody?.content?.["application/jsonl"]?.schema;
-  return schema === undefined ? [] : [{ name: "lines", in: "lines", required: true, description: requestBody.description ?? "", schema }];
+function linesOf({ requestBody: body }) {
+  const schema = body?.content?.["application/jsonl"]?.schema;
+  return schema ? [{ name: "lines", in: "lines", required: true, description: body.description, schema }] : [];
 }
 
 function fieldsOf(properties) {

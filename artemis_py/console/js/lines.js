@@ -17,11 +17,8 @@ export function commandLine(operation, given) {
   for (const { name, required, schema, in: place } of operation.parameters) {
     const value = given[name];
     if (place === "body") continue; // the command asks for it
-    if (place === "lines") {
-      words.push("FILE");
-      continue;
-    }
-    if (required) {
+    if (place === "lines") words.push("FILE");
+    else if (required) {
       words.push(quoted(value === undefined || value === "" ? name.toUpperCase() : String(value)));
     } else if (value === undefined || value === "") {
       continue;
@@ -40,10 +37,9 @@ export function commandLine(operation, given) {
 /** `curl -X POST 'http://…/api/queues/orders/pause'`. No line shows a secret: it has the name of one in its place. */
 export function curlLine(operation, given) {
   const { path, query, body } = target(operation, given);
-  const isOfLines = operation.parameters.some((one) => one.in === "lines");
   const method = operation.method === "GET" ? "" : `-X ${operation.method} `;
   const user = login.user ? `-u ${quoted(login.user)} ` : "";
   const hidden = body && JSON.stringify(Object.fromEntries(Object.keys(body).map((name) => [name, name.toUpperCase()])));
-  const data = body ? ` -H 'Content-Type: application/json' -d ${quoted(hidden)}` : isOfLines ? " -H 'Content-Type: application/jsonl' --data-binary @FILE" : "";
+  const data = body ? ` -H 'Content-Type: application/json' -d ${quoted(hidden)}` : operation.parameters.some((one) => one.in === "lines") ? " --data-binary @FILE" : "";
   return `curl ${method}${user}${quoted(location.origin + url(path, query))}${data}`;
 }
