@@ -185,9 +185,7 @@ export class Action {
       const read = (event) => this.set(name, event.target.value.split("\n"));
       return h("textarea", { ...shared, rows: 2, placeholder: "one on each line", value: (value ?? []).join("\n"), oninput: read });
     }
-    if (place === "lines") {
-      return h("textarea", { ...shared, rows: 6, value: value ?? "", oninput: (event) => this.set(name, event.target.value) });
-    }
+    if (place === "lines") return h("textarea", { ...shared, rows: 6, value, oninput: (event) => this.set(name, event.target.value) });
     const isNumber = schema.type === "integer" || schema.type === "number";
     const known = this.names[name];
     return [

@@ -40,6 +40,6 @@ export function curlLine(operation, given) {
   const method = operation.method === "GET" ? "" : `-X ${operation.method} `;
   const user = login.user ? `-u ${quoted(login.user)} ` : "";
   const hidden = body && JSON.stringify(Object.fromEntries(Object.keys(body).map((name) => [name, name.toUpperCase()])));
-  const data = body ? ` -H 'Content-Type: application/json' -d ${quoted(hidden)}` : operation.parameters.some((one) => one.in === "lines") ? " --data-binary @FILE" : "";
+  const data = body ? ` -H 'Content-Type: application/json' -d ${quoted(hidden)}` : operation.parameters.at(-1)?.in === "lines" ? " --data-binary @FILE" : "";
   return `curl ${method}${user}${quoted(location.origin + url(path, query))}${data}`;
 }
