@@ -170,13 +170,17 @@ class TaskLine(Task):
         task.done = True
 
 
-class Broken(NamedTuple):
-    """A task, and its words at the time at which it raised an exception."""
+@final
+class Broken:
+    """A task that raised an exception, and its words at that time."""
 
-    task: Task
-    title: str
-    queue_name: str
-    error: Exception
+    __slots__ = ("error", "queue_name", "task", "title")
+
+    def __init__(self, task: Task, error: Exception) -> None:
+        self.task = task
+        self.title = task.title
+        self.queue_name = task.queue_name
+        self.error = error
 
 
 @final
@@ -235,7 +239,7 @@ class Agenda:
         except StorageError:
             raise
         except Exception as error:
-            self.broken.append(Broken(task, task.title, task.queue_name, error))
+            self.broken.append(Broken(task, error))
             self._fail(task, now_ms)
 
     def _fail(self, task: Task, now_ms: int) -> None:
@@ -245,5 +249,5 @@ class Agenda:
         except StorageError:
             raise
         except Exception as error:
-            self.broken.append(Broken(task, task.title, task.queue_name, error))
+            self.broken.append(Broken(task, error))
             task.done = task.may_go_on

@@ -359,7 +359,7 @@ OPERATIONS: dict[str, Operation] = {
     "move": (_filled("q"), _begun("move", "other")),
     "copy": (_filled("q"), _begun("copy", "other")),
     "expire": (_filled("q"), _begun("expire")),
-    "bury": (_filled("q"), _begun("bury")),
+    "dead": (_filled("q"), _begun("send_to_dead_letters")),
     "retry": (_dead, _begun("retry", of="dead")),
     "prioritize": (_filled("q"), _begun("prioritize", 9)),
     "publish into pages": (_filled("paged"), lambda world, _: world.send("paged")),
@@ -459,7 +459,7 @@ _PAGED = frozenset(
         "Backlog.came_back", "Backlog.drop_all", "PagedContents._correct", "PagedContents.fetch", "PagedContents._add",
         "PagedContents.arrive", "PagedContents.came_back", "PagedContents.forget", "PageStream.settle",
         "PageStream._reduce", "PageStream._let_go", "PageStream._drop", "PageStream._purge_page", "PageStream.purge",
-        "PageStream.next_place",
+        "PageStream.next_place", "PageStream._note_end",
         "_by_stream", "_by_page", "_let_bodies_go", "_number", "RecordWriter.page_dropped", "RecordWriter.paged",
     }
 )  # fmt: skip
