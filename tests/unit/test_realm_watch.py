@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Set
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,20 +39,27 @@ class World:
         file.write_text(document(core))
         self.config = load(file, environ={})
         self.ended: list[Set[str]] = []
+        self.has_ended = asyncio.Event()
+        self.has_failed = asyncio.Event()
         self.said: list[str] = []
         self.untold: list[object] = []
 
     async def begin(self, realms: Authenticator | None = None) -> None:
         loop = asyncio.get_running_loop()
-        loop.set_exception_handler(lambda _, context: self.untold.append(context["exception"]))
+        loop.set_exception_handler(self.fail)
         self.realms = open_realms(self.config) if realms is None else realms
         gate = gate_of(self.config, self.realms, loop, ServerStats(), lambda *_, **__: None)
         assert gate is not None
         self.gate = gate
         file = Path(self.config.file)
-        self.watch = RealmWatch(loop, file, gate, self.ended.append, self.said.append, patience_s=0.1)
+        self.watch = RealmWatch(loop, file, gate, self.end_some, self.said.append, patience_s=0.1)
         gate.desk.on_change = self.watch.look_soon
         await self.watch.begin()
+
+    def fail(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """What the loop is told of."""
+        self.untold.append(context["exception"])
+        self.has_failed.set()
 
     def write(self, **texts: str) -> None:
         for name, text in texts.items():
@@ -59,12 +67,22 @@ class World:
             new.write_text(text, "latin-1")
             new.rename(self.folder / name)
 
+    async def looks(self) -> None:
+        """Has the files looked at as they are now."""
+        self.watch.look_soon()
+        assert self.watch._look is not None
+        await self.watch._look
+
     async def until_ended(self, *users: str) -> None:
-        async with asyncio.timeout(WAIT_S):
-            while not self.ended:
-                await asyncio.sleep(0.02)
+        await asyncio.wait_for(self.has_ended.wait(), WAIT_S)
+        self.has_ended.clear()
         assert self.ended == [set(users)]
         self.ended.clear()
+
+    def end_some(self, users: Set[str]) -> None:
+        """The watch says whose logins have changed."""
+        self.ended.append(users)
+        self.has_ended.set()
 
     def end(self) -> None:
         self.watch.end()
@@ -90,7 +108,7 @@ async def test_what_is_not_in_force_changes_nobody(tmp_path: Path) -> None:
     await world.begin()
     for text in ("ann = a\nbob =\n", "", "bob = \\u12\n"):
         world.write(users=text)
-        await asyncio.sleep(0.4)
+        await world.looks()
     world.write(users="ann = a\nbob = b\nzoe = z\n", roles="amq = ann\nview = till\n")
     await world.until_ended("bob")
     world.end()
@@ -105,7 +123,7 @@ async def test_of_a_login_config(tmp_path: Path) -> None:
     world = World(tmp_path, files, tills, guest)
     await world.begin()
     world.write(users="ann = a\n")
-    await asyncio.sleep(0.4)
+    await world.looks()
     world.write(tills="till = CN=other\n")
     await world.until_ended("till")
     assert world.realms.authenticate(Credentials("bob", "b"))
@@ -168,9 +186,8 @@ async def test_files_are_looked_at_again_after_a_failure(tmp_path: Path, failure
     file.may_go_on.set()
     file.failure = failure
     await world.begin(realms)
-    async with asyncio.timeout(WAIT_S):
-        while failure not in world.untold:
-            await asyncio.sleep(0.02)
+    await asyncio.wait_for(world.has_failed.wait(), WAIT_S)
+    assert failure in world.untold
     file.failure, realms.password = None, "other"
     world.watch.look_soon()
     await world.until_ended("bob")

@@ -82,7 +82,7 @@ def _of_address(asking: Asking, address: Address) -> None:
         text = f"{lost} reached nobody: {why}"
         asking.add("unrouted", text, used=address.unrouted_message_count, unit="messages")
     if address.duplicate_message_count:
-        text = f"{messages(address.duplicate_message_count)} left out, because their duplicate ids had come before"
+        text = f"{messages(address.duplicate_message_count)} left out: the address had had the duplicate id before"
         asking.add("duplicate", text, used=address.duplicate_message_count, unit="messages")
 
 
