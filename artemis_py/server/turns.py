@@ -185,7 +185,7 @@ class Turns:
     def arrived(self, connection: Client) -> None:
         """Bytes arrived: run a turn, at once if the loop has nothing else to collect."""
         at_hand = self._at_hand  # as _has_more_at_hand, without a call
-        is_more = self.stats.connections_open > 1 if at_hand is None else len(at_hand) > 0
+        is_more = len(self.stats.connections) > 1 if at_hand is None else len(at_hand) > 0
         if is_more or self._wakeup.is_due:
             self.schedule()
         else:
