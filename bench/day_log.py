@@ -8,7 +8,17 @@ from typing import Final
 
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import Batch, FileHeader, Kept
+from artemis_py.storage.format.codec import Batch, Kept
+from artemis_py.storage.format.records import (
+    BATCH,
+    KIND_JOURNAL,
+    ORIGIN,
+    QUEUE,
+    SESSION,
+    FileHeader,
+    encode_file_header,
+    encode_record,
+)
 from artemis_py.storage.format.segment_index import encode_index, index_name, index_of
 
 BEGIN_MS: Final = 1_700_000_000_000
@@ -30,7 +40,7 @@ def write_day(folder: Path, messages: int) -> None:
     number = 0
     while day.sent < messages:
         number += 1
-        parts = [codec.encode_file_header(FileHeader(codec.KIND_JOURNAL, number, day.lsn, day.now_ms))]
+        parts = [encode_file_header(FileHeader(KIND_JOURNAL, number, day.lsn, day.now_ms))]
         size_bytes = len(parts[0])
         for records in day.batches():
             parts += records
@@ -62,22 +72,22 @@ class _Day:
 
     def batches(self) -> Iterator[list[bytes]]:
         """The records of one segment, a batch at a time; the first names the queue and the session, too."""
-        yield [self._batch(), self._told(codec.QUEUE, _QUEUE), self._told(codec.SESSION, _SESSION)]
+        yield [self._batch(), self._told(QUEUE, _QUEUE), self._told(SESSION, _SESSION)]
         while self.sent < self._messages:
             now_ms = self.now_ms
-            records = [self._batch(), self._record(codec.ORIGIN, codec.encode_origin(7))]
+            records = [self._batch(), self._record(ORIGIN, codec.encode_origin(7))]
             published = [self._kept(now_ms) for _ in range(min(_BATCH_MESSAGES, self._messages - self.sent))]
             yield records + codec.encode_published(published)
 
     def _batch(self) -> bytes:
         self._number += 1
-        return self._record(codec.BATCH, codec.encode_batch(Batch(self._number, self.now_ms, self.sent, 3)))
+        return self._record(BATCH, codec.encode_batch(Batch(self._number, self.now_ms, self.sent, 3)))
 
     def _told(self, kind: int, fields: dict[str, object]) -> bytes:
         return self._record(kind, codec.encode_fields(dict(fields)))
 
     def _record(self, kind: int, payload: bytes) -> bytes:
-        record = codec.encode_record(kind, self.lsn, payload)
+        record = encode_record(kind, self.lsn, payload)
         self.lsn += 1
         return record
 

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from struct import Struct
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from artemis_py.storage.format.codec import FILE_HEADER_BYTES, MESSAGE, RECORD_HEADER_BYTES
+from artemis_py.storage.format.records import FILE_HEADER_BYTES, HEADER, MESSAGE, RECORD_HEADER_BYTES
 from bench.day_log import BODY_BYTES
 
-_HEADER = Struct("<IIQB")
+_HEADER = HEADER.struct
 _SCHEMA = pa.schema([pa.field("offset", pa.int64()), pa.field("value", pa.binary())])
 
 

@@ -19,7 +19,7 @@ from artemis_py.errors import ArtemisError
 from artemis_py.shown import as_json as json_text
 from artemis_py.shown import say, say_made, shown_time, warn
 from artemis_py.storage.disk.lock import LOCK_NAME, owner_in, read_lock_file
-from artemis_py.storage.format import codec
+from artemis_py.storage.format import records
 from artemis_py.storage.format.reader import Entry, Range, read_entries
 from artemis_py.storage.format.scan import Damage, LogFile, log_files
 from artemis_py.storage.journal.extent import read_extent
@@ -31,7 +31,7 @@ EXIT_CODES: Final = (
     "exit codes: 0 no damage; 1 damage that a broker starts with; 4 files, queues or many records are lost, and a "
     "broker starts only with --accept-loss"
 )
-_CODES: Final = {name: code for code, name in codec.RECORD_NAMES.items()}
+_CODES: Final = {name: code for code, name in records.RECORD_NAMES.items()}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -177,4 +177,4 @@ def _json(file: LogFile, entry: Entry) -> str:
 
 
 def _name(entry: Entry) -> str:
-    return codec.RECORD_NAMES.get(entry.record.type_code, str(entry.record.type_code))
+    return records.RECORD_NAMES.get(entry.record.type_code, str(entry.record.type_code))

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from artemis_py.message import LargeBody
 from artemis_py.shown import shown_time
-from artemis_py.storage.format import codec
+from artemis_py.storage.format import records
 from artemis_py.storage.format.codec import Kept, QueueState
 from artemis_py.storage.format.log_events import (
     Attempted,
@@ -123,7 +123,7 @@ def _places_settled(event: PlacesSettled) -> dict[str, Any]:
 
 def _paged(event: Paged) -> dict[str, Any]:
     kept = event.kept
-    is_transient = bool(kept.flags & codec.FLAG_TRANSIENT)
+    is_transient = bool(kept.flags & records.FLAG_TRANSIENT)
     return {"connection": event.origin, "transient": is_transient, **_message_fields(kept, kept.lsn)}
 
 
@@ -168,7 +168,7 @@ def _message_fields(kept: Kept, lsn: int) -> dict[str, Any]:
     head = message.head
     plain = QueueState()
     details = kept.details or {}
-    in_page = bool(kept.flags & codec.FLAG_PAGED)
+    in_page = bool(kept.flags & records.FLAG_PAGED)
     states = [(queue_id, details.get(queue_id, plain)) for queue_id in kept.queue_ids]
     fields: dict[str, Any] = {
         "message_id": message.id,
@@ -189,7 +189,7 @@ def _message_fields(kept: Kept, lsn: int) -> dict[str, Any]:
         ],
         "headers": head.properties,
         "in_page": in_page,
-        "recalled": bool(kept.flags & codec.FLAG_RECALLED),
+        "recalled": bool(kept.flags & records.FLAG_RECALLED),
         "body_bytes": len(message.body),
     }
     body = message.body

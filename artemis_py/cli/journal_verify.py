@@ -10,9 +10,9 @@ from artemis_py.cli.read_only import ReadOnlyDisk
 from artemis_py.message import LargeBody
 from artemis_py.shown import many, say, shown_time
 from artemis_py.storage.disk.lock import DirectoryLock
-from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import FILE_HEADER_BYTES, CodecError, VersionError
+from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.names import body_name, checksum_of, find_body
+from artemis_py.storage.format.records import FILE_HEADER_BYTES, CodecError, VersionError
 from artemis_py.storage.format.scan import Damage, LogFile, whole_records
 from artemis_py.storage.journal.bindings_copy import read_copy
 from artemis_py.storage.journal.index import Segment
@@ -75,12 +75,12 @@ class Verification:
         damages: list[Damage] = []
         made = "no header"
         try:
-            header = codec.decode_file_header(data)
-            made = f"format {codec.FORMAT_VERSION}, made {shown_time(header.created_ms)}"
+            header = records.decode_file_header(data)
+            made = f"format {records.FORMAT_VERSION}, made {shown_time(header.created_ms)}"
             if header.number != file.number:
                 damages.append(Damage(name, 16, f"the header says segment {header.number}", torn=False))
         except CodecError as error:
-            damages.append(Damage(name, 0, str(error), torn=is_last and codec.is_blank(data)))
+            damages.append(Damage(name, 0, str(error), torn=is_last and records.is_blank(data)))
             if isinstance(error, VersionError):
                 data = b""
         say(f"{name}: {made}, {self._records_of(file, data, damages, is_last=is_last)}")
@@ -104,7 +104,7 @@ class Verification:
             end = record.end
             lsns.append(record.lsn)
             try:
-                if record.type_code == codec.BATCH:
+                if record.type_code == records.BATCH:
                     times.append(codec.decode_batch(record.payload).now_ms)
                 apply(replayed, record, segment)
             except (CodecError, ValueError, LookupError, struct.error) as error:

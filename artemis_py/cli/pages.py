@@ -13,10 +13,10 @@ from artemis_py.cli.output_form import add_json
 from artemis_py.cli.read_only import ReadOnlyDisk
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import as_json, many, say, say_made, warn
-from artemis_py.storage.format import codec, page_codec
-from artemis_py.storage.format.codec import CodecError, Record
+from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.log_events import event_of
-from artemis_py.storage.format.page_codec import page_numbers
+from artemis_py.storage.format.names import page_numbers
+from artemis_py.storage.format.records import CodecError, Record
 from artemis_py.storage.pages.index import PageIndex
 from artemis_py.storage.recovery.examination import examine
 
@@ -93,11 +93,11 @@ def _look_at(path: Path, index: PageIndex | None) -> PageFile:
     if index is not None:
         found.left = 0 if page is None else index.left(page)
     for record in _records(path, found.damages):
-        if record.type_code == codec.ADDRESS:
+        if record.type_code == records.ADDRESS:
             found.address = str(codec.decode_fields(record.payload).get("name", "?"))
-        elif record.type_code == codec.PAGED:
+        elif record.type_code == records.PAGED:
             found.messages += 1
-            found.transient += bool(page_codec.decode_paged(record.payload)[1].flags & codec.FLAG_TRANSIENT)
+            found.transient += bool(codec.decode_paged(record.payload)[1].flags & records.FLAG_TRANSIENT)
             found.places = [found.places[0] if found.places else record.lsn, record.lsn]
     return found
 
@@ -106,23 +106,19 @@ def _records(path: Path, damages: list[str]) -> Iterator[Record]:
     """The valid records of a page up to the first invalid one; damage goes to ``damages``."""
     data = path.read_bytes()
     try:
-        header = codec.decode_file_header(data)
-        if header.kind != page_codec.KIND_PAGE:
+        header = records.decode_file_header(data)
+        if header.kind != records.KIND_PAGE:
             raise CodecError("this is not a page")
     except CodecError as error:
         damages.append(f"at byte 0: {error}")
         return
-    offset = codec.FILE_HEADER_BYTES
-    while True:
-        try:
-            record = codec.decode_record(data, offset)
-        except CodecError as error:
-            damages.append(f"at byte {offset}: {error} (data that a crash left after the last batch is ignored)")
-            return
-        if record is None:
-            return
-        yield record
-        offset = record.end
+
+    def behind(offset: int, reason: str) -> int:
+        if reason:
+            damages.append(f"at byte {offset}: {reason} (data that a crash left after the last batch is ignored)")
+        return -1
+
+    yield from records.read_records(data, records.FILE_HEADER_BYTES, behind)
 
 
 def _print_table(found: list[PageFile], *, with_left: bool) -> None:
@@ -142,7 +138,7 @@ def _print_table(found: list[PageFile], *, with_left: bool) -> None:
 def _dump(args: argparse.Namespace) -> int:
     damages: list[str] = []
     for record in _records(args.file, damages):
-        if record.type_code == codec.PAGED:
+        if record.type_code == records.PAGED:
             if args.format == "json":
                 say_made(as_json({"place": record.lsn, **fields_of(event_of(record))}))
             else:

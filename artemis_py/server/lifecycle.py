@@ -29,7 +29,7 @@ from artemis_py.server.server import Server, Taken
 from artemis_py.shown import begin_log, log, many, say, warn
 from artemis_py.storage.disk.disk import DiskError, LockedError, NoSpaceError
 from artemis_py.storage.disk.lock import DirectoryLock
-from artemis_py.storage.format.codec import CodecError
+from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.recovery.recovery import LossError
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from artemis_py.errors import ArtemisError
-from artemis_py.storage.format.codec import CodecError
 from artemis_py.storage.format.names import find_body, segment_name
 from artemis_py.storage.format.places import places_name
+from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.format.segment_index import SegmentIndex, json_line
 from artemis_py.storage.journal.index import Segment
 from artemis_py.storage.journal.journal import Journal

@@ -15,7 +15,7 @@ from artemis_py.records import RecoveredState
 from artemis_py.storage.bodies import LargeStore
 from artemis_py.storage.disk.committer import Committer
 from artemis_py.storage.disk.disk import Disk
-from artemis_py.storage.format.page_codec import page_name
+from artemis_py.storage.format.names import page_name
 from artemis_py.storage.journal.index import Segment
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.sidecars import delete_orphans, delete_segment, write_index

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from struct import Struct
 from typing import Any, Final, final
 
 from artemis_py.core.operations.targets import original_number
@@ -31,6 +30,7 @@ from artemis_py.storage.format.log_events import (
     Settled,
     Started,
 )
+from artemis_py.storage.format.records import MESSAGE_FIELDS
 
 LIVES_MAX: Final = 1_000
 """So many messages are followed at most, with their copies."""
@@ -40,7 +40,7 @@ _ORIGINAL_QUEUE: Final = HeaderName("_AMQ_ORIG_QUEUE")
 _ORIGINAL_ADDRESS: Final = HeaderName("_AMQ_ORIG_ADDRESS")
 _REASON: Final = HeaderName("reason")
 _MARK: Final = b"_AMQ_ORIG_MESSAGE_ID"
-_NUMBER: Final = Struct("<Q")
+_NUMBER: Final = MESSAGE_FIELDS.only("id")
 
 ENDS: Final = {
     "acked": ("acknowledged", "acknowledged"),

@@ -10,9 +10,9 @@ from typing import Any
 from artemis_py.errors import ArtemisError
 from artemis_py.spark.log.http import HttpLog
 from artemis_py.spark.log.log import GoneError, Segment
-from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import CodecError
+from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.reader import LogReader, entries_of
+from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.format.scan import log_files, whole_records
 from artemis_py.storage.format.segment_index import index_fields
 from artemis_py.storage.log_id import known_id
@@ -56,7 +56,7 @@ class DirectorySource(LogSource):
         """The broker's name, which each segment of a retained log begins with."""
         for file, data, is_last in self._reader.files():
             for record in whole_records(file.path.name, data, [], is_last=is_last):
-                if record.type_code == codec.BROKER:
+                if record.type_code == records.BROKER:
                     name: str = codec.decode_fields(record.payload)["name"]
                     return name
             break

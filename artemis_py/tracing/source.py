@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
-from artemis_py.storage.format import codec
+from artemis_py.storage.format import records
 from artemis_py.storage.format.log_events import FRAMING, Event
 from artemis_py.storage.format.reader import Entry
 from artemis_py.storage.format.scan import Damage
@@ -18,10 +18,10 @@ from artemis_py.tracing.parent import MARK
 
 Spans = list[tuple[int, int]]
 """Numbers of messages, from each first to each last one."""
-_MESSAGES: Final = frozenset({codec.MESSAGE})
+_MESSAGES: Final = frozenset({records.MESSAGE})
 _NOT_NEEDED: Final = FRAMING | {
-    codec.ADDRESS, codec.DUPLICATE, codec.DUPLICATES_CLEARED, codec.REFUSED, codec.DEPTHS, codec.CURSOR,
-    codec.CONFIGURED,
+    records.ADDRESS, records.DUPLICATE, records.DUPLICATES_CLEARED, records.REFUSED, records.DEPTHS, records.CURSOR,
+    records.CONFIGURED,
 }  # fmt: skip
 """What no span needs is not decoded."""
 
@@ -54,7 +54,7 @@ class Part:
             record = entry.record
             kind = record.type_code
             self.last_lsn = max(self.last_lsn, record.lsn)
-            if kind not in (codec.CURSOR, codec.BATCH):
+            if kind not in (records.CURSOR, records.BATCH):
                 self.is_news = True
             if kind in _NOT_NEEDED or (kind in _MESSAGES and MARK not in record.payload):
                 continue

@@ -19,10 +19,11 @@ from typing import Any
 import pytest
 
 from artemis_py.cli.main import main
-from artemis_py.storage.format import codec
+from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.log_events import Published
 from artemis_py.storage.format.reader import LogReader
-from artemis_py.storage.format.scan import inner_records, log_files, whole_records
+from artemis_py.storage.format.records import inner_records
+from artemis_py.storage.format.scan import log_files, whole_records
 from artemis_py.storage.format.segment_index import decode_index, index_name, index_of
 from tests.e2e.broker_process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, eventually
 from tests.e2e.stomp_socket import connected
@@ -201,7 +202,7 @@ def test_a_reader_that_follows_a_busy_log_gets_every_record_once(tmp_path: Path)
         codec.decode_message(record.payload).message.body
         for number in sorted(read)
         for record in flat(read[number])
-        if record.type_code == codec.MESSAGE
+        if record.type_code == records.MESSAGE
     ]
     assert bodies == traffic.sent
     directories = [tmp_path / "kept", tmp_path / "journal"]
@@ -216,11 +217,11 @@ def test_a_reader_that_follows_a_busy_log_gets_every_record_once(tmp_path: Path)
         assert not any(data[index_of(data).size_bytes :])
 
 
-def flat(data: bytes) -> Iterator[codec.Record]:
+def flat(data: bytes) -> Iterator[records.Record]:
     """All records of a segment, those inside groups too."""
     for record in whole_records("", data, []):
         yield record
-        if record.type_code == codec.GROUP:
+        if record.type_code == records.GROUP:
             yield from inner_records(record.payload)
 
 
@@ -284,7 +285,7 @@ def test_large_bodies_are_read_by_number(tmp_path: Path) -> None:
     with started(tmp_path) as broker:
         reader = Reader(broker)
         send(broker, 1, body=body)
-        (record,) = [one for one in flat(reader.bytes_of(1)) if one.type_code == codec.MESSAGE]
+        (record,) = [one for one in flat(reader.bytes_of(1)) if one.type_code == records.MESSAGE]
         large = codec.decode_message(record.payload).message.body
         assert not isinstance(large, bytes)
         path = f"/log/bodies/{large.number}"
@@ -321,7 +322,7 @@ def test_a_busy_broker_lets_readers_on_its_machine_wait(tmp_path: Path) -> None:
         reader = Reader(broker)
         body = bytes(4 << 20)
         send(broker, 1, body=body)
-        (record,) = [one for one in flat(reader.bytes_of(1)) if one.type_code == codec.MESSAGE]
+        (record,) = [one for one in flat(reader.bytes_of(1)) if one.type_code == records.MESSAGE]
         large = codec.decode_message(record.payload).message.body
         assert not isinstance(large, bytes)
 

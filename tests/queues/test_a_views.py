@@ -8,7 +8,7 @@ import pytest
 
 from artemis_py.core.broker import Broker
 from artemis_py.message import Message
-from artemis_py.storage.format.codec import MESSAGE
+from artemis_py.storage.format.records import MESSAGE
 from tests.queues.bench import Bench
 from tests.queues.life import Life
 from tests.queues.views import DESK, EU, ONE, addresses, view

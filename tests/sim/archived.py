@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from artemis_py.storage.format.codec import decode_file_header
 from artemis_py.storage.format.names import segment_name, segment_number
+from artemis_py.storage.format.records import decode_file_header
 from artemis_py.storage.format.scan import LogFile
 from artemis_py.storage.replay.source import SegmentFiles
 from artemis_py.storage.retention.retention import Kept

@@ -12,8 +12,8 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.message import LargeBody
 from artemis_py.paged import PagedMessage
 from artemis_py.storage.disk.disk import Disk, DiskError
-from artemis_py.storage.format.codec import CodecError
 from artemis_py.storage.format.names import read_name
+from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.format.segment_index import INDEX_SUFFIX, decode_index, index_of
 from artemis_py.storage.recovery.recovery import Recovered
 from tests.sim.incarnation import Incarnation

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from artemis_py.storage.format.codec import BATCH, GROUP, MESSAGE, Record, decode_message
+from artemis_py.storage.format.codec import decode_message
 from artemis_py.storage.format.names import segment_number
-from artemis_py.storage.format.scan import inner_records
+from artemis_py.storage.format.records import BATCH, GROUP, MESSAGE, Record, inner_records
 from artemis_py.storage.journal.start import JournalSettings
 from artemis_py.storage.recovery.recovery import Recovered, recover
 from tests.sim.disk import File, SimDisk

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from artemis_py.storage.format.codec import BATCH, FILE_HEADER_BYTES, CodecError, Record, decode_record
 from artemis_py.storage.format.names import segment_number
+from artemis_py.storage.format.records import BATCH, FILE_HEADER_BYTES, CodecError, Record, decode_record
 from tests.sim.disk import SimDisk
 from tests.sim.projection import Operation
 from tests.sim.witness import WitnessedRecords

@@ -8,7 +8,8 @@ from artemis_py.message import Message
 from artemis_py.paged import Page
 from artemis_py.records import KeptStream
 from artemis_py.storage.disk.disk import Disk
-from artemis_py.storage.format import codec, page_codec
+from artemis_py.storage.format import codec, records
+from artemis_py.storage.format.names import page_name
 from artemis_py.storage.pages.files import PageFiles
 from tests.sim.projection import Identity, identity
 
@@ -50,19 +51,19 @@ def paged_items(kept: KeptStream, disk: Disk) -> dict[int, list[tuple[Identity, 
     """
     found: dict[int, list[tuple[Identity, int, int]]] = {}
     for page in kept.pages:
-        data = disk.read(page_codec.page_name(page.stream, page.number))[: page.size_bytes]
-        offset = codec.FILE_HEADER_BYTES
-        while (record := codec.decode_record(data, offset)) is not None:
+        data = disk.read(page_name(page.stream, page.number))[: page.size_bytes]
+        offset = records.FILE_HEADER_BYTES
+        while (record := records.decode_record(data, offset)) is not None:
             offset = record.end
-            if record.type_code == codec.PAGED:
-                _add_item(found, kept, page, record.lsn, page_codec.decode_paged(record.payload)[1], disk)
+            if record.type_code == records.PAGED:
+                _add_item(found, kept, page, record.lsn, codec.decode_paged(record.payload)[1], disk)
     return found
 
 
 def _add_item(
     found: dict[int, list[Any]], kept: KeptStream, page: Page, place: int, one: codec.Kept, disk: Disk
 ) -> None:
-    if one.flags & codec.FLAG_TRANSIENT:
+    if one.flags & records.FLAG_TRANSIENT:
         return
     for queue_id in one.queue_ids:
         settled = kept.settled.get((queue_id, page.number))

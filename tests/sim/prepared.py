@@ -6,8 +6,8 @@ import random
 from dataclasses import dataclass
 
 from artemis_py.message import Account, Head, Message, encode_headers
-from artemis_py.storage.format.codec import BATCH, FILE_HEADER_BYTES, Record, decode_record
 from artemis_py.storage.format.names import segment_number
+from artemis_py.storage.format.records import BATCH, FILE_HEADER_BYTES, Record, decode_record
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.start import JournalSettings
 from artemis_py.storage.open import Disks, OpenStore, StoreSettings, Workers, open_files

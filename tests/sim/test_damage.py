@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.storage.format.codec import FILE_HEADER_BYTES
 from artemis_py.storage.format.names import segment_name
+from artemis_py.storage.format.records import FILE_HEADER_BYTES
 from artemis_py.storage.recovery.recovery import Recovered, recover
 from tests.sim.disk import SimDisk
 from tests.sim.prepared import (

@@ -9,8 +9,8 @@ import random
 import pytest
 
 from artemis_py.paged import Page, Share
-from artemis_py.storage.format.codec import FILE_HEADER_BYTES, CodecError
 from artemis_py.storage.format.names import segment_name, segment_number
+from artemis_py.storage.format.records import FILE_HEADER_BYTES, CodecError
 from artemis_py.storage.format.segment_index import decode_index, encode_index, index_of
 from artemis_py.storage.journal.bindings_copy import NAME as COPY
 from artemis_py.storage.journal.extent import NAMES as EXTENTS

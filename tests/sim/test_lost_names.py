@@ -7,8 +7,8 @@ import random
 import pytest
 
 from artemis_py.message import Account, Head, Message, encode_headers
-from artemis_py.storage.format.codec import RECORD_HEADER_BYTES
 from artemis_py.storage.format.names import segment_name
+from artemis_py.storage.format.records import RECORD_HEADER_BYTES
 from artemis_py.storage.format.segment_index import index_name
 from artemis_py.storage.journal.index import Index
 from artemis_py.storage.journal.start import JournalSettings

@@ -7,7 +7,16 @@ from pathlib import Path
 
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import Batch, FileHeader, Kept
+from artemis_py.storage.format.codec import Batch, Kept
+from artemis_py.storage.format.records import (
+    BATCH,
+    KIND_JOURNAL,
+    MESSAGE,
+    QUEUE,
+    FileHeader,
+    encode_file_header,
+    encode_record,
+)
 from artemis_py.storage.format.segment_index import encode_index, index_name, index_of
 from artemis_py.storage.journal.sidecars import index_beside, write_survey
 from artemis_py.storage.retention.survey import Survey
@@ -41,18 +50,18 @@ class MadeLog:
         self.close()
         self.number += 1
         self._path = self.folder / f"artemis-journal-{self.number:012}.log"
-        self._data = codec.encode_file_header(FileHeader(codec.KIND_JOURNAL, self.number, self.lsn, now_ms))
+        self._data = encode_file_header(FileHeader(KIND_JOURNAL, self.number, self.lsn, now_ms))
         self._write(b"")
         self.batch(now_ms, self.queue)
         return self._path
 
     def queue(self) -> bytes:
         """Tells of the queue."""
-        return self.record(codec.QUEUE, codec.encode_fields({"id": 3, "name": "q", "address": "orders"}))
+        return self.record(QUEUE, codec.encode_fields({"id": 3, "name": "q", "address": "orders"}))
 
     def record(self, kind: int, payload: bytes) -> bytes:
         """One record with the next lsn."""
-        record = codec.encode_record(kind, self.lsn, payload)
+        record = encode_record(kind, self.lsn, payload)
         self.lsn += 1
         return record
 
@@ -62,14 +71,14 @@ class MadeLog:
         for _ in range(count):
             self.messages += 1
             one = message(self.messages, address, body or b"%d" % self.messages, now_ms)
-            found += self.record(codec.MESSAGE, codec.encode_message(Kept(one, self.lsn, [3])))
+            found += self.record(MESSAGE, codec.encode_message(Kept(one, self.lsn, [3])))
         return found
 
     def batch(self, now_ms: int, *steps: Callable[[], bytes]) -> None:
         """What is written at once."""
         self.batches += 1
         records = b"".join(step() for step in steps)
-        head = self.record(codec.BATCH, codec.encode_batch(Batch(self.batches, now_ms, self.messages, 3)))
+        head = self.record(BATCH, codec.encode_batch(Batch(self.batches, now_ms, self.messages, 3)))
         self._write(head + records)
 
     def publish(self, now_ms: int, count: int = 1, address: str = "orders", body: bytes = b"") -> None:

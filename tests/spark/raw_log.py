@@ -9,8 +9,29 @@ from typing import Any
 from hypothesis import strategies as st
 
 from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
-from artemis_py.storage.format import codec, page_codec
-from artemis_py.storage.format.codec import Batch, FileHeader, Kept
+from artemis_py.storage.format import codec, records
+from artemis_py.storage.format.codec import Batch, Kept
+from artemis_py.storage.format.records import (
+    ATTEMPTED,
+    BATCH,
+    CAUSES,
+    DELIVERED,
+    DUE,
+    FLAG_PAGED,
+    GROUP,
+    KIND_JOURNAL,
+    MESSAGE,
+    ORIGIN,
+    PAGE_ATTEMPTED,
+    PAGE_PURGED,
+    PAGE_SETTLED,
+    REFUSED,
+    SETTLED,
+    TRANSACTION,
+    FileHeader,
+    encode_file_header,
+    encode_record,
+)
 
 START_MS = 1_700_000_000_000
 ADDRESSES = ("orders", "orders.eu", "ä", "DLQ", "a:b\\c\nd")
@@ -21,8 +42,8 @@ QUEUES = st.integers(1, 5)
 BODIES = st.one_of(
     st.binary(max_size=40),
     st.just(b"\0" * 30),
-    st.just(codec.encode_record(codec.MESSAGE, 3, b"looks like one")),
-    st.builds(lambda: codec.encode_record(codec.BATCH, 5, codec.encode_batch(Batch(1, 2, 3, 4)))),
+    st.just(encode_record(MESSAGE, 3, b"looks like one")),
+    st.builds(lambda: encode_record(BATCH, 5, codec.encode_batch(Batch(1, 2, 3, 4)))),
 )
 
 
@@ -57,7 +78,7 @@ def messages(draw: st.DrawFn) -> Callable[[int], bytes]:
                 kept.detail(queue).due_ms = due
         return codec.encode_message(kept)
 
-    draw_flags = draw(st.sampled_from([0, 0, codec.FLAG_PAGED]))
+    draw_flags = draw(st.sampled_from([0, 0, FLAG_PAGED]))
     return encode
 
 
@@ -72,7 +93,7 @@ CLIENTS = st.sampled_from([0, 21, 22, 23])
 
 
 def _page_settled(queue: int, reason: int, ids: list[int], consumer: int) -> bytes:
-    header = page_codec._SETTLED.pack(queue, 1, 2, reason, len(ids), 99)
+    header = records.PAGE_SETTLED_FIELDS.struct.pack(queue, 1, 2, reason, len(ids), 99)
     numbers = b"".join(number.to_bytes(8, "little") for number in [*range(len(ids)), *ids])
     return header + numbers + codec.encode_behind(consumer)
 
@@ -81,44 +102,44 @@ def _told(fields: dict[str, Any]) -> bytes:
     return codec.encode_fields(fields)
 
 
-REASONS = st.sampled_from(codec.REASONS)
+REASONS = st.sampled_from(records.REASONS)
 RECORDS: st.SearchStrategy[tuple[int, Callable[[int], bytes]]] = st.one_of(
-    st.tuples(st.just(codec.MESSAGE), messages()),
-    st.tuples(st.just(codec.MESSAGE), messages()),
-    st.tuples(st.just(codec.SETTLED), st.builds(codec.encode_settled, QUEUES, REASONS, ID_LISTS, CONSUMERS).map(fixed)),
-    st.tuples(st.just(codec.DELIVERED), st.builds(codec.encode_ids, QUEUES, ID_LISTS, CONSUMERS).map(fixed)),
-    st.tuples(st.just(codec.DUE), st.builds(codec.encode_ids, QUEUES, ID_LISTS).map(fixed)),
+    st.tuples(st.just(MESSAGE), messages()),
+    st.tuples(st.just(MESSAGE), messages()),
+    st.tuples(st.just(SETTLED), st.builds(codec.encode_settled, QUEUES, REASONS, ID_LISTS, CONSUMERS).map(fixed)),
+    st.tuples(st.just(DELIVERED), st.builds(codec.encode_ids, QUEUES, ID_LISTS, CONSUMERS).map(fixed)),
+    st.tuples(st.just(DUE), st.builds(codec.encode_ids, QUEUES, ID_LISTS).map(fixed)),
     st.tuples(
-        st.just(codec.ATTEMPTED),
+        st.just(ATTEMPTED),
         st.builds(
-            codec.encode_attempted, QUEUES, IDS, st.integers(1, 9), st.just(0), CONSUMERS, st.sampled_from(codec.CAUSES)
+            codec.encode_attempted, QUEUES, IDS, st.integers(1, 9), st.just(0), CONSUMERS, st.sampled_from(CAUSES)
         ).map(fixed),
     ),
     st.tuples(
-        st.just(codec.PAGE_SETTLED),
-        st.builds(_page_settled, QUEUES, st.integers(0, len(codec.REASONS) - 1), ID_LISTS, CONSUMERS).map(fixed),
+        st.just(PAGE_SETTLED),
+        st.builds(_page_settled, QUEUES, st.integers(0, len(records.REASONS) - 1), ID_LISTS, CONSUMERS).map(fixed),
     ),
     st.tuples(
-        st.just(codec.PAGE_PURGED),
+        st.just(PAGE_PURGED),
         st.builds(
-            page_codec.PagePurged, QUEUES, st.just(1), st.just(2), st.just((3, 4)), st.just(50), REASONS,
+            codec.PagePurged, QUEUES, st.just(1), st.just(2), st.just((3, 4)), st.just(50), REASONS,
             st.integers(0, 99), st.integers(0, 9999),
         )
-        .map(page_codec.encode_page_purged)
+        .map(codec.encode_page_purged)
         .map(fixed),
     ),
     st.tuples(
-        st.just(codec.PAGE_ATTEMPTED),
+        st.just(PAGE_ATTEMPTED),
         st.builds(
-            page_codec.PageAttempted, QUEUES, st.just(1), st.just(2), st.just(3), st.sampled_from([0, 7]),
-            st.integers(1, 9), st.just(0), CONSUMERS, st.sampled_from(codec.CAUSES),
+            codec.PageAttempted, QUEUES, st.just(1), st.just(2), st.just(3), st.sampled_from([0, 7]),
+            st.integers(1, 9), st.just(0), CONSUMERS, st.sampled_from(CAUSES),
         )
-        .map(page_codec.encode_page_attempted)
+        .map(codec.encode_page_attempted)
         .map(fixed),
     ),
-    st.tuples(st.just(codec.ORIGIN), CLIENTS.map(codec.encode_origin).map(fixed)),
+    st.tuples(st.just(ORIGIN), CLIENTS.map(codec.encode_origin).map(fixed)),
     st.tuples(
-        st.just(codec.REFUSED),
+        st.just(REFUSED),
         st.builds(
             lambda address, session, count: _told(
                 {"address": address, "policy": "drop", "session": session, "count": count, "bytes": count * 7}
@@ -142,7 +163,7 @@ class RawFile:
 def files(draw: st.DrawFn) -> RawFile:
     """A whole file of a few batches, with zeros behind it or not."""
     lsn = draw(st.integers(1, 1 << 33))
-    data = codec.encode_file_header(FileHeader(codec.KIND_JOURNAL, 7, lsn, START_MS))
+    data = encode_file_header(FileHeader(KIND_JOURNAL, 7, lsn, START_MS))
     places: list[int] = []
     number = draw(st.integers(1, 100))
     for _ in range(draw(st.integers(1, 4))):
@@ -152,17 +173,17 @@ def files(draw: st.DrawFn) -> RawFile:
         ):
             inner: list[bytes] = []
             for kind, payload in grouped:
-                inner.append(codec.encode_record(kind, lsn, payload(lsn)))
+                inner.append(encode_record(kind, lsn, payload(lsn)))
                 lsn += 1
             if len(grouped) != 1:
                 if draw(st.booleans()):
-                    inner.append(codec.encode_record(codec.TRANSACTION, lsn, b""))
+                    inner.append(encode_record(TRANSACTION, lsn, b""))
                     lsn += 1
-                inner = [codec.encode_record(codec.GROUP, lsn, b"".join(inner))]
+                inner = [encode_record(GROUP, lsn, b"".join(inner))]
                 lsn += 1
             records += inner
         now_ms = START_MS + draw(st.integers(0, 9)) * 1000
-        batch = codec.encode_record(codec.BATCH, lsn, codec.encode_batch(Batch(number, now_ms, 0, 0)))
+        batch = encode_record(BATCH, lsn, codec.encode_batch(Batch(number, now_ms, 0, 0)))
         lsn += 1
         number += 1
         for record in [batch, *records]:

@@ -15,7 +15,7 @@ from artemis_py.spark.log.directory import Directories, find_directories
 from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.read.plan import Share
-from artemis_py.storage.format import codec
+from artemis_py.storage.format import codec, records
 from tests.spark.made_log import HOUR_MS, START_MS, MadeLog, day_of_segments
 
 if TYPE_CHECKING:
@@ -340,7 +340,7 @@ def test_directories_and_brokers(tmp_path: Path) -> None:
 def test_the_log_tells_what_its_broker_is_called(tmp_path: Path) -> None:
     log = MadeLog(tmp_path)
     log.segment(START_MS)
-    log.batch(START_MS, lambda: log.record(codec.BROKER, codec.encode_fields({"name": "east", "start": 1})))
+    log.batch(START_MS, lambda: log.record(records.BROKER, codec.encode_fields({"name": "east", "start": 1})))
     assert names(str(tmp_path)) == {"east": [tmp_path.name]}
     assert names(str(tmp_path), "west") == {"west": [tmp_path.name]}
 

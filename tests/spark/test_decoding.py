@@ -20,9 +20,9 @@ from artemis_py.spark.tables.filters import HEADER_COLUMNS, Pushed
 from artemis_py.spark.tables.messages import message_batches
 from artemis_py.spark.tables.reading import Names, Reading, Wanted
 from artemis_py.spark.tables.schema import EVENTS, MESSAGES, arrow_schema
-from artemis_py.storage.format import codec, reader
+from artemis_py.storage.format import codec, reader, records
 from artemis_py.storage.format import log_events as log
-from artemis_py.storage.format.codec import CodecError
+from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.format.scan import Damage, log_files
 from artemis_py.storage.format.segment_index import index_of
 from artemis_py.storage.retention.retention import RetentionSettings
@@ -80,7 +80,7 @@ def rows_of(
 
 def begun_ms(raw: bytes) -> int:
     """When the file was begun, which is the time of its first BATCH, should that be damaged."""
-    return codec.decode_file_header(raw).created_ms
+    return records.decode_file_header(raw).created_ms
 
 
 def expected_rows(raw: bytes, table: str, *, is_last: bool = False) -> tuple[list[Row], list[Damage]]:
@@ -205,7 +205,7 @@ def compare(raw: bytes, table: str, *, is_last: bool) -> None:
     found, found_damages = rows_of(raw, table, is_last=is_last)
     for row in found:
         position = row.pop("position", None)
-        assert position is None or codec.peek_record(raw, position)[1] == row["offset"]
+        assert position is None or records.read_header(raw, position)[2] == row["offset"]
     assert found == expected
     assert found_damages == damages
 
@@ -280,8 +280,8 @@ def test_a_large_body_makes_a_batch_of_its_own(monkeypatch: pytest.MonkeyPatch) 
     data = b""
     for lsn in range(1, 5):
         message = Message(Head(b"destination:a\n\n", "a"), LargeBody(lsn, 8), lsn, 1, 0, Account(), 0)
-        data += codec.encode_record(codec.MESSAGE, lsn, codec.encode_message(codec.Kept(message, lsn, [])))
-    data = codec.encode_record(codec.BATCH, 9, codec.encode_batch(codec.Batch(1, 1, 1, 1))) + data
+        data += records.encode_record(records.MESSAGE, lsn, codec.encode_message(codec.Kept(message, lsn, [])))
+    data = records.encode_record(records.BATCH, 9, codec.encode_batch(codec.Batch(1, 1, 1, 1))) + data
     found = walk(Piece("f", data, 64, None, is_last=False), [])
     reading = Reading(
         found,

@@ -8,7 +8,7 @@ import pytest
 
 from artemis_py.spark.read.batch import FoldReader
 from artemis_py.spark.read.options import read_options
-from artemis_py.storage.format import codec
+from artemis_py.storage.format import codec, records
 from tests.spark.made_log import START_MS, MadeLog
 
 
@@ -27,7 +27,7 @@ class Ring(MadeLog):
         self.batch(
             now_ms,
             lambda: self.sent(now_ms, came),
-            lambda: self.record(codec.SETTLED, codec.encode_settled(3, reason, gone)) if gone else b"",
+            lambda: self.record(records.SETTLED, codec.encode_settled(3, reason, gone)) if gone else b"",
         )
 
 

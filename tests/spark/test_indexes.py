@@ -14,7 +14,7 @@ from artemis_py.spark.log import indexes
 from artemis_py.spark.log.directory import DirectoryLog
 from artemis_py.spark.log.indexes import Indexes, uncollected
 from artemis_py.spark.log.log import Segment
-from artemis_py.storage.format.codec import CodecError
+from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.format.segment_index import decode_index, encode_index, index_name
 from tests.spark.made_log import HOUR_MS, START_MS, MadeLog, day_of_segments, survey
 

@@ -10,7 +10,7 @@ import pytest
 
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.spark.jobs.source import LogTables
-from artemis_py.storage.format import codec
+from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.format.scan import log_file
 from tests.spark.made_log import START_MS, MadeLog, survey
@@ -35,9 +35,9 @@ def dead_copy(log: MadeLog) -> bytes:
     ]  # fmt: skip
     head = Head(encode_headers(headers), "DLQ", persistent=True, routing_type="ANYCAST")
     copy = Message(head, b'{"id": 1}', log.messages, START_MS, 0, Account(), 0)
-    settled = log.record(codec.SETTLED, codec.encode_settled(3, "dead", [DEAD]))
-    published = log.record(codec.MESSAGE, codec.encode_message(Kept(copy, log.lsn, [])))
-    return log.record(codec.GROUP, settled + published)
+    settled = log.record(records.SETTLED, codec.encode_settled(3, "dead", [DEAD]))
+    published = log.record(records.MESSAGE, codec.encode_message(Kept(copy, log.lsn, [])))
+    return log.record(records.GROUP, settled + published)
 
 
 @pytest.fixture(scope="module")

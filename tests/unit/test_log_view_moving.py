@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from artemis_py.server.log_view import LogView, NotInLogError
-from artemis_py.storage.format.codec import FILE_HEADER_BYTES
 from artemis_py.storage.format.names import segment_number
+from artemis_py.storage.format.records import FILE_HEADER_BYTES
 from artemis_py.storage.format.segment_index import index_name
 from artemis_py.storage.retention.retention import Kept
 from tests.unit.journal_readers.parts import message

@@ -13,10 +13,10 @@ from artemis_py.management.messages.lines import PIECE_BYTES
 from artemis_py.management.messages.reading import ExportError
 from artemis_py.message import LargeBody, Message
 from artemis_py.paged import Page
-from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import CodecError, Kept
-from artemis_py.storage.format.names import find_body
-from artemis_py.storage.format.page_codec import decode_paged, page_name
+from artemis_py.storage.format import records
+from artemis_py.storage.format.codec import Kept, decode_paged
+from artemis_py.storage.format.names import find_body, page_name
+from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.pages.files import whole_records
 from artemis_py.storage.recovery.absent import DataDirectories
 from artemis_py.storage.recovery.recovery import weigh
@@ -95,8 +95,8 @@ class StoppedBroker:
 
     def _in_page(self, page: Page, failed: dict[tuple[int, int], tuple[int, int]]) -> Iterator[Found]:
         data = self._pages.read(page_name(page.stream, page.number), 0, page.kept_bytes)
-        for record, _ in whole_records(page, data, 0, self._note_damage):
-            if record.type_code != codec.PAGED:
+        for record in whole_records(page, data, 0, self._note_damage):
+            if record.type_code != records.PAGED:
                 continue
             try:
                 kept = decode_paged(record.payload)[1]
@@ -104,7 +104,7 @@ class StoppedBroker:
                 self._note_damage(page, record.lsn, str(error))
                 continue
             queue_ids = [number for number in kept.queue_ids if self._index.pages.needs(number, page, record.lsn)]
-            if not queue_ids or kept.flags & codec.FLAG_TRANSIENT:
+            if not queue_ids or kept.flags & records.FLAG_TRANSIENT:
                 continue
             found = self._found(kept, queue_ids)
             for queue_id in queue_ids:

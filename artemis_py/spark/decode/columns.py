@@ -10,11 +10,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from artemis_py.storage.format.records import Layout
+
 Numbers: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
 
 TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
 _US_PER_MS: Final = 1000
+
+
+_CODES: Final = {"B": "u1", "H": "<u2", "I": "<u4", "Q": "<u8", "q": "<i8"}
+
+
+def dtype_of(layout: Layout) -> np.dtype[Any]:
+    """The fields of a record as numpy reads them."""
+    return np.dtype([(field.name, _CODES[field.code]) for field in layout.fields])
 
 
 def gather(data: bytes, places: Numbers, fields: np.dtype[Any]) -> NDArray[Any]:

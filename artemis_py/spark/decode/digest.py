@@ -16,20 +16,21 @@ from numpy.typing import NDArray
 
 from artemis_py.spark.decode.columns import Mask, Numbers, field_numbers
 from artemis_py.spark.decode.facts import ARRIVALS, ATTEMPTED, DELIVERED, DUE, RECALLED, SETTLED, Facts, facts_of
-from artemis_py.spark.decode.published import MESSAGE_FIELDS, Published
+from artemis_py.spark.decode.published import Published, messages_of
 from artemis_py.spark.decode.walk import Walk
-from artemis_py.storage.format import codec, page_codec
+from artemis_py.storage.format import codec, records
 
 ACKED, REPLACED, EXPIRED, SUPERSEDED, MOVED = (
-    SETTLED + codec.REASONS.index(name) for name in ("acked", "replaced", "expired", "superseded", "moved")
+    SETTLED + records.REASONS.index(name) for name in ("acked", "replaced", "expired", "superseded", "moved")
 )
 ID_BITS: Final = 44
 """The key of a message in a queue: the queue's number, followed by this many bits of the message's number."""
 NO_PLACE: Final = -1
 _OF_PAGES: Final = (
-    codec.PAGE_OPENED, codec.PAGE_GREW, codec.PAGE_SETTLED, codec.PAGE_PURGED, codec.PAGE_PLACES, codec.PAGE_DROPPED
+    records.PAGE_OPENED, records.PAGE_GREW, records.PAGE_SETTLED, records.PAGE_PURGED, records.PAGE_PLACES,
+    records.PAGE_DROPPED,
 )  # fmt: skip
-_TOLD: Final = (codec.QUEUE, codec.QUEUE_DELETED, codec.CONSUMER, codec.BROKER)
+_TOLD: Final = (records.QUEUE, records.QUEUE_DELETED, records.CONSUMER, records.BROKER)
 _BACK: Final = -1
 _ARRIVED: Final = ("key", "timestamp_ms", "size_bytes", "due_ms", "place")
 _MOVED: Final = ("key", "consumer")
@@ -93,13 +94,13 @@ class Digest:
 
     def opened_pages(self) -> list[tuple[int, int]]:
         """Stream and number of each opened page."""
-        told = (codec.decode_fields(payload) for payload, kind, _ in self.pages if kind == codec.PAGE_OPENED)
+        told = (codec.decode_fields(payload) for payload, kind, _ in self.pages if kind == records.PAGE_OPENED)
         return [(fields["stream"], fields["page"]) for fields in told]
 
     def dropped_pages(self) -> list[tuple[int, int]]:
         """Stream and number of each dropped page."""
-        dropped = (payload for payload, kind, _ in self.pages if kind == codec.PAGE_DROPPED)
-        return [page_codec.decode_page_dropped(payload) for payload in dropped]
+        dropped = (payload for payload, kind, _ in self.pages if kind == records.PAGE_DROPPED)
+        return [codec.decode_page_dropped(payload) for payload in dropped]
 
 
 def digest_of(found: Walk, wanted: Mask) -> Digest:
@@ -124,10 +125,10 @@ def digest_of(found: Walk, wanted: Mask) -> Digest:
 
 
 def _take_told(one: Digest, fields: dict[str, Any], kind: int) -> None:
-    if kind == codec.BROKER:
+    if kind == records.BROKER:
         one.start = max(one.start, fields["start"])
-    elif kind != codec.CONSUMER:
-        one.queues.append((fields, kind == codec.QUEUE_DELETED))
+    elif kind != records.CONSUMER:
+        one.queues.append((fields, kind == records.QUEUE_DELETED))
     elif fields.get("closed"):
         one.closed = np.append(one.closed, fields["id"])
 
@@ -220,10 +221,10 @@ def _keys(queues: Numbers, messages: Numbers) -> Numbers:
 
 
 def _copies(found: Walk, wanted: Mask) -> _Columns:
-    messages = found.of_kind(codec.MESSAGE, MESSAGE_FIELDS.itemsize)
+    messages = messages_of(found)
     messages = messages[wanted[messages]]
     published = Published(found, messages)
-    is_recalled = published.number("flags") & codec.FLAG_RECALLED > 0
+    is_recalled = published.number("flags") & records.FLAG_RECALLED > 0
     copies = published.narrowed((published.number("lsn") != found.lsns[messages]) & ~is_recalled)
     owner, states = copies.states
     return _columns(copies, owner, states, np.zeros(len(owner), np.bool_))
@@ -235,7 +236,7 @@ def _arrived(found: Walk, facts: Facts, counts: dict[int, Counts]) -> _Columns:
         counts.setdefault(queue, Counts()).added += count
     published = Published(found, np.unique(arrived.record))
     owner, states = published.states
-    paged = (published.number("flags") & codec.FLAG_PAGED > 0)[owner]
+    paged = (published.number("flags") & records.FLAG_PAGED > 0)[owner]
     return _columns(published, owner, states, paged)
 
 

@@ -8,45 +8,41 @@ from typing import Any, Final
 
 import numpy as np
 
-from artemis_py.spark.decode.columns import Mask, Numbers, field_numbers, gather, runs
+from artemis_py.spark.decode.columns import Mask, Numbers, dtype_of, field_numbers, gather, runs
 from artemis_py.spark.decode.published import Published, originals, recalled
 from artemis_py.spark.decode.walk import Walk
-from artemis_py.storage.format import codec, page_codec
-from artemis_py.storage.format.codec import RECORD_HEADER_BYTES
+from artemis_py.storage.format import codec, records
+from artemis_py.storage.format.records import REASONS, RECORD_HEADER_BYTES, Layout
 
 PUBLISHED, ROUTED, SCHEDULED, RECALLED, DUE, DELIVERED, ATTEMPTED, REFUSED = range(8)
 SETTLED: Final = 8
 """Followed by the index of the reason in the codec's table."""
 KINDS: Final = (
-    "published", "routed", "scheduled", "recalled", "due", "delivered", "attempted", "refused", *codec.REASONS
+    "published", "routed", "scheduled", "recalled", "due", "delivered", "attempted", "refused", *REASONS
 )  # fmt: skip
 ARRIVALS: Final = (ROUTED, SCHEDULED, RECALLED)
 """A message came to a queue."""
 _UNKNOWN: Final = -1
-_ID: Final = np.dtype("<u8")
+_ID: Final = dtype_of(records.MESSAGE_ID)
+_CONSUMER: Final = dtype_of(records.CONSUMER_ID)
 
 
 @dataclass(frozen=True, slots=True)
 class _Ids:
-    """The layout of a record that names many messages of one queue."""
+    """A kind of record that names many messages of one queue."""
 
     kind: int
-    header: np.dtype[Any]
+    layout: Layout
     skips: int
     """How many numbers per message precede the ids: for a page, its places."""
     event: int
 
 
-_IDS: Final = np.dtype([("queue", "<u4"), ("count", "<u4")])
-_SETTLED: Final = np.dtype([("queue", "<u4"), ("reason", "u1"), ("count", "<u4")])
-_PAGE_SETTLED: Final = np.dtype(
-    [("queue", "<u4"), ("stream", "<u4"), ("page", "<u4"), ("reason", "u1"), ("count", "<u4"), ("bytes", "<u8")]
-)
 _LISTING: Final = (
-    _Ids(codec.DUE, _IDS, 0, DUE),
-    _Ids(codec.DELIVERED, _IDS, 0, DELIVERED),
-    _Ids(codec.SETTLED, _SETTLED, 0, SETTLED),
-    _Ids(codec.PAGE_SETTLED, _PAGE_SETTLED, 1, SETTLED),
+    _Ids(records.DUE, records.IDS_FIELDS, 0, DUE),
+    _Ids(records.DELIVERED, records.IDS_FIELDS, 0, DELIVERED),
+    _Ids(records.SETTLED, records.SETTLED_FIELDS, 0, SETTLED),
+    _Ids(records.PAGE_SETTLED, records.PAGE_SETTLED_FIELDS, 1, SETTLED),
 )
 
 
@@ -79,7 +75,7 @@ _COLUMNS: Final = ("record", "kind", "message", "queue", "consumer", "attempts",
 
 
 def facts_of(found: Walk, wanted: Mask) -> Facts:
-    """The events of the wanted records, in log order. Raises CodecError for truncated records."""
+    """The events of the wanted rows, in log order. Raises CodecError for truncated rows."""
     notes: dict[int, dict[str, Any]] = {}
     parts = [*_of_messages(found, wanted)]
     parts += [_of_ids(found, wanted, one) for one in _LISTING]
@@ -100,10 +96,10 @@ def _part(record: Numbers, kind: Numbers | int, **columns: Numbers | int) -> _Pa
 
 def _of_messages(found: Walk, wanted: Mask) -> Iterator[_Part]:
     """Each message is published, and routed to each of its queues or scheduled there. Some are recalled later."""
-    records = originals(found)
-    records = records[wanted[records]]
-    published = Published(found, records)
-    yield _part(records, PUBLISHED, message=published.number("id"), size_bytes=published.size_bytes)
+    rows = originals(found)
+    rows = rows[wanted[rows]]
+    published = Published(found, rows)
+    yield _part(rows, PUBLISHED, message=published.number("id"), size_bytes=published.size_bytes)
     yield _on_queues(published, np.where(published.states[1]["due_ms"] > 0, SCHEDULED, ROUTED))
     later = recalled(found)
     yield _on_queues(Published(found, later[wanted[later]]), RECALLED)
@@ -118,22 +114,23 @@ def _on_queues(published: Published, kinds: Numbers | int) -> _Part:
 
 
 def _of_ids(found: Walk, wanted: Mask, one: _Ids) -> _Part:
-    records = found.of_kind(one.kind, one.header.itemsize)
-    records = records[wanted[records]]
-    begins = found.places[records] + RECORD_HEADER_BYTES
-    headers = gather(found.data, begins, one.header)
+    rows = found.of_kind(one.kind, one.layout.size_bytes)
+    rows = rows[wanted[rows]]
+    begins = found.places[rows] + RECORD_HEADER_BYTES
+    headers = gather(found.data, begins, dtype_of(one.layout))
     counts = field_numbers(headers["count"])
-    ids = begins + one.header.itemsize + one.skips * 8 * counts
-    behind = ids + 8 * counts
-    trailing = found.ends[records] - behind >= 8
-    consumers = np.zeros(len(records), np.int64)
-    consumers[trailing] = field_numbers(gather(found.data, behind[trailing], _ID))
+    ids = begins + one.layout.size_bytes + one.skips * _ID.itemsize * counts
+    behind = ids + _ID.itemsize * counts
+    trailing = found.ends[rows] - behind >= _CONSUMER.itemsize
+    consumers = np.zeros(len(rows), np.int64)
+    consumers[trailing] = field_numbers(gather(found.data, behind[trailing], _CONSUMER)["consumer"])
     owner, place = runs(counts)
     kinds: Numbers | int = one.event
     if one.event == SETTLED:
-        kinds = (SETTLED + np.minimum(field_numbers(headers["reason"]), len(codec.REASONS) - 1))[owner]
+        kinds = (SETTLED + np.minimum(field_numbers(headers["reason"]), len(REASONS) - 1))[owner]
+    messages = gather(found.data, ids[owner] + _ID.itemsize * place, _ID)["message_id"]
     return _part(
-        records[owner], kinds, message=field_numbers(gather(found.data, ids[owner] + 8 * place, _ID)),
+        rows[owner], kinds, message=field_numbers(messages),
         queue=field_numbers(headers["queue"])[owner], consumer=consumers[owner],
     )  # fmt: skip
 
@@ -160,7 +157,7 @@ def _attempted(payload: bytes) -> _Told:
 
 
 def _page_attempted(payload: bytes) -> _Told | None:
-    one = page_codec.decode_page_attempted(payload)
+    one = codec.decode_page_attempted(payload)
     if not one.message_id:  # it only repeats
         return None
     columns = {
@@ -170,9 +167,9 @@ def _page_attempted(payload: bytes) -> _Told | None:
 
 
 def _page_purged(payload: bytes) -> _Told:
-    one = page_codec.decode_page_purged(payload)
+    one = codec.decode_page_purged(payload)
     columns = {"queue": one.queue_id, "count": one.count, "size_bytes": one.size_bytes}
-    return SETTLED + codec.REASONS.index(one.reason), columns, {"purged": one}
+    return SETTLED + REASONS.index(one.reason), columns, {"purged": one}
 
 
 def _refused(payload: bytes) -> _Told:
@@ -182,8 +179,8 @@ def _refused(payload: bytes) -> _Told:
 
 
 _SINGLE: Final = {
-    codec.ATTEMPTED: _attempted,
-    codec.PAGE_ATTEMPTED: _page_attempted,
-    codec.PAGE_PURGED: _page_purged,
-    codec.REFUSED: _refused,
+    records.ATTEMPTED: _attempted,
+    records.PAGE_ATTEMPTED: _page_attempted,
+    records.PAGE_PURGED: _page_purged,
+    records.REFUSED: _refused,
 }

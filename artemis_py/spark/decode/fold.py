@@ -13,7 +13,7 @@ import numpy as np
 from artemis_py.paged import Page
 from artemis_py.records import Depth
 from artemis_py.spark.decode.digest import ID_BITS, NO_PLACE, Counts, Digest, released
-from artemis_py.storage.format import codec, page_codec
+from artemis_py.storage.format import codec, records
 
 
 @dataclass(slots=True)
@@ -122,22 +122,22 @@ class Fold:
     # ---- what is told beside messages ------------------------------------------------------------
 
     def _take_page(self, payload: bytes, kind: int, time_ms: int) -> None:
-        if kind == codec.PAGE_OPENED:
+        if kind == records.PAGE_OPENED:
             self._open_page(codec.decode_fields(payload), time_ms)
-        elif kind == codec.PAGE_GREW:
-            self._grow(page_codec.decode_grew(payload))
-        elif kind == codec.PAGE_SETTLED:
-            one = page_codec.decode_page_settled(payload)
+        elif kind == records.PAGE_GREW:
+            self._grow(codec.decode_page_grew(payload))
+        elif kind == records.PAGE_SETTLED:
+            one = codec.decode_page_settled(payload)
             at_queue = one.queue_id, one.stream, one.page
             count, size = self._page_settled.get(at_queue, (0, 0))
             self._page_settled[at_queue] = count + len(one.message_ids), size + one.size_bytes
-        elif kind == codec.PAGE_PURGED:
-            self._purge(page_codec.decode_page_purged(payload))
-        elif kind == codec.PAGE_PLACES:
-            queue, stream, number, _, count, size, _ = page_codec.decode_places(payload)
+        elif kind == records.PAGE_PURGED:
+            self._purge(codec.decode_page_purged(payload))
+        elif kind == records.PAGE_PLACES:
+            queue, stream, number, _, count, size, _ = codec.decode_page_places(payload)
             self._page_settled[queue, stream, number] = count, size
         else:
-            page = self.pages.get(page_codec.decode_page_dropped(payload))
+            page = self.pages.get(codec.decode_page_dropped(payload))
             if page is not None:
                 page.dropped_ms = time_ms
 
@@ -158,7 +158,7 @@ class Fold:
             page.messages, page.size_bytes = grown.kept_count, grown.kept_bytes
             page.shares = {queue: (share.count, share.size_bytes) for queue, share in grown.durable.items()}
 
-    def _purge(self, purged: page_codec.PagePurged) -> None:
+    def _purge(self, purged: codec.PagePurged) -> None:
         page = self.pages.get((purged.stream, purged.page))
         if page is None:
             self._is_unsure = True

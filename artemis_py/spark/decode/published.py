@@ -11,23 +11,24 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from artemis_py.message import unescape_header
-from artemis_py.spark.decode.columns import Mask, Numbers, any_of, encoded, field_numbers, gather, runs, slices
+from artemis_py.spark.decode.columns import (
+    Mask,
+    Numbers,
+    any_of,
+    dtype_of,
+    encoded,
+    field_numbers,
+    gather,
+    runs,
+    slices,
+)
 from artemis_py.spark.decode.walk import Walk
-from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import RECORD_HEADER_BYTES, CodecError
+from artemis_py.storage.format import records
+from artemis_py.storage.format.records import FLAG_LARGE, FLAG_RECALLED, MESSAGE, RECORD_HEADER_BYTES, CodecError
 
-MESSAGE_FIELDS: Final = np.dtype(
-    [
-        ("id", "<u8"), ("timestamp_ms", "<u8"), ("expires_ms", "<u8"), ("lsn", "<u8"), ("priority", "u1"),
-        ("sized", "u1"), ("routing", "u1"), ("flags", "u1"), ("queues", "<u2"), ("address_bytes", "<u2"),
-        ("head_bytes", "<u4"),
-    ]
-)  # fmt: skip
-"""The beginning of a MESSAGE payload (docs/journal-format.md)."""
-STATE: Final = np.dtype([("queue", "<u4"), ("attempts", "<u2"), ("due_ms", "<u8"), ("order", "<i8")])
-"""The layout of the state of each queue."""
-LARGE: Final = np.dtype([("number", "<u8"), ("size_bytes", "<u8")])
-"""The layout of the reference to a large body."""
+MESSAGE_COLUMNS: Final = dtype_of(records.MESSAGE_FIELDS)
+_STATE: Final = dtype_of(records.QUEUE_STATE)
+_LARGE: Final = dtype_of(records.LARGE_BODY)
 
 
 def originals(found: Walk) -> Numbers:
@@ -40,8 +41,8 @@ def originals(found: Walk) -> Numbers:
 def recalled(found: Walk) -> Numbers:
     """The indexes of records of messages that were put on queues long after their publication."""
     messages = messages_of(found)
-    fields = gather(found.data, found.places[messages] + RECORD_HEADER_BYTES, MESSAGE_FIELDS)
-    kept: Numbers = messages[(fields["flags"] & codec.FLAG_RECALLED) > 0]
+    fields = gather(found.data, found.places[messages] + RECORD_HEADER_BYTES, MESSAGE_COLUMNS)
+    kept: Numbers = messages[(fields["flags"] & FLAG_RECALLED) > 0]
     return kept
 
 
@@ -55,19 +56,19 @@ def copies(found: Walk) -> Numbers:
 
 def messages_of(found: Walk) -> Numbers:
     """The indexes of all records of messages, publications and copies."""
-    return found.of_kind(codec.MESSAGE, MESSAGE_FIELDS.itemsize)
+    return found.of_kind(MESSAGE, MESSAGE_COLUMNS.itemsize)
 
 
 def _published(found: Walk) -> tuple[Numbers, Numbers]:
     """The indexes of all records of messages, and the lsns of their publications."""
     messages = messages_of(found)
-    fields = gather(found.data, found.places[messages] + RECORD_HEADER_BYTES, MESSAGE_FIELDS)
+    fields = gather(found.data, found.places[messages] + RECORD_HEADER_BYTES, MESSAGE_COLUMNS)
     return messages, field_numbers(fields["lsn"])
 
 
 def address_places(places: Numbers, fields: NDArray[Any]) -> tuple[Numbers, Numbers]:
     """Where the addresses begin and end in message records at these places."""
-    begins = places + RECORD_HEADER_BYTES + MESSAGE_FIELDS.itemsize + STATE.itemsize * field_numbers(fields["queues"])
+    begins = places + RECORD_HEADER_BYTES + MESSAGE_COLUMNS.itemsize + _STATE.itemsize * field_numbers(fields["queues"])
     return begins, begins + field_numbers(fields["address_bytes"])
 
 
@@ -81,7 +82,7 @@ class Published:
 
     @cached_property
     def _fields(self) -> NDArray[Any]:
-        return gather(self.found.data, self.found.places[self.records] + RECORD_HEADER_BYTES, MESSAGE_FIELDS)
+        return gather(self.found.data, self.found.places[self.records] + RECORD_HEADER_BYTES, MESSAGE_COLUMNS)
 
     def __len__(self) -> int:
         return len(self.records)
@@ -120,13 +121,13 @@ class Published:
     @cached_property
     def is_large(self) -> Mask:
         """Which bodies are large."""
-        large: Mask = (self.number("flags") & codec.FLAG_LARGE) > 0
+        large: Mask = (self.number("flags") & FLAG_LARGE) > 0
         return large
 
     @cached_property
     def large(self) -> NDArray[Any]:
         """Of those, the number and the size."""
-        return gather(self.found.data, self._body_begins[self.is_large], LARGE)
+        return gather(self.found.data, self._body_begins[self.is_large], _LARGE)
 
     @cached_property
     def body_bytes(self) -> Numbers:
@@ -150,8 +151,8 @@ class Published:
         """One item per message and queue: the message's index, and its state in the queue."""
         counts = self.number("queues")
         owner, place = runs(counts)
-        begins = self.found.places[self.records] + RECORD_HEADER_BYTES + MESSAGE_FIELDS.itemsize
-        return owner, gather(self.found.data, begins[owner] + place * STATE.itemsize, STATE)
+        begins = self.found.places[self.records] + RECORD_HEADER_BYTES + MESSAGE_COLUMNS.itemsize
+        return owner, gather(self.found.data, begins[owner] + place * _STATE.itemsize, _STATE)
 
 
 def header_values(blocks: pa.BinaryArray, names: tuple[bytes, ...]) -> list[str | None]:

@@ -24,10 +24,10 @@ from artemis_py.spark.log.indexes import INDEXES, uncollected
 from artemis_py.spark.log.log import GoneError, Listing, Log, LogLocation, Segment, unreadable
 from artemis_py.spark.log.tail import Tail
 from artemis_py.storage.disk.disk import DiskError
-from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import CodecError
+from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.names import find_body
 from artemis_py.storage.format.places import places_name
+from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.format.scan import LogFile, is_log_name, log_file, log_files_and_twins
 from artemis_py.storage.format.segment_index import index_name
 from artemis_py.storage.log_id import known_id
@@ -90,11 +90,11 @@ def _told_name(paths: Sequence[Path]) -> str | None:
     for file in _newest(paths):
         try:
             with file.path.open("rb") as stream:
-                data = stream.read(_BEGINNING_BYTES)[codec.FILE_HEADER_BYTES :]
+                data = stream.read(_BEGINNING_BYTES)[records.FILE_HEADER_BYTES :]
         except OSError:
             continue
-        found = walk(Piece(file.path.name, data, codec.FILE_HEADER_BYTES, None, is_last=True), [])
-        for record in np.flatnonzero(found.kinds == codec.BROKER).tolist():
+        found = walk(Piece(file.path.name, data, records.FILE_HEADER_BYTES, None, is_last=True), [])
+        for record in np.flatnonzero(found.kinds == records.BROKER).tolist():
             name: str = codec.decode_fields(found.payload(record))["name"]
             if name:
                 return name
@@ -199,7 +199,7 @@ class DirectoryLog(Log):
         """What the index of a closed segment says; None when it has no header, and so nothing in it."""
         try:
             return INDEXES.beside(file.path)
-        except codec.VersionError as error:
+        except records.VersionError as error:
             raise PipelineError(f"{file.path}: {error}") from None
         except CodecError as error:
             if any(file.path.read_bytes()):
@@ -311,9 +311,9 @@ def _check_same_broker(path: Path, twin: Path) -> None:
         )
 
 
-def _header(path: Path) -> codec.FileHeader | None:
+def _header(path: Path) -> records.FileHeader | None:
     try:
         with path.open("rb") as stream:
-            return codec.decode_file_header(stream.read(codec.FILE_HEADER_BYTES))
+            return records.decode_file_header(stream.read(records.FILE_HEADER_BYTES))
     except (OSError, CodecError):
         return None

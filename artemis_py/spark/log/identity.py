@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark.log.log import Listing, Segment
-from artemis_py.storage.format.codec import FILE_HEADER_BYTES
+from artemis_py.storage.format.records import FILE_HEADER_BYTES
 
 ID: Final = "id"
 SEGMENT: Final = "segment"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from artemis_py.spark.log.log import Segment
-from artemis_py.storage.format.codec import CodecError
+from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.format.segment_index import FORMAT, checked_text, index_fields, index_name
 
 _NAMES: Final = b'"queues":['

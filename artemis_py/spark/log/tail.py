@@ -8,20 +8,20 @@ from typing import Any, Final
 import numpy as np
 
 from artemis_py.spark.decode.columns import encoded, field_numbers, gather, slices
-from artemis_py.spark.decode.published import MESSAGE_FIELDS, address_places, originals
+from artemis_py.spark.decode.published import MESSAGE_COLUMNS, address_places, originals
 from artemis_py.spark.decode.walk import Piece, Walk, walk
 from artemis_py.spark.log.log import Segment
-from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import FILE_HEADER_BYTES, CodecError
+from artemis_py.storage.format import codec, records
+from artemis_py.storage.format.records import FILE_HEADER_BYTES, CodecError
 from artemis_py.storage.format.scan import Damage
 from artemis_py.storage.format.segment_index import ADDRESSES_MAX, BLOCK_BYTES
 
 _CHUNK_BYTES: Final = 1 << 20
 _LISTS: Final = {
-    codec.QUEUE: "queues",
-    codec.QUEUE_DELETED: "queues",
-    codec.SESSION: "sessions",
-    codec.CONSUMER: "consumers",
+    records.QUEUE: "queues",
+    records.QUEUE_DELETED: "queues",
+    records.SESSION: "sessions",
+    records.CONSUMER: "consumers",
 }
 
 
@@ -59,7 +59,7 @@ class Tail:
         with self._path.open("rb") as stream:
             data = stream.read(FILE_HEADER_BYTES)
         try:
-            header = codec.decode_file_header(data)
+            header = records.decode_file_header(data)
         except CodecError:
             return False
         self._end = FILE_HEADER_BYTES
@@ -77,7 +77,7 @@ class Tail:
             data = stream.read(_CHUNK_BYTES)
             damages: list[Damage] = []
             found = walk(Piece(self._path.name, data, self._end, self._time_ms, is_last=True), damages)
-            if damages or (len(data) == _CHUNK_BYTES and any(data[-codec.RECORD_HEADER_BYTES :])):
+            if damages or (len(data) == _CHUNK_BYTES and any(data[-records.RECORD_HEADER_BYTES :])):
                 data += stream.read()
                 found = walk(Piece(self._path.name, data, self._end, self._time_ms, is_last=True), [])
         return found
@@ -86,12 +86,12 @@ class Tail:
         """How many records belong to batches that are there whole."""
         if rested:
             return len(found.places)
-        batches = np.flatnonzero(found.kinds == codec.BATCH)
+        batches = np.flatnonzero(found.kinds == records.BATCH)
         return int(batches[-1]) if len(batches) else 0
 
     def _take(self, found: Walk) -> None:
         fields = self._fields
-        batches = np.flatnonzero(found.kinds == codec.BATCH)
+        batches = np.flatnonzero(found.kinds == records.BATCH)
         if len(batches):
             times = found.times_ms[batches]
             low, high = int(times.min()), int(times.max())
@@ -103,7 +103,7 @@ class Tail:
         for kind, name in _LISTS.items():
             for number in np.flatnonzero(found.kinds == kind).tolist():
                 told = codec.decode_fields(found.payload(number))
-                deleted = {"deleted": True} if kind == codec.QUEUE_DELETED else {}
+                deleted = {"deleted": True} if kind == records.QUEUE_DELETED else {}
                 fields[name].append({"lsn": int(found.lsns[number]), **told, **deleted})
         self._take_addresses(found)
 
@@ -119,7 +119,7 @@ class Tail:
     def _take_addresses(self, found: Walk) -> None:
         messages = originals(found)
         self._fields["messages"] += len(messages)
-        fields = gather(found.data, found.places[messages] + codec.RECORD_HEADER_BYTES, MESSAGE_FIELDS)
+        fields = gather(found.data, found.places[messages] + records.RECORD_HEADER_BYTES, MESSAGE_COLUMNS)
         if len(messages):
             stamps = field_numbers(fields["timestamp_ms"])
             oldest, newest = int(stamps.min()), int(stamps.max())

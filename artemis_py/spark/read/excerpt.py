@@ -18,12 +18,12 @@ from artemis_py.spark.decode.walk import Piece, Walk, walk
 from artemis_py.spark.log.log import Log
 from artemis_py.spark.read.plan import Range
 from artemis_py.spark.tables.reading import Wanted
-from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import BATCH_PAYLOAD_BYTES, RECORD_HEADER_BYTES, CodecError
+from artemis_py.storage.format import records
 from artemis_py.storage.format.places import NUMBERS, Part, Table, decode_table, part_bytes
+from artemis_py.storage.format.records import BATCH_PAYLOAD_BYTES, RECORD_HEADER_BYTES, CodecError
 
 _BATCH_BYTES: Final = RECORD_HEADER_BYTES + BATCH_PAYLOAD_BYTES
-_ORIGIN_BYTES: Final = RECORD_HEADER_BYTES + 8
+_ORIGIN_BYTES: Final = RECORD_HEADER_BYTES + records.ORIGIN_FIELDS.size_bytes
 _GAP_BYTES: Final = 64 << 10
 """Gaps up to this size between wanted parts are read, too: a separate read would cost as much."""
 _READS_MAX: Final = 16
@@ -113,7 +113,7 @@ def _check(runs: Numbers, batches: Numbers, table: Table) -> None:
     """Raises CodecError for what lies outside of the segment, or before its first batch."""
     if len(runs) and not (
         len(batches)
-        and batches[0] >= codec.FILE_HEADER_BYTES
+        and batches[0] >= records.FILE_HEADER_BYTES
         and (runs[:, 0] > batches[0]).all()
         and (runs[:, 1] <= table.of.size_bytes).all()
         and (runs[:, 2] >= 0).all()

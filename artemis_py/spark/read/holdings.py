@@ -19,7 +19,7 @@ from artemis_py.spark.decode.walk import Walk
 from artemis_py.spark.log.log import Listing, Segment
 from artemis_py.spark.read.plan import Range, Share
 from artemis_py.spark.tables.reading import Wanted
-from artemis_py.storage.format import codec
+from artemis_py.storage.format import codec, records
 
 _FIRST: Final = 2
 _TIMES: Final = 4
@@ -150,7 +150,7 @@ def _add_up(share: QueueShare, begin: int, fold: Fold, read: Read) -> int:
         last_ms = max(last_ms, int(found.times_ms[wanted].max(initial=0)))
         order = np.arange(len(found.places))
         taken = 0
-        for record in np.flatnonzero(wanted & (found.kinds == codec.DEPTHS)).tolist():
+        for record in np.flatnonzero(wanted & (found.kinds == records.DEPTHS)).tolist():
             if begin:  # where all is added up, nobody asks whether that is exact
                 fold.take(digest_of(found, wanted & (order >= taken) & (order <= record)))
                 fold.compare(codec.decode_depths(found.payload(record)))

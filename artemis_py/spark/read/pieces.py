@@ -10,7 +10,7 @@ from artemis_py.spark.decode.walk import Piece, Walk, walk
 from artemis_py.spark.log.log import GoneError, Log
 from artemis_py.spark.read.options import ReadOptions
 from artemis_py.spark.read.plan import Range
-from artemis_py.storage.format import codec
+from artemis_py.storage.format import records
 
 if TYPE_CHECKING:
     from artemis_py.storage.format.scan import Damage
@@ -45,7 +45,7 @@ def check_planned(one: Range, found: Walk) -> None:
     """
     if not len(found.places) or found.places[0]:  # nothing, or damage: told elsewhere
         return
-    if found.kinds[0] != codec.BATCH or found.times_ms[0] != one.time_ms:
+    if found.kinds[0] != records.BATCH or found.times_ms[0] != one.time_ms:
         raise PipelineError(
             f"segment {one.segment} is not the one that was planned: the log was replaced by another one or an older "
             "copy while it was read. Read it again"

@@ -18,7 +18,7 @@ from artemis_py.spark.log.log import AwayError, Listing, Log, LogLocation, Segme
 from artemis_py.spark.read.gaps import check_gaps
 from artemis_py.spark.read.options import EARLIEST, LATEST, Offsets, ReadOptions
 from artemis_py.spark.tables.reading import Names, Wanted, packed, unpacked
-from artemis_py.storage.format import codec
+from artemis_py.storage.format import records
 
 _logger = logging.getLogger(__name__)
 _PIECE_BYTES: Final = 16 << 20
@@ -337,4 +337,4 @@ def is_retained(log: Log, listing: Listing) -> bool:
 def _tells_depths(log: Log, segment: Segment) -> bool:
     begin = segment.blocks[0][0]
     data = log.read(segment.number, begin, min(segment.size_bytes, begin + _FIRST_TURN_BYTES))
-    return codec.DEPTHS in walk(Piece(f"segment {segment.number}", data, begin, None, is_last=True), []).kinds
+    return records.DEPTHS in walk(Piece(f"segment {segment.number}", data, begin, None, is_last=True), []).kinds

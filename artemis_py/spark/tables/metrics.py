@@ -15,9 +15,9 @@ from artemis_py.spark.decode.digest import ACKED, EXPIRED, REPLACED, SUPERSEDED
 from artemis_py.spark.decode.facts import ARRIVALS, DELIVERED, SETTLED, Facts, facts_of
 from artemis_py.spark.decode.walk import Walk
 from artemis_py.spark.tables.reading import Names, unknown_name
-from artemis_py.storage.format import codec
+from artemis_py.storage.format import codec, records
 
-_DEAD: Final = [SETTLED + codec.REASONS.index(name) for name in ("killed", "dead", "cancelled")]
+_DEAD: Final = [SETTLED + records.REASONS.index(name) for name in ("killed", "dead", "cancelled")]
 _COUNTED: Final[dict[str, list[int]]] = {
     "published": [*ARRIVALS],
     "delivered": [DELIVERED],
@@ -45,7 +45,7 @@ class Series:
         facts = facts_of(found, wanted)
         facts = facts.chosen(facts.queue > 0)
         begin = 0
-        for record in np.flatnonzero(wanted & (found.kinds == codec.DEPTHS)).tolist():
+        for record in np.flatnonzero(wanted & (found.kinds == records.DEPTHS)).tolist():
             behind = int(np.searchsorted(facts.record, record))
             self._count(found, facts.chosen(np.arange(begin, behind)))
             told = {one.queue_id: one.count for one in codec.decode_depths(found.payload(record))}
@@ -59,7 +59,7 @@ class Series:
         if not len(facts):
             return
         buckets = found.times_ms[facts.record] // self.interval_ms * self.interval_ms
-        turns = np.cumsum(found.kinds == codec.BATCH)[facts.record]
+        turns = np.cumsum(found.kinds == records.BATCH)[facts.record]
         changes = self._changes(facts)
         order = np.argsort(facts.queue, kind="stable")
         facts, buckets, changes, turns = facts.chosen(order), buckets[order], changes[order], turns[order]

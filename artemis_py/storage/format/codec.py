@@ -1,29 +1,4 @@
-"""The byte layout of journal files. docs/journal-format.md describes it for other readers.
-
-All numbers are little-endian. A file begins with a header of 64 bytes::
-
-    0   8  magic "ARTEMISJ"
-    8   2  format version (1)
-    10  2  kind (1: journal segment)
-    12  4  reserved, 0
-    16  8  segment number
-    24  8  lsn of the first record
-    32  8  time of creation, epoch ms
-    40  8  lsn of the last record in the previous file, ignoring BATCH records (0: not recorded)
-    48  8  size in bytes at creation (0: not recorded)
-    56  4  reserved, 0
-    60  4  CRC-32 of bytes 0 to 60
-
-Records follow without gaps; the rest of the file is zeros. A record::
-
-    0   4  CRC-32 of everything after these four bytes
-    4   4  length of the payload in bytes
-    8   8  lsn
-    16  1  type
-    17     payload
-
-A length of 0 with a CRC of 0 is the end: no record has both.
-"""
+"""The payloads of records, encoded and decoded. ``records`` has their layouts."""
 
 from __future__ import annotations
 
@@ -33,214 +8,61 @@ from struct import Struct, error
 from typing import Any, Final
 from zlib import crc32
 
-from artemis_py.errors import ArtemisError
 from artemis_py.message import Account, Head, LargeBody, Message
+from artemis_py.paged import Page, PagedMessage, Settled, Share
 from artemis_py.records import Depth
+from artemis_py.storage.format import records
+from artemis_py.storage.format.records import (
+    ADDRESS,
+    ATTEMPTS_MAX,
+    CAUSES,
+    CHECKED_HEADER,
+    FLAG_LARGE,
+    FLAG_TRANSIENT,
+    KIND_PAGE,
+    MESSAGE,
+    MESSAGE_FIELDS,
+    PAGED,
+    REASONS,
+    CodecError,
+    FileHeader,
+    encode_file_header,
+    encode_record,
+)
 
-MAGIC: Final = b"ARTEMISJ"
-FORMAT_VERSION: Final = 1
-KIND_JOURNAL: Final = 1
-FILE_HEADER_BYTES: Final = 64
-RECORD_HEADER_BYTES: Final = 17
-
-BATCH: Final = 1
-MESSAGE: Final = 2
-SETTLED: Final = 3
-ATTEMPTED: Final = 4
-DUE: Final = 5
-ADDRESS: Final = 6
-QUEUE: Final = 7
-QUEUE_DELETED: Final = 8
-DUPLICATE: Final = 9
-GROUP: Final = 10
-DELIVERED: Final = 11
-DUPLICATES_CLEARED: Final = 12
-PAGE_OPENED: Final = 13
-PAGE_GREW: Final = 14
-PAGE_SETTLED: Final = 15
-PAGE_PURGED: Final = 16
-PAGE_ATTEMPTED: Final = 17
-PAGE_DROPPED: Final = 18
-PAGE_PLACES: Final = 19
-PAGED: Final = 20
-"""Only in page files."""
-SESSION: Final = 21
-CONSUMER: Final = 22
-ORIGIN: Final = 23
-REFUSED: Final = 24
-CURSOR: Final = 25
-DEPTHS: Final = 26
-BROKER: Final = 27
-TRANSACTION: Final = 28
-"""Has no payload: it marks its GROUP as a client's transaction."""
-CONFIGURED: Final = 29
-
-RECORD_NAMES: Final = {
-    BATCH: "batch", MESSAGE: "message", SETTLED: "settled", ATTEMPTED: "attempted", DUE: "due", ADDRESS: "address",
-    QUEUE: "queue", QUEUE_DELETED: "queue-deleted", DUPLICATE: "duplicate-id", GROUP: "group", DELIVERED: "delivered",
-    DUPLICATES_CLEARED: "duplicate-ids-cleared", PAGE_OPENED: "page-opened", PAGE_GREW: "page-grew",
-    PAGE_SETTLED: "page-settled", PAGE_PURGED: "page-purged", PAGE_ATTEMPTED: "page-attempted",
-    PAGE_DROPPED: "page-dropped", PAGE_PLACES: "page-places", PAGED: "paged",
-    SESSION: "session", CONSUMER: "consumer", ORIGIN: "origin", REFUSED: "refused", DEPTHS: "depths",
-    BROKER: "broker", CURSOR: "cursor", TRANSACTION: "transaction",
-    CONFIGURED: "configured",
-}  # fmt: skip
-FLAG_TRANSIENT: Final = 1
-"""For a message in a page: not persistent, so lost in a restart."""
-FLAG_PAGED: Final = 2
-"""For a message in the journal: it lives in a page and is here only for readers of the retained log."""
-FLAG_LARGE: Final = 4
-"""The body is in its own file."""
-FLAG_RECALLED: Final = 8
-"""The message was put on these queues long after its publication: they are added to those that have it. Any other copy
-names all queues.
-"""
-REASONS: Final[tuple[str, ...]] = (
-    "acked", "replaced", "expired", "killed", "superseded", "dead", "cancelled", "purged", "deleted", "abandoned",
-    "damaged", "moved",
-)  # fmt: skip
-"""Why a queue is done with a message; the log stores the index in this table. replaced: a ring was full; superseded: a
-newer value arrived; dead: no delivery attempts left; cancelled: an operator sent it to the dead letters (in older logs,
-a consumer or an operator discarded it); purged: an operator emptied the queue; deleted: the queue was deleted;
-abandoned: the last consumer left a queue with purge-on-no-consumers; damaged: its record cannot be read; moved: an
-operator moved it, and a copy stands elsewhere. Older logs use killed for all from dead on.
-"""
-CAUSES: Final[tuple[str, ...]] = ("", "nacked", "aborted", "lost", "lapsed")
-"""Why a delivery failed, stored in the same way: unknown (older logs); NACK; its transaction was aborted; its
-connection or session ended.
-"""
-
-_FILE_HEADER: Final = Struct("<8sHHIQQQQQ4x")
-_U32: Final = Struct("<I")
-_RECORD: Final = Struct("<IQB")
-_CHECKED_RECORD: Final = Struct("<IIQB")
-_MESSAGE: Final = Struct("<QQQQBBBBHHI")
-_PUBLISHED: Final = Struct("<IQBQQQQBBBBHHI")
+_U32: Final = records.CHECKSUM.struct
+_MESSAGE: Final = MESSAGE_FIELDS.struct
+_PUBLISHED: Final = CHECKED_HEADER.then(MESSAGE_FIELDS).struct
 """A record's header after the checksum, and the fixed part of a MESSAGE payload, in one."""
-_STATE: Final = Struct("<IHQq")
-ATTEMPTS_MAX: Final = 65535
-"""Failed deliveries are recorded up to this number. The broker goes on counting until it is restarted."""
-_LARGE: Final = Struct("<QQ")
-_CHECKSUM: Final = Struct("<L")
-_SETTLED: Final = Struct("<IBI")
-_ATTEMPTED: Final = Struct("<IQHQ")
-_IDS: Final = Struct("<II")
-_NUMBER: Final = Struct("<Q")
-_CAUSE: Final = Struct("<QB")
-_DEPTH: Final = Struct("<IQQII")
-_BATCH: Final = Struct("<QQQQ")
-BATCH_PAYLOAD_BYTES: Final = _BATCH.size
+_STATE: Final = records.QUEUE_STATE.struct
+_LARGE: Final = records.LARGE_BODY.struct
+_SETTLED: Final = records.SETTLED_FIELDS.struct
+_ATTEMPTED: Final = records.ATTEMPTED_FIELDS.struct
+_IDS: Final = records.IDS_FIELDS.struct
+_CONSUMER: Final = records.CONSUMER_ID.struct
+_ORIGIN: Final = records.ORIGIN_FIELDS.struct
+_CAUSE: Final = records.CAUSE.struct
+_DEPTH: Final = records.DEPTH.struct
+_BATCH: Final = records.BATCH_FIELDS.struct
+_PAGED: Final = records.PAGED_FIELDS.struct
+_GREW: Final = records.PAGE_GREW_FIELDS.struct
+_SHARE: Final = records.SHARE.struct
+_PAGE_BEGIN: Final = records.PAGE_BEGIN.struct
+_PAGE_SETTLED: Final = records.PAGE_SETTLED_FIELDS.struct
+_PAGE_PURGED: Final = records.PAGE_PURGED_FIELDS.struct
+_PURGED: Final = records.PURGED.struct
+_PAGE_ATTEMPTED: Final = records.PAGE_ATTEMPTED_FIELDS.struct
+_PAGE_DROPPED: Final = records.PAGE_DROPPED_FIELDS.struct
+_PAGE_PLACES: Final = records.PAGE_PLACES_FIELDS.struct
+NUMBER_BYTES: Final = records.MESSAGE_ID.size_bytes
+"""The size of a message id or a place in a list of them."""
+_KILLED: Final = REASONS.index("killed")
 _NOWHERE: Final = Account()
 """A placeholder for the address' account until the broker recovers the message."""
 _ROUTING_CODES: Final = {None: 0, "ANYCAST": 1, "MULTICAST": 2}
 _ROUTING_TYPES: Final = (None, "ANYCAST", "MULTICAST")
 
-
-class CodecError(ArtemisError):
-    """Bytes do not follow the format."""
-
-
-class VersionError(CodecError):
-    """A file has another format version: nothing after its header can be read."""
-
-
-@dataclass(frozen=True, slots=True)
-class FileHeader:
-    """The header at the beginning of a file."""
-
-    kind: int
-    number: int
-    first_lsn: int
-    created_ms: int
-    before_lsn: int = 0
-    """The last lsn of the previous file, ignoring BATCH records; 0: not recorded."""
-    made_bytes: int = 0
-    """The size at creation, below which the file never shrinks; 0: not recorded."""
-
-
-def encode_file_header(header: FileHeader) -> bytes:
-    """The 64 bytes at the beginning of a file."""
-    fields = _FILE_HEADER.pack(
-        MAGIC,
-        FORMAT_VERSION,
-        header.kind,
-        0,
-        header.number,
-        header.first_lsn,
-        header.created_ms,
-        header.before_lsn,
-        header.made_bytes,
-    )
-    return fields + _U32.pack(crc32(fields))
-
-
-def decode_file_header(data: bytes) -> FileHeader:
-    """Decode a header. Raises CodecError unless it is of this format version."""
-    if len(data) < FILE_HEADER_BYTES:
-        raise CodecError(f"the header has {len(data)} bytes instead of {FILE_HEADER_BYTES}")
-    fields = data[: FILE_HEADER_BYTES - 4]
-    magic, version, kind, _, number, first_lsn, created_ms, before_lsn, made_bytes = _FILE_HEADER.unpack(fields)
-    if magic != MAGIC:
-        raise CodecError("not a journal file: the first eight bytes are not ARTEMISJ")
-    if _U32.unpack_from(data, FILE_HEADER_BYTES - 4)[0] != crc32(fields):
-        raise CodecError("the file header is damaged: its checksum does not match")
-    if version != FORMAT_VERSION:
-        raise VersionError(f"format version {version}; this program reads version {FORMAT_VERSION}")
-    return FileHeader(kind, number, first_lsn, created_ms, before_lsn, made_bytes)
-
-
-def is_blank(data: bytes) -> bool:
-    """Is a file empty after its header?"""
-    return not any(data[FILE_HEADER_BYTES:])
-
-
-def encode_record(type_code: int, lsn: int, payload: bytes) -> bytes:
-    """A record with its checksum."""
-    body = _RECORD.pack(len(payload), lsn, type_code) + payload
-    return _U32.pack(crc32(body)) + body
-
-
-@dataclass(slots=True)
-class Record:
-    """A record as read: its position and its content."""
-
-    type_code: int
-    lsn: int
-    payload: bytes
-    offset: int
-
-    @property
-    def end(self) -> int:
-        """Where the next record begins."""
-        return self.offset + RECORD_HEADER_BYTES + len(self.payload)
-
-
-def decode_record(data: bytes | memoryview, offset: int) -> Record | None:
-    """The record at ``offset``; None at the end (zeros or nothing). Raises CodecError for anything else."""
-    if len(data) - offset < RECORD_HEADER_BYTES:
-        if any(data[offset:]):
-            raise CodecError("a truncated record header")
-        return None
-    checksum, length, lsn, type_code = _CHECKED_RECORD.unpack_from(data, offset)
-    end = offset + RECORD_HEADER_BYTES + length
-    if not checksum and not length and not lsn and not type_code:
-        return None
-    if end > len(data):
-        raise CodecError(
-            f"a record of {length} bytes where the file has only {len(data) - offset - RECORD_HEADER_BYTES}"
-        )
-    if crc32(data[offset + 4 : end]) != checksum:
-        raise CodecError("a record with a wrong checksum")
-    return Record(type_code, lsn, bytes(data[offset + RECORD_HEADER_BYTES : end]), offset)
-
-
-def peek_record(data: bytes, offset: int) -> tuple[int, int, int]:
-    """The unchecked header of a record: the length of its payload, its lsn, its type."""
-    length, lsn, type_code = _RECORD.unpack_from(data, offset + 4)
-    return length, lsn, type_code
-
-
-# ---- payloads ------------------------------------------------------------------------------------
+# ---- messages ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -434,45 +256,50 @@ def readings_of_message(payload: bytes) -> list[tuple[bytes, list[int]]]:
 def _encode_large(body: LargeBody) -> bytes:
     """The reference to a body in its own file: the file's number, its length, and its checksum if known."""
     reference = _LARGE.pack(body.number, body.size_bytes)
-    return reference if body.checksum < 0 else reference + _CHECKSUM.pack(body.checksum)
+    return reference if body.checksum < 0 else reference + _U32.pack(body.checksum)
 
 
 def _large_body(payload: bytes, position: int) -> LargeBody:
     try:
         number, size_bytes = _LARGE.unpack_from(payload, position)
         has_checksum = len(payload) > position + _LARGE.size  # records of older brokers end here
-        checksum = _CHECKSUM.unpack_from(payload, position + _LARGE.size)[0] if has_checksum else -1
+        checksum = _U32.unpack_from(payload, position + _LARGE.size)[0] if has_checksum else -1
     except error as problem:
         raise CodecError(f"a reference to a large body that is too short: {problem}") from None
     return LargeBody(number, size_bytes, None, checksum)
+
+
+# ---- events ------------------------------------------------------------------------------------------------------
 
 
 def encode_settled(queue_id: int, reason: str, message_ids: list[int], consumer: int = 0) -> bytes:
     """Payload of a SETTLED record: a queue is done with these messages, because of a consumer (0: none)."""
     count = len(message_ids)
     fields = _SETTLED.pack(queue_id, REASONS.index(reason), count)
-    return fields + Struct(f"<{count}Q").pack(*message_ids) + encode_behind(consumer)
+    return fields + _encode_numbers(message_ids, consumer)
 
 
 def decode_settled(payload: bytes) -> tuple[int, str, tuple[int, ...], int]:
     """Queue id, reason, message ids, consumer (0: none or not recorded)."""
     queue_id, reason, count = _SETTLED.unpack_from(payload)
-    end = _SETTLED.size + 8 * count
-    return queue_id, REASONS[reason], _numbers(payload, _SETTLED.size, count), decode_behind(payload, end)
+    end = _SETTLED.size + NUMBER_BYTES * count
+    return queue_id, REASONS[reason], decode_numbers(payload, _SETTLED.size, count), _decode_consumer(payload, end)
 
 
-def encode_behind(number: int) -> bytes:
-    """The optional end of a payload: a consumer's number, or nothing for 0."""
-    return _NUMBER.pack(number) if number else b""
-
-
-def decode_behind(payload: bytes, end: int) -> int:
-    """The optional number at the end of a payload; 0 if it is missing."""
-    number: int = _NUMBER.unpack_from(payload, end)[0] if len(payload) > end else 0
+def _decode_consumer(payload: bytes, end: int) -> int:
+    """The optional number of a consumer at the end of a payload; 0 if it is missing."""
+    number: int = _CONSUMER.unpack_from(payload, end)[0] if len(payload) > end else 0
     return number
 
 
-def _numbers(payload: bytes, offset: int, count: int) -> tuple[int, ...]:
+def _encode_numbers(numbers: list[int] | tuple[int, ...], consumer: int = 0) -> bytes:
+    """Numbers, and behind them that of a consumer unless it is 0."""
+    data = Struct(f"<{len(numbers)}Q").pack(*numbers)
+    return data + _CONSUMER.pack(consumer) if consumer else data
+
+
+def decode_numbers(payload: bytes | memoryview, offset: int, count: int) -> tuple[int, ...]:
+    """Message ids or places, one after the other."""
     return Struct(f"<{count}Q").unpack_from(payload, offset)
 
 
@@ -482,21 +309,21 @@ def encode_attempted(
     """Payload of an ATTEMPTED record: failed deliveries so far, when the next may follow (0: at once), and whose
     delivery failed and why (0: not recorded).
     """
-    return _ATTEMPTED.pack(queue_id, message_id, min(attempts, ATTEMPTS_MAX), due_ms) + encode_cause(consumer, cause)
+    return _ATTEMPTED.pack(queue_id, message_id, min(attempts, ATTEMPTS_MAX), due_ms) + _encode_cause(consumer, cause)
 
 
 def decode_attempted(payload: bytes) -> tuple[int, int, int, int, int, str]:
     """Queue id, message id, attempts, due time, consumer, cause."""
     queue_id, message_id, attempts, due_ms = _ATTEMPTED.unpack_from(payload)
-    return queue_id, message_id, attempts, due_ms, *decode_cause(payload, _ATTEMPTED.size)
+    return queue_id, message_id, attempts, due_ms, *_decode_cause(payload, _ATTEMPTED.size)
 
 
-def encode_cause(consumer: int, cause: str) -> bytes:
+def _encode_cause(consumer: int, cause: str) -> bytes:
     """The optional end of a record of a failed delivery: consumer and cause; nothing for consumer 0."""
     return _CAUSE.pack(consumer, CAUSES.index(cause)) if consumer else b""
 
 
-def decode_cause(payload: bytes, end: int) -> tuple[int, str]:
+def _decode_cause(payload: bytes, end: int) -> tuple[int, str]:
     """The optional consumer and cause at the end of a payload; 0 and unknown if missing."""
     if len(payload) <= end:
         return 0, CAUSES[0]
@@ -509,23 +336,24 @@ def encode_ids(queue_id: int, message_ids: list[int], consumer: int = 0) -> byte
     recorded).
     """
     count = len(message_ids)
-    return _IDS.pack(queue_id, count) + Struct(f"<{count}Q").pack(*message_ids) + encode_behind(consumer)
+    return _IDS.pack(queue_id, count) + _encode_numbers(message_ids, consumer)
 
 
 def decode_ids(payload: bytes) -> tuple[int, tuple[int, ...], int]:
     """Queue id, message ids, consumer."""
     queue_id, count = _IDS.unpack_from(payload)
-    return queue_id, _numbers(payload, _IDS.size, count), decode_behind(payload, _IDS.size + 8 * count)
+    end = _IDS.size + NUMBER_BYTES * count
+    return queue_id, decode_numbers(payload, _IDS.size, count), _decode_consumer(payload, end)
 
 
 def encode_origin(session: int) -> bytes:
     """Payload of an ORIGIN record: the sender of the following messages (0: the broker)."""
-    return _NUMBER.pack(session)
+    return _ORIGIN.pack(session)
 
 
 def decode_origin(payload: bytes) -> int:
     """The session."""
-    session: int = _NUMBER.unpack_from(payload)[0]
+    session: int = _ORIGIN.unpack_from(payload)[0]
     return session
 
 
@@ -576,3 +404,202 @@ def decode_fields(payload: bytes) -> dict[str, Any]:
     """The fields of a JSON payload."""
     fields: dict[str, Any] = json.loads(payload)
     return fields
+
+
+# ---- pages -------------------------------------------------------------------------------------------------------
+
+
+def encode_page_opening(page: Page, address: str, now_ms: int) -> bytes:
+    """The bytes before the first message of a page."""
+    header = FileHeader(KIND_PAGE, page.number, page.first_place, now_ms)
+    name = encode_fields({"name": address, "stream": page.stream})
+    return encode_file_header(header) + encode_record(ADDRESS, 0, name)
+
+
+def encode_paged(kept: Kept, place: int, origin: int) -> bytes:
+    """A message as stored in a page. Its order keys are the lsn of its publication, 0 for one that the log does not
+    have.
+    """
+    return encode_record(PAGED, place, _PAGED.pack(origin) + encode_message(kept, kept.message.lsn))
+
+
+def decode_paged(payload: bytes) -> tuple[int, Kept]:
+    """The connection that sent the message, and the message. Raises CodecError."""
+    if len(payload) < _PAGED.size:
+        raise CodecError("a truncated message in a page")
+    return _PAGED.unpack_from(payload)[0], decode_message(payload[_PAGED.size :], in_page=True)
+
+
+def as_paged(kept: Kept, origin: int, account: Account, page: Page, place: int) -> PagedMessage:
+    """The message in the form of queues."""
+    one = kept.message
+    held = page.large.get(place)
+    body = one.body if held is None else held.body
+    message = PagedMessage(one.head, body, one.id, one.timestamp_ms, one.expires_ms, account, page, place)
+    message.origin = 0 if page.restored else origin
+    message.lsn = one.lsn
+    return message
+
+
+def page_opened_fields(page: Page, address: str) -> dict[str, Any]:
+    """The fields of a PAGE_OPENED record."""
+    return {"stream": page.stream, "page": page.number, "first_place": page.first_place, "address": address}
+
+
+def encode_page_grew(page: Page, address: str = "") -> bytes:
+    """Payload of a PAGE_GREW record: the valid length of a page, what durable queues have in it, and (with an
+    ``address``) the fields of PAGE_OPENED, so that nothing depends on that one record.
+    """
+    shares = page.durable.items()
+    fields = _GREW.pack(
+        page.stream, page.number, page.kept_count, page.kept_bytes, page.expires_ms, page.has_large, len(shares)
+    )
+    name = address.encode()
+    where = _PAGE_BEGIN.pack(page.first_place, len(name)) + name if name else b""
+    return fields + b"".join([_SHARE.pack(queue_id, one.count, one.size_bytes) for queue_id, one in shares]) + where
+
+
+def decode_page_grew(payload: bytes) -> Page:
+    """A page with the record's fields; its first place is 0 in older logs."""
+    stream, number, count, size_bytes, expires_ms, has_large, shares = _GREW.unpack_from(payload)
+    end = _GREW.size + shares * _SHARE.size
+    page = Page(stream, number, _PAGE_BEGIN.unpack_from(payload, end)[0] if len(payload) > end else 0)
+    page.kept_count, page.kept_bytes, page.expires_ms, page.has_large = count, size_bytes, expires_ms, bool(has_large)
+    for place in range(shares):
+        queue_id, of_queue, bytes_of_queue = _SHARE.unpack_from(payload, _GREW.size + place * _SHARE.size)
+        page.durable[queue_id] = Share(of_queue, bytes_of_queue)
+    return page
+
+
+def page_grew_address(payload: bytes) -> str:
+    """The address in a PAGE_GREW record; empty in older logs."""
+    end = _GREW.size + _GREW.unpack_from(payload)[-1] * _SHARE.size
+    if len(payload) <= end:
+        return ""
+    start = end + _PAGE_BEGIN.size
+    size: int = _PAGE_BEGIN.unpack_from(payload, end)[1]
+    return payload[start : start + size].decode()
+
+
+def encode_page_settled(queue_id: int, messages: list[PagedMessage], reason: str, consumer: int = 0) -> bytes:
+    """Payload of a PAGE_SETTLED record: a queue is done with messages of one page; see SETTLED."""
+    page = messages[0].page
+    count = len(messages)
+    size_bytes = sum([message.size_bytes for message in messages])
+    fields = _PAGE_SETTLED.pack(queue_id, page.stream, page.number, REASONS.index(reason), count, size_bytes)
+    numbers = [message.place for message in messages] + [message.id for message in messages]
+    return fields + _encode_numbers(numbers, consumer)
+
+
+@dataclass(frozen=True, slots=True)
+class PageSettled:
+    """The fields of a PAGE_SETTLED record as a class."""
+
+    queue_id: int
+    stream: int
+    page: int
+    reason: str
+    size_bytes: int
+    """Encoded size of all of them."""
+    places: tuple[int, ...]
+    message_ids: tuple[int, ...]
+    consumer: int
+
+
+def decode_page_settled(payload: bytes) -> PageSettled:
+    """The fields of a PAGE_SETTLED record."""
+    queue_id, stream, page, reason, count, size_bytes = _PAGE_SETTLED.unpack_from(payload)
+    numbers = decode_numbers(payload, _PAGE_SETTLED.size, 2 * count)
+    consumer = _decode_consumer(payload, _PAGE_SETTLED.size + 2 * NUMBER_BYTES * count)
+    name = REASONS[reason]
+    return PageSettled(queue_id, stream, page, name, size_bytes, numbers[:count], numbers[count:], consumer)
+
+
+@dataclass(frozen=True, slots=True)
+class PagePurged:
+    """A PAGE_PURGED record: a queue is done with everything that a page has now, except some kept messages with an
+    encoded size of ``kept_bytes``. ``count`` and ``size_bytes`` are those of the removed persistent messages; in older
+    logs 0, with the reason killed.
+    """
+
+    queue_id: int
+    stream: int
+    page: int
+    kept_places: tuple[int, ...]
+    kept_bytes: int
+    reason: str
+    count: int
+    size_bytes: int
+
+
+def encode_page_purged(purged: PagePurged) -> bytes:
+    """Payload of a PAGE_PURGED record."""
+    places = purged.kept_places
+    fields = _PAGE_PURGED.pack(purged.queue_id, purged.stream, purged.page, len(places), purged.kept_bytes)
+    gone = _PURGED.pack(REASONS.index(purged.reason), purged.count, purged.size_bytes)
+    return fields + _encode_numbers(places) + gone
+
+
+def decode_page_purged(payload: bytes) -> PagePurged:
+    """The fields of a PAGE_PURGED record."""
+    queue_id, stream, page, count, size_bytes = _PAGE_PURGED.unpack_from(payload)
+    places = decode_numbers(payload, _PAGE_PURGED.size, count)
+    end = _PAGE_PURGED.size + NUMBER_BYTES * count
+    reason, gone_count, gone_bytes = _PURGED.unpack_from(payload, end) if len(payload) > end else (_KILLED, 0, 0)
+    return PagePurged(queue_id, stream, page, places, size_bytes, REASONS[reason], gone_count, gone_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class PageAttempted:
+    """A PAGE_ATTEMPTED record: like ATTEMPTED, for a message in a page. Message 0: only a repetition."""
+
+    queue_id: int
+    stream: int
+    page: int
+    place: int
+    message_id: int
+    attempts: int
+    due_ms: int
+    consumer: int = 0
+    cause: str = ""
+
+
+def encode_page_attempted(attempted: PageAttempted) -> bytes:
+    """Payload of a PAGE_ATTEMPTED record."""
+    one = attempted
+    attempts = min(one.attempts, ATTEMPTS_MAX)
+    fields = _PAGE_ATTEMPTED.pack(one.queue_id, one.stream, one.page, one.place, one.message_id, attempts, one.due_ms)
+    return fields + _encode_cause(one.consumer, one.cause)
+
+
+def decode_page_attempted(payload: bytes) -> PageAttempted:
+    """The fields of a PAGE_ATTEMPTED record."""
+    queue_id, stream, page, place, message_id, attempts, due_ms = _PAGE_ATTEMPTED.unpack_from(payload)
+    behind = _decode_cause(payload, _PAGE_ATTEMPTED.size)
+    return PageAttempted(queue_id, stream, page, place, message_id, attempts, due_ms, *behind)
+
+
+def encode_page_dropped(stream: int, page: int) -> bytes:
+    """Payload of a PAGE_DROPPED record."""
+    return _PAGE_DROPPED.pack(stream, page)
+
+
+def decode_page_dropped(payload: bytes) -> tuple[int, int]:
+    """Stream and page."""
+    stream, page = _PAGE_DROPPED.unpack(payload)
+    return stream, page
+
+
+def encode_page_places(queue_id: int, stream: int, page: int, settled: Settled) -> bytes:
+    """Payload of a PAGE_PLACES record: everything in a page that a queue is done with, rewritten when a journal file is
+    removed.
+    """
+    places = settled.places
+    fields = _PAGE_PLACES.pack(queue_id, stream, page, places.first_place, settled.count, settled.size_bytes)
+    return fields + places.encode()
+
+
+def decode_page_places(payload: bytes) -> tuple[int, int, int, int, int, int, bytes]:
+    """Queue, stream, page, first place, count and encoded size of durable messages settled, a bit for each place."""
+    queue_id, stream, page, first_place, count, size_bytes = _PAGE_PLACES.unpack_from(payload)
+    return queue_id, stream, page, first_place, count, size_bytes, payload[_PAGE_PLACES.size :]

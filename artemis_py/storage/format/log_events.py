@@ -13,8 +13,9 @@ from typing import Any, Final
 
 from artemis_py.paged import Share
 from artemis_py.records import Depth
-from artemis_py.storage.format import codec, page_codec
-from artemis_py.storage.format.codec import Kept, Record
+from artemis_py.storage.format import codec, records
+from artemis_py.storage.format.codec import Kept
+from artemis_py.storage.format.records import Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Published(Event):
     def place(self) -> int:
         """Its place in the pages of its address; 0 if it is in none, or no durable queue has it there."""
         kept = self.kept
-        if not kept.flags & codec.FLAG_PAGED or kept.details is None:
+        if not kept.flags & records.FLAG_PAGED or kept.details is None:
             return 0
         return next(iter(kept.details.values())).order
 
@@ -64,8 +65,8 @@ class Recalled(Event):
 
 @dataclass(frozen=True, slots=True)
 class Settled(Event):
-    """A queue was done with messages: ``reason`` is one of ``codec.REASONS``. ``consumer`` acknowledged them, or failed
-    the last attempt (dead).
+    """A queue was done with messages: ``reason`` is one of ``records.REASONS``. ``consumer`` acknowledged them, or
+    failed the last attempt (dead).
     """
 
     queue_id: int
@@ -95,7 +96,7 @@ class FellDue(Event):
 @dataclass(frozen=True, slots=True)
 class Attempted(Event):
     """A delivery to ``consumer`` failed for the ``attempts``-th time; ``due_ms`` above 0: the next attempt waits until
-    then. ``cause`` is one of ``codec.CAUSES``.
+    then. ``cause`` is one of ``records.CAUSES``.
     """
 
     queue_id: int
@@ -110,7 +111,7 @@ class Attempted(Event):
 @dataclass(frozen=True, slots=True)
 class Purged(Event):
     """A queue was done with a page of an address: with all of its unsettled messages there, except those at
-    ``kept_places``. ``count`` persistent messages of ``size_bytes`` were removed, for one of ``codec.REASONS``.
+    ``kept_places``. ``count`` persistent messages of ``size_bytes`` were removed, for one of ``records.REASONS``.
     """
 
     queue_id: int
@@ -307,24 +308,24 @@ def event_of(record: Record, time_ms: int = 0, group: int = 0, session: int = 0)
     ``session`` the sender if it is a message (0 for each: unknown or none). Raises CodecError.
     """
     kind, lsn, payload = record.type_code, record.lsn, record.payload
-    if kind == codec.MESSAGE:
+    if kind == records.MESSAGE:
         kept = codec.decode_message(payload)
-        if kept.flags & codec.FLAG_RECALLED:
+        if kept.flags & records.FLAG_RECALLED:
             return Recalled(lsn, time_ms, group, kept)
         published = Published(lsn, time_ms, group, kept, session)
         return published if kept.lsn == lsn else Repeated(lsn, time_ms, group, published)
-    if kind == codec.SETTLED:
+    if kind == records.SETTLED:
         return Settled(lsn, time_ms, group, *codec.decode_settled(payload))
-    if kind == codec.DELIVERED:
+    if kind == records.DELIVERED:
         return Delivered(lsn, time_ms, group, *codec.decode_ids(payload))
-    if kind == codec.DUE:
+    if kind == records.DUE:
         queue_id, message_ids, _ = codec.decode_ids(payload)
         return FellDue(lsn, time_ms, group, queue_id, message_ids)
-    if kind == codec.ATTEMPTED:
+    if kind == records.ATTEMPTED:
         return Attempted(lsn, time_ms, group, *codec.decode_attempted(payload))
-    if kind in _CHANGES:
-        return Changed(lsn, time_ms, group, codec.RECORD_NAMES[kind], codec.decode_fields(payload))
-    if kind == codec.DEPTHS:
+    if kind in records.BINDINGS:
+        return Changed(lsn, time_ms, group, records.RECORD_NAMES[kind], codec.decode_fields(payload))
+    if kind == records.DEPTHS:
         return Depths(lsn, time_ms, group, tuple(codec.decode_depths(payload)))
     at = Event(lsn, time_ms, group)
     if kind in _OF_PAYLOAD:
@@ -335,13 +336,13 @@ def event_of(record: Record, time_ms: int = 0, group: int = 0, session: int = 0)
 
 
 def _page_settled(at: Event, payload: bytes) -> Event:
-    one = page_codec.decode_page_settled(payload)
+    one = codec.decode_page_settled(payload)
     where = InPage(one.stream, one.page, one.places)
     return Settled(at.lsn, at.time_ms, at.group, one.queue_id, one.reason, one.message_ids, one.consumer, where)
 
 
 def _page_attempted(at: Event, payload: bytes) -> Event:
-    one = page_codec.decode_page_attempted(payload)
+    one = codec.decode_page_attempted(payload)
     told = one.queue_id, one.message_id, one.attempts, one.due_ms, one.consumer, one.cause
     where = InPage(one.stream, one.page, (one.place,))
     attempted = Attempted(at.lsn, at.time_ms, at.group, *told, where)
@@ -349,23 +350,23 @@ def _page_attempted(at: Event, payload: bytes) -> Event:
 
 
 def _page_purged(at: Event, payload: bytes) -> Event:
-    gone = page_codec.decode_page_purged(payload)
+    gone = codec.decode_page_purged(payload)
     where = gone.queue_id, gone.stream, gone.page, gone.kept_places
     return Purged(at.lsn, at.time_ms, at.group, *where, gone.reason, gone.count, gone.size_bytes, gone.kept_bytes)
 
 
 def _page_grew(at: Event, payload: bytes) -> Event:
-    page = page_codec.decode_grew(payload)
+    page = codec.decode_page_grew(payload)
     told = page.stream, page.number, page.kept_count, page.kept_bytes, page.expires_ms
     return PageGrew(at.lsn, at.time_ms, at.group, *told, page.durable, page.first_place)
 
 
 def _page_dropped(at: Event, payload: bytes) -> Event:
-    return PageDropped(at.lsn, at.time_ms, at.group, *page_codec.decode_page_dropped(payload))
+    return PageDropped(at.lsn, at.time_ms, at.group, *codec.decode_page_dropped(payload))
 
 
 def _paged(at: Event, payload: bytes) -> Event:
-    return Paged(at.lsn, at.time_ms, at.group, *page_codec.decode_paged(payload))
+    return Paged(at.lsn, at.time_ms, at.group, *codec.decode_paged(payload))
 
 
 def _batched(at: Event, payload: bytes) -> Event:
@@ -385,7 +386,7 @@ def _sending(at: Event, payload: bytes) -> Event:
 
 
 def _places_settled(at: Event, payload: bytes) -> Event:
-    *told, bits = page_codec.decode_places(payload)
+    *told, bits = codec.decode_page_places(payload)
     queue_id, stream, page, first_place, count, size_bytes = told
     where = queue_id, stream, page, first_place
     return PlacesSettled(
@@ -423,36 +424,25 @@ def _started(at: Event, fields: dict[str, Any]) -> Event:
 
 
 _OF_PAYLOAD: Final[dict[int, Callable[[Event, bytes], Event]]] = {
-    codec.BATCH: _batched,
-    codec.GROUP: _grouped,
-    codec.TRANSACTION: _committed,
-    codec.ORIGIN: _sending,
-    codec.PAGE_GREW: _page_grew,
-    codec.PAGE_SETTLED: _page_settled,
-    codec.PAGE_PURGED: _page_purged,
-    codec.PAGE_ATTEMPTED: _page_attempted,
-    codec.PAGE_DROPPED: _page_dropped,
-    codec.PAGE_PLACES: _places_settled,
-    codec.PAGED: _paged,
+    records.BATCH: _batched,
+    records.GROUP: _grouped,
+    records.TRANSACTION: _committed,
+    records.ORIGIN: _sending,
+    records.PAGE_GREW: _page_grew,
+    records.PAGE_SETTLED: _page_settled,
+    records.PAGE_PURGED: _page_purged,
+    records.PAGE_ATTEMPTED: _page_attempted,
+    records.PAGE_DROPPED: _page_dropped,
+    records.PAGE_PLACES: _places_settled,
+    records.PAGED: _paged,
 }
 _OF_FIELDS: Final[dict[int, Callable[[Event, dict[str, Any]], Event]]] = {
-    codec.PAGE_OPENED: _page_opened,
-    codec.SESSION: _session,
-    codec.CONSUMER: _consumer,
-    codec.REFUSED: _refused,
-    codec.BROKER: _started,
+    records.PAGE_OPENED: _page_opened,
+    records.SESSION: _session,
+    records.CONSUMER: _consumer,
+    records.REFUSED: _refused,
+    records.BROKER: _started,
 }
 """Events of JSON records, other than changes of bindings."""
-_CHANGES: Final = frozenset(
-    {
-        codec.ADDRESS,
-        codec.QUEUE,
-        codec.QUEUE_DELETED,
-        codec.DUPLICATE,
-        codec.DUPLICATES_CLEARED,
-        codec.CURSOR,
-        codec.CONFIGURED,
-    }
-)
-FRAMING: Final = frozenset({codec.BATCH, codec.GROUP, codec.TRANSACTION, codec.ORIGIN, codec.PAGE_PLACES})
+FRAMING: Final = frozenset({records.BATCH, records.GROUP, records.TRANSACTION, records.ORIGIN, records.PAGE_PLACES})
 """The types of records that become ``Framing``."""

@@ -1,4 +1,4 @@
-"""The names of files: of large bodies and of journal segments."""
+"""The names of files: of large bodies, journal segments and pages."""
 
 from __future__ import annotations
 
@@ -116,3 +116,22 @@ def segment_number(name: str) -> int | None:
     """The number in a segment's file name; None for other files."""
     stem = name.removeprefix("artemis-journal-").removesuffix(".log")
     return int(stem) if stem.isdecimal() and name == segment_name(int(stem)) else None
+
+
+# ---- page names ------------------------------------------------------------------------------------------------------
+#
+# The names of page files: the number of a stream, and that of a page in it.
+
+
+_PAGE: Final = re.compile(r"(?P<stream>\d{9})-(?P<page>\d{9})\.page", re.ASCII)
+
+
+def page_name(stream: int, page: int) -> str:
+    """The file name of a page."""
+    return f"{stream:09}-{page:09}.page"
+
+
+def page_numbers(name: str) -> tuple[int, int] | None:
+    """Stream and page number in a file's name; None for other files."""
+    match = _PAGE.fullmatch(name)
+    return None if match is None else (int(match["stream"]), int(match["page"]))

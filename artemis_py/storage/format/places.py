@@ -16,7 +16,7 @@ from itertools import pairwise
 from struct import Struct
 from typing import Any, Final
 
-from artemis_py.storage.format.codec import CodecError
+from artemis_py.storage.format.records import CodecError
 
 PLACES_SUFFIX: Final = ".places"
 FORMAT: Final = 1

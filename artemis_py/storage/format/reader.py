@@ -20,10 +20,23 @@ from pathlib import Path
 
 from artemis_py.message import LargeBody
 from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import FILE_HEADER_BYTES, CodecError, FileHeader, Record
 from artemis_py.storage.format.log_events import FRAMING, Event, Repeated, event_of
 from artemis_py.storage.format.names import find_body
-from artemis_py.storage.format.scan import Damage, LogFile, inner_records, log_file, log_files, whole_records
+from artemis_py.storage.format.records import (
+    BATCH,
+    FILE_HEADER_BYTES,
+    GROUP,
+    ORIGIN,
+    TRANSACTION,
+    CodecError,
+    FileHeader,
+    Record,
+    VersionError,
+    decode_file_header,
+    inner_records,
+    is_blank,
+)
+from artemis_py.storage.format.scan import Damage, LogFile, log_file, log_files, whole_records
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +112,7 @@ class LogReader:
         """Does this file begin at or before the lsn, so that the previous one can be skipped?"""
         try:
             with following.path.open("rb") as stream:
-                header = codec.decode_file_header(stream.read(codec.FILE_HEADER_BYTES))
+                header = decode_file_header(stream.read(FILE_HEADER_BYTES))
         except (OSError, CodecError):
             return False
         return header.first_lsn <= lsn
@@ -112,7 +125,7 @@ def read_file(path: Path, wanted: Range = EVERYTHING, damages: list[Damage] | No
     if log_file(path) is None:
         raise CodecError(f"{path.name} is not the name of a journal file")
     data = path.read_bytes()
-    codec.decode_file_header(data)
+    decode_file_header(data)
     return events_of(path.name, data, [] if damages is None else damages, wanted)
 
 
@@ -146,12 +159,12 @@ def read_entries(
 def _header(name: str, data: bytes, damages: list[Damage], *, is_last: bool) -> FileHeader | None:
     """The header of a file; None if it is damaged, which is added to ``damages``. Raises VersionError."""
     try:
-        return codec.decode_file_header(data)
-    except codec.VersionError:
+        return decode_file_header(data)
+    except VersionError:
         raise
     except CodecError as error:
         if any(data):
-            damages.append(Damage(name, 0, str(error), torn=is_last and codec.is_blank(data)))
+            damages.append(Damage(name, 0, str(error), torn=is_last and is_blank(data)))
         return None
 
 
@@ -185,34 +198,34 @@ def entries_of(
         if len(damages) != damage_count:  # a lost record may have named another sender
             damage_count = len(damages)
             session = 0
-        if record.type_code == codec.BATCH:
+        if record.type_code == BATCH:
             time_ms = codec.decode_batch(record.payload).now_ms
             is_wanted = wanted.has_time(time_ms)
             session = 0
         if not is_wanted:
             continue
-        if record.type_code == codec.GROUP:
+        if record.type_code == GROUP:
             session = 0
-        elif record.type_code == codec.ORIGIN:
+        elif record.type_code == ORIGIN:
             session = codec.decode_origin(record.payload)
         if wanted.has_lsn(record.lsn):
             yield Entry(record, time_ms, session=session)
-        if record.type_code == codec.GROUP:
+        if record.type_code == GROUP:
             yield from _inside(record, time_ms, wanted)
 
 
 def _begun_ms(data: bytes) -> int:
     with suppress(CodecError):
-        return codec.decode_file_header(data).created_ms
+        return decode_file_header(data).created_ms
     return 0
 
 
 def _inside(group: Record, time_ms: int, wanted: Range) -> Iterator[Entry]:
     session = 0
     records = list(inner_records(group.payload))
-    in_transaction = any(record.type_code == codec.TRANSACTION for record in records)
+    in_transaction = any(record.type_code == TRANSACTION for record in records)
     for record in records:
-        if record.type_code == codec.ORIGIN:
+        if record.type_code == ORIGIN:
             session = codec.decode_origin(record.payload)
         if wanted.has_lsn(record.lsn):
             yield Entry(record, time_ms, group.lsn, in_transaction, session)

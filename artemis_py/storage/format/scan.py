@@ -12,25 +12,31 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
-from zlib import crc32
 
-from artemis_py.storage.format.codec import (
+from artemis_py.storage.format.codec import decode_batch
+from artemis_py.storage.format.records import (
     BATCH,
     BATCH_PAYLOAD_BYTES,
+    CHECKED_AT,
     FILE_HEADER_BYTES,
     GROUP,
+    LSN_AT,
     PAGE_GREW,
     RECORD_HEADER_BYTES,
     RECORD_NAMES,
+    TYPE_AT,
     CodecError,
     Record,
-    decode_batch,
     decode_record,
-    peek_record,
+    encode_record,
+    end_said,
+    is_whole,
+    read_header,
+    read_records,
 )
 
 _NAME: Final = re.compile(r"artemis-journal-(?P<number>\d{12})(?:-(?P<closed>\d{8}T\d{6}\.\d{3}Z))?\.log", re.ASCII)
-_BATCH_LENGTH: Final = BATCH_PAYLOAD_BYTES.to_bytes(4, "little")
+_BATCH_LENGTH: Final = encode_record(BATCH, 0, bytes(BATCH_PAYLOAD_BYTES))[CHECKED_AT:LSN_AT]
 _LSN_MAX: Final = (1 << 64) - 1
 _SECTOR_BYTES: Final = 512
 """A disk writes a sector completely or not at all."""
@@ -138,37 +144,49 @@ def whole_records(
     (the file is not the last), or another batch, because a batch is written only when the previous one is durable.
     Without proof, the damage is the torn end of the last write.
     """
-    offset = begin
-    last_lsn = 0
-    batch_number = 0
-    content_end = len(data.rstrip(b"\0"))
-    while True:
-        reason = "zeros with more data after them"
-        try:
-            record = decode_record(data, offset)
-        except CodecError as error:
-            record = None
-            reason = str(error)
-        if record is not None:
-            yield record
-            if record.type_code == BATCH:  # its own lsn is above those of its records
-                batch_number = decode_batch(record.payload).number
+    return read_records(data, begin, _Behind(name, data, damages, begin, is_last=is_last).following)
+
+
+class _Behind:
+    """Finds where reading continues in a file. What was read before is looked at only when there is damage."""
+
+    def __init__(self, name: str, data: bytes, damages: list[Damage], begin: int, *, is_last: bool) -> None:
+        self._name = name
+        self._data = data
+        self._damages = damages
+        self._is_last = is_last
+        self._content_end = -1
+        self._seen = begin
+        """Up to here, these are known:"""
+        self._last_lsn = 0
+        self._batch_number = 0
+
+    def following(self, offset: int, reason: str) -> int:
+        """Where reading continues after no valid record was found at ``offset``; -1 if nothing follows."""
+        data = self._data
+        if self._content_end < 0:
+            self._content_end = len(data.rstrip(b"\0"))
+        while self._seen < offset:
+            _, length, lsn, type_code = read_header(data, self._seen)
+            end = self._seen + RECORD_HEADER_BYTES + length
+            if type_code == BATCH:  # its own lsn is above those of its records
+                self._batch_number = decode_batch(data[self._seen + RECORD_HEADER_BYTES : end]).number
             else:
-                last_lsn = record.lsn
-            offset = record.end
-            continue
+                self._last_lsn = lsn
+            self._seen = end
         following = behind_damage(
-            Damage(name, offset, reason, torn=False),
+            Damage(self._name, offset, reason or "zeros with more data after them", torn=False),
             data,
-            content_end,
-            damages,
-            last_lsn,
-            batch_number,
-            is_last=is_last,
+            self._content_end,
+            self._damages,
+            self._last_lsn,
+            self._batch_number,
+            is_last=self._is_last,
         )
         if following is None:
-            return
-        offset = following
+            return -1
+        self._seen = following
+        return following
 
 
 def behind_damage(
@@ -228,7 +246,9 @@ def _whole_from(data: bytes, offset: int) -> int:
 
 def _end_said(data: bytes, offset: int) -> int:
     """Where a damaged record claims to end; 0 if that is outside the file."""
-    end = offset + RECORD_HEADER_BYTES + int.from_bytes(data[offset + 4 : offset + 8], "little")
+    if offset + RECORD_HEADER_BYTES > len(data):
+        return 0
+    end = end_said(data, offset)
     return end if end <= len(data) else 0
 
 
@@ -241,21 +261,11 @@ def _has_hole(data: bytes, base: int, offset: int, end: int) -> bool:
     return any(data[place : place + _SECTOR_BYTES] == _EMPTY for place in sectors)
 
 
-def inner_records(payload: bytes) -> Iterator[Record]:
-    """The records inside a GROUP record. Raises CodecError if one is invalid although the group's checksum is right,
-    which no broker writes.
-    """
-    offset = 0
-    while (record := decode_record(payload, offset)) is not None:
-        yield record
-        offset = record.end
-
-
 def next_batch(data: bytes, offset: int) -> int | None:
     """Where the next valid BATCH record begins, from ``offset`` on."""
-    while (place := data.find(_BATCH_LENGTH, offset + 4)) >= 0:
-        offset = place - 4
-        if offset + 16 < len(data) and data[offset + 16] == BATCH and _is_whole(data, offset, 0, _LSN_MAX):
+    while (place := data.find(_BATCH_LENGTH, offset + CHECKED_AT)) >= 0:
+        offset = place - CHECKED_AT
+        if offset + TYPE_AT < len(data) and data[offset + TYPE_AT] == BATCH and _is_whole(data, offset, 0, _LSN_MAX):
             return offset
         offset += 1
     return None
@@ -272,18 +282,18 @@ def _next_whole(
     behind = _end_said(data, offset)
     said = 0
     if offset + RECORD_HEADER_BYTES < behind and _is_whole(data, behind, last_lsn, lsn_max):
-        _, lsn, type_code = peek_record(data, offset)
+        _, _, lsn, type_code = read_header(data, offset)
         if type_code != GROUP:
             said = behind
-        elif peek_record(data, behind)[1] > lsn:  # otherwise it is one of those inside
+        elif read_header(data, behind)[2] > lsn:  # otherwise it is one of those inside
             return behind
     for candidate in range(offset + 1, (said or content_end) - RECORD_HEADER_BYTES + 1):
-        if data[candidate + 16] in RECORD_NAMES and _is_whole(data, candidate, last_lsn, lsn_max):
+        if data[candidate + TYPE_AT] in RECORD_NAMES and _is_whole(data, candidate, last_lsn, lsn_max):
             tests += 1
             if tests <= _LENGTHS_TRIED_MAX and _is_whole_but_for_length(data, offset, candidate):
                 return candidate
             first = first or candidate
-            if data[candidate + 16] == BATCH or tests > _LENGTHS_TRIED_MAX:
+            if data[candidate + TYPE_AT] == BATCH or tests > _LENGTHS_TRIED_MAX:
                 break
     if said:
         return said
@@ -319,7 +329,7 @@ def _outside_groups(data: bytes, offset: int) -> int | None:
 def lowest_lsn(record: Record) -> int:
     """The lowest lsn in a record: a GROUP's own lsn follows those inside it."""
     if record.type_code == GROUP and len(record.payload) >= RECORD_HEADER_BYTES:
-        return peek_record(record.payload, 0)[1]
+        return read_header(record.payload, 0)[2]
     return record.lsn
 
 
@@ -333,15 +343,14 @@ def _record_at(data: bytes, offset: int) -> Record | None:
 
 def _is_whole_but_for_length(data: bytes, offset: int, end: int) -> bool:
     """Is the checksum of a record right if it ends here?"""
-    size = end - offset - RECORD_HEADER_BYTES
-    body = size.to_bytes(4, "little") + data[offset + 8 : end] if size >= 0 else b""
-    return crc32(body).to_bytes(4, "little") == data[offset : offset + 4]
+    checksum, _, lsn, type_code = read_header(data, offset)
+    if end < offset + RECORD_HEADER_BYTES:  # zeros before a record are none, and nothing is inside of them
+        return not checksum
+    return read_header(encode_record(type_code, lsn, data[offset + RECORD_HEADER_BYTES : end]), 0)[0] == checksum
 
 
 def _is_whole(data: bytes, offset: int, last_lsn: int, lsn_max: int) -> bool:
     """Is there a record with a right checksum and a plausible lsn?"""
     if offset + RECORD_HEADER_BYTES > len(data):
         return False
-    if not last_lsn < int.from_bytes(data[offset + 8 : offset + 16], "little") <= lsn_max:
-        return False
-    return _record_at(data, offset) is not None
+    return last_lsn < read_header(data, offset)[2] <= lsn_max and is_whole(data, offset)

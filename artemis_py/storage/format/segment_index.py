@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from json import JSONDecoder
 from pathlib import Path
-from struct import Struct
 from typing import Any, Final
 from zlib import crc32
 
-from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import FILE_HEADER_BYTES, CodecError
-from artemis_py.storage.format.scan import Damage, inner_records, whole_records
+from artemis_py.storage.format import codec, records
+from artemis_py.storage.format.records import FILE_HEADER_BYTES, CodecError, inner_records
+from artemis_py.storage.format.scan import Damage, whole_records
 
 # ---- long json -------------------------------------------------------------------------------------------------------
 #
@@ -80,15 +79,15 @@ BLOCK_BYTES: Final = 4 << 20
 ADDRESSES_MAX: Final = 1000
 """With more addresses than this an index names none: it would be long and exclude little."""
 _LISTS: Final = {
-    codec.QUEUE: "queues",
-    codec.QUEUE_DELETED: "queues",
-    codec.SESSION: "sessions",
-    codec.CONSUMER: "consumers",
+    records.QUEUE: "queues",
+    records.QUEUE_DELETED: "queues",
+    records.SESSION: "sessions",
+    records.CONSUMER: "consumers",
 }
 """Records that an index repeats, and the list for each."""
-_PLACE: Final = Struct("<8xQ8xQ4xHH4x")
-"""In a MESSAGE payload: its timestamp, the lsn of its publication, number of queues, size of the address."""
-_QUEUE_BYTES: Final = 22
+_MESSAGE: Final = records.MESSAGE_FIELDS.only("timestamp_ms", "lsn", "queues", "address_bytes")
+_MESSAGE_BYTES: Final = records.MESSAGE_FIELDS.size_bytes
+_QUEUE_BYTES: Final = records.QUEUE_STATE.size_bytes
 _CHECKSUM: Final = b',"crc32":'
 
 
@@ -134,7 +133,7 @@ class Gathered:
         """A record with JSON was written."""
         name = _LISTS.get(type_code)
         if name is not None:
-            deleted = {"deleted": True} if type_code == codec.QUEUE_DELETED else {}
+            deleted = {"deleted": True} if type_code == records.QUEUE_DELETED else {}
             self.repeated.append((name, {"lsn": lsn, **fields, **deleted}))
 
 
@@ -277,12 +276,12 @@ def index_of(
     """The index of a segment with these bytes. Damage is skipped and goes to ``damages``; ``is_last`` is as in
     ``whole_records``. Raises CodecError if there is no valid file header.
     """
-    header = codec.decode_file_header(data)
+    header = records.decode_file_header(data)
     index = SegmentIndex(header.number, header.first_lsn)
     batch = Gathered()
     addresses: dict[bytes, str] = {}
     for record in whole_records(name, data, [] if damages is None else damages, is_last=is_last):
-        if record.type_code == codec.BATCH:
+        if record.type_code == records.BATCH:
             if batch.records:
                 index.add(batch)
             batch = Gathered()
@@ -290,7 +289,7 @@ def index_of(
             batch.time_ms = codec.decode_batch(record.payload).now_ms
         batch.end = record.end
         _take(batch, record, addresses)
-        if record.type_code == codec.GROUP:
+        if record.type_code == records.GROUP:
             for inner in inner_records(record.payload):
                 _take(batch, inner, addresses)
     if batch.records:
@@ -298,14 +297,14 @@ def index_of(
     return index
 
 
-def _take(batch: Gathered, record: codec.Record, addresses: dict[bytes, str]) -> None:
+def _take(batch: Gathered, record: records.Record, addresses: dict[bytes, str]) -> None:
     """Add one record to a batch. ``addresses`` caches decoded addresses."""
     batch.records += 1
     batch.last_lsn = max(batch.last_lsn, record.lsn)
-    if record.type_code == codec.MESSAGE:
-        timestamp_ms, lsn, queue_count, address_size = _PLACE.unpack_from(record.payload)
+    if record.type_code == records.MESSAGE:
+        timestamp_ms, lsn, queue_count, address_size = _MESSAGE.unpack_from(record.payload)
         if lsn == record.lsn:
-            start = _PLACE.size + _QUEUE_BYTES * queue_count
+            start = _MESSAGE_BYTES + _QUEUE_BYTES * queue_count
             raw = record.payload[start : start + address_size]
             batch.published(addresses.get(raw) or addresses.setdefault(raw, raw.decode()), timestamp_ms, timestamp_ms)
     elif record.type_code in _LISTS:

@@ -16,12 +16,30 @@ from typing import Any, Final
 from artemis_py.storage.disk.committer import Committer
 from artemis_py.storage.disk.disk import Disk, DiskError
 from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import CodecError, FileHeader, Record
+from artemis_py.storage.format.records import (
+    ADDRESS,
+    CONFIGURED,
+    CURSOR,
+    FILE_HEADER_BYTES,
+    KIND_BINDINGS,
+    QUEUE,
+    QUEUE_DELETED,
+    RECORD_HEADER_BYTES,
+    TYPE_AT,
+    CodecError,
+    FileHeader,
+    Record,
+    decode_file_header,
+    encode_file_header,
+    encode_record,
+    end_said,
+    is_whole,
+    read_records,
+)
 from artemis_py.storage.journal.index import Index
 
 NAME: Final = "journal-bindings.copy"
-KIND: Final = 3
-COPIED: Final = frozenset({codec.ADDRESS, codec.QUEUE, codec.QUEUE_DELETED, codec.CURSOR, codec.CONFIGURED})
+COPIED: Final = frozenset({ADDRESS, QUEUE, QUEUE_DELETED, CURSOR, CONFIGURED})
 _UNFINISHED: Final = NAME + ".part"
 _SLICE: Final = 500
 """How many records are rewritten at once: a few milliseconds of the committer's thread, for which batches wait."""
@@ -65,10 +83,10 @@ class BindingsCopy:
             self.wants_anew = False
             index = self._index
             bindings = (
-                (codec.ADDRESS, list(index.addresses.values())),
-                (codec.QUEUE, list(index.queues.values())),
-                (codec.CURSOR, list(index.cursors.values())),
-                (codec.CONFIGURED, list(index.configured.values())),
+                (ADDRESS, list(index.addresses.values())),
+                (QUEUE, list(index.queues.values())),
+                (CURSOR, list(index.cursors.values())),
+                (CONFIGURED, list(index.configured.values())),
             )
             self._committer.later(partial(self._begin, bindings, last_lsn))
 
@@ -101,7 +119,7 @@ class BindingsCopy:
         self._making_lsn = lsn
         try:
             self._disk.begin(_UNFINISHED)
-            header = codec.encode_file_header(FileHeader(KIND, 0, lsn, 0))
+            header = encode_file_header(FileHeader(KIND_BINDINGS, 0, lsn, 0))
             self._disk.write(_UNFINISHED, 0, header)
             self._made_bytes = len(header)
         except DiskError:
@@ -120,7 +138,7 @@ class BindingsCopy:
                 type_code, fields = self._left[0]
                 taken = fields[-room:]
                 del fields[-room:]
-                records += [codec.encode_record(type_code, self._making_lsn, codec.encode_fields(one)) for one in taken]
+                records += [encode_record(type_code, self._making_lsn, codec.encode_fields(one)) for one in taken]
                 room -= len(taken)
                 if not fields:
                     self._left.popleft()
@@ -160,33 +178,26 @@ def read_copy(disk: Disk) -> tuple[list[Record], list[str]]:
     data = disk.read(NAME)
     faults: list[str] = []
     try:
-        if codec.decode_file_header(data).kind != KIND:
+        if decode_file_header(data).kind != KIND_BINDINGS:
             raise CodecError("not a copy of bindings")
     except CodecError as error:
         faults.append(f"{NAME} at byte 0: DAMAGED: {error}")
-    records: list[Record] = []
-    offset: int | None = codec.FILE_HEADER_BYTES
-    while offset is not None and offset < len(data):
-        try:
-            record = codec.decode_record(data, offset)
-        except CodecError as error:
-            faults.append(f"{NAME} at byte {offset}: DAMAGED: {error}")
-            offset = _behind(data, offset)
-            continue
-        if record is None:
-            break
-        records.append(record)
-        offset = record.end
-    return sorted(records, key=lambda one: one.lsn), faults
+
+    def behind(offset: int, reason: str) -> int:
+        if not reason:
+            return -1
+        faults.append(f"{NAME} at byte {offset}: DAMAGED: {reason}")
+        return _behind(data, offset)
+
+    found = read_records(data, FILE_HEADER_BYTES, behind)
+    return sorted(found, key=lambda one: one.lsn), faults
 
 
-def _behind(data: bytes, offset: int) -> int | None:
-    """Where the next valid record begins; None if there is none."""
-    size = int.from_bytes(data[offset + 4 : offset + 8], "little")
-    said = offset + codec.RECORD_HEADER_BYTES + size
-    for candidate in (said, *range(offset + 1, len(data) - codec.RECORD_HEADER_BYTES)):
-        if candidate + codec.RECORD_HEADER_BYTES <= len(data) and data[candidate + 16] in COPIED:
-            with suppress(CodecError):
-                if codec.decode_record(data, candidate) is not None:
-                    return int(candidate)
-    return None
+def _behind(data: bytes, offset: int) -> int:
+    """Where the next valid record begins; -1 if there is none."""
+    said = end_said(data, offset) if offset + RECORD_HEADER_BYTES <= len(data) else len(data)
+    for candidate in (said, *range(offset + 1, len(data) - RECORD_HEADER_BYTES)):
+        is_there = candidate + RECORD_HEADER_BYTES <= len(data)
+        if is_there and data[candidate + TYPE_AT] in COPIED and is_whole(data, candidate):
+            return int(candidate)
+    return -1

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, Final
 
 from artemis_py.storage.disk.disk import Disk
-from artemis_py.storage.format import codec, page_codec
+from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.journal.index import Index
 from artemis_py.storage.journal.segments import Segments
@@ -25,16 +25,16 @@ def binding_records(index: Index, duplicate_ids_kept: int) -> Iterator[tuple[int
     record and its fields.
     """
     for fields in index.addresses.values():
-        yield codec.ADDRESS, fields
+        yield records.ADDRESS, fields
     for fields in index.queues.values():
-        yield codec.QUEUE, fields
+        yield records.QUEUE, fields
     for address, seen in index.duplicate_ids.items():
         for duplicate_id in reversed(seen[-duplicate_ids_kept:]):
-            yield codec.DUPLICATE, {"address": address, "id": duplicate_id, "again": True}
+            yield records.DUPLICATE, {"address": address, "id": duplicate_id, "again": True}
     for fields in index.cursors.values():
-        yield codec.CURSOR, fields
+        yield records.CURSOR, fields
     for fields in index.configured.values():
-        yield codec.CONFIGURED, fields
+        yield records.CONFIGURED, fields
 
 
 def page_records(index: Index) -> Iterator[tuple[int, bytes]]:
@@ -43,18 +43,18 @@ def page_records(index: Index) -> Iterator[tuple[int, bytes]]:
     """
     for page in index.pages.pages():
         address = index.pages.address_of(page)
-        yield codec.PAGE_OPENED, codec.encode_fields(page_codec.opened_fields(page, address))
-        grew = page_codec.encode_grew(page, address)
-        yield codec.PAGE_GREW, grew
-        yield codec.PAGE_GREW, grew
+        yield records.PAGE_OPENED, codec.encode_fields(codec.page_opened_fields(page, address))
+        grew = codec.encode_page_grew(page, address)
+        yield records.PAGE_GREW, grew
+        yield records.PAGE_GREW, grew
     for stream in index.pages.recovered_state():
         for (queue_id, number), settled in stream.settled.items():
-            yield codec.PAGE_PLACES, page_codec.encode_places(queue_id, stream.number, number, settled)
+            yield records.PAGE_PLACES, codec.encode_page_places(queue_id, stream.number, number, settled)
         for (queue_id, place), (attempts, due_ms) in stream.attempts.items():
             its_page = stream.page_of(place)
             if its_page is not None:  # None: the record of it was damaged
-                told = page_codec.PageAttempted(queue_id, stream.number, its_page.number, place, 0, attempts, due_ms)
-                yield codec.PAGE_ATTEMPTED, page_codec.encode_page_attempted(told)
+                told = codec.PageAttempted(queue_id, stream.number, its_page.number, place, 0, attempts, due_ms)
+                yield records.PAGE_ATTEMPTED, codec.encode_page_attempted(told)
 
 
 # ---- compaction ------------------------------------------------------------------------------------------------------

@@ -12,13 +12,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 from artemis_py.storage.disk.disk import Disk, DiskError, NoSpaceError
-from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import CodecError
+from artemis_py.storage.format import codec, records
+from artemis_py.storage.format.records import CodecError
 
 NAMES: Final = ("journal-extent-1", "journal-extent-2")
 _BYTES: Final = 512
-_TYPE: Final = 200
-"""The type of the one record in such a file; its lsn counts how often the extent was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,7 @@ def read_extent(disk: Disk) -> Told:
             faults.append(f"{name} is missing")
             continue
         try:
-            record = codec.decode_record(disk.read(name), 0)
+            record = records.decode_record(disk.read(name), 0)
             if record is None:
                 raise CodecError("it is empty")
             found.append((record.lsn, Extent(**codec.decode_fields(record.payload))))
@@ -131,7 +129,7 @@ class ExtentFiles:
     def _write(self, names: tuple[str, ...]) -> None:
         assert self._extent is not None
         self._generation += 1
-        record = codec.encode_record(_TYPE, self._generation, codec.encode_fields(asdict(self._extent)))
+        record = records.encode_record(records.EXTENT, self._generation, codec.encode_fields(asdict(self._extent)))
         for name in names:
             if name not in self._made:
                 self._disk.create(name, _BYTES)

@@ -12,7 +12,8 @@ from operator import itemgetter
 from typing import Any, Final
 
 from artemis_py.records import RecoveredState, Survivor
-from artemis_py.storage.format.codec import FLAG_PAGED, FLAG_RECALLED, RECORD_HEADER_BYTES, Kept
+from artemis_py.storage.format.codec import Kept
+from artemis_py.storage.format.records import FLAG_PAGED, FLAG_RECALLED, RECORD_HEADER_BYTES
 from artemis_py.storage.format.segment_index import SegmentIndex
 from artemis_py.storage.pages.index import PageIndex
 

@@ -16,8 +16,9 @@ from artemis_py.histogram import Histogram
 from artemis_py.records import Durability
 from artemis_py.storage.disk.committer import Commit, Committer, Write, bytes_of
 from artemis_py.storage.disk.disk import Disk, DiskError
-from artemis_py.storage.format import codec, page_codec
+from artemis_py.storage.format import codec
 from artemis_py.storage.format.codec import Kept
+from artemis_py.storage.format.records import MESSAGE, PAGE_DROPPED
 from artemis_py.storage.journal.bindings_copy import BindingsCopy
 from artemis_py.storage.journal.compaction import Compaction, binding_records, page_records
 from artemis_py.storage.journal.index import Segment
@@ -93,7 +94,7 @@ class Journal(Durability):
         if index.queues or index.addresses or index.cursors or index.configured:
             self._copy.hand_over(self.records.last_lsn)
         for stream, number in index.pages.orphans:
-            self.records.append(codec.PAGE_DROPPED, page_codec.encode_page_dropped(stream, number))
+            self.records.append(PAGE_DROPPED, codec.encode_page_dropped(stream, number))
         index.pages.orphans.clear()
 
     # ---- becoming durable ------------------------------------------------------------------------
@@ -274,6 +275,6 @@ class Journal(Durability):
         """Write living messages again, with their attempts and schedules. Their earlier copies no longer count."""
         current = self.segments[-1]
         for kept in messages:
-            self.records.append(codec.MESSAGE, codec.encode_message(kept))
+            self.records.append(MESSAGE, codec.encode_message(kept))
             self.index.add(kept, current)
             self._replaces = True

@@ -9,8 +9,32 @@ from mypy_extensions import mypyc_attr
 from artemis_py.message import LargeBody, Message
 from artemis_py.paged import Page, PagedMessage
 from artemis_py.records import Actor, RecordLog, Story
-from artemis_py.storage.format import codec, page_codec
+from artemis_py.storage.format import codec
 from artemis_py.storage.format.codec import Kept
+from artemis_py.storage.format.records import (
+    ADDRESS,
+    ATTEMPTED,
+    BATCH,
+    CONFIGURED,
+    CURSOR,
+    DUE,
+    DUPLICATE,
+    FLAG_RECALLED,
+    GROUP,
+    MESSAGE,
+    ORIGIN,
+    PAGE_ATTEMPTED,
+    PAGE_DROPPED,
+    PAGE_GREW,
+    PAGE_OPENED,
+    PAGE_PURGED,
+    PAGE_SETTLED,
+    QUEUE,
+    QUEUE_DELETED,
+    SETTLED,
+    TRANSACTION,
+    encode_record,
+)
 from artemis_py.storage.format.segment_index import Gathered
 from artemis_py.storage.journal.bindings_copy import COPIED, BindingsCopy
 from artemis_py.storage.journal.index import Segment
@@ -66,7 +90,7 @@ class RecordWriter(RecordLog):
         lsn = self.next_lsn
         self.next_lsn = lsn + 1
         self.last_lsn = lsn
-        return codec.encode_record(type_code, lsn, payload)
+        return encode_record(type_code, lsn, payload)
 
     def append_fields(self, type_code: int, fields: dict[str, Any]) -> int:
         """Add a JSON record, which the segment's index may repeat."""
@@ -85,12 +109,12 @@ class RecordWriter(RecordLog):
     def sent_by(self, origin: int) -> None:
         """The following messages come from this connection."""
         if origin != self._origin:
-            self.append(codec.ORIGIN, codec.encode_origin(self.story.session_number(origin)))
+            self.append(ORIGIN, codec.encode_origin(self.story.session_number(origin)))
             self._origin = origin
 
     def take(self, batch: bytes) -> tuple[list[bytes], Gathered]:
         """Take everything gathered as a batch. ``batch`` is the payload of its BATCH record, which comes first."""
-        records, gathered = [self._number(codec.BATCH, batch), *self.pending], self.gathered
+        records, gathered = [self._number(BATCH, batch), *self.pending], self.gathered
         self.pending = []
         self.gathered = Gathered()
         self._origin = 0
@@ -105,7 +129,7 @@ class RecordWriter(RecordLog):
         if due_ms:
             for queue_id in queue_ids:
                 kept.detail(queue_id).due_ms = due_ms
-        lsn = self.append(codec.MESSAGE, codec.encode_message(kept))
+        lsn = self.append(MESSAGE, codec.encode_message(kept))
         self.gathered.published(message.head.address, message.timestamp_ms, message.timestamp_ms)
         self.index.add(kept, self.segments[-1])
         return lsn
@@ -135,11 +159,11 @@ class RecordWriter(RecordLog):
         self.index.add_run(published, self.segments[-1])
 
     def recalled(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
-        kept = Kept(message, message.lsn, queue_ids, codec.FLAG_RECALLED)
+        kept = Kept(message, message.lsn, queue_ids, FLAG_RECALLED)
         if due_ms:
             for queue_id in queue_ids:
                 kept.detail(queue_id).due_ms = due_ms
-        lsn = self.append(codec.MESSAGE, codec.encode_message(kept))
+        lsn = self.append(MESSAGE, codec.encode_message(kept))
         self.index.add(kept, self.segments[-1])
         return lsn
 
@@ -156,7 +180,7 @@ class RecordWriter(RecordLog):
         number = 0 if consumer is None else consumer.named()
         payload = codec.encode_settled(queue_id, reason, message_ids, number)  # what may raise comes before the index
         self.index.settle_run(queue_id, message_ids)
-        return self.append(codec.SETTLED, payload)
+        return self.append(SETTLED, payload)
 
     def attempted(
         self,
@@ -170,45 +194,45 @@ class RecordWriter(RecordLog):
         number = 0 if consumer is None else consumer.named()
         payload = codec.encode_attempted(queue_id, message.id, attempts, due_ms, number, cause)
         self.index.attempt(queue_id, message.id, attempts, due_ms)
-        return self.append(codec.ATTEMPTED, payload)
+        return self.append(ATTEMPTED, payload)
 
     def fell_due(self, queue_id: int, messages: list[Message]) -> int:
         message_ids = [message.id for message in messages]
         self.index.fall_due(self.next_lsn, queue_id, message_ids)
-        return self.append(codec.DUE, codec.encode_ids(queue_id, message_ids))
+        return self.append(DUE, codec.encode_ids(queue_id, message_ids))
 
     def address_changed(self, fields: dict[str, Any]) -> int:
         self.index.set_address(fields)
-        return self._append_binding(codec.ADDRESS, fields)
+        return self._append_binding(ADDRESS, fields)
 
     def queue_changed(self, fields: dict[str, Any]) -> int:
         self.index.set_queue(fields)
-        return self._append_binding(codec.QUEUE, fields)
+        return self._append_binding(QUEUE, fields)
 
     def queue_deleted(self, queue_id: int) -> int:
         fields = self.index.queues.get(queue_id, {})
         self.index.delete_queue(queue_id)
         gone = {"id": queue_id, "name": fields.get("name"), "address": fields.get("address")}
-        return self._append_binding(codec.QUEUE_DELETED, gone)
+        return self._append_binding(QUEUE_DELETED, gone)
 
     def duplicate_id(self, address: str, duplicate_id: str) -> int:
         self.index.add_duplicate_id(address, duplicate_id, self._duplicate_ids_kept)
-        return self._append_binding(codec.DUPLICATE, {"address": address, "id": duplicate_id})
+        return self._append_binding(DUPLICATE, {"address": address, "id": duplicate_id})
 
     def configured(self, fields: dict[str, Any]) -> int:
         self.index.set_configured(fields)
-        return self._append_binding(codec.CONFIGURED, fields)
+        return self._append_binding(CONFIGURED, fields)
 
     def cursor_changed(self, fields: dict[str, Any]) -> int:
         """A cursor was moved or (``deleted``) dropped (``retention/cursors.py``). Returns the record's lsn."""
         self.index.set_cursor(fields)
-        return self._append_binding(codec.CURSOR, fields)
+        return self._append_binding(CURSOR, fields)
 
     # ---- in pages --------------------------------------------------------------------------------
 
     def page_opened(self, page: Page, address: str) -> int:
         self.index.pages.open(page, address)
-        return self._append_binding(codec.PAGE_OPENED, page_codec.opened_fields(page, address))
+        return self._append_binding(PAGE_OPENED, codec.page_opened_fields(page, address))
 
     def paged(self, page: Page) -> int:
         page.kept_count, page.kept_bytes = page.count, page.size_bytes
@@ -218,8 +242,8 @@ class RecordWriter(RecordLog):
             self.gathered.records -= 1
         self.segments[-1].has_bindings = True
         self.index.pages.note_queues(page)
-        payload = page_codec.encode_grew(page, self.index.pages.address_of(page))
-        lsn = self.append(codec.PAGE_GREW, payload)
+        payload = codec.encode_page_grew(page, self.index.pages.address_of(page))
+        lsn = self.append(PAGE_GREW, payload)
         self._grown = page, records[-1]
         return lsn
 
@@ -229,10 +253,10 @@ class RecordWriter(RecordLog):
         page = messages[0].page
         size_bytes = sum([message.size_bytes for message in messages])
         number = 0 if consumer is None else consumer.named()
-        payload = page_codec.encode_page_settled(queue_id, messages, reason, number)
+        payload = codec.encode_page_settled(queue_id, messages, reason, number)
         self.index.pages.settle(queue_id, page, places_of(messages), size_bytes)
         self.segments[-1].has_bindings = True
-        return self.append(codec.PAGE_SETTLED, payload)
+        return self.append(PAGE_SETTLED, payload)
 
     def page_purged(self, queue_id: int, page: Page, kept: list[PagedMessage], reason: str) -> int:
         pages = self.index.pages
@@ -242,10 +266,8 @@ class RecordWriter(RecordLog):
         pages.purge(queue_id, page, places, kept_bytes)
         self.segments[-1].has_bindings = True
         count, size_bytes = left.count - len(kept), left.size_bytes - kept_bytes
-        purged = page_codec.PagePurged(
-            queue_id, page.stream, page.number, places, kept_bytes, reason, count, size_bytes
-        )
-        return self.append(codec.PAGE_PURGED, page_codec.encode_page_purged(purged))
+        purged = codec.PagePurged(queue_id, page.stream, page.number, places, kept_bytes, reason, count, size_bytes)
+        return self.append(PAGE_PURGED, codec.encode_page_purged(purged))
 
     def page_attempted(
         self,
@@ -258,17 +280,17 @@ class RecordWriter(RecordLog):
     ) -> int:
         page, place = message.page, message.place
         number = 0 if consumer is None else consumer.named()
-        told = page_codec.PageAttempted(
+        told = codec.PageAttempted(
             queue_id, page.stream, page.number, place, message.id, attempts, due_ms, number, cause
         )
-        payload = page_codec.encode_page_attempted(told)
+        payload = codec.encode_page_attempted(told)
         self.index.pages.attempt(queue_id, page, place, attempts, due_ms)
         self.segments[-1].has_bindings = True
-        return self.append(codec.PAGE_ATTEMPTED, payload)
+        return self.append(PAGE_ATTEMPTED, payload)
 
     def page_dropped(self, page: Page) -> int:
         self.index.pages.drop(page.stream, page.number)
-        return self.append(codec.PAGE_DROPPED, page_codec.encode_page_dropped(page.stream, page.number))
+        return self.append(PAGE_DROPPED, codec.encode_page_dropped(page.stream, page.number))
 
     # ---- groups ----------------------------------------------------------------------------------
 
@@ -295,9 +317,9 @@ class RecordWriter(RecordLog):
             return 0
         self._origin = 0
         if transactional and self.story.is_told:  # otherwise readers would take every group for a transaction
-            records.append(self._number(codec.TRANSACTION, b""))
+            records.append(self._number(TRANSACTION, b""))
         is_bare = len(records) == 1 and not self._origin_outside  # else readers would assume that sender for the next
-        self.pending.append(records[0] if is_bare else self._number(codec.GROUP, b"".join(records)))
+        self.pending.append(records[0] if is_bare else self._number(GROUP, b"".join(records)))
         if transactional:
             self.gathered.is_transactional = True
         else:

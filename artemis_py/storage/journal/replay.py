@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from artemis_py.paged import Page, PlaceSet, Settled
-from artemis_py.storage.format import codec, page_codec
-from artemis_py.storage.format.codec import Record
-from artemis_py.storage.format.scan import inner_records
+from artemis_py.storage.format import codec, records
+from artemis_py.storage.format.records import Record, inner_records
 from artemis_py.storage.journal.index import Index, Segment
 
 
@@ -65,22 +64,22 @@ def apply(replayed: Replayed, record: Record, segment: Segment) -> None:
         replayed.next_lsn = record.lsn + 1
     kind = record.type_code
     payload = record.payload
-    if kind == codec.MESSAGE:
+    if kind == records.MESSAGE:
         index.add(codec.decode_message(payload), segment)
-    elif kind == codec.SETTLED:
+    elif kind == records.SETTLED:
         queue_id, _, message_ids, _ = codec.decode_settled(payload)
         for message_id in message_ids:
             index.settle(queue_id, message_id)
-    elif kind == codec.ATTEMPTED:
+    elif kind == records.ATTEMPTED:
         queue_id, message_id, attempts, due_ms, _, _ = codec.decode_attempted(payload)
         index.attempt(queue_id, message_id, attempts, due_ms)
-    elif kind == codec.DUE:
+    elif kind == records.DUE:
         queue_id, message_ids, _ = codec.decode_ids(payload)
         index.fall_due(record.lsn, queue_id, message_ids)
-    elif kind == codec.GROUP:
+    elif kind == records.GROUP:
         for inner in inner_records(payload):
             apply(replayed, inner, segment)
-    elif kind == codec.BATCH:
+    elif kind == records.BATCH:
         batch = codec.decode_batch(payload)
         replayed.batch_number = max(replayed.batch_number, batch.number)
         index.message_id_max = max(index.message_id_max, batch.message_id)
@@ -88,7 +87,7 @@ def apply(replayed: Replayed, record: Record, segment: Segment) -> None:
     elif kind in _PAGE_RECORDS:
         segment.has_bindings = True
         _PAGE_RECORDS[kind](index, payload)
-    elif kind in _BINDINGS:  # all others are for readers of the log, or from a later version
+    elif kind in records.BINDINGS:  # all others are for readers of the log, or from a later version
         _apply_binding(replayed, kind, payload, segment)
 
 
@@ -98,9 +97,9 @@ def _page_opened(index: Index, payload: bytes) -> None:
 
 
 def _page_grew(index: Index, payload: bytes) -> None:
-    told = page_codec.decode_grew(payload)
+    told = codec.decode_page_grew(payload)
     if index.pages.find(told.stream, told.number) is None:  # its PAGE_OPENED record is damaged
-        address = page_codec.grew_address(payload)
+        address = codec.page_grew_address(payload)
         if not address:
             return
         index.pages.open(Page(told.stream, told.number, told.first_place), address)
@@ -108,75 +107,62 @@ def _page_grew(index: Index, payload: bytes) -> None:
 
 
 def _page_settled(index: Index, payload: bytes) -> None:
-    told = page_codec.decode_page_settled(payload)
+    told = codec.decode_page_settled(payload)
     page = index.pages.find(told.stream, told.page)
     if page is not None:
         index.pages.settle(told.queue_id, page, told.places, told.size_bytes)
 
 
 def _page_purged(index: Index, payload: bytes) -> None:
-    told = page_codec.decode_page_purged(payload)
+    told = codec.decode_page_purged(payload)
     page = index.pages.find(told.stream, told.page)
     if page is not None:
         index.pages.purge(told.queue_id, page, told.kept_places, told.kept_bytes)
 
 
 def _page_attempted(index: Index, payload: bytes) -> None:
-    told = page_codec.decode_page_attempted(payload)
+    told = codec.decode_page_attempted(payload)
     page = index.pages.find(told.stream, told.page)
     if page is not None:
         index.pages.attempt(told.queue_id, page, told.place, told.attempts, told.due_ms)
 
 
 def _page_places(index: Index, payload: bytes) -> None:
-    queue_id, stream, number, first_place, count, size_bytes, bits = page_codec.decode_places(payload)
+    queue_id, stream, number, first_place, count, size_bytes, bits = codec.decode_page_places(payload)
     page = index.pages.find(stream, number)
     if page is not None:
         index.pages.restore_settled(queue_id, page, Settled(PlaceSet(first_place, bits), count, size_bytes))
 
 
 _PAGE_RECORDS: Final[dict[int, Callable[[Index, bytes], None]]] = {
-    codec.PAGE_OPENED: _page_opened,
-    codec.PAGE_GREW: _page_grew,
-    codec.PAGE_SETTLED: _page_settled,
-    codec.PAGE_PURGED: _page_purged,
-    codec.PAGE_ATTEMPTED: _page_attempted,
-    codec.PAGE_DROPPED: lambda index, payload: index.pages.drop(*page_codec.decode_page_dropped(payload)),
-    codec.PAGE_PLACES: _page_places,
+    records.PAGE_OPENED: _page_opened,
+    records.PAGE_GREW: _page_grew,
+    records.PAGE_SETTLED: _page_settled,
+    records.PAGE_PURGED: _page_purged,
+    records.PAGE_ATTEMPTED: _page_attempted,
+    records.PAGE_DROPPED: lambda index, payload: index.pages.drop(*codec.decode_page_dropped(payload)),
+    records.PAGE_PLACES: _page_places,
 }
-
-
-_BINDINGS: Final = frozenset(
-    {
-        codec.ADDRESS,
-        codec.QUEUE,
-        codec.QUEUE_DELETED,
-        codec.DUPLICATE,
-        codec.DUPLICATES_CLEARED,
-        codec.CURSOR,
-        codec.CONFIGURED,
-    }
-)
 
 
 def _apply_binding(replayed: Replayed, kind: int, payload: bytes, segment: Segment) -> None:
     index = replayed.index
     segment.has_bindings = True
     fields = codec.decode_fields(payload)
-    if kind == codec.ADDRESS:
+    if kind == records.ADDRESS:
         index.set_address(fields)
         if fields.get("deleted"):
             replayed.forget_duplicates(fields["name"])
-    elif kind == codec.QUEUE:
+    elif kind == records.QUEUE:
         index.set_queue(fields)
-    elif kind == codec.QUEUE_DELETED:
+    elif kind == records.QUEUE_DELETED:
         index.delete_queue(fields["id"])
         replayed.deleted.add(fields["id"])
-    elif kind == codec.CURSOR:
+    elif kind == records.CURSOR:
         index.set_cursor(fields)
-    elif kind == codec.CONFIGURED:
+    elif kind == records.CONFIGURED:
         index.set_configured(fields)
-    elif kind == codec.DUPLICATE:
+    elif kind == records.DUPLICATE:
         replayed.see(fields["address"], fields["id"], again=fields.get("again", False))
-    elif kind == codec.DUPLICATES_CLEARED:
+    elif kind == records.DUPLICATES_CLEARED:
         replayed.forget_duplicates(fields["address"])

@@ -11,9 +11,9 @@ from typing import Final
 
 from artemis_py.storage.disk.committer import Committer
 from artemis_py.storage.disk.disk import Disk, NoSpaceError
-from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import FileHeader
+from artemis_py.storage.format import records
 from artemis_py.storage.format.names import segment_name
+from artemis_py.storage.format.records import FileHeader
 from artemis_py.storage.format.segment_index import Gathered, SegmentIndex
 from artemis_py.storage.journal.extent import ExtentFiles
 from artemis_py.storage.journal.index import Segment
@@ -236,7 +236,7 @@ class Segments:
         made_bytes = 0 if spare is None else self._file_bytes
         segment.begun_ms = now_ms
         told = segment.number, segment.first_lsn, now_ms, before_lsn, made_bytes
-        return NewFile(self._file_bytes, codec.encode_file_header(FileHeader(codec.KIND_JOURNAL, *told)), spare)
+        return NewFile(self._file_bytes, records.encode_file_header(FileHeader(records.KIND_JOURNAL, *told)), spare)
 
     def fills(self, size_bytes: int) -> bool:
         """Would this many more bytes fill the current segment?"""
@@ -248,7 +248,7 @@ class Segments:
         """
         segment = self.all[-1]
         self._under_way, self._gathered = segment, gathered
-        gathered.offset = segment.written_bytes + codec.FILE_HEADER_BYTES if begins_file else segment.written_bytes
+        gathered.offset = segment.written_bytes + records.FILE_HEADER_BYTES if begins_file else segment.written_bytes
         segment.written_bytes += size_bytes
         gathered.end = segment.written_bytes
         gathered.last_lsn = last_lsn

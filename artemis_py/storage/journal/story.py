@@ -15,6 +15,7 @@ from artemis_py.message import Message
 from artemis_py.records import Actor, Depth, Story
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.codec import Kept
+from artemis_py.storage.format.records import BROKER, CONSUMER, DELIVERED, DEPTHS, FLAG_PAGED, MESSAGE, REFUSED, SESSION
 from artemis_py.storage.journal.record_writer import RecordWriter
 
 LOST: Final = "lost"
@@ -59,7 +60,7 @@ class LogActor(Actor):
         known = {} if session is None else {"session": session.named()}
         self._segment = records.segments[-1].number
         self.id = self.id or records.next_lsn
-        code = codec.SESSION if session is None else codec.CONSUMER
+        code = SESSION if session is None else CONSUMER
         records.append_fields(code, {"id": self.id, **known, **self.fields})
 
 
@@ -115,17 +116,17 @@ class LogStory(Story):
     def delivered(self, queue_id: int, messages: list[Message], consumer: Actor) -> int:
         message_ids = [message.id for message in messages]
         number = consumer.named()
-        return self._records.append(codec.DELIVERED, codec.encode_ids(queue_id, message_ids, number))
+        return self._records.append(DELIVERED, codec.encode_ids(queue_id, message_ids, number))
 
     def published_in_page(self, message: Message, queue_ids: list[int], due_ms: int, place: int) -> int:
         records = self._records
         records.sent_by(message.origin)
-        kept = Kept(message, records.next_lsn, queue_ids, codec.FLAG_PAGED)
+        kept = Kept(message, records.next_lsn, queue_ids, FLAG_PAGED)
         if due_ms:
             for queue_id in queue_ids:
                 kept.detail(queue_id).due_ms = due_ms
         records.gathered.published(message.head.address, message.timestamp_ms, message.timestamp_ms)
-        return records.append(codec.MESSAGE, codec.encode_message(kept, place))
+        return records.append(MESSAGE, codec.encode_message(kept, place))
 
     def refused(self, address: str, policy: str, message: Message) -> None:
         if message.head.persistent:
@@ -157,7 +158,7 @@ class LogStory(Story):
             "count": refusal.count,
             "bytes": refusal.size_bytes,
         }
-        return self._records.append(codec.REFUSED, codec.encode_fields(fields))
+        return self._records.append(REFUSED, codec.encode_fields(fields))
 
     @property
     def _wants_depths(self) -> bool:
@@ -167,5 +168,5 @@ class LogStory(Story):
     def depths(self, depths: list[Depth]) -> int:
         records = self._records
         self._depths_segment = records.segments[-1].number
-        records.append(codec.BROKER, codec.encode_fields({"name": self._broker_name, "start": self._first_lsn}))
-        return records.append(codec.DEPTHS, codec.encode_depths(depths))
+        records.append(BROKER, codec.encode_fields({"name": self._broker_name, "start": self._first_lsn}))
+        return records.append(DEPTHS, codec.encode_depths(depths))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
-from contextlib import suppress
 from typing import Final
 
 from mypy_extensions import mypyc_attr
@@ -18,9 +17,10 @@ from artemis_py.shown import many, warn
 from artemis_py.storage.disk.committer import Commit, Committer, Write
 from artemis_py.storage.disk.disk import Disk, DiskError
 from artemis_py.storage.disk.quarantine import put_aside
-from artemis_py.storage.format import codec, page_codec
-from artemis_py.storage.format.codec import CodecError, Kept, Record
-from artemis_py.storage.format.page_codec import page_name, page_numbers
+from artemis_py.storage.format import codec, records
+from artemis_py.storage.format.codec import Kept
+from artemis_py.storage.format.names import page_name, page_numbers
+from artemis_py.storage.format.records import CodecError, Record
 from artemis_py.storage.format.scan import Damage
 
 # ---- files -----------------------------------------------------------------------------------------------------------
@@ -90,15 +90,15 @@ class PageFiles(PageLog):
         tail = self._last[page.stream] = self._tails[page.stream, page.number] = _Tail(page)
         if before is not None:
             self._close(before)
-        return self._gather(tail, page_codec.encode_opening(page, address, self.now_ms))
+        return self._gather(tail, codec.encode_page_opening(page, address, self.now_ms))
 
     def encode(self, message: Message, place: int, queue_ids: list[int], due_ms: int) -> bytes:
-        flags = 0 if message.head.persistent else codec.FLAG_TRANSIENT
+        flags = 0 if message.head.persistent else records.FLAG_TRANSIENT
         kept = Kept(message, place, queue_ids, flags)
         if due_ms:
             for queue_id in queue_ids:
                 kept.detail(queue_id).due_ms = due_ms
-        return page_codec.encode_paged(kept, place, message.origin)
+        return codec.encode_paged(kept, place, message.origin)
 
     def append(self, page: Page, record: bytes, *, durable: bool) -> None:
         tail = self._tails[page.stream, page.number]
@@ -244,66 +244,58 @@ class PageChunk(Chunk):
             return
         if self._missing is not None:
             self._files.note_damage(page, self.offset, self._missing)
-        for record, end in whole_records(page, self._data, self.offset, self._files.note_damage):
-            if record.type_code != codec.PAGED:
+        for record in whole_records(page, self._data, self.offset, self._files.note_damage):
+            if record.type_code != records.PAGED:
                 continue
             try:
-                origin, kept = page_codec.decode_paged(record.payload)
+                origin, kept = codec.decode_paged(record.payload)
             except CodecError as error:
                 self._files.note_damage(page, self.offset + record.offset, str(error))
                 continue
-            if queue_id not in kept.queue_ids or (page.restored and kept.flags & codec.FLAG_TRANSIENT):
+            if queue_id not in kept.queue_ids or (page.restored and kept.flags & records.FLAG_TRANSIENT):
                 continue
             due_ms = kept.detail(queue_id).due_ms if kept.details else 0
             # no name for the message: between two calls this frame must not keep it, or the file of its body
             yield PagedEntry(
-                known.get(record.lsn) or page_codec.as_paged(kept, origin, account, page, record.lsn), due_ms, end
+                known.get(record.lsn) or codec.as_paged(kept, origin, account, page, record.lsn),
+                due_ms,
+                self.offset + record.end,
             )
 
 
 def whole_records(
     page: Page, data: bytes, offset: int, note_damage: Callable[[Page, int, str], None]
-) -> Iterator[tuple[Record, int]]:
-    """The valid records in a part of a page that begins at ``offset``, each with the file offset of the next one.
-    Damage is reported, and reading continues after it.
+) -> Iterator[Record]:
+    """The valid records in a part of a page that begins at ``offset``. Damage is reported, and reading continues after
+    it.
     """
     if offset == _NOWHERE and data:
         try:  # its content is known anyway, but damage here is a sign of a bad disk
-            codec.decode_file_header(data)
+            records.decode_file_header(data)
         except CodecError as error:
             note_damage(page, 0, str(error))
-    position = _begin(offset)
-    while position < len(data):
-        try:
-            record = codec.decode_record(data, position)
-            reason = "zeros where a message should be"
-        except CodecError as error:
-            record = None
-            reason = str(error)
-        if record is None:
-            note_damage(page, offset + position, reason)
-            position = _next_whole(page, data, position + 1)
-            continue
-        position = record.end
-        yield record, offset + position
+
+    def behind(position: int, reason: str) -> int:
+        note_damage(page, offset + position, reason or "zeros where a message should be")
+        return _next_whole(page, data, position + 1)
+
+    return records.read_records(data, _begin(offset), behind)
 
 
 def _next_whole(page: Page, data: bytes, position: int) -> int:
     """Where the next valid message begins, from ``position`` on; the end of the part if there is none."""
-    kind_at = codec.RECORD_HEADER_BYTES - 1
-    candidate = data.find(codec.PAGED, position + kind_at) - kind_at
+    candidate = data.find(records.PAGED, position + records.TYPE_AT) - records.TYPE_AT
     while candidate >= position:
-        if page.first_place <= codec.peek_record(data, candidate)[1] < page.end_place:
-            with suppress(CodecError):
-                if codec.decode_record(data, candidate) is not None:
-                    return candidate
-        candidate = data.find(codec.PAGED, candidate + kind_at + 1) - kind_at
+        place = records.read_header(data, candidate)[2]
+        if page.first_place <= place < page.end_place and records.is_whole(data, candidate):
+            return candidate
+        candidate = data.find(records.PAGED, candidate + records.TYPE_AT + 1) - records.TYPE_AT
     return len(data)
 
 
 def _begin(offset: int) -> int:
     """Where the first record of a part is: the first part of a file starts with the header."""
-    return codec.FILE_HEADER_BYTES if offset == _NOWHERE else 0
+    return records.FILE_HEADER_BYTES if offset == _NOWHERE else 0
 
 
 def _whole_bytes(data: bytes, offset: int) -> int:
@@ -312,15 +304,12 @@ def _whole_bytes(data: bytes, offset: int) -> int:
     """
     position = last = _begin(offset)
     size = len(data)
-    while position + codec.RECORD_HEADER_BYTES <= size:
-        end = position + codec.RECORD_HEADER_BYTES + codec.peek_record(data, position)[0]
+    while position + records.RECORD_HEADER_BYTES <= size:
+        end = records.end_said(data, position)
         if end > size:
             break
         last, position = position, end
-    with suppress(CodecError):
-        if position > last and codec.decode_record(data, last) is not None:
-            return position
-    return 0
+    return position if position > last and records.is_whole(data, last) else 0
 
 
 def delete_leftovers(disk: Disk, pages: list[Page], *, keep: bool = False, given_up: Collection[str] = ()) -> list[str]:
@@ -344,7 +333,10 @@ def delete_leftovers(disk: Disk, pages: list[Page], *, keep: bool = False, given
         page = Page(*numbers, 0)
         page.count = _PLACE_MAX
         data = disk.read(name)
-        count = sum(record.type_code == codec.PAGED for record, _ in whole_records(page, data, 0, lambda *_: None))
+        count = sum(
+            record.type_code == records.PAGED
+            for record in whole_records(page, data, 0, lambda _page, _offset, _reason: None)
+        )
         put_aside(disk, name)
         why = "was given up while it was missing" if name in given_up else "is unknown to the journal"
         report.append(f"{name}: this page with {many(count, 'message')} {why}; it was put aside")

@@ -18,8 +18,7 @@ from typing import Final
 from artemis_py.message import LargeBody
 from artemis_py.shown import many
 from artemis_py.storage.disk.disk import DiskError, FileDisk
-from artemis_py.storage.format.names import body_name, start_in, start_of
-from artemis_py.storage.format.page_codec import page_name
+from artemis_py.storage.format.names import body_name, page_name, start_in, start_of
 from artemis_py.storage.journal.index import Index
 from artemis_py.storage.recovery.bodies import large_messages
 

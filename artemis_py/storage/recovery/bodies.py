@@ -10,8 +10,10 @@ from artemis_py.paged import Page, PagedBody
 from artemis_py.records import RecordLog
 from artemis_py.storage.bodies import LargeStore
 from artemis_py.storage.disk.disk import Disk
-from artemis_py.storage.format import codec, page_codec
-from artemis_py.storage.format.codec import CodecError, Kept
+from artemis_py.storage.format import codec, records
+from artemis_py.storage.format.codec import Kept
+from artemis_py.storage.format.names import page_name
+from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.journal.index import Index
 from artemis_py.storage.pages.files import whole_records
 from artemis_py.storage.pages.index import PageIndex
@@ -71,7 +73,7 @@ def hold_bodies(disk: Disk, pages: PageIndex, log: RecordLog, large: LargeStore)
     report: list[str] = []
     names = set(disk.names())
     for page in pages.pages():
-        if page.has_large and page_codec.page_name(page.stream, page.number) in names:
+        if page.has_large and page_name(page.stream, page.number) in names:
             for place, kept in large_messages(disk, page):
                 queue_ids = [number for number in kept.queue_ids if pages.needs(number, page, place)]
                 if queue_ids:
@@ -83,15 +85,15 @@ def large_messages(disk: Disk, page: Page) -> list[tuple[int, Kept]]:
     """Persistent messages of a page with a large body, by place. A damaged page is marked but not reported; its readers
     do that. Messages after the damage are included.
     """
-    data = disk.read(page_codec.page_name(page.stream, page.number), 0, page.kept_bytes)
+    data = disk.read(page_name(page.stream, page.number), 0, page.kept_bytes)
     if len(data) < page.kept_bytes:
         page.damaged = True
     found: list[tuple[int, Kept]] = []
-    for record, _ in whole_records(page, data, 0, _note_damage):
-        if record.type_code == codec.PAGED:
+    for record in whole_records(page, data, 0, _note_damage):
+        if record.type_code == records.PAGED:
             with suppress(CodecError):
-                kept = page_codec.decode_paged(record.payload)[1]
-                if kept.flags & codec.FLAG_LARGE and not kept.flags & codec.FLAG_TRANSIENT:
+                kept = codec.decode_paged(record.payload)[1]
+                if kept.flags & records.FLAG_LARGE and not kept.flags & records.FLAG_TRANSIENT:
                     found.append((record.lsn, kept))
     return found
 
@@ -108,7 +110,7 @@ def _hold(page: Page, place: int, kept: Kept, queue_ids: list[int], log: RecordL
         large.adopt(body)
         page.large[place] = PagedBody(body, queue_ids)
         return []
-    message = page_codec.as_paged(kept, 0, Account(), page, place)
+    message = codec.as_paged(kept, 0, Account(), page, place)
     for queue_id in queue_ids:
         log.page_settled(queue_id, [message], "damaged")
     large.give_up(body.number)

@@ -12,15 +12,28 @@ from mypy_extensions import mypyc_attr
 from artemis_py.shown import many
 from artemis_py.storage.disk.disk import Disk, DiskError
 from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import (
+from artemis_py.storage.format.names import segment_name, segment_number
+from artemis_py.storage.format.records import (
+    ATTEMPTED,
+    BATCH,
+    DUE,
     FILE_HEADER_BYTES,
+    GROUP,
+    IDS_FIELDS,
+    KIND_JOURNAL,
+    MESSAGE,
     RECORD_HEADER_BYTES,
+    RECORD_NAMES,
+    SETTLED,
+    TYPE_AT,
     CodecError,
     FileHeader,
     Record,
     VersionError,
+    decode_file_header,
+    end_said,
+    is_whole,
 )
-from artemis_py.storage.format.names import segment_name, segment_number
 from artemis_py.storage.format.scan import Damage, lowest_lsn, next_batch, whole_records
 from artemis_py.storage.format.segment_index import decode_index, index_name
 from artemis_py.storage.journal.bindings_copy import read_copy
@@ -39,8 +52,9 @@ from artemis_py.storage.recovery.absent import Absent
 
 UNKNOWN: Final = "of unknown queues"
 _LOOKED_AT_BYTES: Final = 1 << 20
-_OF_A_QUEUE: Final = frozenset({codec.SETTLED, codec.ATTEMPTED, codec.DUE})
+_OF_A_QUEUE: Final = frozenset({SETTLED, ATTEMPTED, DUE})
 """Records that begin with the queue's number."""
+_QUEUE: Final = IDS_FIELDS.only("queue")
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -71,23 +85,28 @@ class _Lost:
         """Walk over consecutive records with wrong bytes; False if nothing was found."""
         before = self.count
         place = 0
-        while place + codec.RECORD_HEADER_BYTES <= len(data):
+        while place + RECORD_HEADER_BYTES <= len(data):
             end = _end_of(data, place)
-            self._note(data[place + codec.RECORD_HEADER_BYTES : end], data[place + 16], is_whole=_is_whole(data, place))
+            self._note(data[place + RECORD_HEADER_BYTES : end], data[place + TYPE_AT], is_valid=is_whole(data, place))
             place = end
         return self.count > before
 
-    def _note(self, payload: bytes, type_code: int, *, is_whole: bool) -> None:
-        if (type_code == codec.GROUP or _is_whole(payload, 0)) and self.walk(payload):
+    def _note(self, payload: bytes, type_code: int, *, is_valid: bool) -> None:
+        if (type_code == GROUP or is_whole(payload, 0)) and self.walk(payload):
             self.count += 1
-        elif names := self._queues_of_message(payload, is_message=type_code == codec.MESSAGE):
+        elif names := self._queues_of_message(payload, is_message=type_code == MESSAGE):
             self.messages |= names
             self.count += 1
-        elif type_code in _OF_A_QUEUE and (name := self._names.get(int.from_bytes(payload[:4], "little"))) is not None:
+        elif type_code in _OF_A_QUEUE and (name := self._named(payload)) is not None:
             self.ends.add(name)
             self.count += 1
-        elif is_whole:
+        elif is_valid:
             self.count += 1
+
+    def _named(self, payload: bytes) -> str | None:
+        """The name of the queue at the beginning of a payload; None if there is none."""
+        number: int | None = _QUEUE.unpack_from(payload)[0] if len(payload) >= _QUEUE.size else None
+        return None if number is None else self._names.get(number)
 
     def _queues_of_message(self, payload: bytes, *, is_message: bool) -> set[str]:
         """Empty if it names no queue or is not a message."""
@@ -141,20 +160,13 @@ def _end_of(data: bytes, place: int) -> int:
     """Where a record ends: where it says, if it is valid, if the data ends there or if a valid record follows;
     otherwise before the next valid one.
     """
-    said = place + codec.RECORD_HEADER_BYTES + codec.peek_record(data, place)[0]
-    if said == len(data) or (said < len(data) and (_is_whole(data, place) or _is_whole(data, said))):
+    said = end_said(data, place)
+    if said == len(data) or (said < len(data) and (is_whole(data, place) or is_whole(data, said))):
         return said
-    for candidate in range(place + codec.RECORD_HEADER_BYTES, len(data) - codec.RECORD_HEADER_BYTES + 1):
-        if data[candidate + 16] in codec.RECORD_NAMES and _is_whole(data, candidate):
+    for candidate in range(place + RECORD_HEADER_BYTES, len(data) - RECORD_HEADER_BYTES + 1):
+        if data[candidate + TYPE_AT] in RECORD_NAMES and is_whole(data, candidate):
             return candidate
     return len(data)
-
-
-def _is_whole(data: bytes, place: int) -> bool:
-    try:
-        return codec.decode_record(data, place) is not None
-    except CodecError:
-        return False
 
 
 # ---- examination -----------------------------------------------------------------------------------------------------
@@ -332,11 +344,11 @@ def _in_order(found: Examined, disk: Disk) -> list[tuple[int, str]]:
     strays: list[tuple[int, str]] = []
     for number, name in named.items():
         try:
-            header = codec.decode_file_header(disk.read(name, 0, FILE_HEADER_BYTES))
+            header = decode_file_header(disk.read(name, 0, FILE_HEADER_BYTES))
         except CodecError:
             files[number] = name
             continue
-        if header.number == number or header.kind != codec.KIND_JOURNAL:
+        if header.number == number or header.kind != KIND_JOURNAL:
             files[number] = name
         else:
             strays.append((header.number, name))
@@ -422,7 +434,7 @@ class _Reader:
         the first was durable.
         """
         try:
-            reading.header = codec.decode_file_header(data)
+            reading.header = decode_file_header(data)
             reading.segment.first_lsn = reading.header.first_lsn
             reading.segment.begun_ms = reading.header.created_ms
         except VersionError:
@@ -441,7 +453,7 @@ class _Reader:
         record: Record | None = None
         for record in whole_records(segment.name, data, damages, is_last=may_be_torn):
             reading.record_count += 1
-            if is_plain and len(damages) == told and record.type_code != codec.BATCH:
+            if is_plain and len(damages) == told and record.type_code != BATCH:
                 last_lsn = record.lsn
             else:
                 if len(damages) != told:
@@ -469,7 +481,7 @@ class _Reader:
         segment = reading.segment
         if not segment.first_lsn:
             segment.first_lsn = record.lsn
-        if record.type_code == codec.BATCH:
+        if record.type_code == BATCH:
             self._next_batch_lsn = record.lsn
             if self._open is None:
                 self._batch_lsn = record.lsn

@@ -13,14 +13,12 @@ from typing import Final
 
 from artemis_py.storage.disk.disk import Disk
 from artemis_py.storage.disk.quarantine import put_aside
-from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import CodecError
-from artemis_py.storage.format.names import start_of
-from artemis_py.storage.format.page_codec import page_numbers
+from artemis_py.storage.format import codec, records
+from artemis_py.storage.format.names import page_numbers, start_of
+from artemis_py.storage.format.records import CodecError
 
 NAME: Final = "journal-given-up"
 _UNFINISHED: Final = NAME + ".part"
-_TYPE: Final = 201
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,7 @@ def read_given_up(disk: Disk) -> GivenUp:
     if NAME not in disk.names():
         return GivenUp()
     try:
-        record = codec.decode_record(disk.read(NAME), 0)
+        record = records.decode_record(disk.read(NAME), 0)
         if record is None:
             raise CodecError("it is empty")
         return GivenUp(frozenset(codec.decode_fields(record.payload)["files"]))
@@ -61,7 +59,7 @@ def note_given_up(disk: Disk, names: Collection[str]) -> None:
         return
     if told.fault is not None:
         put_aside(disk, NAME)
-    record = codec.encode_record(_TYPE, 0, codec.encode_fields({"files": sorted(told.names.union(names))}))
+    record = records.encode_record(records.GIVEN_UP, 0, codec.encode_fields({"files": sorted(told.names.union(names))}))
     disk.begin(_UNFINISHED)
     disk.write(_UNFINISHED, 0, record)
     disk.sync(_UNFINISHED)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from artemis_py.errors import ArtemisError
 from artemis_py.storage.disk.disk import Disk, DiskError
 from artemis_py.storage.disk.quarantine import keep_copy
-from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import FileHeader
+from artemis_py.storage.format import records
+from artemis_py.storage.format.records import FileHeader
 from artemis_py.storage.journal.extent import Extent, ExtentFiles
 from artemis_py.storage.recovery.absent import DataDirectories, absent_files
 from artemis_py.storage.recovery.examination import Examined, Reading, examine, kept_extent
@@ -115,8 +115,8 @@ def _mend(disk: Disk, reading: Reading) -> None:
         disk.write(segment.name, reading.size_bytes, bytes(made_bytes - reading.size_bytes))
     if reading.header is None:
         header = FileHeader(
-            codec.KIND_JOURNAL, segment.number, segment.first_lsn, 0, reading.before_lsn, reading.size_bytes
+            records.KIND_JOURNAL, segment.number, segment.first_lsn, 0, reading.before_lsn, reading.size_bytes
         )
-        disk.write(segment.name, 0, codec.encode_file_header(header))
+        disk.write(segment.name, 0, records.encode_file_header(header))
     if reading.damages:
         disk.sync(segment.name)

@@ -20,8 +20,8 @@ from typing import Final
 from artemis_py.storage.disk.committer import Commit, Committer, carry_out
 from artemis_py.storage.disk.disk import DiskError, FileDisk
 from artemis_py.storage.disk.private import make_private, replace_private, sync_directory
-from artemis_py.storage.format.codec import RECORD_HEADER_BYTES
 from artemis_py.storage.format.names import segment_number
+from artemis_py.storage.format.records import RECORD_HEADER_BYTES
 from artemis_py.storage.journal.bindings_copy import NAME as COPY_NAME
 from artemis_py.storage.journal.extent import NAMES as EXTENT_NAMES
 from artemis_py.storage.journal.index import Index

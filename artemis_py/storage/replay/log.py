@@ -15,10 +15,10 @@ from artemis_py.logged import SLICE_BYTES, AddressChoice, Place, ReplayLog, Slic
 from artemis_py.message import LargeBody, Message
 from artemis_py.storage.bodies import LargeStore
 from artemis_py.storage.disk.committer import Committer
-from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import FILE_HEADER_BYTES, RECORD_HEADER_BYTES, CodecError, peek_record
+from artemis_py.storage.format import records
 from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.places import NUMBERS, Part, Table, decode_table, part_bytes, places_name
+from artemis_py.storage.format.records import FILE_HEADER_BYTES, RECORD_HEADER_BYTES, CodecError, read_header
 from artemis_py.storage.format.scan import Damage, behind_damage, next_batch
 from artemis_py.storage.format.segment_index import index_name, sealed_text
 from artemis_py.storage.journal.journal import Journal
@@ -286,8 +286,8 @@ def _first_needs(data: bytes) -> int:
     """How many bytes the first record says it has; 0 if that need not be in memory as a whole."""
     if len(data) < RECORD_HEADER_BYTES:
         return 0
-    length, _, kind = peek_record(data, 0)
-    return 0 if kind == codec.GROUP else RECORD_HEADER_BYTES + length
+    _, length, _, kind = read_header(data, 0)
+    return 0 if kind == records.GROUP else RECORD_HEADER_BYTES + length
 
 
 # ---- log -------------------------------------------------------------------------------------------------------------

@@ -6,19 +6,27 @@ log it is complete. Records that a reader of messages does not need are checked 
 
 from __future__ import annotations
 
-from struct import Struct
 from typing import Final, final
-from zlib import crc32
 
 from artemis_py.logged import AddressChoice, Logged, Slice, Spot
 from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import FILE_HEADER_BYTES, RECORD_HEADER_BYTES, CodecError
+from artemis_py.storage.format.records import (
+    BATCH,
+    FILE_HEADER_BYTES,
+    GROUP,
+    MESSAGE,
+    MESSAGE_FIELDS,
+    ORIGIN,
+    QUEUE_STATE,
+    RECORD_HEADER_BYTES,
+    CodecError,
+    is_intact,
+    read_header,
+)
 
-_RECORD: Final = Struct("<IIQB")
-_MESSAGE: Final = Struct("<24xQ4xHH")
-"""In a MESSAGE payload: the lsn of its publication, its number of queues, the size of its address."""
-_MESSAGE_BYTES: Final = 44
-_QUEUE_BYTES: Final = 22
+_MESSAGE: Final = MESSAGE_FIELDS.only("lsn", "queues", "address_bytes")
+_MESSAGE_BYTES: Final = MESSAGE_FIELDS.size_bytes
+_QUEUE_BYTES: Final = QUEUE_STATE.size_bytes
 _RECORDS_PER_UNIT: Final = 2
 _NOTHING: Final[list[int]] = []
 
@@ -101,7 +109,7 @@ class LogSlice(Slice):
 
     def check_first(self, size_bytes: int) -> None:
         """Check the first record, which is large, so that a turn need not. For the thread that has read it."""
-        if crc32(self._data[4:size_bytes]) == int.from_bytes(self._data[:4], "little"):
+        if is_intact(self._data, 0, size_bytes, read_header(self._data, 0)[0]):
             self._checked_bytes = size_bytes
 
     # ---- finding messages ------------------------------------------------------------------------
@@ -124,20 +132,20 @@ class LogSlice(Slice):
         if len(data) - at < RECORD_HEADER_BYTES:
             self._finish(offset, is_cut=len(data) > at)
             return
-        checksum, length, lsn, kind = _RECORD.unpack_from(data, at)
+        checksum, length, lsn, kind = read_header(data, at)
         if not (checksum or length or lsn or kind) and offset >= self._extent.content_end:
             self._end_segment()
             return
         behind = at + RECORD_HEADER_BYTES + length
         if self._base + behind > self._extent.size_bytes:
             self._break(offset)
-        elif kind == codec.GROUP and behind > len(data):
+        elif kind == GROUP and behind > len(data):
             self._enter(at, behind)
         elif behind > len(data):
             self._finish(offset, is_cut=True)
-        elif behind > self._checked_bytes and crc32(data[at + 4 : behind]) != checksum:
+        elif behind > self._checked_bytes and not is_intact(data, at, behind, checksum):
             self._break(offset)
-        elif kind == codec.GROUP:
+        elif kind == GROUP:
             self._enter(at, behind)
         else:
             self._take(kind, lsn, at + RECORD_HEADER_BYTES, behind)
@@ -150,15 +158,15 @@ class LogSlice(Slice):
         self._at = at + RECORD_HEADER_BYTES
 
     def _take(self, kind: int, lsn: int, begin: int, end: int) -> None:
-        if kind == codec.BATCH:  # its lsn is above those of its records
+        if kind == BATCH:  # its lsn is above those of its records
             self._time_ms = codec.decode_batch(self._data[begin:end]).now_ms
             self._session = 0
             return
         if lsn > self.last_lsn:
             self.last_lsn = lsn
-        if kind == codec.ORIGIN:
+        if kind == ORIGIN:
             self._session = codec.decode_origin(self._data[begin:end])
-        elif kind == codec.MESSAGE and end - begin >= _MESSAGE_BYTES:
+        elif kind == MESSAGE and end - begin >= _MESSAGE_BYTES:
             published_lsn, queue_count, address_bytes = _MESSAGE.unpack_from(self._data, begin)
             if published_lsn == lsn:  # otherwise it is a copy made by compaction
                 start = begin + _MESSAGE_BYTES + _QUEUE_BYTES * queue_count

@@ -14,8 +14,8 @@ from typing import final
 
 from mypy_extensions import mypyc_attr
 
-from artemis_py.storage.format.codec import FILE_HEADER_BYTES
 from artemis_py.storage.format.names import segment_name
+from artemis_py.storage.format.records import FILE_HEADER_BYTES
 from artemis_py.storage.journal.index import Segment
 from artemis_py.storage.journal.segments import Segments
 from artemis_py.storage.retention.retention import Kept, Retention

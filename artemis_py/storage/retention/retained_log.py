@@ -10,8 +10,8 @@ from typing import Any
 
 from artemis_py.storage.bodies import FormerBodies
 from artemis_py.storage.disk.disk import FileDisk
-from artemis_py.storage.format.codec import CodecError
 from artemis_py.storage.format.names import segment_name
+from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.journal.sidecars import write_survey
 from artemis_py.storage.retention.retained_bodies import RetainedBodies
 from artemis_py.storage.retention.retention import Holds, Mark, Retention, RetentionSettings, wall_clock_ms

@@ -21,9 +21,10 @@ from typing import Any, Final
 
 from artemis_py.storage.disk.disk import Disk, DiskError, no_room_or
 from artemis_py.storage.disk.private import make_private
-from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import Batch, CodecError
+from artemis_py.storage.format import codec, records
+from artemis_py.storage.format.codec import Batch
 from artemis_py.storage.format.places import PLACES_SUFFIX, places_name
+from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.format.scan import Damage, LogFile, log_file, log_files, whole_records
 from artemis_py.storage.format.segment_index import INDEX_SUFFIX, decode_index, index_name
 from artemis_py.storage.journal.sidecars import write_survey
@@ -299,7 +300,7 @@ class Retention:
         damages: list[Damage] = []
         for record in whole_records(files[-1].path.name, data, damages, is_last=False):
             lsn = max(lsn, record.lsn)
-            if record.type_code == codec.BATCH:
+            if record.type_code == records.BATCH:
                 batch = codec.decode_batch(record.payload)
         return Mark(files[-1].number, lsn, batch)
 
@@ -314,7 +315,7 @@ def _kept(file: LogFile) -> Kept:
     size_bytes = file.path.stat().st_size
     with file.path.open("rb") as stream:
         try:
-            header = codec.decode_file_header(stream.read(codec.FILE_HEADER_BYTES))
+            header = records.decode_file_header(stream.read(records.FILE_HEADER_BYTES))
         except CodecError:
             return Kept(file, 0, 0, size_bytes)
     return Kept(file, header.first_lsn, header.created_ms, size_bytes)

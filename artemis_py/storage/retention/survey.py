@@ -10,13 +10,18 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
-from struct import Struct, unpack_from
 from typing import Any, Final
-from zlib import crc32
 
-from artemis_py.storage.format import codec, page_codec
-from artemis_py.storage.format.codec import FILE_HEADER_BYTES, RECORD_HEADER_BYTES, CodecError, FileHeader
+from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.places import Places, encode_places
+from artemis_py.storage.format.records import (
+    FILE_HEADER_BYTES,
+    RECORD_HEADER_BYTES,
+    CodecError,
+    FileHeader,
+    is_intact,
+    read_header,
+)
 from artemis_py.storage.format.segment_index import ADDRESSES_MAX
 
 IDS_MAX: Final = 32
@@ -27,17 +32,18 @@ SEGMENT_BYTES_MAX: Final = 1 << 32
 _PAIRS_MAX: Final = 4096
 _SPREAD_MAX: Final = 4
 """Ids of one record that fill less than one part in this many of their span are listed singly."""
-_RECORD: Final = Struct("<IIQB")
-_MESSAGE: Final = Struct("<QQ8xQ4xHHI")
-_SINGLE: Final = Struct("<QQ8xQ4xHHII")
+_MESSAGE_BYTES: Final = records.MESSAGE_FIELDS.size_bytes
+_QUEUE_BYTES: Final = records.QUEUE_STATE.size_bytes
+_READ: Final = ("id", "lsn", "flags", "queues", "address_bytes", "head_bytes", "queue")
+_MESSAGE: Final = records.MESSAGE_FIELDS.only(*_READ)
+_SINGLE: Final = records.MESSAGE_FIELDS.then(records.QUEUE_STATE).only(*_READ)
 """With one queue, as most messages have."""
-_IDS: Final = Struct("<II")
-_SETTLED: Final = Struct("<IBI")
-_PAGE_SETTLED: Final = Struct("<I8xBI8x")
-_ATTEMPTED: Final = Struct("<IQ")
-_QUEUE_BYTES: Final = 22
-_FLAGS_PLACE: Final = 35
-"""Where a MESSAGE payload has its flags."""
+_QUEUE: Final = records.QUEUE_STATE.only("queue")
+_IDS: Final = records.IDS_FIELDS.struct
+_SETTLED: Final = records.SETTLED_FIELDS.struct
+_PAGE_SETTLED: Final = records.PAGE_SETTLED_FIELDS.only("queue", "reason", "count")
+_PAGE_SETTLED_BYTES: Final = records.PAGE_SETTLED_FIELDS.size_bytes
+_ATTEMPTED: Final = records.ATTEMPTED_FIELDS.only("message_id")
 _COPY: Final = b"_AMQ_ORIG_"
 """What the header block of a copy made by the broker contains."""
 _ORIGINAL: Final = b"_AMQ_ORIG_MESSAGE_ID:"
@@ -50,7 +56,7 @@ _COUNTED: Final = tuple(
     {"acked": ACKED, "moved": ACKED, "replaced": REPLACED, "superseded": REPLACED, "expired": EXPIRED}.get(
         reason, KILLED
     )
-    for reason in codec.REASONS
+    for reason in records.REASONS
 )
 
 
@@ -60,7 +66,7 @@ class Survey:
     def __init__(self, data: bytes, size_bytes: int) -> None:
         if not FILE_HEADER_BYTES <= size_bytes <= min(len(data), SEGMENT_BYTES_MAX):
             raise CodecError(f"a segment of {len(data)} bytes, of which {size_bytes} are valid")
-        self._header: FileHeader = codec.decode_file_header(data)
+        self._header: FileHeader = records.decode_file_header(data)
         self._data = data
         self._view = memoryview(data)
         self._size_bytes = size_bytes
@@ -93,19 +99,19 @@ class Survey:
                     raise CodecError(f"a truncated record at byte {offset}")
                 self._count_block()
                 return False
-            checksum, length, lsn, kind = _RECORD.unpack_from(view, offset)
+            checksum, length, lsn, kind = read_header(view, offset)
             behind = offset + RECORD_HEADER_BYTES + length
-            if behind > self._size_bytes or crc32(view[offset + 4 : behind]) != checksum:
+            if behind > self._size_bytes or not is_intact(view, offset, behind, checksum):
                 raise CodecError(f"an incomplete record at byte {offset}")
             self._last_lsn = max(self._last_lsn, lsn)
-            if kind == codec.BATCH:
+            if kind == records.BATCH:
                 self._batches.append(offset)
                 self._origin = 0
-            elif kind == codec.ORIGIN:
+            elif kind == records.ORIGIN:
                 self._origin = offset
-            elif kind == codec.GROUP:
+            elif kind == records.GROUP:
                 self._take_group(offset, behind)
-            elif kind != codec.MESSAGE or not self._goes_on(lsn, offset, behind):
+            elif kind != records.MESSAGE or not self._goes_on(lsn, offset, behind):
                 self._take(kind, lsn, offset + RECORD_HEADER_BYTES, behind, (offset, behind, self._origin))
             self._offset = behind
         return True
@@ -116,8 +122,8 @@ class Survey:
         if not runs or runs[-2] != offset:  # another sender is named by a record between them
             return False
         place = offset + RECORD_HEADER_BYTES
-        number, _, published_lsn, queues, address_bytes, head_bytes, queue = _SINGLE.unpack_from(self._view, place)
-        place += _MESSAGE.size + _QUEUE_BYTES
+        number, published_lsn, _, queues, address_bytes, head_bytes, queue = _SINGLE.unpack_from(self._view, place)
+        place += _MESSAGE_BYTES + _QUEUE_BYTES
         if (
             queues != 1
             or published_lsn != lsn
@@ -136,7 +142,7 @@ class Survey:
         self._origin = 0
         place = offset + RECORD_HEADER_BYTES
         while place < behind:
-            _, length, lsn, kind = _RECORD.unpack_from(self._view, place)
+            _, length, lsn, kind = read_header(self._view, place)
             following = place + RECORD_HEADER_BYTES + length
             if following > behind:
                 raise CodecError(f"a group with a truncated record at byte {place}")
@@ -148,44 +154,45 @@ class Survey:
         """Process one record with the payload from ``begin`` to ``end``, and the part of the file that its reader
         needs.
         """
-        if kind == codec.MESSAGE:
+        if kind == records.MESSAGE:
             self._take_message(lsn, begin, end, run)
-        elif kind == codec.SETTLED:
+        elif kind == records.SETTLED:
             queue, reason, count = _SETTLED.unpack_from(self._view, begin)
             self._settle(queue, reason, count)
-            self._mention(unpack_from(f"<{count}Q", self._view, begin + _SETTLED.size))
-        elif kind in (codec.DELIVERED, codec.DUE):
+            self._mention(codec.decode_numbers(self._view, begin + _SETTLED.size, count))
+        elif kind in (records.DELIVERED, records.DUE):
             _, count = _IDS.unpack_from(self._view, begin)
-            self._mention(unpack_from(f"<{count}Q", self._view, begin + _IDS.size))
-        elif kind == codec.ATTEMPTED:
-            _, message = _ATTEMPTED.unpack_from(self._view, begin)
+            self._mention(codec.decode_numbers(self._view, begin + _IDS.size, count))
+        elif kind == records.ATTEMPTED:
+            (message,) = _ATTEMPTED.unpack_from(self._view, begin)
             self._mention((message,))
-        elif kind == codec.PAGE_SETTLED:
+        elif kind == records.PAGE_SETTLED:
             queue, reason, count = _PAGE_SETTLED.unpack_from(self._view, begin)
             self._settle(queue, reason, count)
-            self._mention(unpack_from(f"<{count}Q", self._view, begin + _PAGE_SETTLED.size + 8 * count))
-        elif kind == codec.PAGE_ATTEMPTED:
-            told = page_codec.decode_page_attempted(self._data[begin:end])
+            ids = begin + _PAGE_SETTLED_BYTES + codec.NUMBER_BYTES * count
+            self._mention(codec.decode_numbers(self._view, ids, count))
+        elif kind == records.PAGE_ATTEMPTED:
+            told = codec.decode_page_attempted(self._data[begin:end])
             if told.message_id:
                 self._mention((told.message_id,))
-        elif kind == codec.PAGE_PURGED:
-            purged = page_codec.decode_page_purged(self._data[begin:end])
-            self._settle(purged.queue_id, codec.REASONS.index(purged.reason), purged.count)
+        elif kind == records.PAGE_PURGED:
+            purged = codec.decode_page_purged(self._data[begin:end])
+            self._settle(purged.queue_id, records.REASONS.index(purged.reason), purged.count)
 
     def _take_message(self, lsn: int, begin: int, end: int, run: tuple[int, int, int]) -> None:
-        number, _, published_lsn, queues, address_bytes, head_bytes = _MESSAGE.unpack_from(self._view, begin)
-        place = begin + _MESSAGE.size
+        number, published_lsn, flags, queues, address_bytes, head_bytes = _MESSAGE.unpack_from(self._view, begin)
+        place = begin + _MESSAGE_BYTES
         if published_lsn != lsn:  # a copy: made by compaction, or for queues that got the message later
-            if self._data[begin + _FLAGS_PLACE] & codec.FLAG_RECALLED:
+            if flags & records.FLAG_RECALLED:
                 self._mention((number,))
                 for _ in range(queues):
-                    self._of(unpack_from("<I", self._view, place)[0])[ADDED] += 1
+                    self._of(_QUEUE.unpack_from(self._view, place)[0])[ADDED] += 1
                     place += _QUEUE_BYTES
             return
         queue = -1
         self._count_block()
         for _ in range(queues):
-            (queue,) = unpack_from("<I", self._view, place)
+            (queue,) = _QUEUE.unpack_from(self._view, place)
             self._of(queue)[ADDED] += 1
             place += _QUEUE_BYTES
         head = place + address_bytes

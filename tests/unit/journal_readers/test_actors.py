@@ -10,10 +10,10 @@ import pytest
 
 from artemis_py.message import Account, Head
 from artemis_py.paged import Page, PagedMessage, Share
-from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import RECORD_HEADER_BYTES
+from artemis_py.storage.format import records
 from artemis_py.storage.format.log_events import Consumer, Published, Purged, Refused, Session
 from artemis_py.storage.format.reader import LogReader
+from artemis_py.storage.format.records import RECORD_HEADER_BYTES
 from artemis_py.storage.format.scan import log_files, whole_records
 from tests.unit.journal_readers.parts import Story, message
 
@@ -91,7 +91,7 @@ def test_what_is_damaged_may_have_named_another_sender(story: Story) -> None:
     story.turn(sent(story, 3, 1))
     path = log_files([story.folder])[-1].path
     data = bytearray(path.read_bytes())
-    origins = [record for record in whole_records("", bytes(data), []) if record.type_code == codec.ORIGIN]
+    origins = [record for record in whole_records("", bytes(data), []) if record.type_code == records.ORIGIN]
     data[origins[1].offset + RECORD_HEADER_BYTES] ^= 1
     path.write_bytes(data)
     assert senders(story) == {1: "host:1", 2: "the broker", 3: "host:1"}
@@ -129,7 +129,7 @@ def test_without_retention_nothing_is_told(tmp_path: Path) -> None:
     assert set(story.consumers.values()) == {None}
     story.turn(sent(story, 1, 1), together(story, sent(story, 2, 2)), story.count)
     kinds = {record.type_code for record in whole_records("", log_files([story.folder])[-1].path.read_bytes(), [])}
-    assert kinds == {codec.BATCH, codec.QUEUE, codec.MESSAGE}
+    assert kinds == {records.BATCH, records.QUEUE, records.MESSAGE}
 
 
 def test_a_purged_page_tells_what_went_and_why(story: Story) -> None:

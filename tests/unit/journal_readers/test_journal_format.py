@@ -16,9 +16,24 @@ import pytest
 
 from artemis_py.cli import main as cli
 from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import Batch, FileHeader
+from artemis_py.storage.format import records as layouts
+from artemis_py.storage.format.codec import Batch
 from artemis_py.storage.format.log_events import Published, Settled
 from artemis_py.storage.format.reader import events_of
+from artemis_py.storage.format.records import (
+    CAUSES,
+    CHECKSUM,
+    FILE_HEADER,
+    HEADER,
+    KINDS,
+    LARGE_BODY,
+    Field,
+    FileHeader,
+    Part,
+    Text,
+    decode_file_header,
+    decode_record,
+)
 from artemis_py.storage.format.scan import Damage, log_files
 from tests.tidy.sources import ROOT
 from tests.unit.journal_readers.parts import Story
@@ -43,7 +58,7 @@ def example() -> bytes:
 
 
 def test_the_broker_reads_the_example_as_the_page_says(example: bytes) -> None:
-    assert codec.decode_file_header(example) == FileHeader(1, 7, 41, 1700000000000)
+    assert decode_file_header(example) == FileHeader(1, 7, 41, 1700000000000)
     damages: list[Damage] = []
     published, settled = events_of("example", example, damages)
     assert damages == []
@@ -55,7 +70,7 @@ def test_the_broker_reads_the_example_as_the_page_says(example: bytes) -> None:
     assert (message.head.sized, message.head.size_bytes) == (True, 43)
     assert (message.body, published.kept.queue_ids, published.kept.lsn) == (b"hello", [3], 41)
     assert settled == Settled(42, 1700000000123, 0, 3, "acked", (12,))
-    batch = codec.decode_record(example, 0x40)
+    batch = decode_record(example, 0x40)
     assert batch is not None
     assert (batch.lsn, codec.decode_batch(batch.payload)) == (43, Batch(9, 1700000000123, 12, 3))
 
@@ -64,12 +79,76 @@ def test_the_places_named_beside_the_example_are_those_of_records(example: bytes
     named = [int(place, 16) for place in re.findall(r"^\| (0x[0-9a-f]{4}) \|", PAGE, re.MULTILINE)]
     found = [0, *(place for place, *_ in records(example))]
     assert named[:-1] == found
-    assert codec.decode_record(example, named[-1]) is None
+    assert decode_record(example, named[-1]) is None
 
 
-def test_every_type_of_record_is_on_the_page() -> None:
-    rows = re.findall(r"^\| (\d+) \| ([A-Z-]+) \|", PAGE, re.MULTILINE)
-    assert {int(number): name.lower() for number, name in rows} == codec.RECORD_NAMES
+# ---- the table of records ------------------------------------------------------------------------
+
+
+def rows_of(parts: tuple[Part | Text, ...]) -> str:
+    """The rows of a table for the parts of a payload: where, how many bytes, name and meaning."""
+    rows: list[str] = []
+    at: int | None = 0
+    for part in parts:
+        where = "…" if at is None else str(at)
+        if isinstance(part, Text):
+            rows.append(f"| {where} | {part.size or 'rest'} | {part.name} | {part.meaning} |")
+        elif part.times:
+            fields = ", ".join(f"{one.name} ({_size(one)}): {one.meaning}" for one in part.layout.fields)
+            times = "n" if part.times == "*" else part.times
+            rows.append(f"| {where} | {part.layout.size_bytes} · {times} | | for each: {fields} |")
+        else:
+            for place, one in enumerate(part.layout.fields):
+                here = "…" if at is None else str(at + part.layout.at(one.name))
+                note = "; the record may end before it" if part.is_optional and not place else ""
+                rows.append(f"| {here} | {_size(one)} | {one.name} | {one.meaning}{note} |")
+        at = None if at is None or isinstance(part, Text) or part.times else at + part.layout.size_bytes
+    return "\n".join(rows) + "\n"
+
+
+def _size(one: Field) -> str:
+    return f"{one.size_bytes}, signed" if one.code.islower() and one.code.isalpha() else str(one.size_bytes)
+
+
+LAYOUTS = {
+    "file header": rows_of((Part(FILE_HEADER),)),
+    "header": rows_of((Part(HEADER), Text("payload", "length", "payload"))),
+    "large body": rows_of((Part(LARGE_BODY), Part(CHECKSUM, is_optional=True))),
+    **{kind.name: rows_of(kind.parts) for kind in KINDS if kind.parts},
+}
+
+
+def test_the_page_lists_every_kind_of_record() -> None:
+    rows = "".join(f"| {kind.number} | {kind.name.upper()} | {kind.meaning} |\n" for kind in KINDS)
+    assert f"| type | name | payload |\n|---|---|---|\n{rows}\n" in PAGE
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_the_page_has_the_layout_of(name: str) -> None:
+    assert f"\n| at | bytes | name | meaning |\n|---|---|---|---|\n{LAYOUTS[name]}\n" in PAGE
+
+
+def test_the_layouts_are_those_that_files_have_had_since_version_1() -> None:
+    """What was written is never read in another way: only optional parts may follow at the end."""
+    codes = {kind.name: [part.layout.struct.format for part in kind.parts if isinstance(part, Part)] for kind in KINDS}
+    assert HEADER.struct.format == "<IIQB"
+    assert {name: formats for name, formats in codes.items() if formats} == {
+        "batch": ["<QQQQ"],
+        "message": ["<QQQQBBBBHHI", "<IHQq"],
+        "settled": ["<IBI", "<Q", "<Q"],
+        "attempted": ["<IQHQ", "<QB"],
+        "due": ["<II", "<Q", "<Q"],
+        "delivered": ["<II", "<Q", "<Q"],
+        "page-grew": ["<IIIQQBH", "<IIQ", "<QH"],
+        "page-settled": ["<IIIBIQ", "<Q", "<Q", "<Q"],
+        "page-purged": ["<IIIIQ", "<Q", "<BIQ"],
+        "page-attempted": ["<IIIQQHQ", "<QB"],
+        "page-dropped": ["<II"],
+        "page-places": ["<IIIQIQ"],
+        "paged": ["<Q"],
+        "origin": ["<Q"],
+        "depths": ["<IQQII"],
+    }
 
 
 # ---- a reader from the page alone ----------------------------------------------------------------
@@ -183,6 +262,6 @@ def test_a_reader_from_the_page_alone_agrees_with_the_dump(
 
 
 def test_the_page_gives_every_reason_and_cause() -> None:
-    assert tuple(REASONS[code] for code in sorted(REASONS)) == codec.REASONS
+    assert tuple(REASONS[code] for code in sorted(REASONS)) == layouts.REASONS
     told = re.findall(r"(\d) (unknown|nacked|aborted|lost|lapsed)", PAGE)
-    assert [name for _, name in sorted(set(told))] == ["unknown", *codec.CAUSES[1:]]
+    assert [name for _, name in sorted(set(told))] == ["unknown", *CAUSES[1:]]

@@ -10,15 +10,7 @@ from random import Random
 
 import pytest
 
-from artemis_py.storage.format import reader
-from artemis_py.storage.format.codec import (
-    BATCH,
-    FORMAT_VERSION,
-    RECORD_HEADER_BYTES,
-    SETTLED,
-    VersionError,
-    decode_file_header,
-)
+from artemis_py.storage.format import codec, reader
 from artemis_py.storage.format.log_events import (
     Attempted,
     Changed,
@@ -34,6 +26,14 @@ from artemis_py.storage.format.log_events import (
     Started,
 )
 from artemis_py.storage.format.reader import LogReader, Range, read_file
+from artemis_py.storage.format.records import (
+    BATCH,
+    FORMAT_VERSION,
+    RECORD_HEADER_BYTES,
+    SETTLED,
+    VersionError,
+    decode_file_header,
+)
 from artemis_py.storage.format.scan import log_files, whole_records
 from artemis_py.storage.retention.retention import RetentionSettings
 from tests.unit.journal_readers.parts import START_MS, Story, Told
@@ -221,7 +221,6 @@ def test_damage_is_told_and_what_is_whole_is_read(story: Story) -> None:
 
 
 def test_a_file_of_another_version_is_refused(story: Story) -> None:
-    from artemis_py.storage.format import codec
 
     path = log_files([story.folder])[0].path
     data = bytearray(path.read_bytes())
@@ -237,7 +236,7 @@ def test_it_needs_nothing_of_the_broker() -> None:
         source = Path(reader.__file__).with_name(f"{name}.py").read_text("utf-8")
         imported = {node.module for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)}
         ours = {module for module in imported if module and module.startswith("artemis_py")}
-        parts = {f"artemis_py.storage.format.{part}" for part in ("codec", "log_events", "names", "scan")}
+        parts = {f"artemis_py.storage.format.{part}" for part in ("codec", "log_events", "names", "records", "scan")}
         assert ours <= {
             "artemis_py.message",
             "artemis_py.paged",

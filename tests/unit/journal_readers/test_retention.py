@@ -12,6 +12,7 @@ import pytest
 
 from artemis_py.storage.disk.disk import DiskError, FileDisk, NoSpaceError
 from artemis_py.storage.format.names import segment_name
+from artemis_py.storage.format.records import decode_file_header
 from artemis_py.storage.format.scan import log_file, log_files
 from artemis_py.storage.journal.extent import ExtentFiles
 from artemis_py.storage.journal.index import Segment
@@ -273,8 +274,6 @@ def test_the_journal_looks_after_its_regular_tasks_every_ten_seconds(tmp_path: P
 
 def log_first_lsn(folder: Path) -> int:
     """The number with which the oldest file of a directory begins."""
-    from artemis_py.storage.format.codec import decode_file_header
-
     data = log_files([folder])[0].path.read_bytes()
     assert len(data) >= FILE_BYTES
     return decode_file_header(data).first_lsn

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.storage.format import codec
+from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.scan import Damage, log_files, whole_records
 from artemis_py.storage.format.segment_index import index_fields
 from bench import document, pipeline
@@ -28,9 +28,9 @@ def test_a_day_of_log_is_what_a_broker_would_write(tmp_path: Path, monkeypatch: 
         now_ms = 0
         for record in whole_records(file.path.name, data, damages, is_last=file is files[-1]):
             lsns.append(record.lsn)
-            if record.type_code == codec.BATCH:
+            if record.type_code == records.BATCH:
                 now_ms = codec.decode_batch(record.payload).now_ms
-            elif record.type_code == codec.MESSAGE:
+            elif record.type_code == records.MESSAGE:
                 hours[(now_ms - BEGIN_MS) // HOUR_MS] += 1
                 assert len(codec.decode_message(record.payload).message.body) == BODY_BYTES
         fields = index_fields(file.path)

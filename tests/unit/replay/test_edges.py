@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from artemis_py.logged import Spot
-from artemis_py.storage.format.codec import FILE_HEADER_BYTES, Record
 from artemis_py.storage.format.names import segment_name
+from artemis_py.storage.format.records import FILE_HEADER_BYTES, Record
 from artemis_py.storage.format.scan import whole_records
 from artemis_py.storage.journal.sidecars import index_beside, write_survey
 from artemis_py.storage.retention.survey import Survey

@@ -7,7 +7,8 @@ import random
 import pytest
 
 from artemis_py.paged import Page, Share
-from artemis_py.storage.format.codec import (
+from artemis_py.storage.format.names import segment_name
+from artemis_py.storage.format.records import (
     BATCH,
     FILE_HEADER_BYTES,
     GROUP,
@@ -18,7 +19,6 @@ from artemis_py.storage.format.codec import (
     decode_record,
     encode_record,
 )
-from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.scan import Damage, lowest_lsn, whole_records
 from artemis_py.storage.recovery.examination import Examined
 from artemis_py.storage.recovery.recovery import recover

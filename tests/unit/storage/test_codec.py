@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from artemis_py.core.order import entry
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.records import Depth
-from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import CodecError, FileHeader, Kept, QueueState
+from artemis_py.storage.format import codec, records
+from artemis_py.storage.format.codec import Kept, QueueState
+from artemis_py.storage.format.records import CodecError, FileHeader
 
 U16 = st.integers(0, 2**16 - 1)
 U32 = st.integers(0, 2**32 - 1)
@@ -76,17 +77,17 @@ def test_a_run_is_the_same_bytes_as_its_messages_alone(
     messages = [kept[number % len(kept)].message for number in order]
     lsn_max = 2**64 - 1 - len(messages)
     run = [Kept(message, min(first_lsn, lsn_max) + place, [queue_id]) for place, message in enumerate(messages)]
-    alone = [codec.encode_record(codec.MESSAGE, one.lsn, codec.encode_message(one)) for one in run]
+    alone = [records.encode_record(records.MESSAGE, one.lsn, codec.encode_message(one)) for one in run]
     assert b"".join(codec.encode_published(run)) == b"".join(alone)
 
 
-@given(U32, st.sampled_from(codec.REASONS), IDS, U64)
+@given(U32, st.sampled_from(records.REASONS), IDS, U64)
 def test_settled_comes_back(queue_id: int, reason: str, message_ids: list[int], consumer: int) -> None:
     payload = codec.encode_settled(queue_id, reason, message_ids, consumer)
     assert codec.decode_settled(payload) == (queue_id, reason, tuple(message_ids), consumer)
 
 
-@given(U32, U64, st.integers(0, 100_000), U64, st.integers(1, 2**64 - 1), st.sampled_from(codec.CAUSES))
+@given(U32, U64, st.integers(0, 100_000), U64, st.integers(1, 2**64 - 1), st.sampled_from(records.CAUSES))
 def test_attempted_comes_back_with_at_most_65535_attempts(
     queue_id: int, message_id: int, attempts: int, due_ms: int, consumer: int, cause: str
 ) -> None:
@@ -115,7 +116,7 @@ def test_records_from_before_consumers_were_told() -> None:
 
 
 def test_the_core_speaks_of_reasons_and_causes_that_the_format_knows() -> None:
-    known = {*codec.REASONS, *codec.CAUSES}
+    known = {*records.REASONS, *records.CAUSES}
     assert {value for name, value in vars(entry).items() if name.isupper()} <= known
 
 
@@ -163,39 +164,39 @@ def test_fields_come_back(fields: dict[str, object]) -> None:
 
 @given(st.builds(FileHeader, U16, U64, U64, U64), st.integers(0, 63), st.integers(1, 255))
 def test_a_file_header_comes_back_and_every_changed_byte_is_noticed(header: FileHeader, at: int, bits: int) -> None:
-    data = codec.encode_file_header(header)
-    assert codec.decode_file_header(data) == header
+    data = records.encode_file_header(header)
+    assert records.decode_file_header(data) == header
     changed = bytearray(data)
     changed[at] ^= bits
     with pytest.raises(CodecError):
-        codec.decode_file_header(bytes(changed))
+        records.decode_file_header(bytes(changed))
 
 
 @given(st.integers(1, 255), U64, PAYLOADS, st.data())
 def test_a_record_comes_back_and_every_changed_byte_is_noticed(
     type_code: int, lsn: int, payload: bytes, data: st.DataObject
 ) -> None:
-    record = codec.encode_record(type_code, lsn, payload)
+    record = records.encode_record(type_code, lsn, payload)
     before = data.draw(st.binary(max_size=10))
-    back = codec.decode_record(before + record + bytes(30), len(before))
+    back = records.decode_record(before + record + bytes(30), len(before))
     assert back is not None
     assert (back.type_code, back.lsn, back.payload) == (type_code, lsn, payload)
     assert back.end == len(before) + len(record)
     changed = bytearray(record)
     changed[data.draw(st.integers(0, len(record) - 1))] ^= data.draw(st.integers(1, 255))
     with pytest.raises(CodecError):
-        codec.decode_record(bytes(changed), 0)
+        records.decode_record(bytes(changed), 0)
 
 
 @pytest.mark.parametrize("tail", [b"", bytes(5), bytes(100)], ids=["nothing", "a few zeros", "zeros"])
 def test_zeros_and_nothing_are_the_end(tail: bytes) -> None:
-    record = codec.encode_record(codec.BATCH, 1, b"x")
-    assert codec.decode_record(record + tail, len(record)) is None
+    record = records.encode_record(records.BATCH, 1, b"x")
+    assert records.decode_record(record + tail, len(record)) is None
 
 
 def test_a_header_of_another_version_says_so() -> None:
-    data = bytearray(codec.encode_file_header(FileHeader(1, 1, 1, 1)))
-    data[8] = codec.FORMAT_VERSION + 1
+    data = bytearray(records.encode_file_header(FileHeader(1, 1, 1, 1)))
+    data[8] = records.FORMAT_VERSION + 1
     data[60:64] = crc32(bytes(data[:60])).to_bytes(4, "little")
-    with pytest.raises(CodecError, match=f"version {codec.FORMAT_VERSION + 1}"):
-        codec.decode_file_header(bytes(data))
+    with pytest.raises(CodecError, match=f"version {records.FORMAT_VERSION + 1}"):
+        records.decode_file_header(bytes(data))

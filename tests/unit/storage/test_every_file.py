@@ -17,8 +17,7 @@ import pytest
 
 from artemis_py.server.journal_store import JournalStore
 from artemis_py.storage.format.log_events import Published
-from artemis_py.storage.format.names import read_name
-from artemis_py.storage.format.page_codec import page_numbers
+from artemis_py.storage.format.names import page_numbers, read_name
 from artemis_py.storage.format.reader import events_of
 from artemis_py.storage.format.scan import Damage, log_file
 from artemis_py.storage.recovery.recovery import LossError

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.storage.format.codec import BATCH, FILE_HEADER_BYTES, RECORD_HEADER_BYTES, Record
 from artemis_py.storage.format.names import segment_name
+from artemis_py.storage.format.records import BATCH, FILE_HEADER_BYTES, RECORD_HEADER_BYTES, Record
 from artemis_py.storage.format.scan import log_files, log_files_and_twins
 from artemis_py.storage.format.segment_index import Gathered, SegmentIndex
 from artemis_py.storage.journal.bindings_copy import NAME as COPY

@@ -8,9 +8,9 @@ import pytest
 
 from artemis_py.message import Account
 from artemis_py.paged import Page, PagedMessage, Share
+from artemis_py.storage.format.codec import encode_page_grew
 from artemis_py.storage.format.log_events import Published
 from artemis_py.storage.format.names import segment_name, segment_number
-from artemis_py.storage.format.page_codec import encode_grew
 from artemis_py.storage.format.reader import events_of
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.sidecars import beside_segment
@@ -232,7 +232,7 @@ def test_what_is_known_of_a_page_is_written_again_although_its_size_was_damaged(
         each.count, each.size_bytes, each.durable = 1, 100, {QUEUE_ID: Share(1, 50)}
         journal.records.paged(each)
         commit(journal, committer)
-    grew_at = disk.read(segment_name(1)).rindex(encode_grew(page))
+    grew_at = disk.read(segment_name(1)).rindex(encode_page_grew(page))
     one = message(1)
     paged = PagedMessage(one.head, b"", 1, 0, 0, Account(), page, 1)
     journal.records.page_attempted(QUEUE_ID, paged, 1, 0)

@@ -12,9 +12,10 @@ import pytest
 from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
 from artemis_py.storage.bodies import SYNC_EVERY_BYTES, LargeStore, Piece
 from artemis_py.storage.disk.disk import DiskError, FileDisk, NoSpaceError
-from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import CodecError, Kept
+from artemis_py.storage.format import codec, records
+from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.format.names import body_name, is_start, read_name
+from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.retention import retained_bodies
 from artemis_py.storage.retention.retained_bodies import RetainedBodies
 from artemis_py.storage.retention.retention import Retention, RetentionSettings
@@ -427,7 +428,7 @@ class Keeping:
         """A journal file of 1000 bytes."""
         self._number += 1
         name = f"artemis-journal-{self._number:012}.log"
-        header = codec.encode_file_header(codec.FileHeader(codec.KIND_JOURNAL, self._number, 1, begun_ms))
+        header = records.encode_file_header(records.FileHeader(records.KIND_JOURNAL, self._number, 1, begun_ms))
         path = self.folder.parent / "journal" / name
         path.write_bytes(header + bytes(1000 - len(header)))
         os.utime(path, ns=(closed_ms * 1_000_000, closed_ms * 1_000_000))

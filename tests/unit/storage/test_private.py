@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from artemis_py.storage.disk.private import make_private, open_to_others
-from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import FileHeader
+from artemis_py.storage.format import records
+from artemis_py.storage.format.records import FileHeader
 from artemis_py.storage.format.segment_index import index_name
 from artemis_py.storage.journal.sidecars import index_beside
 from artemis_py.storage.retention.retained_bodies import move
@@ -40,7 +40,7 @@ def test_all_directories_that_are_made_are_private(tmp_path: Path, monkeypatch: 
 
 def test_an_index_that_is_made_for_a_reader(tmp_path: Path) -> None:
     segment = tmp_path / "artemis-journal-000000000001.log"
-    segment.write_bytes(codec.encode_file_header(FileHeader(codec.KIND_JOURNAL, 1, 1, 0)))
+    segment.write_bytes(records.encode_file_header(FileHeader(records.KIND_JOURNAL, 1, 1, 0)))
     index_beside(segment)
     assert mode_of(tmp_path / index_name(segment.name)) == 0o600
 

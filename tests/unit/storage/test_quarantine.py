@@ -5,8 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from artemis_py.storage.disk.quarantine import keep_copy
-from artemis_py.storage.format.names import segment_name
-from artemis_py.storage.format.page_codec import page_name
+from artemis_py.storage.format.names import page_name, segment_name
 from artemis_py.storage.pages.files import delete_leftovers
 from artemis_py.storage.recovery.recovery import recover
 from tests.sim.disk import File, PowerCut, SimDisk

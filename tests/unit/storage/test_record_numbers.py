@@ -13,7 +13,7 @@ from artemis_py.storage.format import codec
 from artemis_py.storage.format.log_events import Published
 from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.reader import LogReader
-from artemis_py.storage.format.scan import inner_records
+from artemis_py.storage.format.records import GROUP, MESSAGE, inner_records
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.recovery.recovery import recover
 from tests.sim.committer import SteppedCommitter
@@ -43,8 +43,8 @@ def test_each_message_of_a_run_knows_its_record(in_group: bool) -> None:
     commit(journal, committer)
     found = {}
     for record in records(disk, segment_name(1)):
-        for one in inner_records(record.payload) if record.type_code == codec.GROUP else [record]:
-            if one.type_code == codec.MESSAGE:
+        for one in inner_records(record.payload) if record.type_code == GROUP else [record]:
+            if one.type_code == MESSAGE:
                 found[codec.decode_message(one.payload).message.id] = one.lsn
     assert found == {one.id: one.lsn for one in run}
 

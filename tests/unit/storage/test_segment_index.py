@@ -13,8 +13,9 @@ from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.paged import Page
 from artemis_py.storage.disk.disk import DiskError, FileDisk
 from artemis_py.storage.format import segment_index
-from artemis_py.storage.format.codec import BATCH, FILE_HEADER_BYTES, CodecError, decode_batch, decode_record
+from artemis_py.storage.format.codec import decode_batch
 from artemis_py.storage.format.names import segment_name
+from artemis_py.storage.format.records import BATCH, FILE_HEADER_BYTES, CodecError, decode_record
 from artemis_py.storage.format.scan import Damage, whole_records
 from artemis_py.storage.format.segment_index import decode_index, encode_index, index_fields, index_name, index_of
 from artemis_py.storage.journal.index import Segment

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from artemis_py.storage.format import codec
+from artemis_py.storage.format import records
 from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.journal.extent import NAMES, Extent, read_extent
 from artemis_py.storage.journal.journal import Journal
@@ -53,7 +53,7 @@ def test_a_segment_goes_only_when_the_log_is_durable_up_to_where_nothing_needed_
 def test_a_segment_says_where_the_one_before_it_ended() -> None:
     disk, journal, committer = begin()
     lsns = [publish(journal, committer, number) for number in range(1, 9)]
-    headers = [codec.decode_file_header(disk.read(segment.name)) for segment in journal.segments[:-1]]
+    headers = [records.decode_file_header(disk.read(segment.name)) for segment in journal.segments[:-1]]
     assert len(headers) > 1
     assert headers[0].before_lsn == 0
     for header in headers[1:]:

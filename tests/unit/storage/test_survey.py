@@ -9,10 +9,23 @@ import pytest
 
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.paged import Page, PagedMessage
-from artemis_py.storage.format import codec, page_codec
-from artemis_py.storage.format.codec import Batch, FileHeader, Kept, decode_record
-from artemis_py.storage.format.page_codec import PagePurged
+from artemis_py.storage.format import codec
+from artemis_py.storage.format.codec import Batch, Kept, PagePurged
 from artemis_py.storage.format.places import decode_table, part_bytes
+from artemis_py.storage.format.records import (
+    BATCH,
+    GROUP,
+    KIND_JOURNAL,
+    MESSAGE,
+    ORIGIN,
+    PAGE_PURGED,
+    PAGE_SETTLED,
+    SETTLED,
+    FileHeader,
+    decode_record,
+    encode_file_header,
+    encode_record,
+)
 from artemis_py.storage.retention.survey import ACKED, ADDED, EXPIRED, KILLED, REPLACED, Survey
 
 
@@ -29,12 +42,12 @@ class MadeSegment:
 
     def __init__(self) -> None:
         self.lsn = 0
-        self.data = codec.encode_file_header(FileHeader(codec.KIND_JOURNAL, 1, 1, 0))
+        self.data = encode_file_header(FileHeader(KIND_JOURNAL, 1, 1, 0))
 
     def record(self, kind: int, payload: bytes) -> bytes:
         """The next one."""
         self.lsn += 1
-        return codec.encode_record(kind, self.lsn, payload)
+        return encode_record(kind, self.lsn, payload)
 
     def add(self, kind: int, payload: bytes) -> None:
         self.data += self.record(kind, payload)
@@ -42,12 +55,12 @@ class MadeSegment:
     def batch(self, lsn: int = 0) -> None:
         """A BATCH, whose lsn is above those of its records."""
         payload = codec.encode_batch(Batch(1, 1, 0, 0))
-        self.data += codec.encode_record(codec.BATCH, lsn or self.lsn + 1000, payload)
+        self.data += encode_record(BATCH, lsn or self.lsn + 1000, payload)
 
     def message(self, number: int, queues: list[int], address: str = "a", *, copied_lsn: int = 0) -> bytes:
         """A message, or the copy that compaction made of one."""
         one = Message(HEADS[address], b"body", number, 0, 0, Account(), 0)
-        return self.record(codec.MESSAGE, codec.encode_message(Kept(one, copied_lsn or self.lsn + 1, queues)))
+        return self.record(MESSAGE, codec.encode_message(Kept(one, copied_lsn or self.lsn + 1, queues)))
 
     def send(self, number: int, queues: list[int], address: str = "a", *, copied_lsn: int = 0) -> None:
         self.data += self.message(number, queues, address, copied_lsn=copied_lsn)
@@ -57,7 +70,7 @@ class MadeSegment:
             self.send(number, [queue], address)
 
     def group(self, *records: bytes) -> None:
-        self.add(codec.GROUP, b"".join(records))
+        self.add(GROUP, b"".join(records))
 
     def survey(self, step: int = 1000) -> Survey:
         survey = Survey(self.data, len(self.data))
@@ -125,11 +138,11 @@ def test_what_leaves_counts_by_its_reason_in_memory_and_in_pages() -> None:
     made.batch()
     page = Page(1, 1, 0)
     paged = [PagedMessage(HEADS["a"], b"", number, 0, 0, Account(), page, place) for place, number in enumerate((7, 8))]
-    made.add(codec.SETTLED, codec.encode_settled(1, "acked", [1, 2, 3]))
-    made.add(codec.SETTLED, codec.encode_settled(1, "replaced", [4, 5]))
-    made.add(codec.PAGE_SETTLED, page_codec.encode_page_settled(1, paged, "expired", 0))
-    made.add(codec.PAGE_SETTLED, page_codec.encode_page_settled(2, paged[:1], "acked", 0))
-    made.add(codec.PAGE_PURGED, page_codec.encode_page_purged(PagePurged(2, 1, 1, (0,), 10, "purged", 5, 500)))
+    made.add(SETTLED, codec.encode_settled(1, "acked", [1, 2, 3]))
+    made.add(SETTLED, codec.encode_settled(1, "replaced", [4, 5]))
+    made.add(PAGE_SETTLED, codec.encode_page_settled(1, paged, "expired", 0))
+    made.add(PAGE_SETTLED, codec.encode_page_settled(2, paged[:1], "acked", 0))
+    made.add(PAGE_PURGED, codec.encode_page_purged(PagePurged(2, 1, 1, (0,), 10, "purged", 5, 500)))
     counts: dict[str, list[int]] = {"1": added(0), "2": added(0)}
     counts["1"][ACKED], counts["1"][REPLACED], counts["1"][EXPIRED] = 3, 2, 2
     counts["2"][ACKED], counts["2"][KILLED] = 1, 5
@@ -141,7 +154,7 @@ def test_a_group_counts_and_its_records_are_not_the_last() -> None:
     made = MadeSegment()
     made.batch(lsn=99)
     made.send(1, [1])
-    made.group(made.message(2, [1]), made.record(codec.SETTLED, codec.encode_settled(1, "acked", [1])))
+    made.group(made.message(2, [1]), made.record(SETTLED, codec.encode_settled(1, "acked", [1])))
     counts = added(2)
     counts[ACKED] = 1
     assert made.counts() == {"1": counts}
@@ -170,7 +183,7 @@ def senders(made: MadeSegment) -> list[tuple[int, int]]:
         while offset < behind:
             record = decode_record(made.data, offset)
             assert record is not None
-            found += [(offset, origin)] * (record.type_code in (codec.MESSAGE, codec.GROUP))
+            found += [(offset, origin)] * (record.type_code in (MESSAGE, GROUP))
             offset = record.end
     return found
 
@@ -187,7 +200,7 @@ def test_places_name_the_sender_of_each_message() -> None:
             sender = 0
         if step in (3, 6):
             sender = len(made.data)
-            made.add(codec.ORIGIN, codec.encode_origin(step))
+            made.add(ORIGIN, codec.encode_origin(step))
         wanted.append((len(made.data), sender))
         made.send(number, [1])
     assert senders(made) == wanted
@@ -197,7 +210,7 @@ def test_places_name_the_sender_of_each_message() -> None:
         wanted.append((len(made.data), 0))
         made.send(number + 1, [1])
         sender = len(made.data)
-        made.add(codec.ORIGIN, codec.encode_origin(9))
+        made.add(ORIGIN, codec.encode_origin(9))
         wanted.append((len(made.data), sender))
         made.send(number + 2, [1])
     assert senders(made) == wanted

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from artemis_py.message import Account, Head, Message, encode_headers
-from artemis_py.storage.format.codec import FLAG_PAGED, Kept
+from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.format.log_events import (
     Attempted,
     Changed,
@@ -26,6 +26,7 @@ from artemis_py.storage.format.log_events import (
     Settled,
     Started,
 )
+from artemis_py.storage.format.records import FLAG_PAGED
 from artemis_py.storage.retention.retention import RetentionSettings
 from artemis_py.tracing.journeys import Journeys
 from artemis_py.tracing.parent import parent_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from artemis_py.message import Account, Head, Message, encode_headers
-from artemis_py.storage.format.codec import FLAG_PAGED, Kept
+from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.format.log_events import (
     Attempted,
     Changed,
@@ -22,6 +22,7 @@ from artemis_py.storage.format.log_events import (
     Settled,
     Started,
 )
+from artemis_py.storage.format.records import FLAG_PAGED
 from artemis_py.tracing.lives import LIVES_MAX, Lives
 
 NUMBER = 7
