@@ -13,9 +13,9 @@ from artemis_py.records import Actor, Depth
 from artemis_py.storage.disk.committer import Commit, Committer, carry_out
 from artemis_py.storage.disk.disk import FileDisk
 from artemis_py.storage.journal.index import Segment
+from artemis_py.storage.journal.index_files import write_index, write_survey
 from artemis_py.storage.journal.journal import Journal
-from artemis_py.storage.journal.sidecars import write_index, write_survey
-from artemis_py.storage.journal.start import JournalSettings, JournalStart, SegmentCare
+from artemis_py.storage.journal.settings import JournalSettings, JournalStart, SegmentCare
 from artemis_py.storage.retention.retention import Retention, RetentionSettings
 from artemis_py.storage.retention.survey import Survey
 

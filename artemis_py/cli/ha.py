@@ -13,7 +13,7 @@ from artemis_py.cli.output_form import add_json
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import as_json, say, say_at_once, warn
 from artemis_py.storage.disk.disk import DiskError, LockedError
-from artemis_py.storage.disk.exclusion import (
+from artemis_py.storage.disk.lock_check import (
     BETWEEN_MACHINES,
     FileSystem,
     Finding,

@@ -23,8 +23,8 @@ from artemis_py.storage.format import records
 from artemis_py.storage.format.reader import Entry, Range, read_entries
 from artemis_py.storage.format.scan import Damage, LogFile, log_files
 from artemis_py.storage.journal.extent import read_extent
-from artemis_py.storage.recovery.absent import DataDirectories
 from artemis_py.storage.recovery.examination import MOVES_NAME
+from artemis_py.storage.recovery.missing_files import DataDirectories
 
 HELP: Final = "verify, repair or dump the journal files of a stopped broker"
 EXIT_CODES: Final = (

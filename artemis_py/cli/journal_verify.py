@@ -15,12 +15,17 @@ from artemis_py.storage.format.names import body_name, checksum_of, find_body
 from artemis_py.storage.format.records import FILE_HEADER_BYTES, CodecError, VersionError
 from artemis_py.storage.format.scan import Damage, LogFile, whole_records
 from artemis_py.storage.journal.bindings_copy import read_copy
-from artemis_py.storage.journal.index import Segment
-from artemis_py.storage.journal.replay import Replayed, apply
-from artemis_py.storage.recovery.absent import Absent, DataDirectories, absent_files, missing_pages, names_in
+from artemis_py.storage.journal.index import Replayed, Segment, apply
+from artemis_py.storage.recovery.damage_report import messages_by_queue, orphan_lines, what_is_left
 from artemis_py.storage.recovery.examination import Examined, examine
-from artemis_py.storage.recovery.findings import messages_by_queue, orphan_lines, what_is_left
-from artemis_py.storage.recovery.given_up import read_given_up
+from artemis_py.storage.recovery.missing_files import (
+    DataDirectories,
+    MissingFiles,
+    missing_files,
+    missing_pages,
+    names_in,
+    read_given_up,
+)
 from artemis_py.storage.recovery.repair import repair
 
 EXIT_DAMAGED: Final = 1
@@ -144,7 +149,7 @@ class Verification:
         for name in examined.restored:
             say(f"{name} is only in the copy of bindings")
         examined.index.drop_orphans()
-        examined.absent = absent_files(examined.index, self._data, given_up.names)
+        examined.absent = missing_files(examined.index, self._data, given_up.names)
         self._tell_of_queues(examined)
         self._tell_of_pages(examined)
         self._tell_of_bodies(examined)
@@ -197,7 +202,7 @@ class Verification:
                 say(f"  DAMAGED: message {message_id} needs {body.size_bytes} bytes of {name}, which {fault}")
 
 
-def _names_of(absent: list[Absent]) -> set[str]:
+def _names_of(absent: list[MissingFiles]) -> set[str]:
     return {name for one in absent for name in one.names}
 
 

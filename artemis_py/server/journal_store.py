@@ -24,22 +24,20 @@ from artemis_py.shown import many, warn, warn_made
 from artemis_py.storage.disk.committer import ThreadCommitter
 from artemis_py.storage.disk.disk import DiskError, FileDisk
 from artemis_py.storage.disk.lock import ACTIVE, STOPPED, DirectoryLock
-from artemis_py.storage.disk.private import open_to_others
-from artemis_py.storage.disk.room import Room, is_full, space_of
-from artemis_py.storage.format.places import places_name
-from artemis_py.storage.journal.sidecars import index_beside
-from artemis_py.storage.journal.start import JournalSettings
+from artemis_py.storage.disk.permissions import open_to_others
+from artemis_py.storage.disk.space import SpaceReserve, is_full, space_of
+from artemis_py.storage.format.address_index import places_name
+from artemis_py.storage.journal.index_files import index_beside
+from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.log_id import LogId, log_id
 from artemis_py.storage.open import Disks, OpenStore, StoreSettings, Workers, open_files
 from artemis_py.storage.reclaim import SpaceReclaim, make_room, rooms_of
-from artemis_py.storage.recovery.absent import DataDirectories
-from artemis_py.storage.recovery.findings import damage_lines
+from artemis_py.storage.recovery.damage_report import damage_lines
+from artemis_py.storage.recovery.missing_files import DataDirectories
 from artemis_py.storage.recovery.recovery import Recovered, weigh
-from artemis_py.storage.replay.log import RetainedReplayLog
-from artemis_py.storage.replay.source import RetainedFiles
+from artemis_py.storage.replay.log import RetainedFiles, RetainedReplayLog
 from artemis_py.storage.retention.cursors import Cursors
-from artemis_py.storage.retention.retained_log import Keeping, RetainedLog
-from artemis_py.storage.retention.retention import RetentionSettings, wall_clock_ms
+from artemis_py.storage.retention.retention import Keeping, RetainedLog, RetentionSettings, wall_clock_ms
 from artemis_py.storage.retention.survey import Survey
 
 # ---- surveyor --------------------------------------------------------------------------------------------------------
@@ -333,7 +331,7 @@ def data_directories(config: BrokerConfig) -> DataDirectories:
     return DataDirectories([Path(config.large_messages_directory)], [Path(config.paging_directory)])
 
 
-def _without_reserve(rooms: Sequence[Room]) -> list[str]:
+def _without_reserve(rooms: Sequence[SpaceReserve]) -> list[str]:
     """A line for each reserve that cannot be created."""
     return [
         f"warning: {fault}; nothing is kept in reserve, so a full disk would stop the broker: make it possible to"

@@ -369,7 +369,7 @@ class _Life:
         try:
             server = Server(config, self._loop, signals.stopping, self._authenticator, taken=taken, source=self._source)
         except LossError as loss:
-            from artemis_py.storage.recovery.findings import loss_lines
+            from artemis_py.storage.recovery.damage_report import loss_lines
 
             first, *more = loss_lines(loss.examined, config.journal_directory)
             log(first, FAILED, "\n".join(more))

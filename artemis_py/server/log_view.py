@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from artemis_py.errors import ArtemisError
+from artemis_py.storage.format.address_index import places_name
 from artemis_py.storage.format.names import find_body, segment_name
-from artemis_py.storage.format.places import places_name
 from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.format.segment_index import SegmentIndex, json_line
 from artemis_py.storage.journal.index import Segment
+from artemis_py.storage.journal.index_files import index_beside, index_text
 from artemis_py.storage.journal.journal import Journal
-from artemis_py.storage.journal.sidecars import index_beside, index_text
 from artemis_py.storage.retention.retention import Kept, Retention
 
 _PIECE_BYTES: Final = 65536

@@ -59,7 +59,7 @@ from artemis_py.server.transports import shown_address
 from artemis_py.server.turns import Turns
 from artemis_py.stomp.session.publish import Producer
 from artemis_py.stomp.wire.frames import Limits
-from artemis_py.storage.disk.room import DiskSpace, bytes_until_full
+from artemis_py.storage.disk.space import DiskSpace, bytes_until_full
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.uploads import BodyStore
 

@@ -10,10 +10,9 @@ from artemis_py.config.settings import BrokerConfig
 from artemis_py.server.journal_store import data_directories
 from artemis_py.storage.disk.disk import FileDisk
 from artemis_py.storage.disk.lock import DirectoryLock
-from artemis_py.storage.recovery.absent import absent_files
+from artemis_py.storage.recovery.damage_report import orphan_lines, what_is_left
 from artemis_py.storage.recovery.examination import examine
-from artemis_py.storage.recovery.findings import orphan_lines, what_is_left
-from artemis_py.storage.recovery.given_up import note_given_up, read_given_up
+from artemis_py.storage.recovery.missing_files import missing_files, note_given_up, read_given_up
 from artemis_py.storage.recovery.repair import repair
 
 
@@ -28,7 +27,7 @@ def accept_losses(config: BrokerConfig, held: DirectoryLock | None = None) -> li
     try:
         disk = FileDisk(directory)
         examined = examine(disk)
-        examined.absent = absent_files(examined.index, data_directories(config), read_given_up(disk).names)
+        examined.absent = missing_files(examined.index, data_directories(config), read_given_up(disk).names)
         lines = [f"warning: accepted: {loss}" for loss in examined.losses]
         left = what_is_left(examined)
         if examined.reasons:

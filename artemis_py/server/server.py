@@ -51,7 +51,7 @@ from artemis_py.shown import many, warn
 from artemis_py.stomp.service import StompService
 from artemis_py.storage.disk.disk import OPEN_FILES_MAX, FileDisk
 from artemis_py.storage.disk.lock import DirectoryLock
-from artemis_py.storage.disk.room import DiskSpace, space_of
+from artemis_py.storage.disk.space import DiskSpace, space_of
 
 if TYPE_CHECKING:
     from artemis_py.server.realm_watch import RealmWatch

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from artemis_py.server.listener import Listener
     from artemis_py.server.tls.site import TlsSite
     from artemis_py.storage.bodies import LargeStore
-    from artemis_py.storage.disk.room import Room
+    from artemis_py.storage.disk.space import SpaceReserve
 
 
 # ---- awaited ---------------------------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ class ServerStats:
         self.journal: Durability | None = None
         self.large: LargeStore | None = None
         self.cursor_desk: CursorDesk | None = None
-        self.rooms: tuple[Room, ...] = ()
+        self.rooms: tuple[SpaceReserve, ...] = ()
         self.descriptors: Descriptors | None = None
         self.listeners: list[Listener] = []
         self.tls_sites: Sequence[TlsSite] = ()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from artemis_py.logged import ReplayLog
 from artemis_py.records import Durability, PageLog, RecordLog, RecoveredState
 from artemis_py.storage.bodies import LargeStore
-from artemis_py.storage.disk.room import Room
+from artemis_py.storage.disk.space import SpaceReserve
 
 if TYPE_CHECKING:
     from artemis_py.server.cursor_desk import CursorDesk
@@ -32,7 +32,7 @@ class Store(ABC):
     """The log for replays; None: nothing is retained."""
     report: list[str]
     """Lines for standard error about what the start found."""
-    rooms: tuple[Room, ...] = ()
+    rooms: tuple[SpaceReserve, ...] = ()
     """The room on each file system in use."""
 
     @abstractmethod

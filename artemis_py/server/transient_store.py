@@ -19,8 +19,8 @@ from artemis_py.storage.bodies import LargeStore
 from artemis_py.storage.disk.committer import ThreadCommitter
 from artemis_py.storage.disk.disk import DiskError, FileDisk, LockedError
 from artemis_py.storage.disk.lock import DirectoryLock
-from artemis_py.storage.disk.private import make_private
-from artemis_py.storage.disk.room import Room
+from artemis_py.storage.disk.permissions import make_private
+from artemis_py.storage.disk.space import SpaceReserve
 from artemis_py.storage.format.names import segment_number
 from artemis_py.storage.pages.files import PageFiles, SpillLog
 
@@ -70,7 +70,7 @@ class TransientFolder(FileDisk):
             self._parents_made = [parent for parent in self.directory.parents if not os.path.exists(parent)]
             make_private(self.directory)
             self._lock = DirectoryLock(self.directory)
-            self.room = Room(self.directory, self._look, 0)
+            self.room = SpaceReserve(self.directory, self._look, 0)
             self._look()
         return super()._descriptor(name, is_new=is_new)
 

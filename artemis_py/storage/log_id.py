@@ -15,7 +15,7 @@ from uuid import uuid4
 from zlib import crc32
 
 from artemis_py.storage.disk.disk import DiskError
-from artemis_py.storage.disk.private import replace_private
+from artemis_py.storage.disk.permissions import replace_private
 
 _FILE: Final = "log-id"
 _CONTENT: Final = re.compile(rb"(?P<id>[0-9a-f]{32})\n(?:(?P<checksum>[0-9a-f]{8})\n)?")

@@ -17,17 +17,15 @@ from artemis_py.storage.disk.committer import Committer
 from artemis_py.storage.disk.disk import Disk
 from artemis_py.storage.format.names import page_name
 from artemis_py.storage.journal.index import Segment
+from artemis_py.storage.journal.index_files import delete_orphans, delete_segment, write_index
 from artemis_py.storage.journal.journal import Journal
-from artemis_py.storage.journal.sidecars import delete_orphans, delete_segment, write_index
-from artemis_py.storage.journal.start import JournalSettings, JournalStart, SegmentCare
+from artemis_py.storage.journal.settings import JournalSettings, JournalStart, SegmentCare
 from artemis_py.storage.pages.files import PageFiles, delete_leftovers
-from artemis_py.storage.recovery.absent import missing_pages
 from artemis_py.storage.recovery.bodies import hold_bodies, take_over
 from artemis_py.storage.recovery.examination import REPAIRED_NAME
-from artemis_py.storage.recovery.given_up import GivenUp, note_given_up, read_given_up
+from artemis_py.storage.recovery.missing_files import GivenUp, missing_pages, note_given_up, read_given_up
 from artemis_py.storage.recovery.recovery import Recovered, accept
-from artemis_py.storage.retention.retained_log import Keeping
-from artemis_py.storage.retention.retention import Mark
+from artemis_py.storage.retention.retention import Keeping, Mark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

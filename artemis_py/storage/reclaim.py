@@ -12,21 +12,21 @@ from functools import partial
 from pathlib import Path
 
 from artemis_py.storage.disk.disk import DiskError, FileDisk
-from artemis_py.storage.disk.room import Room
+from artemis_py.storage.disk.space import SpaceReserve
+from artemis_py.storage.journal.index_files import delete_segment
 from artemis_py.storage.journal.journal import Journal
-from artemis_py.storage.journal.sidecars import delete_segment
 from artemis_py.storage.retention.retention import Retention
 
 
-def rooms_of(disks: Sequence[FileDisk], look: Callable[[], None], bytes_max: int) -> tuple[Room, ...]:
+def rooms_of(disks: Sequence[FileDisk], look: Callable[[], None], bytes_max: int) -> tuple[SpaceReserve, ...]:
     """Give each disk the room of its file system, with a reserve of ``bytes_max`` bytes; returns the rooms. ``look`` is
     called when the disk should be checked. Raises DiskError.
     """
-    rooms: dict[int, Room] = {}
+    rooms: dict[int, SpaceReserve] = {}
     for disk in disks:
         number = _file_system(disk.directory)
         if number not in rooms:
-            rooms[number] = Room(disk.directory, look, bytes_max)
+            rooms[number] = SpaceReserve(disk.directory, look, bytes_max)
         disk.room = rooms[number]
     return tuple(rooms.values())
 
@@ -57,7 +57,7 @@ class SpaceReclaim:
         self._is_here = is_here
         self._say = say
 
-    def offer(self, rooms: Sequence[Room]) -> None:
+    def offer(self, rooms: Sequence[SpaceReserve]) -> None:
         """Tell each room what can be removed when a write that must not fail does not fit. Raises DiskError."""
         retention = self._retention
         for room in rooms:
@@ -72,14 +72,14 @@ class SpaceReclaim:
         """Limit a source to the committer's thread. A batch without room elsewhere is handed over to it."""
         return lambda: self._is_here() and source()
 
-    def _give_up_history(self, retention: Retention, room: Room) -> bool:
+    def _give_up_history(self, retention: Retention, room: SpaceReserve) -> bool:
         name = retention.give_up_oldest()
         if name is None:
             return False
         self._say(f"warning: the disk of {room.directory} has no room: {name} was removed from the retained log")
         return True
 
-    def _give_up_waiting(self, retention: Retention, room: Room) -> bool:
+    def _give_up_waiting(self, retention: Retention, room: SpaceReserve) -> bool:
         """A segment waits to be retained on another file system. Remove an older one there to make room for it; if
         there is none, remove the segment itself.
         """
@@ -95,7 +95,7 @@ class SpaceReclaim:
         return name is not None
 
 
-def make_room(rooms: Sequence[Room]) -> None:
+def make_room(rooms: Sequence[SpaceReserve]) -> None:
     """Remove files until each file system has its reserve again or nothing removable is left. Call it in the
     committer's thread. Raises DiskError.
     """

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, final
 
 from artemis_py.storage.disk.disk import DiskError, FileDisk
-from artemis_py.storage.disk.room import DiskSpace, space_of
+from artemis_py.storage.disk.space import DiskSpace, space_of
 
 
 @final

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.storage.disk.disk import FileDisk
-from artemis_py.storage.recovery.given_up import read_given_up
+from artemis_py.storage.recovery.missing_files import read_given_up
 from tests.e2e.stomp_socket import connected
 from tests.e2e.test_journal_files import started
 from tests.e2e.test_journal_lost import run

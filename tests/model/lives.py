@@ -8,10 +8,10 @@ from typing import Final
 
 from artemis_py.message import Message
 from artemis_py.records import Actor, RecoveredState
+from artemis_py.storage.journal.index_files import delete_segment
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.record_writer import RecordWriter
-from artemis_py.storage.journal.sidecars import delete_segment
-from artemis_py.storage.journal.start import JournalSettings, SegmentCare
+from artemis_py.storage.journal.settings import JournalSettings, SegmentCare
 from artemis_py.storage.recovery.recovery import recover
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk

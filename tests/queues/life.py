@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from artemis_py.storage.journal.start import JournalSettings
+from artemis_py.storage.journal.settings import JournalSettings
 from tests.queues.bench import ONE_AT_A_TIME, declared
 from tests.sim.disk import SimDisk
 from tests.sim.incarnation import Incarnation

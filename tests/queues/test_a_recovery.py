@@ -11,7 +11,7 @@ from artemis_py.config.explain.explanation import explain
 from artemis_py.core.queue.recovery import Recovery
 from artemis_py.core.replay import recovery_points as fills
 from artemis_py.server.replays import ReplayTurns
-from artemis_py.storage.journal.start import JournalSettings
+from artemis_py.storage.journal.settings import JournalSettings
 from tests.queues.life import Life
 from tests.queues.replays import Stage
 from tests.queues.views import addresses, view

@@ -8,7 +8,7 @@ from pathlib import Path
 from artemis_py.storage.format.names import segment_name, segment_number
 from artemis_py.storage.format.records import decode_file_header
 from artemis_py.storage.format.scan import LogFile
-from artemis_py.storage.replay.source import SegmentFiles
+from artemis_py.storage.replay.log import SegmentFiles
 from artemis_py.storage.retention.retention import Kept
 from tests.sim.disk import SimDisk
 from tests.sim.retained import Archive

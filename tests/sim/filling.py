@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from artemis_py.storage.format.log_events import Event, Published, Recalled
 from artemis_py.storage.format.reader import events_of
-from artemis_py.storage.journal.start import JournalSettings
+from artemis_py.storage.journal.settings import JournalSettings
 from tests.queues.views import addresses, view
 from tests.sim.disk import PowerCut, SimDisk
 from tests.sim.incarnation import Incarnation

@@ -8,13 +8,13 @@ from typing import Any
 
 from artemis_py.storage.disk.committer import Committer
 from artemis_py.storage.disk.disk import Disk
+from artemis_py.storage.journal.audit import AuditTrail
 from artemis_py.storage.journal.journal import Journal
-from artemis_py.storage.journal.start import JournalSettings
-from artemis_py.storage.journal.story import LogStory
+from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.open import Disks, Parts, StoreSettings, Workers, open_files
 from artemis_py.storage.recovery.recovery import weigh
 from artemis_py.storage.replay.log import RetainedReplayLog
-from artemis_py.storage.retention.retained_log import Keeping
+from artemis_py.storage.retention.retention import Keeping
 from tests.sim.archived import ArchiveFiles
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
@@ -34,7 +34,7 @@ def _journal(disk: Disk, *told: Any, pages: WitnessedPages, **named: Any) -> Jou
     records = journal.records
     assert isinstance(records, WitnessedRecords)
     records.watch(pages, disk)
-    if isinstance(records.story, LogStory):
+    if isinstance(records.story, AuditTrail):
         records.story = WitnessedStory(records, "")
         records.story.witness = records
     return journal

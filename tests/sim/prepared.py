@@ -9,7 +9,7 @@ from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.storage.format.names import segment_number
 from artemis_py.storage.format.records import BATCH, FILE_HEADER_BYTES, Record, decode_record
 from artemis_py.storage.journal.journal import Journal
-from artemis_py.storage.journal.start import JournalSettings
+from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.open import Disks, OpenStore, StoreSettings, Workers, open_files
 from artemis_py.storage.recovery.recovery import Recovered, weigh
 from tests.sim.committer import SteppedCommitter

@@ -27,7 +27,7 @@ from artemis_py.storage.format.log_events import (
 from artemis_py.storage.format.names import segment_number
 from artemis_py.storage.format.reader import events_of
 from artemis_py.storage.format.scan import Damage
-from artemis_py.storage.journal.sidecars import delete_segment
+from artemis_py.storage.journal.index_files import delete_segment
 from tests.sim.disk import SimDisk
 
 LEASING = ("leased", "strict")

@@ -15,7 +15,7 @@ from artemis_py.storage.format.segment_index import decode_index, encode_index, 
 from artemis_py.storage.journal.bindings_copy import NAME as COPY
 from artemis_py.storage.journal.extent import NAMES as EXTENTS
 from artemis_py.storage.journal.extent import Extent, ExtentFiles
-from artemis_py.storage.journal.start import JournalSettings
+from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.recovery.recovery import LossError, recover
 from tests.sim.damaged import FILE_BYTES, Made, batches, found_in, judge, make, published_by
 from tests.sim.disk import File, SimDisk

@@ -16,7 +16,7 @@ from artemis_py.core.events import GIVEN_UP, SET_ASIDE
 from artemis_py.errors import ConfigError
 from artemis_py.shown import shown_time
 from artemis_py.storage.format.codec import Kept, decode_message, encode_message
-from artemis_py.storage.journal.start import JournalSettings
+from artemis_py.storage.journal.settings import JournalSettings
 from tests.sim.disk import SimDisk
 from tests.sim.incarnation import Incarnation
 from tests.sim.opening import SimStore

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from artemis_py.storage.journal.start import JournalSettings
+from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.recovery.recovery import recover
 from tests.sim.disk import Fault, SimDisk
 from tests.sim.incarnation import Incarnation

@@ -20,7 +20,7 @@ import pytest
 import artemis_py
 from artemis_py.core.operations.choice import Choice
 from artemis_py.core.queue.queue import Queue
-from artemis_py.storage.journal.start import JournalSettings
+from artemis_py.storage.journal.settings import JournalSettings
 from tests.sim.disk import SimDisk
 from tests.sim.incarnation import Incarnation
 from tests.sim.opening import SimStore

@@ -9,13 +9,13 @@ from artemis_py.message import Message
 from artemis_py.paged import Page, PagedMessage
 from artemis_py.records import Actor
 from artemis_py.storage.disk.disk import Disk
+from artemis_py.storage.journal.audit import AuditTrail
 from artemis_py.storage.journal.record_writer import RecordWriter
-from artemis_py.storage.journal.story import LogStory
 from tests.sim.paging import WitnessedPages
 from tests.sim.projection import Operation, identity
 
 
-class WitnessedStory(LogStory):
+class WitnessedStory(AuditTrail):
     """The story of such records: what it tells of messages in pages is noted with them."""
 
     witness: WitnessedRecords

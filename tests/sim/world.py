@@ -6,7 +6,7 @@ import random
 from contextlib import suppress
 from dataclasses import dataclass
 
-from artemis_py.storage.journal.start import JournalSettings
+from artemis_py.storage.journal.settings import JournalSettings
 from tests.sim.check import (
     Broken,
     files_match,

@@ -18,7 +18,7 @@ from artemis_py.storage.format.records import (
     encode_record,
 )
 from artemis_py.storage.format.segment_index import encode_index, index_name, index_of
-from artemis_py.storage.journal.sidecars import index_beside, write_survey
+from artemis_py.storage.journal.index_files import index_beside, write_survey
 from artemis_py.storage.retention.survey import Survey
 
 START_MS = 1_700_000_000_000

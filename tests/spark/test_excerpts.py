@@ -22,7 +22,7 @@ from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.read.plan import Share
 from artemis_py.spark.tables.reading import Wanted
-from artemis_py.storage.format.places import decode_table, places_name
+from artemis_py.storage.format.address_index import decode_table, places_name
 from artemis_py.storage.format.scan import log_files
 from artemis_py.storage.format.segment_index import decode_index, index_name
 from artemis_py.storage.retention import survey as surveys

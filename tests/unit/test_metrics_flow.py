@@ -16,7 +16,7 @@ from artemis_py.metrics.census import Census
 from artemis_py.metrics.looks import LOOKS_PER_STEP, look_at
 from artemis_py.server import blocked
 from artemis_py.server.blocked import Blocked
-from artemis_py.storage.disk.room import DiskSpace, bytes_until_full
+from artemis_py.storage.disk.space import DiskSpace, bytes_until_full
 from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, lines_run, queue_config, send, turn
 from tests.unit.metrics_fakes import BOUNDS_S, FakeBroker, FakeServer, exporter_of
 

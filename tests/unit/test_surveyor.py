@@ -11,7 +11,7 @@ import pytest
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.server.journal_store import Surveyor
 from artemis_py.storage.format.names import segment_name
-from artemis_py.storage.journal.start import JournalSettings
+from artemis_py.storage.journal.settings import JournalSettings
 from tests.e2e.broker_process import eventually
 from tests.sim.disk import SimDisk
 from tests.sim.prepared import QUEUE, QUEUE_ID, commit, open_journal

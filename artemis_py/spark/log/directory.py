@@ -25,8 +25,8 @@ from artemis_py.spark.log.log import GoneError, Listing, Log, LogLocation, Segme
 from artemis_py.spark.log.tail import Tail
 from artemis_py.storage.disk.disk import DiskError
 from artemis_py.storage.format import codec, records
+from artemis_py.storage.format.address_index import places_name
 from artemis_py.storage.format.names import find_body
-from artemis_py.storage.format.places import places_name
 from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.format.scan import LogFile, is_log_name, log_file, log_files_and_twins
 from artemis_py.storage.format.segment_index import index_name

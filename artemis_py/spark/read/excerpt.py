@@ -19,7 +19,7 @@ from artemis_py.spark.log.log import Log
 from artemis_py.spark.read.plan import Range
 from artemis_py.spark.tables.reading import Wanted
 from artemis_py.storage.format import records
-from artemis_py.storage.format.places import NUMBERS, Part, Table, decode_table, part_bytes
+from artemis_py.storage.format.address_index import NUMBERS, Part, Table, decode_table, part_bytes
 from artemis_py.storage.format.records import BATCH_PAYLOAD_BYTES, RECORD_HEADER_BYTES, CodecError
 
 _BATCH_BYTES: Final = RECORD_HEADER_BYTES + BATCH_PAYLOAD_BYTES

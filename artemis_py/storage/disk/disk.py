@@ -13,8 +13,8 @@ from typing import Final
 from mypy_extensions import mypyc_attr
 
 from artemis_py.errors import ArtemisError, StorageError
-from artemis_py.storage.disk.private import make_private, open_private, sync_directory
-from artemis_py.storage.disk.room import NO_SPACE, Room
+from artemis_py.storage.disk.permissions import make_private, open_private, sync_directory
+from artemis_py.storage.disk.space import NO_SPACE, SpaceReserve
 
 _ZEROS: Final = bytes(1 << 20)
 OPEN_FILES_MAX: Final = 64
@@ -126,7 +126,7 @@ class FileDisk(Disk):
     ) -> None:
         self.directory = directory
         self._path = str(directory)
-        self.room: Room | None = None
+        self.room: SpaceReserve | None = None
         self.draws = False
         self._sync = os.fdatasync if data_only else os.fsync
         self._open_files_max = open_files_max

@@ -15,7 +15,7 @@ from typing import Final, final
 from mypy_extensions import mypyc_attr
 
 from artemis_py.storage.disk.disk import GONE, DiskError, LockedError, identity_of
-from artemis_py.storage.disk.private import open_private
+from artemis_py.storage.disk.permissions import open_private
 
 # ---- owner -----------------------------------------------------------------------------------------------------------
 #

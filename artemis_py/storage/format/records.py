@@ -129,7 +129,7 @@ CONFIGURED: Final = 29
 EXTENT: Final = 200
 """The one record of an extent file (``journal/extent.py``); no log has it. Its lsn counts how often it was written."""
 GIVEN_UP: Final = 201
-"""The one record of the list of files that a start did without (``recovery/given_up.py``); no log has it."""
+"""The one record of the list of files that a start did without (``recovery/missing_files.py``); no log has it."""
 BINDINGS: Final = frozenset({ADDRESS, QUEUE, QUEUE_DELETED, DUPLICATE, DUPLICATES_CLEARED, CURSOR, CONFIGURED})
 """Records of addresses and queues, and of what operators and readers set: JSON objects."""
 

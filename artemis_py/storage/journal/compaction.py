@@ -11,7 +11,7 @@ from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.journal.index import Index
 from artemis_py.storage.journal.segments import Segments
-from artemis_py.storage.journal.start import JournalSettings
+from artemis_py.storage.journal.settings import JournalSettings
 
 # ---- living ----------------------------------------------------------------------------------------------------------
 #

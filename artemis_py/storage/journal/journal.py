@@ -19,13 +19,13 @@ from artemis_py.storage.disk.disk import Disk, DiskError
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.format.records import MESSAGE, PAGE_DROPPED
+from artemis_py.storage.journal.audit import AuditTrail
 from artemis_py.storage.journal.bindings_copy import BindingsCopy
 from artemis_py.storage.journal.compaction import Compaction, binding_records, page_records
 from artemis_py.storage.journal.index import Segment
 from artemis_py.storage.journal.record_writer import RecordWriter
 from artemis_py.storage.journal.segments import NO_NEW_FILE, Segments
-from artemis_py.storage.journal.start import JournalSettings, JournalStart, SegmentCare
-from artemis_py.storage.journal.story import LogStory
+from artemis_py.storage.journal.settings import JournalSettings, JournalStart, SegmentCare
 from artemis_py.storage.pages.files import PageFiles
 
 _INLINE_BYTES_MAX: Final = 65536
@@ -90,7 +90,7 @@ class Journal(Durability):
         self._copy = BindingsCopy(disk, committer, index)
         self.records = make_records(start, settings, self.segments, self._copy)
         if settings.retains:
-            self.records.story = LogStory(self.records, settings.broker_name)
+            self.records.story = AuditTrail(self.records, settings.broker_name)
         if index.queues or index.addresses or index.cursors or index.configured:
             self._copy.hand_over(self.records.last_lsn)
         for stream, number in index.pages.orphans:

@@ -38,7 +38,7 @@ from artemis_py.storage.format.records import (
 from artemis_py.storage.format.segment_index import Gathered
 from artemis_py.storage.journal.bindings_copy import COPIED, BindingsCopy
 from artemis_py.storage.journal.index import Segment
-from artemis_py.storage.journal.start import JournalSettings, JournalStart
+from artemis_py.storage.journal.settings import JournalSettings, JournalStart
 from artemis_py.storage.pages.index import places_of
 
 

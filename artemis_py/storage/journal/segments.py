@@ -17,7 +17,7 @@ from artemis_py.storage.format.records import FileHeader
 from artemis_py.storage.format.segment_index import Gathered, SegmentIndex
 from artemis_py.storage.journal.extent import ExtentFiles
 from artemis_py.storage.journal.index import Segment
-from artemis_py.storage.journal.start import JournalSettings, JournalStart, SegmentCare
+from artemis_py.storage.journal.settings import JournalSettings, JournalStart, SegmentCare
 
 # ---- retirement ------------------------------------------------------------------------------------------------------
 #

@@ -38,10 +38,9 @@ from artemis_py.storage.format.scan import Damage, lowest_lsn, next_batch, whole
 from artemis_py.storage.format.segment_index import decode_index, index_name
 from artemis_py.storage.journal.bindings_copy import read_copy
 from artemis_py.storage.journal.extent import Extent, Told, read_extent
-from artemis_py.storage.journal.index import Index, Segment
-from artemis_py.storage.journal.replay import Replayed, apply
-from artemis_py.storage.journal.start import JournalStart
-from artemis_py.storage.recovery.absent import Absent
+from artemis_py.storage.journal.index import Index, Replayed, Segment, apply
+from artemis_py.storage.journal.settings import JournalStart
+from artemis_py.storage.recovery.missing_files import MissingFiles
 
 # ---- lost ------------------------------------------------------------------------------------------------------------
 #
@@ -232,8 +231,8 @@ class Examined(Replayed):
     restored: list[str] = field(default_factory=list)
     """Bindings found only in their copy."""
     copy_faults: list[str] = field(default_factory=list)
-    absent: list[Absent] = field(default_factory=list)
-    """What other directories lack entirely, if they were checked (``absent_files``)."""
+    absent: list[MissingFiles] = field(default_factory=list)
+    """What other directories lack entirely, if they were checked (``missing_files``)."""
 
     @property
     def segments(self) -> list[Segment]:

@@ -11,9 +11,8 @@ from artemis_py.storage.disk.quarantine import keep_copy
 from artemis_py.storage.format import records
 from artemis_py.storage.format.records import FileHeader
 from artemis_py.storage.journal.extent import Extent, ExtentFiles
-from artemis_py.storage.recovery.absent import DataDirectories, absent_files
 from artemis_py.storage.recovery.examination import Examined, Reading, examine, kept_extent
-from artemis_py.storage.recovery.given_up import read_given_up
+from artemis_py.storage.recovery.missing_files import DataDirectories, missing_files, read_given_up
 
 if TYPE_CHECKING:
     from artemis_py.storage.recovery.examination import Examined
@@ -62,7 +61,7 @@ def weigh(
     VersionError and LossError. Nothing is changed in any directory.
     """
     examined = examine(disk, progress)
-    examined.absent = absent_files(examined.index, directories, read_given_up(disk).names)
+    examined.absent = missing_files(examined.index, directories, read_given_up(disk).names)
     if examined.losses:
         raise LossError(examined)
     return examined

@@ -19,15 +19,15 @@ from typing import Final
 
 from artemis_py.storage.disk.committer import Commit, Committer, carry_out
 from artemis_py.storage.disk.disk import DiskError, FileDisk
-from artemis_py.storage.disk.private import make_private, replace_private, sync_directory
+from artemis_py.storage.disk.permissions import make_private, replace_private, sync_directory
 from artemis_py.storage.format.names import segment_number
 from artemis_py.storage.format.records import RECORD_HEADER_BYTES
 from artemis_py.storage.journal.bindings_copy import NAME as COPY_NAME
 from artemis_py.storage.journal.extent import NAMES as EXTENT_NAMES
 from artemis_py.storage.journal.index import Index
+from artemis_py.storage.journal.index_files import beside_segment
 from artemis_py.storage.journal.journal import Journal
-from artemis_py.storage.journal.sidecars import beside_segment
-from artemis_py.storage.journal.start import JournalSettings, JournalStart, SegmentCare
+from artemis_py.storage.journal.settings import JournalSettings, JournalStart, SegmentCare
 from artemis_py.storage.recovery.examination import MOVES_NAME, REPAIRED_NAME, Examined, examine
 
 _NEW: Final = "repaired.part"

@@ -32,7 +32,7 @@ _NOTHING: Final[list[int]] = []
 
 
 @final
-class Extent:
+class SegmentContent:
     """What is known of a segment: its content ends at ``content_end`` with only zeros behind it, and certainly before
     ``size_bytes``.
     """
@@ -63,7 +63,7 @@ class LogSlice(Slice):
         begin: Spot,
         data: bytes = b"",
         offset: int = FILE_HEADER_BYTES,
-        extent: Extent | None = None,
+        extent: SegmentContent | None = None,
         behind: Spot | None = None,
         durable_lsn: int = 0,
     ) -> None:
@@ -80,7 +80,7 @@ class LogSlice(Slice):
         self._base = offset
         self._at = 0
         """How far the records have been looked at."""
-        self._extent = extent or Extent(0, 0)
+        self._extent = extent or SegmentContent(0, 0)
         self._behind = behind
         self._durable_lsn = durable_lsn
         self._is_scanned = False

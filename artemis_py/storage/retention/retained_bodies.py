@@ -18,7 +18,7 @@ from artemis_py.log_codes import STORAGE
 from artemis_py.shown import warn
 from artemis_py.storage.bodies import FormerBodies
 from artemis_py.storage.disk.disk import Disk, DiskError, no_room_or
-from artemis_py.storage.disk.private import begin_private, make_private
+from artemis_py.storage.disk.permissions import begin_private, make_private
 from artemis_py.storage.format.names import RETAINED_FOLDER, read_name, start_of
 
 # ---- directory stamp -------------------------------------------------------------------------------------------------

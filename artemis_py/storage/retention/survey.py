@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from artemis_py.storage.format import codec, records
-from artemis_py.storage.format.places import Places, encode_places
+from artemis_py.storage.format.address_index import Places, encode_places
 from artemis_py.storage.format.records import (
     FILE_HEADER_BYTES,
     RECORD_HEADER_BYTES,

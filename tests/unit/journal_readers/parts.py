@@ -12,9 +12,9 @@ from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.records import Actor, Depth
 from artemis_py.storage.disk.committer import Commit, Committer, carry_out
 from artemis_py.storage.disk.disk import FileDisk
+from artemis_py.storage.journal.audit import AuditTrail, Refusal
 from artemis_py.storage.journal.journal import Journal
-from artemis_py.storage.journal.start import JournalSettings, JournalStart, SegmentCare
-from artemis_py.storage.journal.story import LogStory, Refusal
+from artemis_py.storage.journal.settings import JournalSettings, JournalStart, SegmentCare
 from artemis_py.storage.retention.retention import Retention, RetentionSettings
 
 FILE_BYTES = 4096
@@ -80,10 +80,10 @@ class Story:
         self.consumers: dict[int, Actor | None] = {}
 
     @property
-    def story(self) -> LogStory:
+    def story(self) -> AuditTrail:
         """What only readers want to know."""
         story = self.journal.records.story
-        assert isinstance(story, LogStory)
+        assert isinstance(story, AuditTrail)
         return story
 
     def declare(self) -> None:

@@ -20,9 +20,9 @@ from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.scan import log_files
 from artemis_py.storage.format.segment_index import index_name
 from artemis_py.storage.journal.index import Segment
+from artemis_py.storage.journal.index_files import write_index
 from artemis_py.storage.journal.journal import Journal
-from artemis_py.storage.journal.sidecars import write_index
-from artemis_py.storage.journal.start import JournalSettings, SegmentCare
+from artemis_py.storage.journal.settings import JournalSettings, SegmentCare
 from artemis_py.storage.recovery.recovery import recover
 from artemis_py.storage.retention.cursors import CURSORS_MAX, Cursor, CursorError, Cursors, Lag, wanted_cursor
 from artemis_py.storage.retention.retained_bodies import RetainedBodies

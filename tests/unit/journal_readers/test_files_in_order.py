@@ -9,14 +9,13 @@ from pathlib import Path
 import pytest
 
 from artemis_py.storage.disk.disk import FileDisk
+from artemis_py.storage.format.address_index import places_name
 from artemis_py.storage.format.names import segment_name
-from artemis_py.storage.format.places import places_name
 from artemis_py.storage.format.segment_index import decode_index, index_name
 from artemis_py.storage.journal.extent import Extent, ExtentFiles, read_extent
 from artemis_py.storage.journal.index import Segment
 from artemis_py.storage.journal.segments import SegmentRetirement
-from artemis_py.storage.retention.retained_log import RetainedLog
-from artemis_py.storage.retention.retention import RetentionSettings
+from artemis_py.storage.retention.retention import RetainedLog, RetentionSettings
 from tests.sim.disk import SimDisk
 from tests.unit.journal_readers.test_cursors import JournalWithCursors
 from tests.unit.storage.test_large import Keeping

@@ -18,7 +18,7 @@ from artemis_py.storage.journal.extent import ExtentFiles
 from artemis_py.storage.journal.index import Segment
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.segments import SegmentRetirement
-from artemis_py.storage.journal.start import JournalSettings, JournalStart, SegmentCare
+from artemis_py.storage.journal.settings import JournalSettings, JournalStart, SegmentCare
 from artemis_py.storage.retention import retention
 from artemis_py.storage.retention.retention import Mark, Retention, RetentionSettings, retained_name
 from tests.unit.journal_readers.parts import FILE_BYTES, START_MS, ImmediateCommitter, Story

@@ -13,8 +13,7 @@ from artemis_py.storage.disk.disk import FileDisk
 from artemis_py.storage.format.log_events import Published
 from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.journal.journal import Journal
-from artemis_py.storage.replay.log import RetainedReplayLog
-from artemis_py.storage.replay.source import RetainedFiles
+from artemis_py.storage.replay.log import RetainedFiles, RetainedReplayLog
 from artemis_py.storage.retention.retention import Retention
 from tests.unit.journal_readers.parts import ImmediateCommitter
 

@@ -12,7 +12,7 @@ from artemis_py.logged import Spot
 from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.records import FILE_HEADER_BYTES, Record
 from artemis_py.storage.format.scan import whole_records
-from artemis_py.storage.journal.sidecars import index_beside, write_survey
+from artemis_py.storage.journal.index_files import index_beside, write_survey
 from artemis_py.storage.retention.survey import Survey
 from tests.unit.journal_readers.parts import message
 from tests.unit.replay.reading import ALL, Reading, chosen, told
@@ -202,7 +202,7 @@ def test_a_disk_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     def fail(*_: object) -> bytes:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr("artemis_py.storage.replay.source.os.pread", fail)
+    monkeypatch.setattr("artemis_py.storage.replay.log.os.pread", fail)
     found = reading.slice(Spot(1, FILE_HEADER_BYTES))
     assert (found.failure, found.is_gone) == (f"{segment_name(1)}: Input/output error", False)
 

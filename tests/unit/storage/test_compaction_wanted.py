@@ -7,7 +7,7 @@ import random
 import pytest
 
 from artemis_py.storage.journal.journal import Journal
-from artemis_py.storage.journal.start import JournalSettings
+from artemis_py.storage.journal.settings import JournalSettings
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 from tests.sim.prepared import QUEUE, QUEUE_ID, commit, message, open_journal

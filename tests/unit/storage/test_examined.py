@@ -14,7 +14,7 @@ from artemis_py.storage.format.segment_index import Gathered, SegmentIndex
 from artemis_py.storage.journal.bindings_copy import NAME as COPY
 from artemis_py.storage.journal.extent import NAMES as EXTENTS
 from artemis_py.storage.journal.extent import Extent, ExtentFiles
-from artemis_py.storage.journal.start import JournalSettings
+from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.recovery.examination import LOST_RECORDS_MAX, examine
 from artemis_py.storage.recovery.recovery import LossError, recover
 from artemis_py.storage.retention.retention import retained_name

@@ -21,10 +21,10 @@ from artemis_py.storage.disk import room as room_module
 from artemis_py.storage.disk.committer import Commit, Write, carry_out
 from artemis_py.storage.disk.disk import DiskError, FileDisk, LockedError, NoSpaceError
 from artemis_py.storage.disk.lock import DirectoryLock
-from artemis_py.storage.disk.room import RESERVE_NAME, DiskSpace, Room
+from artemis_py.storage.disk.space import RESERVE_NAME, DiskSpace, SpaceReserve
+from artemis_py.storage.journal.index_files import delete_segment, write_index
 from artemis_py.storage.journal.journal import Journal
-from artemis_py.storage.journal.sidecars import delete_segment, write_index
-from artemis_py.storage.journal.start import JournalSettings, SegmentCare
+from artemis_py.storage.journal.settings import JournalSettings, SegmentCare
 from artemis_py.storage.recovery.recovery import recover
 from tests.sim.committer import SteppedCommitter
 from tests.sim.prepared import QUEUE, QUEUE_ID, kept_ids, message
@@ -107,7 +107,7 @@ class Life:
 
     def _live(self, disk: FileDisk, folder: Path) -> None:
         disk.draws = True
-        disk.room = Room(folder, lambda: None, RESERVE_BYTES)
+        disk.room = SpaceReserve(folder, lambda: None, RESERVE_BYTES)
         committer = SteppedCommitter(lambda: None)
         recovered = recover(disk)
 
@@ -186,7 +186,7 @@ def test_each_call_fails_once(system: FailingSystem, tmp_path: Path, code: int) 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
 def test_a_write_without_room_takes_it_from_the_reserve(system: FailingSystem, tmp_path: Path, code: int) -> None:
     disk, news = FileDisk(tmp_path), list[int]()
-    disk.room = Room(tmp_path, lambda: news.append(1), 1 << 20)
+    disk.room = SpaceReserve(tmp_path, lambda: news.append(1), 1 << 20)
     disk.draws = True
     disk.create("file", 0)
     system.at, system.code = system.count + 4, code
@@ -235,7 +235,7 @@ def test_the_reserve_is_made_whole_only_when_there_is_as_much_beside_it(tmp_path
     free = [8 << 20]
     monkeypatch.setattr(room_module, "space_of", lambda _: DiskSpace(0.5, free[0], 64 << 20))
     news: list[int] = []
-    room = Room(tmp_path, lambda: news.append(1), 1 << 30)
+    room = SpaceReserve(tmp_path, lambda: news.append(1), 1 << 30)
     assert room.reserve_bytes == room.wanted_bytes == 4 << 20
     assert not room.is_short
     while room.give(1 << 20):
@@ -254,7 +254,7 @@ def test_a_reserve_that_is_gone_gets_every_piece(tmp_path: Path, monkeypatch: An
     """Somebody who fills the disk would take each piece before there is enough to share."""
     free = [64 << 20]
     monkeypatch.setattr(room_module, "space_of", lambda _: DiskSpace(0.5, free[0], 64 << 20))
-    room = Room(tmp_path, lambda: None, 1 << 20)
+    room = SpaceReserve(tmp_path, lambda: None, 1 << 20)
     while room.give(1 << 20):
         pass
     for free[0], has_bytes in (
@@ -271,7 +271,7 @@ def test_a_reserve_that_is_gone_gets_every_piece(tmp_path: Path, monkeypatch: An
 def test_growth_is_looked_at_by_the_mebibyte(tmp_path: Path) -> None:
     news: list[int] = []
     disk = FileDisk(tmp_path)
-    disk.room = Room(tmp_path, lambda: news.append(1), 0)
+    disk.room = SpaceReserve(tmp_path, lambda: news.append(1), 0)
     disk.create("file", 0)
     for place in range(32):
         disk.write("file", place << 16, bytes(1 << 16))
@@ -290,7 +290,7 @@ def test_a_journal_file_grows_as_it_is_written_when_there_is_no_room_for_all_of_
 ) -> None:
     """Also when nobody knew that before."""
     disk = FileDisk(tmp_path)
-    disk.room = Room(tmp_path, lambda: None, 0)
+    disk.room = SpaceReserve(tmp_path, lambda: None, 0)
     disk.room.is_short = is_short
     if not is_short:
         system.at = system.count + 3  # of the calls: it is opened, looked at, and filled

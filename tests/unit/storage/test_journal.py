@@ -12,9 +12,9 @@ from artemis_py.storage.format.codec import encode_page_grew
 from artemis_py.storage.format.log_events import Published
 from artemis_py.storage.format.names import segment_name, segment_number
 from artemis_py.storage.format.reader import events_of
+from artemis_py.storage.journal.index_files import beside_segment
 from artemis_py.storage.journal.journal import Journal
-from artemis_py.storage.journal.sidecars import beside_segment
-from artemis_py.storage.journal.start import JournalSettings
+from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.recovery.recovery import recover
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk

@@ -28,7 +28,7 @@ from artemis_py.storage.disk.lock import (
     primary_waits,
     this_process,
 )
-from artemis_py.storage.disk.private import open_private
+from artemis_py.storage.disk.permissions import open_private
 
 _OF_ARTEMIS = b"L\0\0" + bytes(range(240, 256))
 

@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from artemis_py.storage.journal.start import JournalSettings
+from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.recovery.recovery import recover
 from tests.sim.disk import SimDisk
 from tests.sim.prepared import QUEUE, QUEUE_ID, commit, kept_ids, message, open_journal

@@ -8,7 +8,7 @@ from pathlib import Path
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.entities import RetentionConfig
 from artemis_py.server.server import open_store
-from artemis_py.storage.disk.room import RESERVE_NAME, Room
+from artemis_py.storage.disk.space import RESERVE_NAME, SpaceReserve
 
 RETAINED = "artemis-journal-000000000001-20260131T235959.999Z.log"
 
@@ -41,11 +41,11 @@ def test_no_history_goes_for_a_reserve_that_cannot_be_made(tmp_path: Path) -> No
 def test_a_reserve_with_holes_is_filled(tmp_path: Path) -> None:
     """Tools that copy files leave out what is not written: the copy is as long, and holds nothing."""
     path = tmp_path / RESERVE_NAME
-    wanted = Room(tmp_path, lambda: None, 1 << 20).wanted_bytes
+    wanted = SpaceReserve(tmp_path, lambda: None, 1 << 20).wanted_bytes
     path.unlink()
     with path.open("wb") as stream:
         stream.truncate(wanted)
-    room = Room(tmp_path, lambda: None, 1 << 20)
+    room = SpaceReserve(tmp_path, lambda: None, 1 << 20)
     assert room.reserve_bytes == wanted
     assert os.stat(path).st_blocks * 512 >= wanted
     assert not room.is_short

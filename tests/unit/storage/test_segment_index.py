@@ -19,9 +19,9 @@ from artemis_py.storage.format.records import BATCH, FILE_HEADER_BYTES, CodecErr
 from artemis_py.storage.format.scan import Damage, whole_records
 from artemis_py.storage.format.segment_index import decode_index, encode_index, index_fields, index_name, index_of
 from artemis_py.storage.journal.index import Segment
+from artemis_py.storage.journal.index_files import delete_orphans, delete_segment, index_beside, write_index
 from artemis_py.storage.journal.journal import Journal
-from artemis_py.storage.journal.sidecars import delete_orphans, delete_segment, index_beside, write_index
-from artemis_py.storage.journal.start import JournalSettings, SegmentCare
+from artemis_py.storage.journal.settings import JournalSettings, SegmentCare
 from artemis_py.storage.recovery.recovery import recover
 from tests.unit.journal_readers.parts import ImmediateCommitter, Story, message
 

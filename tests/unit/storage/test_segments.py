@@ -10,7 +10,7 @@ from artemis_py.storage.format import records
 from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.journal.extent import NAMES, Extent, read_extent
 from artemis_py.storage.journal.journal import Journal
-from artemis_py.storage.journal.start import JournalSettings
+from artemis_py.storage.journal.settings import JournalSettings
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 from tests.sim.prepared import QUEUE, QUEUE_ID, commit, kept_ids, message, open_journal

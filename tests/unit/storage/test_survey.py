@@ -10,8 +10,8 @@ import pytest
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.paged import Page, PagedMessage
 from artemis_py.storage.format import codec
+from artemis_py.storage.format.address_index import decode_table, part_bytes
 from artemis_py.storage.format.codec import Batch, Kept, PagePurged
-from artemis_py.storage.format.places import decode_table, part_bytes
 from artemis_py.storage.format.records import (
     BATCH,
     GROUP,

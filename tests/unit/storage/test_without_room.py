@@ -17,7 +17,7 @@ from artemis_py.storage.disk.disk import DiskError, FileDisk, NoSpaceError
 from artemis_py.storage.format.names import segment_number
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.segments import Spares
-from artemis_py.storage.journal.start import JournalSettings
+from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.pages.files import PageFiles, SpillLog
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import Fault, SimDisk

@@ -144,7 +144,7 @@ from artemis_py.cli.init import write
 from artemis_py.errors import ArtemisError
 from artemis_py.security.users.accounts import Accounts
 from artemis_py.security.users.files import files_in
-from artemis_py.storage.disk.private import replace_private
+from artemis_py.storage.disk.permissions import replace_private
 folder = Path(sys.argv[1])
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (20, resource.RLIM_INFINITY))

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from artemis_py.storage.disk.disk import Disk, DiskError
-from artemis_py.storage.disk.private import begin_private
+from artemis_py.storage.disk.permissions import begin_private
+from artemis_py.storage.format.address_index import PLACES_SUFFIX, places_name
 from artemis_py.storage.format.names import segment_name
-from artemis_py.storage.format.places import PLACES_SUFFIX, places_name
 from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.format.segment_index import (
     FORMAT,

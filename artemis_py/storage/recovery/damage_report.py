@@ -7,8 +7,8 @@ from typing import Final
 
 from artemis_py.shown import many
 from artemis_py.storage.journal.index import Index
-from artemis_py.storage.recovery.absent import PAGE
 from artemis_py.storage.recovery.examination import Examined
+from artemis_py.storage.recovery.missing_files import PAGE
 
 _NAMES_SHOWN: Final = 20
 

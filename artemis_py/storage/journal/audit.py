@@ -65,7 +65,7 @@ class LogActor(Actor):
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class LogStory(Story):
+class AuditTrail(Story):
     """Records the story, among the journal's other records."""
 
     def __init__(self, records: RecordWriter, broker_name: str) -> None:

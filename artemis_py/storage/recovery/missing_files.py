@@ -17,8 +17,11 @@ from typing import Final
 
 from artemis_py.message import LargeBody
 from artemis_py.shown import many
-from artemis_py.storage.disk.disk import DiskError, FileDisk
-from artemis_py.storage.format.names import body_name, page_name, start_in, start_of
+from artemis_py.storage.disk.disk import Disk, DiskError, FileDisk
+from artemis_py.storage.disk.quarantine import put_aside
+from artemis_py.storage.format import codec, records
+from artemis_py.storage.format.names import body_name, page_name, page_numbers, start_in, start_of
+from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.journal.index import Index
 from artemis_py.storage.recovery.bodies import large_messages
 
@@ -28,7 +31,7 @@ _QUEUES_SHOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Absent:
+class MissingFiles:
     """All files that a journal needs from a directory, if none of them exists."""
 
     directory: Path
@@ -56,7 +59,7 @@ class DataDirectories:
     pages: Sequence[Path] = ()
 
 
-def absent_files(index: Index, directories: DataDirectories, given_up: Collection[str] = ()) -> list[Absent]:
+def missing_files(index: Index, directories: DataDirectories, given_up: Collection[str] = ()) -> list[MissingFiles]:
     """What is wrong with the directories according to the journal of ``index``, except for ``given_up`` files. Raises
     DiskError if a directory cannot be read.
     """
@@ -81,14 +84,14 @@ def _needed_pages(index: Index) -> dict[str, Counter[int]]:
     return needed
 
 
-def _absent_pages(index: Index, directories: Sequence[Path], given_up: Collection[str]) -> Absent | None:
+def _absent_pages(index: Index, directories: Sequence[Path], given_up: Collection[str]) -> MissingFiles | None:
     needed = {name: left for name, left in _needed_pages(index).items() if name not in given_up}
     if not directories or not needed or not names_in(directories).isdisjoint(needed):
         return None
     return _absent(index, directories[0], PAGE, needed)
 
 
-def _absent_bodies(index: Index, directories: DataDirectories, given_up: Collection[str]) -> Absent | None:
+def _absent_bodies(index: Index, directories: DataDirectories, given_up: Collection[str]) -> MissingFiles | None:
     """The search ends with the first body found."""
     if not directories.bodies:
         return None
@@ -129,12 +132,12 @@ def _needed_bodies(index: Index, page_directories: Iterable[Path]) -> Iterator[t
                     yield kept.message.body.number, queue_ids
 
 
-def _absent(index: Index, directory: Path, kind: tuple[str, str], needed: dict[str, Counter[int]]) -> Absent:
+def _absent(index: Index, directory: Path, kind: tuple[str, str], needed: dict[str, Counter[int]]) -> MissingFiles:
     messages: Counter[int] = Counter()
     for left in needed.values():
         messages.update(left)
     queues = sorted(str(index.queues[queue_id].get("name")) for queue_id in messages if queue_id in index.queues)
-    return Absent(directory, kind, tuple(sorted(needed)), dict(messages), tuple(queues))
+    return MissingFiles(directory, kind, tuple(sorted(needed)), dict(messages), tuple(queues))
 
 
 def names_in(directories: Iterable[Path]) -> set[str]:
@@ -148,3 +151,62 @@ def names_in(directories: Iterable[Path]) -> set[str]:
         except OSError as error:
             raise DiskError(f"{directory}: {error.strerror or error}") from None
     return names
+
+
+# ---- given up --------------------------------------------------------------------------------------------------------
+#
+# The names of files that a start had to do without, in a small file next to the journal.
+#
+# Missing large bodies and pages can reappear: a file system is mounted again, or a copy is restored. By then the
+# journal no longer needs them, so they would look like leftovers of a crash. If a later start finds one of these names
+# among unneeded files, it puts the file aside instead of removing it.
+
+
+GIVEN_UP_NAME: Final = "journal-given-up"
+_UNFINISHED: Final = GIVEN_UP_NAME + ".part"
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """The content of the file. ``fault`` says what is wrong with it: then names may be missing."""
+
+    names: frozenset[str] = frozenset()
+    fault: str | None = None
+
+    @property
+    def start(self) -> int:
+        """The last start whose large bodies may reappear: its numbers are not reused. 0: none."""
+        return max((start_of(name) or 0 for name in self.names), default=0)
+
+    @property
+    def stream(self) -> int:
+        """The last stream whose pages may reappear: its number is not reused. 0: none."""
+        return max((numbers[0] for name in self.names if (numbers := page_numbers(name)) is not None), default=0)
+
+
+def read_given_up(disk: Disk) -> GivenUp:
+    """Read the file in a journal directory. Raises DiskError."""
+    if GIVEN_UP_NAME not in disk.names():
+        return GivenUp()
+    try:
+        record = records.decode_record(disk.read(GIVEN_UP_NAME), 0)
+        if record is None:
+            raise CodecError("it is empty")
+        return GivenUp(frozenset(codec.decode_fields(record.payload)["files"]))
+    except (CodecError, KeyError, TypeError, ValueError) as error:
+        return GivenUp(fault=f"{GIVEN_UP_NAME} is DAMAGED: {error}")
+
+
+def note_given_up(disk: Disk, names: Collection[str]) -> None:
+    """Add names, durably, before the journal records that they are not needed. Raises DiskError."""
+    told = read_given_up(disk)
+    if told.names.issuperset(names):
+        return
+    if told.fault is not None:
+        put_aside(disk, GIVEN_UP_NAME)
+    record = records.encode_record(records.GIVEN_UP, 0, codec.encode_fields({"files": sorted(told.names.union(names))}))
+    disk.begin(_UNFINISHED)
+    disk.write(_UNFINISHED, 0, record)
+    disk.sync(_UNFINISHED)
+    disk.finish(_UNFINISHED)
+    disk.rename(_UNFINISHED, GIVEN_UP_NAME)

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, Protocol, final
 
 from artemis_py.storage.disk.disk import DiskError, LockedError
 from artemis_py.storage.disk.lock import LOCK_NAME, UNUSED, DirectoryLock, owner_in, owner_of, this_process
-from artemis_py.storage.disk.private import make_private, open_private
+from artemis_py.storage.disk.permissions import make_private, open_private
 
 PROBE_NAME: Final = "ha-check"
 """The folder in which locks are tried; a broker never looks into it."""

@@ -18,8 +18,8 @@ from artemis_py.paged import Page, PagedBody, Share
 from artemis_py.server.journal_store import JournalStore
 from artemis_py.server.repair import accept_losses
 from artemis_py.storage.format.names import first_number, is_start, read_name, start_name
-from artemis_py.storage.recovery.findings import loss_lines
-from artemis_py.storage.recovery.given_up import NAME, note_given_up, read_given_up
+from artemis_py.storage.recovery.damage_report import loss_lines
+from artemis_py.storage.recovery.missing_files import GIVEN_UP_NAME, note_given_up, read_given_up
 from artemis_py.storage.recovery.recovery import LossError
 from tests.sim.disk import PowerCut, SimDisk
 from tests.sim.prepared import QUEUE, QUEUE_ID, message
@@ -269,9 +269,9 @@ def test_with_a_list_that_is_damaged_nothing_is_removed(tmp_path: Path) -> None:
     Filled(tmp_path)
     body = tmp_path / "large" / "0000000100000009.body"
     body.write_bytes(b"perhaps it came back")
-    (tmp_path / "journal" / NAME).write_bytes(b"not what was written")
+    (tmp_path / "journal" / GIVEN_UP_NAME).write_bytes(b"not what was written")
     report = Start(tmp_path).report
-    assert f"{NAME} is DAMAGED" in report
+    assert f"{GIVEN_UP_NAME} is DAMAGED" in report
     assert body.with_name(f"quarantined-{body.name}").exists()
 
 
@@ -296,7 +296,7 @@ def test_the_list_grows_and_is_whole_after_a_crash() -> None:
 def test_a_damaged_list_is_kept_beside_the_new_one() -> None:
     disk = SimDisk(random.Random(1))
     note_given_up(disk, ["0000000300000001.body"])
-    disk.files[NAME].data[20] ^= 1
+    disk.files[GIVEN_UP_NAME].data[20] ^= 1
     note_given_up(disk, ["0000000400000001.body"])
     assert read_given_up(disk).names == {"0000000400000001.body"}
-    assert f"quarantined-{NAME}" in disk.names()
+    assert f"quarantined-{GIVEN_UP_NAME}" in disk.names()

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.storage.disk.private import make_private, open_to_others
+from artemis_py.storage.disk.permissions import make_private, open_to_others
 from artemis_py.storage.format import records
 from artemis_py.storage.format.records import FileHeader
 from artemis_py.storage.format.segment_index import index_name
-from artemis_py.storage.journal.sidecars import index_beside
+from artemis_py.storage.journal.index_files import index_beside
 from artemis_py.storage.retention.retained_bodies import move
 
 

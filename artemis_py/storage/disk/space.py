@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from artemis_py.storage.disk.private import open_private
+from artemis_py.storage.disk.permissions import open_private
 
 NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
 RESERVE_SHARE: Final = 16
@@ -64,7 +64,7 @@ def bytes_until_full(max_usage_percent: int, min_free_bytes: int, space: DiskSpa
     return max(space.free_bytes - kept_bytes, 0)
 
 
-class Room:
+class SpaceReserve:
     """The reserve on the file system of ``directory``, which must exist: ``bytes_max`` large, less on a small file
     system. For any thread.
 
