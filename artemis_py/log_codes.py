@@ -1,5 +1,5 @@
 """The codes of the lines of the broker's log that are about no queue: those are in ``core/events.py``, those of the
-audit log in ``server/operational_log.py``, and those of the configuration in ``server/configuration/keeper.py``.
+audit log in ``server/operational_log.py``, and those of the configuration in ``server/configuration/reload.py``.
 
 The codes that begin with BRK are those of Qpid Broker-J's operational log; it has none for the others.
 """

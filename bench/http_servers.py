@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from artemis_py.server.clocks import steady_clock_ms
-from artemis_py.server.http import HttpService
 from artemis_py.server.http.messages import FileBody, HttpLimits, Request, Response, json_response
+from artemis_py.server.http.ports import HttpService
 from artemis_py.server.http.routing import Route
 from artemis_py.shown import say
 

@@ -18,7 +18,7 @@ from artemis_py.management.affected import Affected, affected_by
 from artemis_py.message import Message
 from artemis_py.paged import Page
 from artemis_py.records import Chunk, MemoryLog, PageLog
-from artemis_py.server.transient_store import unread_journal
+from artemis_py.server.store import unread_journal
 from artemis_py.shown import many
 from artemis_py.storage.format.names import segment_number
 from artemis_py.storage.recovery.examination import examine

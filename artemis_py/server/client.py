@@ -83,7 +83,7 @@ class Client(Protocol):
     def look(self, now_ms: int) -> None:
         """A watched time has come."""
 
-    def cut_off(self, reason: str, now_ms: int) -> None:
+    def disconnect(self, reason: str, now_ms: int) -> None:
         """The broker needs the memory: end the session with an ERROR."""
 
     def dismiss(self, reason: str, now_ms: int) -> None:

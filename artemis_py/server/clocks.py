@@ -59,7 +59,7 @@ class Clocks:
         self._ahead_ns = self._first_ns = self._read_ahead_ns()
         self._told_ns = self._ahead_ns
         self._seen_ms = clock.shift_ms
-        """How far the wall clock was set ahead at the last look."""
+        """How far the wall clock was set ahead at the last check."""
 
     def date_ms(self) -> int:
         """The current date of the wall clock in epoch milliseconds."""
@@ -69,8 +69,8 @@ class Clocks:
             wall_ns = self._follow(ahead_ns) + self._steady_ns()
         return wall_ns // NS_PER_MS
 
-    def look(self) -> bool:
-        """Read the clocks without a request for the time; True if the wall clock was set since the last look, whoever
+    def check(self) -> bool:
+        """Read the clocks without a request for the time; True if the wall clock was set since the last check, whoever
         has noticed it.
         """
         self.date_ms()

@@ -6,13 +6,13 @@ import asyncio
 from functools import partial
 from typing import Final, Protocol, cast, final
 
+from artemis_py.security.login import CONNECTIONS, DEADLINE, EXPIRED
 from artemis_py.server.client import LIGHT_BYTES, NOTHING, Weight
-from artemis_py.server.logins.counts import CONNECTIONS, DEADLINE, EXPIRED
-from artemis_py.server.logins.networks import Newcomers, network_of
+from artemis_py.server.logins.networks import ConnectionsBeforeLogin, network_of
 from artemis_py.server.socket import WRITE_HIGH_BYTES, WRITE_LOW_BYTES, ClientSocket, Intake
 from artemis_py.server.transports import CLIENT_CERTIFICATE, shown_address
 from artemis_py.server.turns import Turns
-from artemis_py.server.websocket.first_bytes import FirstBytes
+from artemis_py.server.websocket.protocol_detection import ProtocolDetection
 from artemis_py.server.websocket.rules import GOING_AWAY, INTERNAL, WebSocketRules
 from artemis_py.shown import many
 from artemis_py.stomp.service import StompService
@@ -20,13 +20,13 @@ from artemis_py.stomp.session.session import Session
 
 # ---- place -----------------------------------------------------------------------------------------------------------
 #
-# The place of one connection at its acceptor: it counts as open, and until its login as a newcomer of its peer.
+# One connection counts as open at its acceptor, and until its login among those of its peer without a login.
 
 
 class Counting(Protocol):
     """What an acceptor counts."""
 
-    newcomers: Newcomers
+    before_login: ConnectionsBeforeLogin
 
     def admit(self) -> str | None:
         """Count one more connection, or return why it is refused."""
@@ -34,7 +34,7 @@ class Counting(Protocol):
     def forget(self) -> None:
         """A connection that was counted is gone."""
 
-    def why_crowded(self) -> str:
+    def why_over_limit(self) -> str:
         """Count a client whose peer has too many connections without a login, and return what it is told."""
 
 
@@ -42,14 +42,14 @@ class Counting(Protocol):
 class Place:
     """Taken once, and left once."""
 
-    __slots__ = ("_acceptor", "_is_counted", "_network", "is_crowded")
+    __slots__ = ("_acceptor", "_is_counted", "_network", "is_over_limit")
 
     def __init__(self, acceptor: Counting) -> None:
         self._acceptor = acceptor
         self._is_counted = False
         self._network: str | None = None
         """The peer whose connections without a login include this one; None if none does."""
-        self.is_crowded = False
+        self.is_over_limit = False
         """Was the connection refused because its peer has too many without a login?"""
 
     def take(self, peer: str) -> str | None:
@@ -58,20 +58,20 @@ class Place:
         if refusal is not None:
             return refusal
         self._is_counted = True
-        newcomers = self._acceptor.newcomers
-        if newcomers.each_max < 0:
+        before_login = self._acceptor.before_login
+        if before_login.each_max < 0:
             return None
         network = network_of(peer)
-        if not newcomers.add(network):
-            self.is_crowded = True
-            return self._acceptor.why_crowded()
+        if not before_login.add(network):
+            self.is_over_limit = True
+            return self._acceptor.why_over_limit()
         self._network = network
         return None
 
     def logged_in(self) -> None:
-        """It is no newcomer any more."""
+        """It is no longer a connection without a login."""
         if self._network is not None:
-            self._acceptor.newcomers.forget(self._network)
+            self._acceptor.before_login.forget(self._network)
             self._network = None
 
     def leave(self) -> None:
@@ -101,14 +101,14 @@ class Acceptance:
         service: StompService,
         connections_max: int,
         handshake_ms: int,
-        newcomers: Newcomers | None = None,
+        before_login: ConnectionsBeforeLogin | None = None,
         web: WebSocketRules | None = None,
     ) -> None:
         self.turns = turns
         self.service = service
         self.connections_max = connections_max
         self.handshake_ms = handshake_ms
-        self.newcomers = newcomers or Newcomers(-1)
+        self.before_login = before_login or ConnectionsBeforeLogin(-1)
         self.web = web or WebSocketRules()
         self.open_count = 0
         self.next_origin = turns.next_origin
@@ -136,10 +136,10 @@ class Acceptance:
         holdings.refused_count += 1
         return holdings.why_full("CONNECT")
 
-    def why_crowded(self) -> str:
+    def why_over_limit(self) -> str:
         """Count a client whose peer has too many connections without a login, and return what it is told."""
         self.turns.stats.logins.refusals[CONNECTIONS] += 1
-        return self.newcomers.why_full
+        return self.before_login.why_full
 
     def why_late(self, session: Session) -> str:
         """Count a client that has not logged in in time, and return what it is told."""
@@ -175,7 +175,7 @@ class Connection(asyncio.BufferedProtocol):
         self.weight = NOTHING
         self.socket = ClientSocket()
         self.session = Session(acceptance.service, acceptance.next_origin(), acceptance.turns.clock_ms(), self)
-        self.intake: Intake = FirstBytes(self, acceptance.web)
+        self.intake: Intake = ProtocolDetection(self, acceptance.web)
 
     # ---- called by the loop ----------------------------------------------------------------------
 
@@ -184,7 +184,7 @@ class Connection(asyncio.BufferedProtocol):
         try:
             self._begin(self.socket.transport)
         except Exception as error:
-            self._turns.isolation.cut_off(self, "accept", error)
+            self._turns.isolation.fail(self, "accept", error)
 
     def _begin(self, transport: asyncio.Transport) -> None:
         turns = self._turns
@@ -194,13 +194,13 @@ class Connection(asyncio.BufferedProtocol):
         transport.set_write_buffer_limits(WRITE_HIGH_BYTES, WRITE_LOW_BYTES)
         self.session.state.address = shown_address(transport.get_extra_info("peername"))
         self.session.state.certificate = transport.get_extra_info(CLIENT_CERTIFICATE)
-        turns.came(self)
+        turns.connected(self)
         self.socket.set_up(transport)
         acceptance = self._acceptance
         now_ms = turns.clock_ms()
         refusal = self._place.take(self.session.state.peer)
         if refusal is not None:
-            self._eof = self._place.is_crowded  # no time to read the ERROR: such connections must not add up
+            self._eof = self._place.is_over_limit  # no time to read the ERROR: such connections must not add up
             self.session.kick(refusal, now_ms)
             turns.output.mark_dirty(self)
         elif acceptance.handshake_ms > 0:
@@ -251,7 +251,7 @@ class Connection(asyncio.BufferedProtocol):
             try:
                 self.session.subscriptions.make_room()
             except Exception as error:
-                self._turns.isolation.cut_off(self, "room", error)
+                self._turns.isolation.fail(self, "room", error)
         else:
             self._turns.output.mark_dirty(self)
         self._turns.schedule()
@@ -350,7 +350,7 @@ class Connection(asyncio.BufferedProtocol):
         if self.weight != before:
             self._turns.guard.weighed(self, before, self.weight)
 
-    def cut_off(self, reason: str, now_ms: int) -> None:
+    def disconnect(self, reason: str, now_ms: int) -> None:
         """The broker needs the memory: end the session with an ERROR. A client that does not read will not see it."""
         if self.weight.output_bytes:
             self.session.kick(reason, now_ms)
@@ -443,7 +443,7 @@ class Connection(asyncio.BufferedProtocol):
         turns.forget(self)
         if self._is_held:
             self._is_held = False
-            turns.went(self)
+            turns.disconnected(self)
             self.weight = NOTHING
 
     def fail(self, now_ms: int) -> None:

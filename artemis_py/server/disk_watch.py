@@ -21,7 +21,7 @@ def _say(line: str) -> None:
 
 class DiskWatch:
     """Tells the broker when the disk is full (``is_full``, or a file did not fit) and when it has room again;
-    ``disk-full-policy`` does the rest. ``look`` must be called every ``period_ms`` (-1: never), and when files have
+    ``disk-full-policy`` does the rest. ``check`` must be called every ``period_ms`` (-1: never), and when files have
     grown or did not fit: a disk can fill up within a period.
     """
 
@@ -46,20 +46,20 @@ class DiskWatch:
         self._store = store
         self.probe = probe
         self._say = say
-        self._could_look = True
+        self._could_check = True
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Check once. If a file system cannot be checked, nothing changes, and one warning is written."""
         spaces: dict[str, DiskSpace] = {}
         for directory in self._directories if self._store is None else self._store.directories():
             try:
                 spaces[directory] = self.probe(directory)
             except OSError as error:
-                if self._could_look:
+                if self._could_check:
                     self._say(f"warning: the disk usage of {directory} cannot be read: {error.strerror or error}")
-                self._could_look = False
+                self._could_check = False
                 return
-        self._could_look = True
+        self._could_check = True
         short = self._short_of_room()
         fullest = short or next((place for place, space in spaces.items() if self._is_full(space)), None)
         is_news = (fullest is not None) != self._broker.memory.disk_full

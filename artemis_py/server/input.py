@@ -11,9 +11,9 @@ from typing import Final, final
 from artemis_py.core.budget import TURN_UNITS, Budget
 from artemis_py.core.clock import Clock
 from artemis_py.security.rights import UNKNOWN_PEER, Peer
-from artemis_py.server.blocked import Blocked
+from artemis_py.server.blocked_senders import BlockedSenders
 from artemis_py.server.client import Client
-from artemis_py.server.isolation import Isolation
+from artemis_py.server.failures import Isolation
 
 # ---- watches ---------------------------------------------------------------------------------------------------------
 #
@@ -130,9 +130,9 @@ class InputScheduler:
         self._new.append(connection)
         self.count += 1
 
-    def serve(self, budget: Budget, now_ms: int, cut_off: Callable[[Client, str, Exception], None]) -> None:
+    def serve(self, budget: Budget, now_ms: int, fail: Callable[[Client, str, Exception], None]) -> None:
         """One turn. ``Client.read`` processes input until the budget is down to what it is told, but
-        at least a little, and returns whether there is more. If it raises, ``cut_off`` ends that connection.
+        at least a little, and returns whether there is more. If it raises, ``fail`` ends that connection.
         """
         if not self.count:
             return
@@ -144,12 +144,12 @@ class InputScheduler:
         least = end + units // 2 if waited else end - QUANTUM_MIN  # a few that arrive together are served together
         for connection in new:
             if budget.left > least:
-                self._serve_one(connection, budget, quantum, now_ms, cut_off)
+                self._serve_one(connection, budget, quantum, now_ms, fail)
             else:
                 self._waiting.append(connection)
         passed_over = 0
         while self._waiting and (waited > 0 or budget.left > end):
-            if self._serve_one(self._waiting.popleft(), budget, quantum, now_ms, cut_off):
+            if self._serve_one(self._waiting.popleft(), budget, quantum, now_ms, fail):
                 passed_over = waited = 0
             else:
                 passed_over += 1
@@ -165,7 +165,7 @@ class InputScheduler:
         budget: Budget,
         quantum: int,
         now_ms: int,
-        cut_off: Callable[[Client, str, Exception], None],
+        fail: Callable[[Client, str, Exception], None],
     ) -> bool:
         """Give a connection its share; False if it must wait because of what it spent before."""
         connection.credit += quantum
@@ -177,7 +177,7 @@ class InputScheduler:
         try:
             has_more = connection.read(now_ms, before - connection.credit)
         except Exception as error:
-            cut_off(connection, "read", error)
+            fail(connection, "read", error)
             has_more = False
         connection.credit -= before - budget.left
         if has_more:
@@ -217,7 +217,7 @@ class TurnInput:
         """Connections with input."""
         self.lost: list[Client] = []
         """Connections whose socket is gone."""
-        self.blocked = Blocked()
+        self.blocked = BlockedSenders()
         """Senders that wait for room."""
         self._budget = budget
         self._isolation = isolation
@@ -249,17 +249,17 @@ class TurnInput:
                 try:
                     connection.unblock(now_ms, budget.left - UNBLOCK_UNITS)
                 except Exception as error:
-                    self._isolation.cut_off(connection, "unblock", error)
+                    self._isolation.fail(connection, "unblock", error)
                 if budget.is_spent:
                     return
 
-    def look_at_blocked(self) -> None:
+    def check_blocked(self) -> None:
         """Find blocked senders that are gone, some at a time; to be called regularly."""
         for connection in self.blocked.next_of(_ASKED_MAX):
             try:
                 connection.socket.ask_whether_gone()
             except Exception as error:
-                self._isolation.cut_off(connection, "unblock", error)
+                self._isolation.fail(connection, "unblock", error)
 
     def forget(self, connection: Client) -> None:
         """A connection is gone: remove it everywhere."""

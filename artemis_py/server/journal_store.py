@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -17,7 +17,7 @@ from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.entities import RetentionConfig
 from artemis_py.log_codes import STORAGE
 from artemis_py.records import RecoveredState
-from artemis_py.server.cursor_desk import CursorDesk
+from artemis_py.server.log_cursors import LogCursors
 from artemis_py.server.log_view import LogView
 from artemis_py.server.store import Store
 from artemis_py.shown import many, warn, warn_made
@@ -148,7 +148,7 @@ class JournalStore(Store):
         self,
         config: BrokerConfig,
         wake: Callable[[], None],
-        look: Callable[[], None],
+        check_disk: Callable[[], None],
         open_files_max: int,
         make_disk: Callable[..., FileDisk] = FileDisk,
         lock: DirectoryLock | None = None,
@@ -171,7 +171,7 @@ class JournalStore(Store):
             for disk in (self._body_disk, self._page_disk):
                 opened.callback(disk.close)
                 self._lock(disk.directory, opened)
-            self.rooms = rooms_of(self._disks, look, 2 * config.journal_file_size + _PAGES_BYTES)
+            self.rooms = rooms_of(self._disks, check_disk, 2 * config.journal_file_size + _PAGES_BYTES)
             self._disk.draws = self._page_disk.draws = True
             self._open(config, wake, opened, recovered)
             self._opened = opened.pop_all()
@@ -224,7 +224,7 @@ class JournalStore(Store):
         body_directories = [self._body_disk.directory, *directories]
         self.log_view = LogView(files.journal, self._disk.directory, identity.text, body_directories, retention)
         opened.callback(self.log_view.stop)
-        self.cursor_desk = CursorDesk(files.journal, retention, cursors, wall_clock_ms)
+        self.cursors = LogCursors(files.journal, retention, cursors, wall_clock_ms)
         if retention is not None:
             self.log.has_past = True
             self.replay_log = RetainedReplayLog(
@@ -273,10 +273,10 @@ class JournalStore(Store):
         if self._surveyor is not None:
             self._surveyor.give_way(is_busy)
 
-    def look_after(self) -> None:
-        self._committer.later(self._look_after)
+    def check_directories(self) -> None:
+        self._committer.later(self._check_directories)
 
-    def _look_after(self) -> None:
+    def _check_directories(self) -> None:
         self._disk.confirm_again()
         for disk in (self._body_disk, self._page_disk, *self._watched):
             disk.confirm_directory()
@@ -322,8 +322,8 @@ def _thread(wake: Callable[[], None], name: str, opened: ExitStack) -> ThreadCom
 
 
 def _cursors(config: BrokerConfig, kept: RetentionConfig, recovered: Recovered) -> Cursors:
-    crowded = partial(_is_crowded, config, kept.directory)
-    return Cursors(recovered.index.cursors, wall_clock_ms, crowded, _say, kept.cursor_ttl_s)
+    disk_is_full = partial(_disk_is_full, config, kept.directory)
+    return Cursors(recovered.index.cursors, wall_clock_ms, disk_is_full, _say, kept.cursor_ttl_s)
 
 
 def data_directories(config: BrokerConfig) -> DataDirectories:
@@ -367,7 +367,7 @@ def _report(recovered: Recovered, directory: Path) -> list[str]:
     return lines
 
 
-def _is_crowded(config: BrokerConfig, directory: str) -> bool:
+def _disk_is_full(config: BrokerConfig, directory: str) -> bool:
     """Is the disk of the retained log too full for cursors to hold files back?"""
     return is_full(config.max_disk_usage, config.min_disk_free, space_of(directory))
 
@@ -396,3 +396,40 @@ class _Progress:
         elif tenths != self._told:
             self._told = tenths
             warn(f"recovering: {done} of {total} journal files", STORAGE)
+
+
+# ---- accepted losses -------------------------------------------------------------------------------------------------
+#
+# ``--accept-loss``: repairs a journal that would refuse a start, and gives up what other directories lack.
+
+
+def accept_losses(config: BrokerConfig, held: DirectoryLock | None = None) -> list[str]:
+    """Repair the journal if needed, and note which other files a start does without; returns lines about it. ``held``
+    is the directory's lock, if the broker already has it. Raises DiskError, LockedError and VersionError.
+    """
+    from artemis_py.storage.recovery.damage_report import orphan_lines, what_is_left
+    from artemis_py.storage.recovery.examination import examine
+    from artemis_py.storage.recovery.missing_files import missing_files, note_given_up, read_given_up
+    from artemis_py.storage.recovery.repair import repair
+
+    directory = Path(config.journal_directory)
+    if not os.path.isdir(directory):
+        return []
+    lock = held or DirectoryLock(directory)
+    try:
+        disk = FileDisk(directory)
+        examined = examine(disk)
+        examined.absent = missing_files(examined.index, data_directories(config), read_given_up(disk).names)
+        lines = [f"warning: accepted: {loss}" for loss in examined.losses]
+        left = what_is_left(examined)
+        if examined.reasons:
+            repaired = repair(directory, config.journal_file_size)
+            lines += orphan_lines(examined)
+            lines.append(f"warning: {directory} was repaired: {left}. The old files are in {repaired.folder}")
+        if examined.absent:
+            with closing(disk):
+                note_given_up(disk, [name for one in examined.absent for name in one.names])
+        return lines
+    finally:
+        if held is None:
+            lock.release()

@@ -20,9 +20,9 @@ from artemis_py.config.settings import BrokerConfig, SharedStoreConfig
 from artemis_py.errors import ArtemisError, ConfigError, UsageError
 from artemis_py.log_codes import FAILED, LISTENING, NOTICE, READY, STANDBY, STOPPED, STOPPING, STORAGE
 from artemis_py.security.authenticator import Authenticator
-from artemis_py.server.collector import Collector
 from artemis_py.server.configuration.reading import Source
 from artemis_py.server.failures import TurnError
+from artemis_py.server.garbage_collector import GarbageCollector
 from artemis_py.server.operational_log import write_to_stderr
 from artemis_py.server.ports import Bound, console_url, shown_port
 from artemis_py.server.server import Server, Taken
@@ -287,7 +287,7 @@ def _close(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _accept_losses(config: BrokerConfig, lock: DirectoryLock | None) -> None:
-    from artemis_py.server.repair import accept_losses
+    from artemis_py.server.journal_store import accept_losses
 
     for line in accept_losses(config, lock):
         warn(line, STORAGE)
@@ -311,7 +311,7 @@ class _Life:
         self._source = source
         self._accepts_loss = accept_loss
         self._signals = StopSignals(loop)
-        self._collector = Collector(loop)
+        self._collector = GarbageCollector(loop)
         self._notifier = Notifier()
         self._notifier.watch(loop)
         for notice in config.notices:

@@ -13,7 +13,7 @@ from typing import Final
 
 from artemis_py.log_codes import ACCEPTOR
 from artemis_py.server.descriptors import lowest_free
-from artemis_py.server.failures import Complaints
+from artemis_py.server.failures import RateLimitedLog
 
 _AT_ONCE: Final = 64
 """How many clients are accepted at once, before other work runs."""
@@ -34,7 +34,7 @@ class Listener:
         bound: socket.socket,
         connect: Callable[[], asyncio.BaseProtocol],
         descriptor_max: int,
-        complaints: Complaints,
+        limited_log: RateLimitedLog,
         stored: Callable[[], int] = lambda: 0,
         make_room: Callable[[int], bool] = lambda _: False,
     ) -> None:
@@ -47,7 +47,7 @@ class Listener:
         self._bound = bound
         self._connect = connect
         self._descriptor_max = descriptor_max
-        self._complaints = complaints
+        self._limited_log = limited_log
         self._stored = stored
         self._make_room = make_room
         self._retry: asyncio.TimerHandle | None = None
@@ -101,7 +101,7 @@ class Listener:
             client.close()
         except Exception as error:  # whatever failed concerns only this client
             client.close()
-            self._complaints.tell(
+            self._limited_log.write(
                 f"warning: acceptor {self._name}: a connection was not accepted: {error!r}",
                 self._name,
                 code=ACCEPTOR,
@@ -117,16 +117,16 @@ class Listener:
         if not self.is_paused:
             self.is_paused = True
             self.pauses += 1
-            self._complaints.tell(
+            self._limited_log.write(
                 f"warning: acceptor {self._name} accepts no connections until others are closed: {why}, the rest is "
                 "kept for storage and HTTP; raise the limit on open files (ulimit -n)",
                 f"{self._name} pauses",
                 code=ACCEPTOR,
                 acceptor=self._name,
             )
-        self._retry = self._loop.call_later(_RETRY_S, self._look)
+        self._retry = self._loop.call_later(_RETRY_S, self._check)
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         """Resume when a lower number is free again."""
         self._retry = None
         try:
@@ -138,4 +138,4 @@ class Listener:
             self.is_paused = False
             self._loop.add_reader(self._bound, self._accept)
         else:
-            self._retry = self._loop.call_later(_RETRY_S, self._look)
+            self._retry = self._loop.call_later(_RETRY_S, self._check)

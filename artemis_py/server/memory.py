@@ -68,12 +68,12 @@ def held_max_bytes(configured: int, messages_max_bytes: int) -> int:
 
 log = logging.getLogger(__name__)
 
-_LOOKS: Final = 64
-_LOOK_EVERY_MS: Final = 10
+_CHECKED_MAX: Final = 64
+_CHECK_EVERY_MS: Final = 10
 """How often some connections are weighed again: their clients may have read since."""
 CUT_OFF_BYTES_MIN: Final = 16384
 """A connection with less is not closed: it would not help."""
-_CUT_OFFS_MAX: Final = 256
+_CLOSED_MAX: Final = 256
 """Maximum number of connections closed in one turn."""
 _SHARE: Final = 16
 """At the limit, connections are closed only if they hold at least one part in this many of it; else they are not the
@@ -95,16 +95,16 @@ class MemoryGuard:
         self._clock = clock
         self.holders: dict[Client, None] = {}
         """Connections that hold anything, the least recently weighed first."""
-        self._looked_ms = 0
+        self._checked_ms = 0
         self._told_ms = -_TELL_EVERY_MS
         """The steady time of the last line, in milliseconds."""
         self._untold_count = 0
 
-    def came(self) -> None:
+    def connected(self) -> None:
         """A connection was accepted."""
         self.holdings.move(CONNECTIONS, CONNECTION_BYTES)
 
-    def went(self, connection: Client) -> None:
+    def disconnected(self, connection: Client) -> None:
         """An accepted connection is gone."""
         self.holdings.move(CONNECTIONS, -CONNECTION_BYTES)
         self.weighed(connection, connection.weight, NOTHING)
@@ -119,47 +119,47 @@ class MemoryGuard:
         if after != NOTHING:
             self.holders[connection] = None
 
-    def look(self, now_ms: int, broke_off: Callable[[Client, str, Exception], None]) -> None:
-        """Once a turn: weigh some connections again from time to time, and relieve the broker if it holds too much.
-        ``broke_off`` learns of a connection for which that fails.
+    def check(self, now_ms: int, fail: Callable[[Client, str, Exception], None]) -> None:
+        """Once a turn: weigh some connections again from time to time, and close the largest if the broker holds too
+        much. ``fail`` ends a connection for which that fails.
         """
         holders = self.holders
         if not holders:
             return
-        if abs(now_ms - self._looked_ms) >= _LOOK_EVERY_MS:  # also after the clock was set
-            self._looked_ms = now_ms
-            self._weigh([connection for connection, _ in zip(holders, range(_LOOKS), strict=False)], broke_off)
+        if abs(now_ms - self._checked_ms) >= _CHECK_EVERY_MS:  # also after the clock was set
+            self._checked_ms = now_ms
+            self._weigh([connection for connection, _ in zip(holders, range(_CHECKED_MAX), strict=False)], fail)
         if self.holdings.is_full:
-            self._relieve(now_ms, broke_off)
+            self._close_largest(now_ms, fail)
 
-    def _weigh(self, connections: list[Client], broke_off: Callable[[Client, str, Exception], None]) -> None:
+    def _weigh(self, connections: list[Client], fail: Callable[[Client, str, Exception], None]) -> None:
         for connection in connections:
             try:
                 connection.weigh()
             except Exception as error:
-                broke_off(connection, "weigh", error)
+                fail(connection, "weigh", error)
 
-    def _relieve(self, now_ms: int, broke_off: Callable[[Client, str, Exception], None]) -> None:
+    def _close_largest(self, now_ms: int, fail: Callable[[Client, str, Exception], None]) -> None:
         holdings = self.holdings
         if not self._are_the_cause():  # they hold no more than when they were weighed
             return
-        self._weigh(list(self.holders), broke_off)
+        self._weigh(list(self.holders), fail)
         if not self._are_the_cause():
             return
-        for connection in nlargest(_CUT_OFFS_MAX, self.holders, key=_unread_bytes):
+        for connection in nlargest(_CLOSED_MAX, self.holders, key=_unread_bytes):
             if not holdings.is_full or _unread_bytes(connection) < CUT_OFF_BYTES_MIN:
                 return
             try:
-                self._cut_off(connection, now_ms)
+                self._disconnect(connection, now_ms)
             except Exception as error:
-                broke_off(connection, "weigh", error)
+                fail(connection, "weigh", error)
 
     def _are_the_cause(self) -> bool:
         """Do connections hold enough that closing some helps?"""
         holdings = self.holdings
         return _SHARE * (holdings.of(INPUT) + holdings.of(OUTPUT)) >= holdings.bytes_max
 
-    def _cut_off(self, connection: Client, now_ms: int) -> None:
+    def _disconnect(self, connection: Client, now_ms: int) -> None:
         holdings = self.holdings
         held_bytes = _unread_bytes(connection)
         reason = (
@@ -168,7 +168,7 @@ class MemoryGuard:
         )
         holdings.cut_off_count += 1
         self._tell(connection, held_bytes, now_ms)
-        connection.cut_off(reason, now_ms)
+        connection.disconnect(reason, now_ms)
 
     def _tell(self, connection: Client, held_bytes: int, now_ms: int) -> None:
         """Write a line only now and then: thousands may be closed at once."""

@@ -11,7 +11,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.histogram import Histogram
 from artemis_py.records import Durability
 from artemis_py.server.client import Client
-from artemis_py.server.isolation import Isolation
+from artemis_py.server.failures import Isolation
 
 
 @final
@@ -53,7 +53,7 @@ class TurnOutput:
                 connection.session.write_messages(consumer)
                 self.mark_dirty(connection)
             except Exception as error:
-                self._isolation.cut_off(connection, "write", error)
+                self._isolation.fail(connection, "write", error)
         return served
 
     def _sample(self, consumer: Consumer, now_ms: int) -> None:
@@ -80,7 +80,7 @@ class TurnOutput:
             try:
                 connection.flush(durable_lsn, now_ms)
             except Exception as error:
-                self._isolation.cut_off(connection, "flush", error)
+                self._isolation.fail(connection, "flush", error)
             if connection.session.out.segments:
                 self.waiting.add(connection)
 
@@ -92,7 +92,7 @@ class TurnOutput:
                 if connection.socket.writable and not consumer.closed:
                     connection.session.subscriptions.make_room_for(consumer)
             except Exception as error:
-                self._isolation.cut_off(connection, "room", error)
+                self._isolation.fail(connection, "room", error)
 
     def when_durable(self, lsn: int, call: Callable[[], None]) -> None:
         """Call ``call`` when everything up to the lsn of a record survives a crash; the lsns of calls never fall."""

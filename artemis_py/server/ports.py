@@ -15,19 +15,19 @@ from artemis_py.errors import ArtemisError
 from artemis_py.log_codes import LISTENING
 from artemis_py.server.connection import Acceptance
 from artemis_py.server.descriptors import Descriptors, lowest_free
-from artemis_py.server.encryption import Encryption
-from artemis_py.server.failures import Complaints
-from artemis_py.server.gate import SecurityGate
-from artemis_py.server.http_ports import BACKLOG_MIN, HttpPorts
+from artemis_py.server.failures import RateLimitedLog
+from artemis_py.server.http.ports import BACKLOG_MIN, HttpPorts
 from artemis_py.server.listener import Listener
-from artemis_py.server.logins.networks import Newcomers
+from artemis_py.server.logins.networks import ConnectionsBeforeLogin
+from artemis_py.server.security import Security
+from artemis_py.server.tls.acceptors import TlsAcceptors
 from artemis_py.server.turns import Turns
 from artemis_py.server.websocket.rules import WebSocketRules
 from artemis_py.stomp.requests import Receiver
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.temporaries import Temporaries
 
-_NEWCOMERS_MAX: Final = 256
+_BEFORE_LOGIN_MAX: Final = 256
 """How many connections of one address may be without a login where clients must log in."""
 _KEEP_ALIVE_IDLE_S: Final = 60
 _KEEP_ALIVE_INTERVAL_S: Final = 15
@@ -69,7 +69,7 @@ class Ports:
     """Opens the acceptors of a configuration, and closes them. ``http`` must know its routes before.
 
     ``stored`` counts the files that storage has open. ``is_busy`` says whether the broker has no time for transfers to
-    its own machine. Without a ``gate`` nobody logs in. ``held`` are sockets that are bound already.
+    its own machine. Without ``security`` nobody logs in. ``held`` are sockets that are bound already.
     """
 
     def __init__(
@@ -77,17 +77,17 @@ class Ports:
         config: BrokerConfig,
         loop: asyncio.AbstractEventLoop,
         turns: Turns,
-        complaints: Complaints,
+        limited_log: RateLimitedLog,
         descriptors: Descriptors,
         stored: Callable[[], int],
-        gate: SecurityGate | None,
+        security: Security | None,
         is_busy: Callable[[], bool],
         held: Sequence[Held] = (),
     ) -> None:
         self.bound: list[Bound] = []
         """The open acceptors."""
         self.http = HttpPorts(
-            config, loop, turns.stats, turns.broker.holdings, complaints, descriptors, gate, stored, is_busy
+            config, loop, turns.stats, turns.broker.holdings, limited_log, descriptors, security, stored, is_busy
         )
         self.receiver: Receiver | None = None
         """Answers management messages; to be set before clients come."""
@@ -95,17 +95,18 @@ class Ports:
         self._acceptors = config.acceptors
         self._loop = loop
         self._turns = turns
-        self._complaints = complaints
+        self._limited_log = limited_log
         self._descriptors = descriptors
         self._stored = stored
-        self._gate = gate
+        self._security = security
         self._held = held
         self.stomp_services: list[StompService] = []
         self._acceptances: dict[str, Acceptance] = {}
         """By the name of the acceptor."""
         self._stomp_listeners: dict[str, Listener] = {}
         self._services: dict[str, StompService] = {}
-        self._encryption = Encryption(config, loop, complaints, turns.broker.holdings, turns.stats)
+        self._tls = TlsAcceptors(config, loop, limited_log, turns.broker.holdings)
+        turns.stats.tls_opened = self._tls.opened
 
     def serves(self, protocol: str) -> bool:
         """Is an acceptor open that speaks this protocol?"""
@@ -113,7 +114,7 @@ class Ports:
 
     def warnings(self) -> list[str]:
         """What an operator must see to, although the broker is ready."""
-        return self._encryption.warnings()
+        return self._tls.warnings()
 
     def connection_counts(self) -> dict[str, int]:
         """How many clients each open acceptor serves, by its name."""
@@ -138,7 +139,7 @@ class Ports:
         try:
             for acceptor in self._acceptors:
                 if acceptor.is_opened:
-                    self._encryption.load(acceptor)
+                    self._tls.load(acceptor)
                     held = next((bound for owner, bound in self._held if owner is acceptor), None)
                     sockets.append((acceptor, held or bind(acceptor)))
         except ArtemisError:
@@ -152,43 +153,43 @@ class Ports:
         for acceptor, bound in sockets:
             self._serve(acceptor, bound)
         self.http.tick()
-        self._encryption.watch()
+        self._tls.watch()
 
     def _serve(self, acceptor: AcceptorConfig, bound: socket.socket) -> None:
         if "STOMP" in acceptor.protocols:
             self._serve_stomp(acceptor, bound)
         else:
-            self.http.serve(acceptor, bound, self._encryption)
+            self.http.serve(acceptor, bound, self._tls)
         self.bound.append((acceptor, *place_of(bound)))
 
     def _serve_stomp(self, acceptor: AcceptorConfig, bound: socket.socket) -> None:
-        gate, turns = self._gate, self._turns
+        security, turns = self._security, self._turns
         service = StompService(
             turns.broker,
             acceptor,
             turns.stats.traffic,
             self.temporaries,
             turns.large,
-            logins=None if gate is None else gate.desk,
-            authorizer=None if gate is None else gate.authorizer,
+            logins=None if security is None else security.logins,
+            authorizer=None if security is None else security.authorizer,
             wake=turns.schedule,
             replays=None if turns.replays is None else turns.replays.manager,
         )
         service.receiver = self.receiver
         self.stomp_services.append(service)
-        newcomers_max = _NEWCOMERS_MAX if gate is not None else -1
+        before_login_max = _BEFORE_LOGIN_MAX if security is not None else -1
         acceptance = Acceptance(
             turns,
             service,
             acceptor.int_param("connectionsAllowed"),
             acceptor.int_param("handshakeTimeout"),
-            Newcomers(acceptor.int_param("maxConnectionsBeforeLogin", newcomers_max)),
+            ConnectionsBeforeLogin(acceptor.int_param("maxConnectionsBeforeLogin", before_login_max)),
             WebSocketRules.of(acceptor),
         )
         self._acceptances[acceptor.name] = acceptance
-        protocols = self._encryption.around(acceptor, acceptance.connect)
+        protocols = self._tls.around(acceptor, acceptance.connect)
         most = self._descriptors.stomp_max
-        listener = Listener(self._loop, acceptor.name, bound, protocols, most, self._complaints, self._stored)
+        listener = Listener(self._loop, acceptor.name, bound, protocols, most, self._limited_log, self._stored)
         self._stomp_listeners[acceptor.name] = listener
         self._services[acceptor.name] = service
         turns.stats.listeners.append(listener)
@@ -209,7 +210,7 @@ class Ports:
             for name, acceptor in after.items():
                 if name in opened and name not in names:
                     continue
-                self._encryption.load(acceptor)
+                self._tls.load(acceptor)
                 heir = next((each.name for each in closing if _takes_over(each, acceptor)), None)
                 opening.append((acceptor, bind(acceptor) if heir is None else heir))
         except ArtemisError:
@@ -232,17 +233,17 @@ class Ports:
             inherited = sockets.pop(bound_or_name, None) if isinstance(bound_or_name, str) else bound_or_name
             try:
                 self._serve(acceptor, inherited or bind(acceptor))
-                self._complaints.tell(shown_port(self.bound[-1]), code=LISTENING, acceptor=acceptor.name)
+                self._limited_log.write(shown_port(self.bound[-1]), code=LISTENING, acceptor=acceptor.name)
             except ArtemisError as error:
                 failures.append(str(error))
         for left in sockets.values():
             left.close()
-        self._encryption.watch()
+        self._tls.watch()
         return ended, failures
 
     def _leave(self, acceptor: AcceptorConfig, ended: list[StompService]) -> socket.socket | None:
         self.bound = [each for each in self.bound if each[0].name != acceptor.name]
-        self._encryption.drop(acceptor)
+        self._tls.drop(acceptor)
         listener = self._stomp_listeners.pop(acceptor.name, None)
         if listener is None:
             return self.http.leave(acceptor.name)
@@ -264,7 +265,7 @@ class Ports:
         """Accept no more clients, and look after HTTP no longer."""
         self.http.rest()
         self.stop_accepting()
-        self._encryption.stop()
+        self._tls.stop()
 
     def close_to_http(self) -> None:
         """End the HTTP connections and accept no more."""

@@ -10,7 +10,7 @@ from artemis_py.core.replay.recovery_points import Fills
 from artemis_py.core.replay.replay import Replay
 from artemis_py.records import Durability
 from artemis_py.server.client import Client
-from artemis_py.server.isolation import Isolation
+from artemis_py.server.failures import Isolation
 from artemis_py.server.output import TurnOutput
 
 REPLAY_PARTS: Final = 250
@@ -90,7 +90,7 @@ class ReplayTurns:
         try:
             self.manager.serve(replay, self._budget, room_bytes, now_ms)
         except Exception as error:
-            self._isolation.cut_off(connection, "replay", error)
+            self._isolation.fail(connection, "replay", error)
             return
         if replay.outbox or replay.completes:
             self._write(replay, now_ms)
@@ -107,4 +107,4 @@ class ReplayTurns:
                 session.refuse(reason, None, syntax=False)
             self._output.mark_dirty(connection)
         except Exception as error:
-            self._isolation.cut_off(connection, "replay", error)
+            self._isolation.fail(connection, "replay", error)

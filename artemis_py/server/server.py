@@ -25,28 +25,27 @@ from artemis_py.metrics import MetricsExporter
 from artemis_py.security.authenticator import Authenticator
 from artemis_py.server.client import Client
 from artemis_py.server.clocks import NS_PER_MS, Clocks, wall_clock_ms
-from artemis_py.server.configuration.keeper import ConfigurationKeeper
 from artemis_py.server.configuration.reading import Source
+from artemis_py.server.configuration.reload import RunningConfiguration
 from artemis_py.server.descriptors import Descriptors, is_free_below, raise_limit
 from artemis_py.server.disk_watch import DiskWatch
-from artemis_py.server.failures import Complaints, Faults
-from artemis_py.server.gate import gate_of
-from artemis_py.server.http import Response
-from artemis_py.server.http.console.routes import console_war_routes
-from artemis_py.server.http.console_routes import console_routes
-from artemis_py.server.http.memory_routes import memory_routes
-from artemis_py.server.http.routes import health_routes, metrics_routes, no_log_routes
+from artemis_py.server.failures import Faults, RateLimitedLog
+from artemis_py.server.http.artemis_console import console_war_routes
+from artemis_py.server.http.console import console_routes
+from artemis_py.server.http.log_routes import cursor_routes, log_routes, no_log_routes
+from artemis_py.server.http.messages import Response
+from artemis_py.server.http.monitoring_routes import health_routes, memory_routes, metrics_routes
 from artemis_py.server.http.routing import Route
+from artemis_py.server.management import set_up_management
 from artemis_py.server.memory import destinations_max, global_max_bytes, held_max_bytes
-from artemis_py.server.operating import operating
 from artemis_py.server.operational_log import OperationalLog
 from artemis_py.server.ports import Held, Ports
 from artemis_py.server.replays import ReplayTurns
+from artemis_py.server.security import security_of
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
-from artemis_py.server.store import Store
-from artemis_py.server.transient_store import TransientStore
+from artemis_py.server.store import Store, TransientStore
 from artemis_py.server.turns import Turns
-from artemis_py.server.websocket import first_bytes
+from artemis_py.server.websocket import protocol_detection
 from artemis_py.shown import many, warn
 from artemis_py.stomp.service import StompService
 from artemis_py.storage.disk.disk import OPEN_FILES_MAX, FileDisk
@@ -54,8 +53,8 @@ from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.disk.space import DiskSpace, space_of
 
 if TYPE_CHECKING:
-    from artemis_py.server.realm_watch import RealmWatch
     from artemis_py.server.standby import FailbackWatch
+    from artemis_py.server.user_files import UserFilesWatch
 
 
 # ---- surroundings ----------------------------------------------------------------------------------------------------
@@ -122,7 +121,7 @@ class Load:
 # ``graceful-shutdown-enabled``: clients settle what they have got, and get nothing more; and what is left then.
 
 
-_LOOK_EVERY_S: Final = 0.02
+_CHECK_EVERY_S: Final = 0.02
 
 
 @final
@@ -158,7 +157,7 @@ class Drain:
         until = loop.time() + timeout_ms / 1000
         while self.left and not hurry.is_set() and not has_failed() and (timeout_ms < 0 or loop.time() < until):
             with suppress(TimeoutError):
-                await asyncio.wait_for(hurry.wait(), _LOOK_EVERY_S)
+                await asyncio.wait_for(hurry.wait(), _CHECK_EVERY_S)
 
 
 def remains(broker: Broker) -> str:
@@ -189,22 +188,22 @@ def remains(broker: Broker) -> str:
 def open_store(
     config: BrokerConfig,
     wake: Callable[[], None],
-    look: Callable[[], None] = lambda: None,
+    check_disk: Callable[[], None] = lambda: None,
     open_files_max: int = OPEN_FILES_MAX,
     open_disk: Callable[..., FileDisk] = FileDisk,
     lock: DirectoryLock | None = None,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Store:
-    """Open it. The disk's threads call ``wake`` when something is done, and ``look`` when the disk usage should be
-    checked. ``open_files_max`` limits the open files of each directory, and ``open_disk`` opens those that outlive the
-    process. ``lock`` is that of a pair. ``progress`` is called after each journal file, with how many were read and how
-    many there are. Raises DiskError, LockedError, or LossError.
+    """Open it. The disk's threads call ``wake`` when something is done, and ``check_disk`` when the disk usage should
+    be checked. ``open_files_max`` limits the open files of each directory, and ``open_disk`` opens those that outlive
+    the process. ``lock`` is that of a pair. ``progress`` is called after each journal file, with how many were read and
+    how many there are. Raises DiskError, LockedError, or LossError.
     """
     if config.persistence_enabled:
         from artemis_py.server.journal_store import JournalStore
 
-        return JournalStore(config, wake, look, open_files_max, open_disk, lock, progress)
-    return TransientStore(config, wake, look)
+        return JournalStore(config, wake, check_disk, open_files_max, open_disk, lock, progress)
+    return TransientStore(config, wake, check_disk)
 
 
 # ---- server ----------------------------------------------------------------------------------------------------------
@@ -212,10 +211,10 @@ def open_store(
 # The running broker: its store, its turns, its ports, from the first socket to the last.
 
 
-_CLOCK_LOOK_S: Final = 5.0
-_LOOK_AT_BLOCKED_S: Final = 1.0
+_CHECK_CLOCK_S: Final = 5.0
+_CHECK_BLOCKED_S: Final = 1.0
 _DRAIN_S: Final = 5.0
-_LOOK_AFTER_S: Final = 0.5
+_CHECK_STORE_S: Final = 0.5
 """How often the broker checks that its directories still exist."""
 _PREPARE_S: Final = 1.0
 """How long after the start threads import the libraries of metrics and WebSocket: after the first clients, before a
@@ -252,20 +251,20 @@ class Server:
         taken = taken or Taken()
         self.config = config
         self._loop = loop
-        self.complaints = Complaints()
-        self.stats = ServerStats(Faults(self.complaints))
+        self.limited_log = RateLimitedLog()
+        self.stats = ServerStats(Faults(self.limited_log))
         loop.set_exception_handler(self.stats.faults.caught_by_loop)
         self.failure: ArtemisError | None = None
         self._descriptors = self.stats.descriptors = around.descriptors()
-        self._look_is_due = False
+        self._disk_check_is_due = False
         files_max, open_disk = self._descriptors.open_files_max, around.open_disk
         self.store = store = open_store(
-            config, self._wake, self._look_soon, files_max, open_disk, taken.lock, taken.progress
+            config, self._wake, self._check_disk_soon, files_max, open_disk, taken.lock, taken.progress
         )
         self.stats.rooms = store.rooms
         self.stats.large = store.large
         self.stats.journal = store.durability
-        self.stats.cursor_desk = store.cursor_desk
+        self.stats.cursors = store.cursors
         memory_bytes = global_max_bytes(config.global_max_size)
         now_ms = around.wall_ns() // NS_PER_MS
         self.broker = Broker(config, store.log, now_ms, store.recovered_state(), store.pages, memory_bytes)
@@ -284,9 +283,9 @@ class Server:
         self.stats.blocked = self.turns.input.blocked
         self._log = OperationalLog()
         self.turns.tell = self._log.tell
-        self._gate = gate_of(config, authenticator, loop, self.stats, self.complaints.tell)
+        self._security = security_of(config, authenticator, loop, self.stats, self.limited_log)
         keeps = config.persistence_enabled
-        say, probe = partial(self.complaints.tell, code=DISK), around.space_of
+        say, probe = partial(self.limited_log.write, code=DISK), around.space_of
         self.disk_watch = DiskWatch(config, self.broker, self.turns.schedule, store, probe=probe, say=say)
         self._stopping = stopping
         self._is_stopping = self._is_draining = False
@@ -305,28 +304,28 @@ class Server:
             config,
             loop,
             self.turns,
-            self.complaints,
+            self.limited_log,
             self._descriptors,
             store.open_files,
-            self._gate,
+            self._security,
             load.is_busy,
             taken.sockets,
         )
-        self.configuration = ConfigurationKeeper(source, config, loop, self.turns, self.ports, self._gate)
+        self.configuration = RunningConfiguration(source, config, loop, self.turns, self.ports, self._security)
         self.ports.http.routes = self._routes(store) + console_routes(has_another=config.console_war is not None)
-        self._realm_watch = self._watch_of_realm()
+        self._user_files_watch = self._watch_user_files()
         self.gives_back = False
         """Does the broker end because a primary waits for its directory?"""
         self._failback = self._failback_watch()
 
-    def _watch_of_realm(self) -> RealmWatch | None:
-        if self._gate is None:
+    def _watch_user_files(self) -> UserFilesWatch | None:
+        if self._security is None:
             return None
-        from artemis_py.server.realm_watch import RealmWatch
+        from artemis_py.server.user_files import UserFilesWatch
 
-        ended, say = self.configuration.answers.ask_again, partial(warn, code=LOGIN)
-        watch = RealmWatch(self._loop, Path(self.config.file), self._gate, ended, say)
-        self._gate.desk.on_change = watch.look_soon
+        ended, say = self.configuration.rights_check.begin, partial(warn, code=LOGIN)
+        watch = UserFilesWatch(self._loop, Path(self.config.file), self._security, ended, say)
+        self._security.logins.on_change = watch.check_soon
         return watch
 
     def _failback_watch(self) -> FailbackWatch | None:
@@ -343,18 +342,18 @@ class Server:
             routes
             + memory_routes(self.turns.guard)
             + self._log_routes(store)
-            + self._operating_routes(store)
-            + console_war_routes(self.config.console_war, self._gate, self._loop)
+            + self._management_routes(store)
+            + console_war_routes(self.config.console_war, self._security, self._loop)
         )
 
-    def _operating_routes(self, store: Store) -> list[Route]:
-        self.managed, routes = operating(
+    def _management_routes(self, store: Store) -> list[Route]:
+        self.managed, routes = set_up_management(
             self.config,
             self._loop,
             self.turns,
             self.ports,
             store,
-            gate=self._gate,
+            security=self._security,
             configuration=self.configuration,
             disk_watch=self.disk_watch,
             date_ms=self._clocks.date_ms,
@@ -363,15 +362,12 @@ class Server:
         return routes
 
     def _log_routes(self, store: Store) -> list[Route]:
-        if store.log_view is None or store.cursor_desk is None:
+        if store.log_view is None or store.cursors is None:
             return no_log_routes()
-        from artemis_py.server.http.cursor_routes import cursor_routes
-        from artemis_py.server.http.log_routes import log_routes
-
         in_thread = partial(self._loop.run_in_executor, None)
         may_open = partial(is_free_below, self._descriptors.files_max, store.open_files)
         routes = log_routes(store.log_view, self.config.name, wall_clock_ms, in_thread, may_open)
-        return routes + cursor_routes(store.cursor_desk, self._durably)
+        return routes + cursor_routes(store.cursors, self._durably)
 
     def _wake(self) -> None:
         """Called by the disk's threads when something is done, even while the broker is still being created, and at its
@@ -384,17 +380,17 @@ class Server:
         if hasattr(self, "turns"):  # not yet, while the files are being opened
             self.turns.disk_has_news()
 
-    def _look_soon(self) -> None:
+    def _check_disk_soon(self) -> None:
         """Called by the disk's threads: files have grown or did not fit."""
-        if not self._look_is_due:
-            self._look_is_due = True
+        if not self._disk_check_is_due:
+            self._disk_check_is_due = True
             with suppress(RuntimeError):  # the loop is closed
-                self._loop.call_soon_threadsafe(self._look_now)
+                self._loop.call_soon_threadsafe(self._check_disk_now)
 
-    def _look_now(self) -> None:
-        self._look_is_due = False
+    def _check_disk_now(self) -> None:
+        self._disk_check_is_due = False
         if not self._is_stopping:
-            self.disk_watch.look()
+            self.disk_watch.check()
 
     def _durably(self, lsn: int, make: Callable[[], Response]) -> asyncio.Future[Response]:
         """A response that is sent when everything up to the lsn survives a crash."""
@@ -430,48 +426,48 @@ class Server:
     async def listen(self) -> None:
         """Open every acceptor that may be opened. Raises ListenError, and then none is open."""
         sockets = self.ports.bind()
-        self._look_at_disk()  # before any client can send
-        if self._realm_watch is not None:
-            await self._realm_watch.begin()  # before anybody can log in
+        self._check_disk()  # before any client can send
+        if self._user_files_watch is not None:
+            await self._user_files_watch.begin()  # before anybody can log in
         self.ports.open(sockets)
         self.turns.schedule()
         self.configuration.begin()
-        self._look_at_blocked()
-        self._look_after_store()
-        self._look_at_clock()
+        self._check_blocked()
+        self._check_store()
+        self._check_clock()
         if self.ports.serves("HTTP"):
             self._loop.call_later(_PREPARE_S, self._loop.run_in_executor, None, self._exporter.prepare)
-        self._loop.call_later(_PREPARE_S, self._loop.run_in_executor, None, first_bytes.prepare)
+        self._loop.call_later(_PREPARE_S, self._loop.run_in_executor, None, protocol_detection.prepare)
         if self.store.log_view is not None:
             self._loop.run_in_executor(None, self.store.log_view.indexing())
 
-    def _look_at_clock(self) -> None:
+    def _check_clock(self) -> None:
         """An idle broker also notices that the wall clock was set."""
         if self._is_stopping:
             return
-        self._loop.call_later(_CLOCK_LOOK_S, self._look_at_clock)
-        self.complaints.write_held()
-        if self._clocks.look():
+        self._loop.call_later(_CHECK_CLOCK_S, self._check_clock)
+        self.limited_log.write_held()
+        if self._clocks.check():
             self.turns.schedule()
 
-    def _look_at_blocked(self) -> None:
+    def _check_blocked(self) -> None:
         if not self._is_stopping:
-            self._loop.call_later(_LOOK_AT_BLOCKED_S, self._look_at_blocked)
-            self.turns.input.look_at_blocked()
+            self._loop.call_later(_CHECK_BLOCKED_S, self._check_blocked)
+            self.turns.input.check_blocked()
 
-    def _look_at_disk(self) -> None:
+    def _check_disk(self) -> None:
         if self._is_stopping:
             return
         if self.disk_watch.period_ms >= 0:
-            self._loop.call_later(self.disk_watch.period_ms / 1000, self._look_at_disk)
-        self.disk_watch.look()
+            self._loop.call_later(self.disk_watch.period_ms / 1000, self._check_disk)
+        self.disk_watch.check()
 
-    def _look_after_store(self) -> None:
+    def _check_store(self) -> None:
         if not self._is_stopping:
-            self._loop.call_later(_LOOK_AFTER_S, self._look_after_store)
-            self.store.look_after()
+            self._loop.call_later(_CHECK_STORE_S, self._check_store)
+            self.store.check_directories()
             if self._failback is not None:
-                self._failback.look()
+                self._failback.check()
 
     # ---- stop ------------------------------------------------------------------------------------
 
@@ -531,12 +527,12 @@ class Server:
     def _end_log(self) -> None:
         """Write the lines that were held back."""
         self._log.end()
-        self.complaints.end()
+        self.limited_log.end()
 
     def _end_watches(self) -> None:
         self.configuration.end()
-        if self._realm_watch is not None:
-            self._realm_watch.end()
+        if self._user_files_watch is not None:
+            self._user_files_watch.end()
 
     def release(self) -> None:
         """Close the files and end the threads; only after ``stop`` or ``abandon``. Raises DiskError."""
@@ -544,5 +540,5 @@ class Server:
         try:
             self.store.close()
         finally:
-            if self._gate is not None:
-                self._gate.desk.stop()
+            if self._security is not None:
+                self._security.logins.stop()

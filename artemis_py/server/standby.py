@@ -24,16 +24,16 @@ from artemis_py.message import Account
 from artemis_py.metrics.exposition import escape_label
 from artemis_py.security.authenticator import Authenticator
 from artemis_py.server.descriptors import raise_limit
-from artemis_py.server.encryption import Encryption
-from artemis_py.server.failures import Complaints, Faults
-from artemis_py.server.gate import gate_of
+from artemis_py.server.failures import Faults, RateLimitedLog
 from artemis_py.server.http.messages import Request, Response
-from artemis_py.server.http.routes import health_routes
+from artemis_py.server.http.monitoring_routes import health_routes
+from artemis_py.server.http.ports import HttpPorts
 from artemis_py.server.http.routing import Route
-from artemis_py.server.http_ports import HttpPorts
 from artemis_py.server.journal_store import lock_journal
 from artemis_py.server.ports import Bound, Held, bind, place_of
+from artemis_py.server.security import security_of
 from artemis_py.server.stats import ServerStats
+from artemis_py.server.tls.acceptors import TlsAcceptors
 from artemis_py.storage.disk.disk import LockedError
 from artemis_py.storage.disk.lock import (
     ACTIVE,
@@ -158,14 +158,15 @@ class Standby:
         self._tell = tell
         self._told = ""
         self._candidate = Candidate(config, part)
-        complaints, holdings = Complaints(), Holdings(Account())
-        self._complaints = complaints
-        stats = ServerStats(Faults(complaints))
-        gate = gate_of(config, authenticator, loop, stats, complaints.tell)
-        self._stop_gate = None if gate is None else gate.desk.stop
-        self._encryption = Encryption(config, loop, complaints, holdings, stats)
-        self._http = HttpPorts(config, loop, stats, holdings, complaints, raise_limit(), gate)
-        self._http.routes = [*health_routes(self._why_not_ready, self._encryption.warnings), *_metrics(config.name)]
+        limited_log, holdings = RateLimitedLog(), Holdings(Account())
+        self._limited_log = limited_log
+        stats = ServerStats(Faults(limited_log))
+        security = security_of(config, authenticator, loop, stats, limited_log)
+        self._stop_logins = None if security is None else security.logins.stop
+        self._tls = TlsAcceptors(config, loop, limited_log, holdings)
+        stats.tls_opened = self._tls.opened
+        self._http = HttpPorts(config, loop, stats, holdings, limited_log, raise_limit(), security)
+        self._http.routes = [*health_routes(self._why_not_ready, self._tls.warnings), *_metrics(config.name)]
 
     def _why_not_ready(self) -> str:
         return f"stand-by: waits for {self._candidate.waits_for}"
@@ -178,10 +179,10 @@ class Standby:
             return await self._wait(stopping)
         finally:
             self._candidate.give_up()
-            self._complaints.end()
-            if self._stop_gate is not None:
-                self._stop_gate()
-            self._encryption.stop()
+            self._limited_log.end()
+            if self._stop_logins is not None:
+                self._stop_logins()
+            self._tls.stop()
 
     async def _wait(self, stopping: asyncio.Event) -> DirectoryLock | None:
         limit_ms = self._config.journal_lock_acquisition_timeout
@@ -194,22 +195,22 @@ class Standby:
                     return lock
                 if limit_ms >= 0 and self._loop.time() >= until:
                     raise LockedError(f"after {limit_ms} ms it still waits for {self._candidate.waits_for}")
-                self._look_open()
-                self._complaints.write_held()
+                self._open_or_tell()
+                self._limited_log.write_held()
                 await asyncio.wait([stop], timeout=_TRY_EVERY_S)
         finally:
             stop.cancel()
         return None
 
-    def _look_open(self) -> None:
+    def _open_or_tell(self) -> None:
         """It has to wait: open HTTP, once, and say for what it waits, whenever that changes."""
         if not self._told:
             for acceptor in self._config.acceptors:
                 if acceptor.is_opened:
-                    self._encryption.load(acceptor)  # what is wrong with a key is told now, not when it is too late
+                    self._tls.load(acceptor)  # what is wrong with a key is told now, not when it is too late
                 if acceptor.is_opened and "STOMP" not in acceptor.protocols:
                     bound = bind(acceptor)
-                    self._http.serve(acceptor, bound, self._encryption)
+                    self._http.serve(acceptor, bound, self._tls)
                     self._opened((acceptor, *place_of(bound)))
             self._http.tick()
         if self._told != self._candidate.waits_for:
@@ -240,19 +241,19 @@ class FailbackWatch:
     """Has a backup that took over look for a primary that waits, and calls ``found`` once."""
 
     def __init__(self, config: BrokerConfig, loop: asyncio.AbstractEventLoop, found: Callable[[], None]) -> None:
-        self._look = partial(primary_waits, Path(config.journal_directory))
+        self._primary_waits = partial(primary_waits, Path(config.journal_directory))
         self._loop = loop
         self._found = found
-        self._is_looking = False
+        self._is_checking = False
 
-    def look(self) -> None:
-        """Look once, in a thread; does nothing while the last look goes on."""
-        if not self._is_looking:
-            self._is_looking = True
-            self._loop.run_in_executor(None, self._look).add_done_callback(self._looked)
+    def check(self) -> None:
+        """Check once, in a thread; does nothing while the last check goes on."""
+        if not self._is_checking:
+            self._is_checking = True
+            self._loop.run_in_executor(None, self._primary_waits).add_done_callback(self._checked)
 
-    def _looked(self, answer: asyncio.Future[bool]) -> None:
-        self._is_looking = False
+    def _checked(self, answer: asyncio.Future[bool]) -> None:
+        self._is_checking = False
         if not answer.cancelled() and answer.exception() is None and answer.result():
-            self._is_looking = True  # it is found, and looked for no more
+            self._is_checking = True  # found: check no more
             self._found()

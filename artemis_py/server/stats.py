@@ -13,9 +13,9 @@ from artemis_py.core.tasks import Awaited as Thing
 from artemis_py.core.tasks import TaskLine
 from artemis_py.histogram import Histogram
 from artemis_py.management.why.health import Awaited
+from artemis_py.security.login import LoginCounts
 from artemis_py.security.rights import Checks
 from artemis_py.server.failures import Faults
-from artemis_py.server.logins.counts import LoginCounts
 from artemis_py.stomp.service import Traffic
 from artemis_py.stomp.session.connect import Entry
 from artemis_py.stomp.session.state import UnfinishedFrame
@@ -23,12 +23,12 @@ from artemis_py.stomp.session.state import UnfinishedFrame
 if TYPE_CHECKING:
     from artemis_py.metrics.views import ConfigurationView
     from artemis_py.records import Durability
-    from artemis_py.server.blocked import Blocked
+    from artemis_py.server.blocked_senders import BlockedSenders
     from artemis_py.server.client import Client
-    from artemis_py.server.cursor_desk import CursorDesk, CursorView
     from artemis_py.server.descriptors import Descriptors
     from artemis_py.server.listener import Listener
-    from artemis_py.server.tls.site import TlsSite
+    from artemis_py.server.log_cursors import CursorView, LogCursors
+    from artemis_py.server.tls.connection import TlsAcceptor
     from artemis_py.storage.bodies import LargeStore
     from artemis_py.storage.disk.space import SpaceReserve
 
@@ -92,7 +92,7 @@ class ServerStats:
         """What is wrong with files that say who may log in."""
         self.connections: set[Client] = set()
         self.connections_total = 0
-        self.blocked: Blocked | None = None
+        self.blocked: BlockedSenders | None = None
         """The senders that wait for room."""
         self.delays = Histogram(_DELAY_BOUNDS_MS, 1_000)
         """From the arrival of a message to its delivery, of one message a turn."""
@@ -100,11 +100,11 @@ class ServerStats:
         self.bytes_out = 0
         self.journal: Durability | None = None
         self.large: LargeStore | None = None
-        self.cursor_desk: CursorDesk | None = None
+        self.cursors: LogCursors | None = None
         self.rooms: tuple[SpaceReserve, ...] = ()
         self.descriptors: Descriptors | None = None
         self.listeners: list[Listener] = []
-        self.tls_sites: Sequence[TlsSite] = ()
+        self.tls_opened: Sequence[TlsAcceptor] = ()
         self.configuration: ConfigurationView | None = None
         """What is known of the configuration file."""
         self.turns = 0
@@ -204,15 +204,15 @@ class ServerStats:
 
     def log_counts(self) -> dict[str, int]:
         """Figures of the retained log."""
-        return {} if self.cursor_desk is None else self.cursor_desk.counts()
+        return {} if self.cursors is None else self.cursors.counts()
 
     def log_cursors(self) -> list[CursorView]:
         """The cursors in the log."""
-        return [] if self.cursor_desk is None else self.cursor_desk.all()
+        return [] if self.cursors is None else self.cursors.all()
 
-    def tls_acceptors(self) -> Sequence[TlsSite]:
+    def tls_acceptors(self) -> Sequence[TlsAcceptor]:
         """The acceptors that speak TLS."""
-        return self.tls_sites
+        return self.tls_opened
 
     def configuration_figures(self) -> ConfigurationView | None:
         """The state of the configuration file; None for a broker without one."""

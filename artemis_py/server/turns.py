@@ -17,11 +17,10 @@ from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.records import Durability
 from artemis_py.server.calls import Calls
 from artemis_py.server.client import Client
-from artemis_py.server.collector import Collector
 from artemis_py.server.events.notify import Notifying
-from artemis_py.server.failures import TurnError, shown
+from artemis_py.server.failures import Isolation, TurnError, shown
+from artemis_py.server.garbage_collector import GarbageCollector
 from artemis_py.server.input import TurnInput, Watches
-from artemis_py.server.isolation import Isolation
 from artemis_py.server.management_messages import ManagementMessages
 from artemis_py.server.memory import MemoryGuard
 from artemis_py.server.output import TurnOutput
@@ -152,13 +151,13 @@ class Turns:
         """Answers management messages."""
         self.notifying: Notifying | None = None
         """Tells of notifications."""
-        self.collector: Collector | None = None
+        self.collector: GarbageCollector | None = None
         """Is told of the work of each turn; None: Python's cycle collector does as it likes."""
         self.on_end: Callable[[], None] | None = None
         """Called at the end of each turn, when what happened in it can be looked at."""
         self._wakeup = Wakeup(loop, self.run)
         self.schedule = self._wakeup.schedule
-        self.isolation = Isolation(broker, stats, clock_ms, self.schedule)
+        self.isolation = Isolation(broker, stats.faults, clock_ms, self.schedule)
         self.input = TurnInput(broker.budget, self.isolation)
         self.output = TurnOutput(broker, durability, self.isolation, stats.delays)
         self.guard = MemoryGuard(broker.holdings, broker.clock)
@@ -207,7 +206,7 @@ class Turns:
             try:
                 has_come = connection.poll(ATTEND_NS)
             except Exception as error:
-                self.isolation.cut_off(connection, "poll", error)
+                self.isolation.fail(connection, "poll", error)
                 return
             if not has_come:
                 return
@@ -252,7 +251,7 @@ class Turns:
         arrivals = self.input
         durability.inline = arrivals.scheduler.count <= 1 and not output.waiting
         if arrivals.scheduler.count:
-            arrivals.scheduler.serve(broker.budget, now_ms, self.isolation.cut_off)
+            arrivals.scheduler.serve(broker.budget, now_ms, self.isolation.fail)
         if arrivals.lost or arrivals.blocked.awaited:
             arrivals.take_in(now_ms)
         if self.calls is not None and self.calls.is_due:
@@ -278,7 +277,7 @@ class Turns:
             large.seal(broker.log.last_lsn, durability.durable_lsn)
         output.flush(now_ms)
         if self.guard.holders:
-            self.guard.look(now_ms, self.isolation.cut_off)
+            self.guard.check(now_ms, self.isolation.fail)
         if served is not None:
             output.make_room(served)
         if self.replays is not None and self.replays.are_there:
@@ -351,7 +350,7 @@ class Turns:
             try:
                 connection.look(now_ms)
             except Exception as error:
-                self.isolation.cut_off(connection, "beat", error)
+                self.isolation.fail(connection, "beat", error)
 
     def _close_slow(self, now_ms: int) -> None:
         """Close the connections of consumers that are too slow (``slow-consumer-policy`` KILL)."""
@@ -362,9 +361,9 @@ class Turns:
             if consumer.closed or connection.session.is_closing:
                 continue
             try:
-                connection.cut_off(reason, now_ms)
+                connection.disconnect(reason, now_ms)
             except Exception as error:
-                self.isolation.cut_off(connection, "slow-consumer", error)
+                self.isolation.fail(connection, "slow-consumer", error)
 
     def when_durable(self, lsn: int, call: Callable[[], None]) -> None:
         """Call ``call`` when everything up to the lsn of a record survives a crash. A turn is scheduled to make sure of
@@ -373,14 +372,14 @@ class Turns:
         self.output.when_durable(lsn, call)
         self.schedule()
 
-    def came(self, connection: Client) -> None:
+    def connected(self, connection: Client) -> None:
         """A client has connected: its memory counts from now on, and listeners are told."""
-        self.guard.came()
+        self.guard.connected()
         self._tell(CONNECTION_CREATED, connection)
 
-    def went(self, connection: Client) -> None:
-        """A client that came is gone."""
-        self.guard.went(connection)
+    def disconnected(self, connection: Client) -> None:
+        """A client has disconnected."""
+        self.guard.disconnected(connection)
         self._tell(CONNECTION_DESTROYED, connection)
 
     def _tell(self, type: str, connection: Client) -> None:

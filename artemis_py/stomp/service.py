@@ -12,7 +12,7 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.replay.manager import Replays
 from artemis_py.core.tasks import Awaited
 from artemis_py.errors import NotAllowedError, NotFoundError
-from artemis_py.security.login import LoginDesk
+from artemis_py.security.login import Logins
 from artemis_py.security.rights import NAMELESS, Authorizer
 from artemis_py.stomp.foreign_headers import ForeignHeaders
 from artemis_py.stomp.heartbeat import BeatRules
@@ -109,7 +109,7 @@ class StompService:
         temporaries: Temporaries,
         large: BodyStore | None = None,
         *,
-        logins: LoginDesk | None = None,
+        logins: Logins | None = None,
         authorizer: Authorizer | None = None,
         wake: Callable[[], None] = _nobody,
         replays: Replays | None = None,

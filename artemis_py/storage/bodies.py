@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Final
+from typing import Final, final
 from zlib import crc32
 
 from artemis_py.message import BodyFiles, LargeBody
@@ -546,3 +546,55 @@ class LargeStore(BodyStore):
         """Finish all submitted work. Files in use stay."""
         self._writer.stop()
         self._reader.stop()
+
+
+# ---- body reader -----------------------------------------------------------------------------------------------------
+#
+# Reads large bodies piece by piece for a connection. A thread reads them, because the disk may take its time.
+
+
+PIECE_BYTES: Final = 262_144
+"""How much of a body is read at once."""
+
+
+@final
+class BodyReader:
+    """One body after the other. ``owner`` learns when a piece is ready."""
+
+    __slots__ = ("_checksum", "_large", "_offset", "_owner", "_piece", "failure")
+
+    def __init__(self, large: LargeStore, owner: object) -> None:
+        self.failure: str | None = None
+        """Why a body cannot be read."""
+        self._large = large
+        self._owner = owner
+        self._piece: Piece | None = None
+        self._offset = 0
+        self._checksum = 0
+        """The checksum of the body, up to the offset."""
+
+    @property
+    def is_at_start(self) -> bool:
+        """Was a body just completed, or none begun?"""
+        return self._offset == 0
+
+    def next(self, body: LargeBody) -> bytes | None:
+        """The next piece of this body; None if it must be read first, or cannot be read."""
+        piece = self._piece
+        if piece is None:
+            size_bytes = min(PIECE_BYTES, body.size_bytes - self._offset)
+            self._piece = self._large.read(body, self._offset, size_bytes, self._owner, self._checksum)
+            return None
+        if piece.data is None:
+            self.failure = piece.failure
+            return None
+        self._piece = None
+        self._offset += piece.size_bytes
+        self._checksum = piece.checksum
+        if self._offset == body.size_bytes:
+            self.rewind()
+        return piece.data
+
+    def rewind(self) -> None:
+        """Begin a body, perhaps the same one again. No piece may be under way."""
+        self._offset = self._checksum = 0

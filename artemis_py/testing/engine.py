@@ -194,4 +194,4 @@ class Engine:
             raise BrokerDownError("without persistence the broker writes nothing to a disk; use persistence=True")
         self._disk.is_full = is_full
         if self.is_running:
-            self.change(lambda server: server.disk_watch.look())
+            self.change(lambda server: server.disk_watch.check())

@@ -29,4 +29,4 @@ def test_a_replay_ends_with_the_right_to_it(roles: str, changed: set[str], why: 
     here.replay("c", "EPOCH")
     assert here.got("c") == ["a"]
     authorizer.use(load_core(f"<security-settings>{setting('#', consume=roles)}</security-settings>"))
-    assert session.subscriptions.ask_again(changed) == why
+    assert session.subscriptions.recheck_rights(changed) == why

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from artemis_py.core.budget import TURN_UNITS
-from artemis_py.server import collector
-from artemis_py.server.collector import Collector
+from artemis_py.server import garbage_collector as collector
+from artemis_py.server.garbage_collector import GarbageCollector
 from tests.loops import called_back
 
 
@@ -43,7 +43,7 @@ def loop() -> Iterator[asyncio.AbstractEventLoop]:
 
 
 def test_what_has_lived_for_a_while_is_not_walked_again(loop: asyncio.AbstractEventLoop) -> None:
-    Collector(loop).begin()
+    GarbageCollector(loop).begin()
     walked: list[int] = []
 
     def note(phase: str, info: dict[str, int]) -> None:
@@ -63,7 +63,7 @@ def test_where_as_much_comes_as_goes_it_is_searched_as_well(
     loop: asyncio.AbstractEventLoop, message_count: int
 ) -> None:
     """Python counts what goes against what comes, and would not search at all, until it is very much at once."""
-    held = Collector(loop)
+    held = GarbageCollector(loop)
     kept = deque(Node() for _ in range(100_000))
     held.begin()
     searched: list[int] = []
@@ -91,7 +91,7 @@ def test_where_as_much_comes_as_goes_it_is_searched_as_well(
 
 
 def test_young_cycles_go(loop: asyncio.AbstractEventLoop) -> None:
-    Collector(loop).begin()
+    GarbageCollector(loop).begin()
     young = cycle()
     kept = [Node() for _ in range(30_000)]
     assert young() is None
@@ -104,8 +104,8 @@ def test_old_cycles_go_where_little_is_held(
 ) -> None:
     old = cycle()
     monkeypatch.setattr(collector, "_OBJECTS_MAX", 10**9 if has_few else 0)
-    monkeypatch.setattr(collector, "_LOOK_EVERY_S", 0)
-    Collector(loop).begin()
+    monkeypatch.setattr(collector, "_CHECK_EVERY_S", 0)
+    GarbageCollector(loop).begin()
     assert old() is not None
     for _ in range(2):  # it is a timer that is due at once
         loop.run_until_complete(called_back())
@@ -122,14 +122,14 @@ def test_objects_are_not_counted_where_there_are_many(
     waits: list[float] = []
     monkeypatch.setattr(gc, "get_freeze_count", lambda: counted.append(1) or collector._OBJECTS_MAX + 1)
     monkeypatch.setattr(loop, "call_later", lambda wait_s, _call: waits.append(wait_s))
-    held = Collector(loop)
+    held = GarbageCollector(loop)
     held.begin()
     held.note_turn(1, collector._MESSAGES_MAX + 1)
-    held._look()
-    assert (len(counted), waits[-1]) == (0, collector._LOOK_EVERY_S)
+    held._check()
+    assert (len(counted), waits[-1]) == (0, collector._CHECK_EVERY_S)
     held.note_turn(1, collector._MESSAGES_MAX)
     for _ in range(9):
-        held._look()
+        held._check()
     assert len(counted) == 9
-    assert waits[-1] == collector._LOOK_SELDOM_S
+    assert waits[-1] == collector._CHECK_SELDOM_S
     assert waits == sorted(waits)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from artemis_py.server.blocked import Blocked
+from artemis_py.server.blocked_senders import BlockedSenders
 from artemis_py.server.connection import Connection
 
 
@@ -35,7 +35,7 @@ def senders(count: int) -> list[Connection]:
 
 
 def test_what_many_wait_for_is_asked_once() -> None:
-    blocked, full, others = Blocked(), Room(), senders(5000)
+    blocked, full, others = BlockedSenders(), Room(), senders(5000)
     for sender in others:
         blocked.add(sender, full)
     assert not blocked.has_ready
@@ -45,7 +45,7 @@ def test_what_many_wait_for_is_asked_once() -> None:
 
 
 def test_as_many_go_on_as_there_is_room_for_and_the_first_comes_first() -> None:
-    blocked, room, waiting = Blocked(), Room(2), senders(5)
+    blocked, room, waiting = BlockedSenders(), Room(2), senders(5)
     for sender in waiting:
         blocked.add(sender, room)
     gone: list[Connection] = []
@@ -57,7 +57,7 @@ def test_as_many_go_on_as_there_is_room_for_and_the_first_comes_first() -> None:
 
 
 def test_who_has_to_wait_again_stands_behind_the_others() -> None:
-    blocked, room, waiting = Blocked(), Room(1), senders(3)
+    blocked, room, waiting = BlockedSenders(), Room(1), senders(3)
     for sender in waiting:
         blocked.add(sender, room)
     gone: list[Connection] = []
@@ -70,7 +70,7 @@ def test_who_has_to_wait_again_stands_behind_the_others() -> None:
 
 
 def test_what_was_served_comes_last_in_the_next_turn() -> None:
-    blocked, rooms = Blocked(), [Room(1), Room(1)]
+    blocked, rooms = BlockedSenders(), [Room(1), Room(1)]
     for room in rooms:
         for sender in senders(3):
             blocked.add(sender, room)
@@ -80,7 +80,7 @@ def test_what_was_served_comes_last_in_the_next_turn() -> None:
 
 
 def test_nothing_is_left_of_who_is_gone() -> None:
-    blocked, room, waiting = Blocked(), Room(), senders(2)
+    blocked, room, waiting = BlockedSenders(), Room(), senders(2)
     for sender in [*waiting, *waiting]:
         blocked.add(sender, room)
         blocked.discard(sender)
@@ -90,7 +90,7 @@ def test_nothing_is_left_of_who_is_gone() -> None:
 
 
 def test_everybody_is_asked_whether_he_is_there_in_turn() -> None:
-    blocked, room, waiting = Blocked(), Room(), senders(5)
+    blocked, room, waiting = BlockedSenders(), Room(), senders(5)
     for sender in waiting:
         blocked.add(sender, room)
     assert blocked.next_of(2) + blocked.next_of(2) + blocked.next_of(2) == [*waiting, waiting[0]]

@@ -66,10 +66,10 @@ def test_dates_are_what_the_wall_clock_says_and_steady_time_runs_on() -> None:
 def test_a_step_is_told_once_and_counted(step_ms: int, direction: str) -> None:
     pair = Pair()
     pair.set_ms(step_ms)
-    assert pair.clocks.look()
+    assert pair.clocks.check()
     for _ in range(5):
         pair.pass_ns(MS)
-        assert not pair.clocks.look()
+        assert not pair.clocks.check()
     assert pair.clocks.steps == {"forward": 0, "back": 0, direction: 1}
     way = "forward" if step_ms > 0 else "back"
     assert [line.partition(": expires")[0] for line in pair.said] == [
@@ -82,20 +82,20 @@ def test_a_look_finds_a_step_that_somebody_else_has_noticed() -> None:
     pair = Pair()
     pair.set_ms(HOUR_MS)
     pair.clocks.date_ms()
-    assert pair.clocks.look()
+    assert pair.clocks.check()
     pair.clocks.date_ms()
-    assert not pair.clocks.look()
+    assert not pair.clocks.check()
 
 
 def test_small_steps_are_followed_and_told_when_they_add_up() -> None:
     pair = Pair()
     for _ in range(9):
         pair.set_ms(100)
-        assert not pair.clocks.look()
+        assert not pair.clocks.check()
     assert pair.clock.shift_ms == 900
     assert pair.said == []
     pair.set_ms(100)
-    pair.clocks.look()
+    pair.clocks.check()
     assert len(pair.said) == 1
 
 

@@ -11,9 +11,9 @@ from typing import Final
 import pytest
 
 from artemis_py.management.why.causes import CAUSES
-from artemis_py.server.http import Request, Response
-from artemis_py.server.http.console.routes import console_war_routes
-from artemis_py.server.http.console_routes import CONSOLE, PATH, POLICY, console_routes
+from artemis_py.server.http.artemis_console import console_war_routes
+from artemis_py.server.http.console import CONSOLE, PATH, POLICY, console_routes
+from artemis_py.server.http.messages import Request, Response
 from artemis_py.server.http.routing import Route, Routes
 
 SENT_BYTES_MAX: Final = 86_000

@@ -12,7 +12,7 @@ from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.core.transactions import Transaction
 from artemis_py.server.disk_watch import DiskSpace, DiskWatch, space_of
-from artemis_py.server.transient_store import TransientStore
+from artemis_py.server.store import TransientStore
 from tests.unit.core.parts import broker_of, queue_config, send, send_in
 
 
@@ -60,7 +60,7 @@ def watched(policy: str = "BLOCK", limits: dict[str, Any] | None = None, **core:
 def test_when_a_disk_is_full(core: dict[str, Any], used_fraction: float, free_bytes: int, full: bool) -> None:
     broker, disk, watch = watched(**core)
     disk.space = DiskSpace(used_fraction, free_bytes)
-    watch.look()
+    watch.check()
     assert broker.memory.disk_full is full
 
 
@@ -76,13 +76,13 @@ def test_when_a_disk_is_full(core: dict[str, Any], used_fraction: float, free_by
 def test_what_a_full_disk_means_to_senders(policy: str, taken: int, kept: int, limits: dict[str, Any]) -> None:
     broker, disk, watch = watched(policy, limits)
     disk.space = DiskSpace(0.95, 5)
-    watch.look()
+    watch.check()
     address = broker.addresses["a"]
     assert (address.full_policy, address.is_full) == (policy, True)
     assert send(broker, count=3) == taken
     assert broker.queues["q"].message_count == kept
     disk.space = DiskSpace(0.5, 500)
-    watch.look()
+    watch.check()
     assert not address.is_full
     assert send(broker, count=3) == 3
     assert broker.queues["q"].message_count == 3
@@ -94,14 +94,14 @@ def test_a_commit_waits_for_the_disk() -> None:
     send_in(transaction, broker)
     assert transaction.blocked_by() is None
     disk.space = DiskSpace(0.95, 5)
-    watch.look()
+    watch.check()
     assert transaction.blocked_by() is broker.addresses["a"]
 
 
 def test_an_address_made_meanwhile_is_full_too() -> None:
     broker, disk, watch = watched("FAIL")
     disk.space = DiskSpace(0.95, 5)
-    watch.look()
+    watch.check()
     assert send(broker, "new") == 0
     assert broker.addresses["new"].is_full
 
@@ -113,7 +113,7 @@ def test_only_news_are_told() -> None:
     _, disk, watch = watched()
     for fraction in (0.5, 0.95, 0.96, 0.5, 0.4):
         disk.space = DiskSpace(fraction, 1 << 20)
-        watch.look()
+        watch.check()
     assert [line.partition(" (")[0] for line in disk.lines] == [
         "warning: the disk of data/journal is full",
         "the disk of data/journal has room again",
@@ -127,10 +127,10 @@ def test_the_disks_of_pages_and_large_bodies_count_too(directory: str) -> None:
     """They may be on file systems of their own, and fill up as well."""
     broker, disk, watch = watched()
     disk.others[directory] = DiskSpace(0.95, 5)
-    watch.look()
+    watch.check()
     assert broker.memory.disk_full
     disk.others.clear()
-    watch.look()
+    watch.check()
     assert not broker.memory.disk_full
     assert [line.partition(" (")[0] for line in disk.lines] == [
         f"warning: the disk of {directory} is full",
@@ -141,10 +141,10 @@ def test_the_disks_of_pages_and_large_bodies_count_too(directory: str) -> None:
 def test_a_disk_that_cannot_be_looked_at_changes_nothing() -> None:
     broker, disk, watch = watched()
     disk.space = DiskSpace(0.95, 5)
-    watch.look()
+    watch.check()
     disk.space = None
-    watch.look()
-    watch.look()
+    watch.check()
+    watch.check()
     assert broker.memory.disk_full
     assert disk.lines[1:] == ["warning: the disk usage of data/journal cannot be read: Input/output error"]
 
@@ -169,18 +169,18 @@ def test_without_persistence_it_is_looked_at_from_the_first_file_on(tmp_path: Pa
     disk = Disk()
     disk.space = DiskSpace(0.95, 5)
     watch = DiskWatch(config, broker, disk.note_turn, store, probe=disk.probe, say=disk.lines.append)
-    watch.look()
+    watch.check()
     assert not broker.memory.disk_full, "nothing is on that disk"
     folder = store.folders[kind == "body"]
     folder.create("file", 1)
     assert len(looks) == 1
-    watch.look()
+    watch.check()
     assert broker.memory.disk_full
     assert store.large is not None
     assert store.large.intake.is_full
     folder.write("file", 0, bytes(2 << 20))
     assert len(looks) == 2, "before it grows by so much"
     disk.space = DiskSpace(0.5, 1000)
-    watch.look()
+    watch.check()
     assert not broker.memory.disk_full
     store.close()

@@ -12,11 +12,13 @@ from typing import cast
 import h11
 import pytest
 
-from artemis_py.server.http import Handler, HttpLimits, HttpService, Request, Response, Route
 from artemis_py.server.http.authentication import Authentication
 from artemis_py.server.http.connection import HttpConnection
 from artemis_py.server.http.hosts import Hosts
-from artemis_py.server.http.routes import health_routes, metrics_routes
+from artemis_py.server.http.messages import Handler, HttpLimits, Request, Response
+from artemis_py.server.http.monitoring_routes import health_routes, metrics_routes
+from artemis_py.server.http.ports import HttpService
+from artemis_py.server.http.routing import Route
 from tests.unit.metrics_fakes import FakeBroker, exporter_of
 
 GET = b"GET /echo HTTP/1.1\r\nHost: broker\r\n\r\n"
@@ -588,7 +590,8 @@ def test_a_real_socket() -> None:
 
 def test_h11_is_not_imported_before_the_first_connection() -> None:
     program = (
-        "import sys; from artemis_py.server.http import HttpService; import artemis_py.server.http.routes;"
+        "import sys; from artemis_py.server.http.ports import HttpService;"
+        "import artemis_py.server.http.monitoring_routes;"
         "s = HttpService([], now_ms=lambda: 0, call_soon=print, call_threadsafe=print);"
         "before = 'h11' in sys.modules; s.connect();"
         "print(before, 'h11' in sys.modules)"

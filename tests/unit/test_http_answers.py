@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.server.http import Handler, HttpLimits, HttpService, Request, Response, Route
 from artemis_py.server.http.authentication import Authentication
-from artemis_py.server.http.departures import Departures
+from artemis_py.server.http.disconnects import DisconnectWatch
 from artemis_py.server.http.hosts import Hosts
-from artemis_py.server.http.log_routes import file_response, wanted_range
-from artemis_py.server.http.messages import Answer, FileBody
-from artemis_py.server.http.routing import Routes
+from artemis_py.server.http.log_routes import file_response, requested_range
+from artemis_py.server.http.messages import Answer, FileBody, Handler, HttpLimits, Request, Response
+from artemis_py.server.http.ports import HttpService
+from artemis_py.server.http.routing import Route, Routes
 from tests.loops import called_back, until
 from tests.unit.test_http import SteppedHttp, answer, answers
 from tests.unit.test_http_authentication import AUTHORIZER, SmallDesk
@@ -107,7 +107,7 @@ async def talking(
 ) -> HttpService:
     """A service on a real socket, and a client of it."""
     loop = asyncio.get_running_loop()
-    departures = Departures(loop)
+    disconnects = DisconnectWatch(loop)
     service = HttpService(
         routes,
         now_ms=lambda: int(loop.time() * 1000),
@@ -116,7 +116,7 @@ async def talking(
         hosts=Hosts(["broker"]),
         limits=limits,
         authentication=authentication,
-        departures=departures,
+        disconnects=disconnects,
     )
     server = await loop.create_server(service.connect, "127.0.0.1", 0)
     reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname(), limit=1 << 24)
@@ -127,7 +127,7 @@ async def talking(
     finally:
         writer.close()
         service.stop()
-        departures.close()
+        disconnects.close()
         server.close()
         await server.wait_closed()
     return service
@@ -244,7 +244,7 @@ def test_a_client_that_leaves_while_a_file_waits_for_its_time(tmp_path: Path) ->
     ],
 )
 def test_ranges(header: str | None, size: int, wanted: tuple[int, int] | None) -> None:
-    assert wanted_range(header, size) == wanted
+    assert requested_range(header, size) == wanted
 
 
 def serving(path: Path, size_bytes: int | None = None) -> list[Route]:

@@ -12,10 +12,11 @@ import pytest
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.login import Login
 from artemis_py.security.rights import Authorizer
-from artemis_py.server.events.hub import Listener
-from artemis_py.server.http import HttpLimits, Request, Response, Route
+from artemis_py.server.events.server_sent_events import Listener
 from artemis_py.server.http.authentication import Authentication, credentials_of
-from artemis_py.server.http.outgoing import SAFETY
+from artemis_py.server.http.messages import HttpLimits, Request, Response
+from artemis_py.server.http.response_writer import SAFETY
+from artemis_py.server.http.routing import Route
 from tests.unit.config.documents import load_core
 from tests.unit.test_http import FakeTransport, SteppedHttp, answer, answers
 
@@ -331,8 +332,8 @@ def test_a_stream_ends_with_its_reason_when_its_user_may_not_have_it_any_more(us
     stream.put(b"event: before\ndata: {}\n\n")
     here.run()
     here.may_have = {"bob"}
-    here.service.ask_again({changed})
-    here.service.ask_again({changed})
+    here.service.recheck_rights({changed})
+    here.service.recheck_rights({changed})
     here.run()
     ((status, _, body),) = answers(transport.written, "GET")
     assert (status, left, transport.closed) == (200, [stream], True)

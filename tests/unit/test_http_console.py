@@ -14,13 +14,11 @@ import pytest
 
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.login import Login
-from artemis_py.server import console_sessions as sessions
-from artemis_py.server.console_sessions import IDLE_MS_MAX, LIFETIME_MS_MAX, Sessions, cookie
-from artemis_py.server.gate import SecurityGate
-from artemis_py.server.http.console.routes import console_war_routes
-from artemis_py.server.http.console.war import War
+from artemis_py.server.http.artemis_console import War, console_war_routes
 from artemis_py.server.http.messages import Request, Response
-from artemis_py.server.logins.refusals import Refusals
+from artemis_py.server.logins import console_sessions as sessions
+from artemis_py.server.logins.console_sessions import IDLE_MS_MAX, LIFETIME_MS_MAX, Sessions, cookie
+from artemis_py.server.security import Security
 
 ANN = Identity("ann", frozenset({"amq"}))
 
@@ -192,7 +190,7 @@ def test_pages_of_other_sites_log_nobody_out() -> None:
 
 
 def test_a_login_that_is_refused_is_told() -> None:
-    class Desk:
+    class LoginService:
         def begin(self, credentials: Credentials, _wake: Callable[[], None]) -> Login:
             login = Login()
             if credentials.password == "right":
@@ -203,13 +201,14 @@ def test_a_login_that_is_refused_is_told() -> None:
 
     told: list[tuple[str, str, str]] = []
 
+    def note(login: Login, user: str | None, peer: str) -> None:
+        told.append((user or "", peer, login.refusal))
+
     async def log_in(password: str) -> Response:
-        refusals = Refusals()
-        refusals.on_refusal = lambda *words: told.append(words)
-        gate = cast(
-            "SecurityGate", SimpleNamespace(desk=Desk(), sessions=Sessions(Clock(), Clock()), refusals=refusals)
+        security = cast(
+            "Security", SimpleNamespace(logins=LoginService(), sessions=Sessions(Clock(), Clock()), note_refusal=note)
         )
-        routes = console_war_routes("console.war", gate, asyncio.get_running_loop())
+        routes = console_war_routes("console.war", security, asyncio.get_running_loop())
         (route,) = [one for one in routes if one.path == "/console/auth/login"]
         handler = route.handler("POST")
         assert handler is not None

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.server.http.files import CHUNK_BYTES, FileSender
+from artemis_py.server.http.file_sender import CHUNK_BYTES, FileSender
 from artemis_py.server.http.messages import FileBody, HttpLimits
-from artemis_py.server.http.outgoing import is_near
+from artemis_py.server.http.response_writer import is_near
 from artemis_py.server.server import BUSY_SHARE, WINDOW_NS, Load
 from artemis_py.server.stats import ServerStats
 from tests.e2e.broker_process import eventually

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.server.http.files import PIECE_BYTES, FileSender
+from artemis_py.server.http.file_sender import PIECE_BYTES, FileSender
 from artemis_py.server.http.messages import FileBody, HttpLimits
 
 CONTENT = os.urandom(3 * PIECE_BYTES + 777)

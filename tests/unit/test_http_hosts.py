@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.server.http import Request
 from artemis_py.server.http.hosts import Hosts
-from artemis_py.server.http.json_body import parse_json
-from artemis_py.server.http.routes import health_routes
+from artemis_py.server.http.messages import Request, parse_json
+from artemis_py.server.http.monitoring_routes import health_routes
 from tests.unit.test_http import SteppedHttp, answer
 
 

@@ -9,11 +9,12 @@ from typing import Any, cast
 
 import pytest
 
-from artemis_py.server.failures import Complaints, Faults
-from artemis_py.server.http import HttpService, Request, Response, Route
+from artemis_py.server.failures import Faults, RateLimitedLog
 from artemis_py.server.http.connection import HttpConnection
 from artemis_py.server.http.hosts import Hosts
-from artemis_py.server.http.messages import FileBody
+from artemis_py.server.http.messages import FileBody, Request, Response
+from artemis_py.server.http.ports import HttpService
+from artemis_py.server.http.routing import Route
 from tests.unit.test_http import GET, FakeTransport
 
 PIECES = b"GET /pieces HTTP/1.1\r\nHost: broker\r\n\r\n"
@@ -82,7 +83,7 @@ class HttpWithBystander:
             call_soon=self.soon.append,
             call_threadsafe=self.soon.append,
             hosts=Hosts(["broker"]),
-            faults=Faults(Complaints(self.said.append)),
+            faults=Faults(RateLimitedLog(self.said.append)),
         )
 
     def _open(self, _: Request) -> Response:

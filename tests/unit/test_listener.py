@@ -14,7 +14,7 @@ import pytest
 
 from artemis_py.server import descriptors as descriptors_module
 from artemis_py.server.descriptors import Descriptors, lowest_free, raise_limit
-from artemis_py.server.failures import LINES_MAX, WINDOW_S, Complaints, Faults
+from artemis_py.server.failures import LINES_MAX, WINDOW_S, Faults, RateLimitedLog
 from artemis_py.server.listener import Listener
 from tests.loops import called_back, until
 
@@ -41,7 +41,7 @@ class Desk:
             self.bound,
             Protocol,
             descriptor_max,
-            Complaints(self.lines.append),
+            RateLimitedLog(self.lines.append),
             lambda: self.stored,
         )
         self.listener.open(100)
@@ -176,43 +176,43 @@ def test_a_limit_that_may_not_be_raised_stays(monkeypatch: pytest.MonkeyPatch) -
 
 
 class Said:
-    """Complaints at a time of the test's own."""
+    """RateLimitedLog at a time of the test's own."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.now_s = 0.0
-        self.complaints = Complaints(self.lines.append, lambda: self.now_s)
+        self.limited_log = RateLimitedLog(self.lines.append, lambda: self.now_s)
 
 
 def test_a_line_that_repeats_is_written_when_its_time_is_over() -> None:
     said = Said()
     for _ in range(1000):
-        said.complaints.tell("warning: the same")
-    said.complaints.tell("warning: another")
+        said.limited_log.write("warning: the same")
+    said.limited_log.write("warning: another")
     assert said.lines == ["warning: the same"] * LINES_MAX + ["warning: another"]
     said.now_s = WINDOW_S - 1
-    said.complaints.write_held()
+    said.limited_log.write_held()
     assert len(said.lines) == LINES_MAX + 1
     said.now_s = WINDOW_S
-    said.complaints.write_held()
+    said.limited_log.write_held()
     assert said.lines[LINES_MAX + 1 :] == [f"not_written_before={1000 - LINES_MAX - 1} warning: the same"]
     said.now_s = 2 * WINDOW_S
-    said.complaints.write_held()
+    said.limited_log.write_held()
     assert len(said.lines) == LINES_MAX + 2
 
 
 def test_what_was_held_back_is_written_at_the_end() -> None:
     said = Said()
     for number in range(LINES_MAX + 1):
-        said.complaints.tell(f"warning: client {number}", "clients")
-    said.complaints.end()
+        said.limited_log.write(f"warning: client {number}", "clients")
+    said.limited_log.end()
     assert said.lines[-1] == f"warning: client {LINES_MAX}"
 
 
 def test_lines_of_one_kind_count_together_whatever_they_say() -> None:
     said = Said()
     for number in range(10):
-        said.complaints.tell(f"warning: client {number}", "clients")
+        said.limited_log.write(f"warning: client {number}", "clients")
     assert len(said.lines) == LINES_MAX
 
 
@@ -222,7 +222,7 @@ def test_what_nobody_caught_is_one_line_and_limited() -> None:
 
     async def test() -> None:
         loop = asyncio.get_running_loop()
-        loop.set_exception_handler(Faults(said.complaints).caught_by_loop)
+        loop.set_exception_handler(Faults(said.limited_log).caught_by_loop)
         for _ in range(50):
             loop.call_soon(_break_off)
         await called_back()

@@ -14,8 +14,8 @@ from artemis_py.histogram import Histogram
 from artemis_py.metrics import MetricsExporter
 from artemis_py.metrics.census import Census
 from artemis_py.metrics.looks import LOOKS_PER_STEP, look_at
-from artemis_py.server import blocked
-from artemis_py.server.blocked import Blocked
+from artemis_py.server import blocked_senders as blocked
+from artemis_py.server.blocked_senders import BlockedSenders
 from artemis_py.storage.disk.space import DiskSpace, bytes_until_full
 from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, lines_run, queue_config, send, turn
 from tests.unit.metrics_fakes import BOUNDS_S, FakeBroker, FakeServer, exporter_of
@@ -202,7 +202,7 @@ class FakeRoom:
 def test_blocked_seconds_add_up_over_senders(monkeypatch: pytest.MonkeyPatch) -> None:
     now_ns = [0]
     monkeypatch.setattr(blocked, "monotonic_ns", lambda: now_ns[0])
-    senders, room = Blocked(), FakeRoom()
+    senders, room = BlockedSenders(), FakeRoom()
     one, two, new = (cast(Any, FakeClient(is_open=is_open)) for is_open in (True, True, False))
     senders.add(one, room)
     senders.add(new, room)  # it waits for its login, not for room

@@ -133,18 +133,18 @@ def test_a_backup_that_works_finds_a_waiting_primary_once(tmp_path: Path) -> Non
 
         watch = FailbackWatch(config, asyncio.get_running_loop(), count)
         for _ in range(3):
-            watch.look()
-            await until(lambda: not watch._is_looking)
+            watch.check()
+            await until(lambda: not watch._is_checking)
         assert times == 0
         waiting = WaitingPrimary(tmp_path / "journal")
         waiting.show()
 
         def looked() -> bool:
-            watch.look()
+            watch.check()
             return times > 0
 
         await until(looked)
-        watch.look()
+        watch.check()
         await asyncio.get_running_loop().shutdown_default_executor()  # whatever looks has ended
         waiting.withdraw()
         return times

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from artemis_py.server.tls.records import Records
+from artemis_py.server.tls.connection import Records
 from tests.certificates import Authority
 
 AUTHORITY = Authority()
@@ -99,7 +99,7 @@ def test_a_certificate_that_has_expired_is_not_resumed(
     assert records.object.session_reused
     assert records.certificate() == own
     later_s = time.time() + 20 * 365 * 86_400
-    monkeypatch.setattr("artemis_py.server.tls.records.time.time", lambda: later_s)
+    monkeypatch.setattr("artemis_py.server.tls.connection.time.time", lambda: later_s)
     late, records = Client(contexts[1], first.object.session), Records(contexts[0])
     with pytest.raises(ssl.SSLError, match="expired since"):
         late.shake(records)

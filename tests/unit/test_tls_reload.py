@@ -8,7 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from artemis_py.server.tls.acceptors import Reload, TlsAcceptors
+from artemis_py.server.tls.acceptors import TlsAcceptors
+from artemis_py.server.tls.reload import Reload
 from tests.loops import until
 
 
@@ -21,7 +22,7 @@ class Look:
         self.count = 0
         self.twice = asyncio.Event()
 
-    async def look(self) -> None:
+    async def check(self) -> None:
         self.count += 1
         if self.count == 2:
             self.twice.set()
@@ -33,8 +34,8 @@ class Look:
 async def test_a_look_that_fails_is_told_and_the_others_go_on() -> None:
     told: list[str] = []
     config: Any = SimpleNamespace(configuration_file_refresh_period=1)
-    complaints: Any = SimpleNamespace(tell=lambda line, **_: told.append(line))
-    acceptors = TlsAcceptors(config, asyncio.get_running_loop(), complaints, cast(Any, None))
+    limited_log: Any = SimpleNamespace(write=lambda line, **_: told.append(line))
+    acceptors = TlsAcceptors(config, asyncio.get_running_loop(), limited_log, cast(Any, None))
     broken, sound = Look(RuntimeError("odd")), Look()
     acceptors._reloads += cast(list[Reload], [broken, sound])
     acceptors.watch()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from artemis_py.server.transient_store import TransientFolder
+from artemis_py.server.store import TransientFolder
 
 
 def test_it_takes_the_folders_along_that_it_made(tmp_path: Path) -> None:

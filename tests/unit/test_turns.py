@@ -12,7 +12,7 @@ import pytest
 from artemis_py.core.broker import Broker
 from artemis_py.records import MemoryLog
 from artemis_py.server.connection import Acceptance
-from artemis_py.server.failures import Complaints, Faults
+from artemis_py.server.failures import RateLimitedLog
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import Turns
 from artemis_py.stomp.service import StompService
@@ -134,7 +134,7 @@ def test_a_connection_that_breaks_off_while_it_is_attended_ends_alone(stage: Soc
 
     connection.socket.transport = Breaking()  # type: ignore[assignment]
     said: list[str] = []
-    stage.turns.stats.faults = Faults(Complaints(said.append))
+    stage.turns.stats.faults._limited_log = RateLimitedLog(said.append)
     if fails == "is_reading":
         stage.turns._attend(connection)
     else:

@@ -13,9 +13,8 @@ import pytest
 from artemis_py.cli.check_journal import journal_problems
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.server.configuration.reading import stamps_of
-from artemis_py.server.journal_store import lock_journal
-from artemis_py.server.repair import accept_losses
-from artemis_py.server.transient_store import TransientStore, unread_journal
+from artemis_py.server.journal_store import accept_losses, lock_journal
+from artemis_py.server.store import TransientStore, unread_journal
 from artemis_py.storage.disk.disk import DiskError
 from tests.unit.config.documents import load_core
 

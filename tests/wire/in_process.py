@@ -10,9 +10,9 @@ from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue.queue import Queue
 from artemis_py.records import MemoryLog
-from artemis_py.security.login import LoginDesk
+from artemis_py.security.login import Logins
 from artemis_py.server.connection import Acceptance, Connection
-from artemis_py.server.logins.networks import Newcomers
+from artemis_py.server.logins.networks import ConnectionsBeforeLogin
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import READ_BYTES_MAX, Turns
 from artemis_py.server.websocket.rules import WebSocketRules
@@ -124,8 +124,8 @@ class InProcessBroker:
         now_ms: int = START_MS,
         *,
         log: MemoryLog | None = None,
-        logins: LoginDesk | None = None,
-        newcomers_max: int = -1,
+        logins: Logins | None = None,
+        before_login_max: int = -1,
         connect: Callable[[InProcessBroker], Client] = Client,
     ) -> None:
         self.loop = FakeLoop(now_ms)
@@ -152,7 +152,7 @@ class InProcessBroker:
             service,
             acceptor.int_param("connectionsAllowed"),
             acceptor.int_param("handshakeTimeout"),
-            Newcomers(acceptor.int_param("maxConnectionsBeforeLogin", newcomers_max)),
+            ConnectionsBeforeLogin(acceptor.int_param("maxConnectionsBeforeLogin", before_login_max)),
             WebSocketRules.of(acceptor),
         )
         self._connect = connect

@@ -12,7 +12,7 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Task
 from artemis_py.errors import StorageError
 from artemis_py.records import MemoryLog
-from artemis_py.server.failures import LINES_MAX, Complaints, Faults, TurnError
+from artemis_py.server.failures import LINES_MAX, RateLimitedLog, TurnError
 from artemis_py.server.socket import LINGER_MS
 from artemis_py.stomp.session.session import Session
 from artemis_py.stomp.session.subscriptions import Subscriptions
@@ -41,7 +41,7 @@ class IsolationWorld(LargeBodiesBroker):
     def __init__(self) -> None:
         super().__init__("maxUnsentBytes=1200000", core=CORE, limit=100_000)
         self.said: list[str] = []
-        self.stats.faults = Faults(Complaints(self.said.append))
+        self.stats.faults._limited_log = RateLimitedLog(self.said.append)
         self.reader = self.greeted("reader")
         self.reader.send(b"SUBSCRIBE\nid:1\ndestination:/queue/news\nack:client\nconsumer-window-size:-1\n\n\0")
         self.sender = self.greeted("sender")

@@ -6,10 +6,9 @@ import pytest
 
 from artemis_py.message import Message
 from artemis_py.records import Actor, MemoryLog
-from artemis_py.server.body_pieces import PIECE_BYTES
 from artemis_py.server.socket import HIGH_BYTES
 from artemis_py.server.turns import READ_BYTES_MAX
-from artemis_py.storage.bodies import UNWRITTEN_BYTES_MAX
+from artemis_py.storage.bodies import PIECE_BYTES, UNWRITTEN_BYTES_MAX
 from tests.sim.disk import Fault
 from tests.wire.bodies import bodies_on_queues, files_of
 from tests.wire.client_frames import ServerFrame

@@ -8,8 +8,7 @@ import pytest
 
 from artemis_py.errors import ArtemisError
 from artemis_py.security.identity import Credentials, Identity
-from artemis_py.security.login import Login
-from artemis_py.server.logins.counts import CONNECTIONS, DEADLINE, EXPIRED
+from artemis_py.security.login import CONNECTIONS, DEADLINE, EXPIRED, Login
 from tests.wire.client_frames import ServerFrame
 from tests.wire.in_process import START_MS, Client, InProcessBroker, configuration
 
@@ -17,7 +16,7 @@ CONNECT = b"CONNECT\naccept-version:1.2\nhost:x\nlogin:ann\npasscode:secret\n\n\
 SEND = b"SEND\ndestination:/queue/q\n\nhello\0"
 
 
-class Desk:
+class LoginService:
     """Logins that the test decides."""
 
     def __init__(self) -> None:
@@ -59,9 +58,9 @@ def reads(client: Client) -> bool:
 class World(InProcessBroker):
     """A broker where everybody must log in."""
 
-    def __init__(self, acceptor: str = "", core: str = "", newcomers_max: int = -1) -> None:
-        self.desk = Desk()
-        super().__init__(configuration(core, acceptor), logins=self.desk, newcomers_max=newcomers_max)
+    def __init__(self, acceptor: str = "", core: str = "", before_login_max: int = -1) -> None:
+        self.logins = LoginService()
+        super().__init__(configuration(core, acceptor), logins=self.logins, before_login_max=before_login_max)
 
     def says(self, client: Client, data: bytes = b"") -> list[ServerFrame]:
         """Send, and return what came back."""
@@ -78,11 +77,11 @@ def test_nothing_is_carried_out_before_the_login_is_decided() -> None:
     assert "q" not in world.broker.queues
     assert world.stats.sessions_open == 0
     assert not reads(client)
-    world.desk.admit()
+    world.logins.admit()
     assert [frame.command for frame in world.says(client)] == ["CONNECTED"]
     assert world.queue("q").message_count == 2
     assert reads(client)
-    credentials = world.desk.begun[0][0]
+    credentials = world.logins.begun[0][0]
     assert (credentials.user, credentials.password, credentials.peer) == ("ann", "secret", "")
 
 
@@ -93,14 +92,14 @@ def test_what_comes_behind_connect_is_bounded() -> None:
     client.send(SEND * 100_000)
     assert sum(client.connection.session.held_bytes) <= 3 * 65536
     assert "q" not in world.broker.queues
-    world.desk.admit()
+    world.logins.admit()
     world.says(client)
     assert world.queue("q").message_count == 100_000
 
 
 def test_a_login_decided_at_once_needs_no_second_turn() -> None:
     world = World()
-    world.desk.at_once = Identity("ann", frozenset())
+    world.logins.at_once = Identity("ann", frozenset())
     assert [frame.command for frame in world.says(world.client("a"), CONNECT)] == ["CONNECTED"]
 
 
@@ -110,7 +109,7 @@ def test_a_refusal_has_artemis_text_in_every_version(version: str, login: str, s
     world = World()
     client = world.client("a")
     world.says(client, f"CONNECT\naccept-version:{version}\n{login}passcode:secret\n\n\0".encode())
-    world.desk.refuse()
+    world.logins.refuse()
     (error,) = world.says(client)
     assert error.command == "ERROR"
     text = f"Security Error occurred: User name [{shown}] or password is invalid"
@@ -124,7 +123,7 @@ def test_who_could_not_be_checked_is_told_so() -> None:
     world = World()
     client = world.client("a")
     world.says(client, CONNECT)
-    world.desk.refuse("Too many logins are waiting; try again later", is_open=True)
+    world.logins.refuse("Too many logins are waiting; try again later", is_open=True)
     (error,) = world.says(client)
     assert error.header("message") == "Too many logins are waiting; try again later"
 
@@ -132,7 +131,7 @@ def test_who_could_not_be_checked_is_told_so() -> None:
 def test_a_token_may_come_without_a_name() -> None:
     world = World()
     world.says(world.client("a"), b"CONNECT\naccept-version:1.2\nhost:x\npasscode:token\n\n\0")
-    assert world.desk.begun[0][0].user is None
+    assert world.logins.begun[0][0].user is None
 
 
 def test_the_user_is_who_the_authenticator_says() -> None:
@@ -142,8 +141,8 @@ def test_the_user_is_who_the_authenticator_says() -> None:
     )
     for name in "ab":
         world.says(world.client(name), CONNECT)
-    world.desk.admit(0, "cn=ann")
-    world.desk.admit(1, "cn=ann")
+    world.logins.admit(0, "cn=ann")
+    world.logins.admit(1, "cn=ann")
     assert [frame.command for frame in world.says(world.client("a"))] == ["CONNECTED"]
     (error,) = world.says(world.client("b"))
     assert "max-connections" in str(error.header("message"))
@@ -159,9 +158,9 @@ def test_the_handshake_timeout_covers_the_login() -> None:
     world.advance(2)
     (error,) = heard(client)
     assert error.header("message") == "The login was not decided within 3000 ms (handshakeTimeout of the acceptor)"
-    assert world.desk.begun[0][1].is_given_up
+    assert world.logins.begun[0][1].is_given_up
     assert world.stats.logins.refusals[DEADLINE] == 1
-    world.desk.admit()  # too late
+    world.logins.admit()  # too late
     assert world.says(client) == []
     assert world.stats.sessions_total == 0
 
@@ -171,7 +170,7 @@ def test_the_handshake_timeout_does_not_touch_who_is_in() -> None:
     client = world.client("a")
     world.says(client, CONNECT)
     world.advance(2000)
-    world.desk.admit()
+    world.logins.admit()
     assert [frame.command for frame in world.says(client)] == ["CONNECTED"]
     world.advance(20_000)
     assert heard(client) == []
@@ -183,9 +182,9 @@ def test_a_client_that_leaves_gives_up_its_login() -> None:
     world.says(client, CONNECT)
     client.transport.abort()
     world.settle()
-    assert world.desk.begun[0][1].is_given_up
+    assert world.logins.begun[0][1].is_given_up
     assert len(world.turns.input.blocked) == 0
-    world.desk.admit()
+    world.logins.admit()
     world.settle()
     assert world.stats.sessions_total == 0
 
@@ -196,7 +195,7 @@ def test_a_client_that_only_closes_its_side_is_still_answered() -> None:
     client.send(CONNECT + SEND)
     client.connection.eof_received()
     world.settle()
-    world.desk.admit()
+    world.logins.admit()
     assert [frame.command for frame in world.says(client)] == ["CONNECTED"]
     assert world.queue("q").message_count == 1
     assert client.is_closed
@@ -206,7 +205,7 @@ def test_a_session_ends_with_its_token() -> None:
     world = World()
     client = world.client("a")
     world.says(client, CONNECT)
-    world.desk.admit(expires_ms=START_MS + 60_000)
+    world.logins.admit(expires_ms=START_MS + 60_000)
     assert [frame.command for frame in world.says(client)] == ["CONNECTED"]
     world.advance(59_999 - (world.now_ms - START_MS))
     assert heard(client) == []
@@ -221,7 +220,7 @@ def test_a_session_with_heart_beats_ends_with_its_token() -> None:
     world = World()
     client = world.client("a")
     world.says(client, CONNECT.replace(b"host:x", b"host:x\nheart-beat:0,1000"))
-    world.desk.admit(expires_ms=START_MS + 5_500)
+    world.logins.admit(expires_ms=START_MS + 5_500)
     world.says(client)
     world.advance(5_400)
     assert heard(client) == []
@@ -236,7 +235,7 @@ def test_a_token_ends_at_its_date_also_when_the_clock_is_set(step_ms: int) -> No
     client = world.client("a")
     world.says(client, CONNECT)
     ends_ms = START_MS + 2 * 3_600_000
-    world.desk.admit(expires_ms=ends_ms)
+    world.logins.admit(expires_ms=ends_ms)
     world.says(client)
     world.set_clock(step_ms)
     world.advance(ends_ms - world.now_ms - 1)
@@ -246,14 +245,14 @@ def test_a_token_ends_at_its_date_also_when_the_clock_is_set(step_ms: int) -> No
 
 
 def test_connections_without_a_login_are_limited_by_address() -> None:
-    world = World(newcomers_max=2)
+    world = World(before_login_max=2)
     first, _, third = (world.client(name) for name in "abc")
     (error,) = heard(third)
     assert "2 connections from your address have not logged in yet" in str(error.header("message"))
     assert third.is_closed
     assert world.stats.logins.refusals[CONNECTIONS] == 1
     world.says(first, CONNECT)
-    world.desk.admit()
+    world.logins.admit()
     world.says(first)
     assert world.says(world.client("d"), CONNECT) == []  # one has logged in, so there is room
     assert world.client("e").is_closed
@@ -263,7 +262,7 @@ def test_connections_without_a_login_are_limited_by_address() -> None:
 
 
 def test_the_acceptor_sets_that_limit() -> None:
-    world = World("maxConnectionsBeforeLogin=1", newcomers_max=50)
+    world = World("maxConnectionsBeforeLogin=1", before_login_max=50)
     world.client("a")
     assert world.client("b").is_closed
 
@@ -275,7 +274,7 @@ def test_connect_is_small() -> None:
     assert "more than 200 bytes (maxConnectBytes of the acceptor)" in str(error.header("message"))
     other = world.client("b")
     world.says(other, CONNECT)
-    world.desk.admit()
+    world.logins.admit()
     world.says(other)
     assert world.says(other, SEND.replace(b"\n\n", b"\n" + long + b"\n")) == []
     assert world.queue("q").message_count == 1
@@ -287,10 +286,10 @@ def test_a_desk_that_fails_ends_only_this_connection() -> None:
     def fail(credentials: Credentials, wake: Callable[[], None]) -> Login:
         raise ArtemisError("no")
 
-    begin, world.desk.begin = world.desk.begin, fail  # type: ignore[method-assign]
+    begin, world.logins.begin = world.logins.begin, fail  # type: ignore[method-assign]
     world.says(world.client("a"), CONNECT)
     assert world.client("a").is_closed
-    world.desk.begin = begin  # type: ignore[method-assign]
+    world.logins.begin = begin  # type: ignore[method-assign]
     assert world.says(world.client("b"), CONNECT) == []
-    world.desk.admit()
+    world.logins.admit()
     assert [frame.command for frame in world.says(world.client("b"))] == ["CONNECTED"]

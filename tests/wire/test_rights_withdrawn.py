@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from artemis_py.server.long_answers import LongAnswers
+from artemis_py.server.security import RightsCheck
 from artemis_py.server.socket import LINGER_MS
 from tests.unit.config.documents import load_core
 from tests.wire.permitted import Person, SecuredBroker, denied, setting
@@ -26,18 +26,18 @@ class Shop(SecuredBroker):
         super().__init__(READS, core=SHOP)
         stats, isolation = self.world.stats, self.world.turns.isolation
         self.asked: list[Set[str]] = []
-        self.answers = LongAnswers(self.asked.append, stats.connections, isolation, carried_out)
+        self.answers = RightsCheck(self.asked.append, stats.connections, isolation, carried_out)
         self.clerk, self.boss = self.login("cl", "clerk"), self.login("b", "boss")
 
     def withdraw(self) -> None:
         """From clerks."""
         self.authorizer.use(load_core(f"<security-settings>{READS_NO_MORE}</security-settings>"))
-        self.answers.ask_again()
+        self.answers.begin()
         self.world.settle()
 
     def change(self, *users: str) -> None:
         """Their logins have changed."""
-        self.answers.ask_again(set(users))
+        self.answers.begin(set(users))
         self.world.settle()
 
 

@@ -1,1 +1,1 @@
-"""What happens in the broker, told to those who listen: on an address, and as responses of HTTP that do not end."""
+"""What happens in the broker, for those who listen: messages on an address, and server-sent events over HTTP."""

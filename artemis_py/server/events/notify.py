@@ -1,4 +1,4 @@
-"""Tells of notifications once a turn, some in each: as messages on their address, and to the streams of HTTP."""
+"""Sends notifications, some in each turn: as messages to their address, and as server-sent events."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from artemis_py.core.events import Event
 from artemis_py.core.notifications import LOGIN_REFUSED, PERMISSION_REFUSED, Fields, Notification
 from artemis_py.management.notifications import head_of
 from artemis_py.message import Message
-from artemis_py.server.events.hub import Hub
+from artemis_py.server.events.server_sent_events import Hub
 
-_TOLD_MAX: Final = 50
-"""How many are told in a turn."""
+_SENT_MAX: Final = 50
+"""How many are sent in a turn."""
 _UNITS_MAX: Final = 800
 """What publishing them may cost in a turn, in units; one is published whatever it costs."""
 _HEAD_BYTES: Final = 512
@@ -36,7 +36,7 @@ class Notifying:
         self._address = broker.config.management_notification_address
 
     def note_events(self, events: list[Event]) -> None:
-        """Something was told to the operational log: tell it to those who listen, too."""
+        """Events of the operational log become notifications, too."""
         if self._notifications.is_heard:
             address = self._broker.addresses.get(self._address)
             listening = set[str]() if address is None else {queue.name for queue in address.queues.values()}
@@ -57,19 +57,19 @@ class Notifying:
         self.note(LOGIN_REFUSED, {"user": user, "remoteAddress": peer, "reason": reason, "protocol": "HTTP"})
 
     def run(self, now_ms: int) -> None:
-        """Tell of some of them."""
+        """Send some of them."""
         taken = self._notifications.take(self._affordable())
         if self._notifications.has_queues:
             self._publish(taken, now_ms)
         if self._notifications.is_listened_to:
-            self._hub.tell(taken, now_ms)
+            self._hub.send(taken, now_ms)
 
     def _affordable(self) -> int:
         address = self._broker.addresses.get(self._address)
         if address is None or not self._notifications.has_queues:
-            return _TOLD_MAX
+            return _SENT_MAX
         cost = self._broker.bindings.plan_for(address).cost
-        return max(cost.affordable(_UNITS_MAX, iter([_HEAD_BYTES] * _TOLD_MAX), _TOLD_MAX), 1)
+        return max(cost.affordable(_UNITS_MAX, iter([_HEAD_BYTES] * _SENT_MAX), _SENT_MAX), 1)
 
     def _publish(self, taken: list[Notification], now_ms: int) -> None:
         broker = self._broker

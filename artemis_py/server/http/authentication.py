@@ -1,4 +1,4 @@
-"""Who a request says it is, whether that is so, and what they may do."""
+"""Who sends a request, whether that is so, and what they may do: logins and permissions of HTTP."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from typing import Final, final
 
 from artemis_py.config.tables.acceptor import AcceptorConfig, is_loopback
 from artemis_py.errors import NotAllowedError
+from artemis_py.management.artemis.guard import Guard, Open
 from artemis_py.security.identity import Credentials, Identity
-from artemis_py.security.login import Login, LoginDesk
-from artemis_py.security.rights import Authorizer, Peer
+from artemis_py.security.login import Login, Logins
+from artemis_py.security.rights import Authorizer, Peer, Rights
 from artemis_py.server import operational_log as audit
-from artemis_py.server.console_sessions import Sessions
 from artemis_py.server.http.connection_limit import HttpClient
 from artemis_py.server.http.messages import Request, Response, text_response
 from artemis_py.server.http.routing import Route
-from artemis_py.server.logins.refusals import Refusals
+from artemis_py.server.logins.console_sessions import Sessions
+from artemis_py.server.security import Security
 
 # ---- credentials -----------------------------------------------------------------------------------------------------
 #
@@ -46,15 +47,15 @@ def credentials_of(authorization: str | None, nobody: Credentials) -> Credential
     found = _SCHEME.fullmatch(authorization.strip())
     if found is None:
         return None
-    scheme, given = found["name"].lower(), found["rest"]
+    scheme, encoded = found["name"].lower(), found["rest"]
     if scheme == "bearer":
-        return replace(nobody, password=given)
-    return _pair(given, nobody) if scheme == "basic" else None
+        return replace(nobody, password=encoded)
+    return _pair(encoded, nobody) if scheme == "basic" else None
 
 
-def _pair(given: str, nobody: Credentials) -> Credentials | None:
+def _pair(encoded: str, nobody: Credentials) -> Credentials | None:
     try:
-        text = base64.b64decode(given, validate=True).decode("utf-8")
+        text = base64.b64decode(encoded, validate=True).decode("utf-8")
     except (binascii.Error, UnicodeDecodeError):
         return None
     user, colon, password = text.partition(":")
@@ -91,7 +92,7 @@ class Authentication:
 
     def __init__(
         self,
-        desk: LoginDesk,
+        logins: Logins,
         authorizer: Authorizer,
         *,
         prefix: str = "mops",
@@ -99,38 +100,35 @@ class Authentication:
         domain: str | None = None,
         checks_names: bool = False,
         sessions: Sessions | None = None,
-        refusals: Refusals | None = None,
+        note_refusal: Callable[[Login, str | None, str], None] | None = None,
     ) -> None:
         self.checks_names = checks_names
-        self._desk = desk
+        self._logins = logins
         self._authorizer = authorizer
         self._prefix = prefix
         self._open_paths = open_paths
         self._domain = domain
         self._sessions = sessions
-        self._refusals = refusals
+        self._note_refusal = note_refusal
 
     @staticmethod
     def of(
         acceptor: AcceptorConfig,
         prefix: str,
-        desk: LoginDesk,
-        authorizer: Authorizer,
-        sessions: Sessions | None = None,
-        refusals: Refusals | None = None,
+        security: Security,
     ) -> Authentication:
         """Those of an acceptor, as its parameters say."""
         is_near = is_loopback(acceptor.host)
         opened = acceptor.params.get("openWithoutLogin", "metrics" if is_near else "none")
         return Authentication(
-            desk,
-            authorizer,
+            security.logins,
+            security.authorizer,
             prefix=prefix,
             open_paths=_OPEN[opened],
             domain=acceptor.params.get("securityDomain"),
             checks_names=is_near,
-            sessions=sessions,
-            refusals=refusals,
+            sessions=security.sessions,
+            note_refusal=security.note_refusal,
         )
 
     def needs_login(self, route: Route, method: str) -> bool:
@@ -182,22 +180,22 @@ class Authentication:
             address=client.address,
             acceptor=acceptor,
         )
-        given = credentials_of(request.authorization, nobody)
-        return _challenge(_UNREADABLE) if given is None else self._desk.begin(given, wake)
+        credentials = credentials_of(request.authorization, nobody)
+        return _challenge(_UNREADABLE) if credentials is None else self._logins.begin(credentials, wake)
 
     def answer(
-        self, request: Request, route: Route, login: Login, client: HttpClient, acceptor: str, *, has_shown: bool
+        self, request: Request, route: Route, login: Login, client: HttpClient, acceptor: str, *, has_credentials: bool
     ) -> Response | None:
-        """Why the request is refused, or None; the audit log has who lacked a permission. ``has_shown``: did the client
-        give a password, a token or a certificate? Otherwise it is asked for one.
+        """Why the request is refused, or None; the audit log has who lacked a permission. ``has_credentials``: did the
+        client send a password, a token or a certificate? Otherwise it is asked for one.
         """
-        if login.identity is None and has_shown and self._refusals is not None:
-            shown = credentials_of(request.authorization, Credentials(None))
-            self._refusals.note(login, None if shown is None else shown.user, client.peer)
+        if login.identity is None and has_credentials and self._note_refusal is not None:
+            credentials = credentials_of(request.authorization, Credentials(None))
+            self._note_refusal(login, None if credentials is None else credentials.user, client.peer)
         if login.identity is None and login.is_open:
             return text_response(HTTPStatus.SERVICE_UNAVAILABLE, login.refusal, _LATER)
         if login.identity is None:
-            return _challenge(login.refusal if has_shown else _NO_LOGIN)
+            return _challenge(login.refusal if has_credentials else _NO_LOGIN)
         if route.checks_itself:
             return None
         operation = route.operation(request.method)
@@ -209,7 +207,7 @@ class Authentication:
             peer = Peer(client.address, acceptor)
             self._authorizer.rights_of(login.identity, peer).demand(permission, address)
         except NotAllowedError as error:
-            if not has_shown:
+            if not has_credentials:
                 return _challenge(_NO_LOGIN)
             audit.tell_denied(operation, request.parameters, login.identity.user, client.address, str(error))
             advice = f"a security-setting that matches {address} grants it with <permission type='{permission}' …/>"
@@ -219,3 +217,47 @@ class Authentication:
 
 def _challenge(reason: str) -> Response:
     return text_response(HTTPStatus.UNAUTHORIZED, reason, CHALLENGES)
+
+
+# ---- rights of a request ---------------------------------------------------------------------------------------------
+#
+# What the user of a request may do, for handlers that check permissions themselves.
+
+
+def guard_of(security: Security | None, prefix: str, request: Request) -> Guard:
+    """The rights of the user; None as ``security``: nobody logs in. ``prefix`` is ``management-rbac-prefix``."""
+    if security is None:
+        return Open()
+    if request.identity is None:
+        return _Nobody()
+    return _Of(security.authorizer.rights_of(request.identity, Peer(request.address, request.acceptor)), prefix)
+
+
+@final
+class _Of:
+    """The rights of one user."""
+
+    def __init__(self, rights: Rights, prefix: str) -> None:
+        self._rights = rights
+        self._prefix = prefix
+
+    def may(self, right: str, address: str) -> bool:
+        """Is it permitted?"""
+        return self._rights.may(right, f"{self._prefix}.{address}")
+
+    def demand(self, right: str, address: str) -> None:
+        """Raises NotAllowedError if it is not."""
+        self._rights.demand(right, f"{self._prefix}.{address}")
+
+
+@final
+class _Nobody:
+    """Nobody has logged in where users do: nothing is permitted."""
+
+    def may(self, right: str, address: str) -> bool:
+        """No."""
+        return False
+
+    def demand(self, right: str, address: str) -> None:
+        """Raises NotAllowedError."""
+        raise NotAllowedError(f"log in to {right} {address}")

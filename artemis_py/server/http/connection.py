@@ -13,12 +13,12 @@ import h11
 
 from artemis_py.security.identity import Identity
 from artemis_py.security.login import Login
+from artemis_py.server.http.acceptor import HttpAcceptor
 from artemis_py.server.http.connection_limit import HttpClient
-from artemis_py.server.http.incoming import Incoming, Refusal
 from artemis_py.server.http.messages import RETRY_LATER, Request, Response, text_response
-from artemis_py.server.http.outgoing import Channel, Outgoing, close_body
+from artemis_py.server.http.request_reader import Refusal, RequestReader
+from artemis_py.server.http.response_writer import Channel, ResponseWriter, close_body
 from artemis_py.server.http.routing import Route
-from artemis_py.server.http.site import Site
 from artemis_py.server.transports import CLIENT_CERTIFICATE, shown_address
 
 # ---- admission -------------------------------------------------------------------------------------------------------
@@ -30,17 +30,17 @@ from artemis_py.server.transports import CLIENT_CERTIFICATE, shown_address
 class Admission:
     """The current request of one connection. While a login is awaited, nothing more of the connection is read."""
 
-    __slots__ = ("_go_on", "_has_shown", "_login", "_request", "_route", "_site", "response")
+    __slots__ = ("_acceptor", "_go_on", "_has_credentials", "_login", "_request", "_route", "response")
 
-    def __init__(self, site: Site, go_on: Callable[[], None]) -> None:
+    def __init__(self, acceptor: HttpAcceptor, go_on: Callable[[], None]) -> None:
         self.response: Response | None = None
         """The answer to a request that is not let in."""
-        self._site = site
+        self._acceptor = acceptor
         self._go_on = go_on
         self._login: Login | None = None
         self._request: Request | None = None
         self._route: Route | None = None
-        self._has_shown = False
+        self._has_credentials = False
 
     @property
     def is_awaited(self) -> bool:
@@ -49,26 +49,26 @@ class Admission:
 
     def refusal(self, request: Request, route: Route, client: HttpClient) -> Refusal | None:
         """Why the connection ends with this request, whoever sent it: there is no room, or a web page is behind it."""
-        site = self._site
-        if not site.connection_limit.may_have(route, client):
+        acceptor = self._acceptor
+        if not acceptor.connection_limit.may_have(route, client):
             return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests are being answered; try again later")
-        authentication = site.authentication
+        authentication = acceptor.authentication
         has_names = not route.is_open or (authentication is not None and authentication.checks_names)
-        reason = site.hosts.refusal(request, route.pages) if has_names else None
+        reason = acceptor.hosts.refusal(request, route.pages) if has_names else None
         if reason is None and request.authorization is not None:
-            reason = site.hosts.page_refusal(request, route.pages)
+            reason = acceptor.hosts.page_refusal(request, route.pages)
         return None if reason is None else Refusal(HTTPStatus.FORBIDDEN, reason)
 
     def begin(self, request: Request, route: Route, client: HttpClient, transport: asyncio.Transport) -> None:
         """Decide, or begin to; then ``is_awaited``, and ``go_on`` is called later."""
         self.response = client.user = client.identity = None
-        authentication = self._site.authentication
+        authentication = self._acceptor.authentication
         if authentication is None or not authentication.needs_login(route, request.method):
             return
         certificate: bytes | None = transport.get_extra_info(CLIENT_CERTIFICATE)
-        self._has_shown = request.authorization is not None or certificate is not None
+        self._has_credentials = request.authorization is not None or certificate is not None
         self._request, self._route = request, route
-        found = authentication.begin_login(request, client, self._site.name, certificate, self._woken)
+        found = authentication.begin_login(request, client, self._acceptor.name, certificate, self._woken)
         if isinstance(found, Response):
             self.response = found
             return
@@ -83,17 +83,19 @@ class Admission:
 
     def decide(self, client: HttpClient) -> None:
         """The login is decided: ``response`` says whether the request is."""
-        login, authentication = self._login, self._site.authentication
+        login, authentication = self._login, self._acceptor.authentication
         request, route = self._request, self._route
         assert login is not None
         assert authentication is not None
         assert request is not None
         assert route is not None
         self._login = None
-        client.is_known = client.is_known or (login.identity is not None and self._has_shown)
+        client.is_known = client.is_known or (login.identity is not None and self._has_credentials)
         client.identity = login.identity
         client.user = None if login.identity is None else login.identity.user
-        self.response = authentication.answer(request, route, login, client, self._site.name, has_shown=self._has_shown)
+        self.response = authentication.answer(
+            request, route, login, client, self._acceptor.name, has_credentials=self._has_credentials
+        )
 
     def forget(self) -> None:
         """The client is gone. Nothing refers to its connection any more, so reference counting alone frees it."""
@@ -124,13 +126,15 @@ _CHANGED: Final = "the permission for this may have been withdrawn: the login ha
 class HttpConnection(asyncio.Protocol):
     """The protocol of one socket, created by ``HttpService.connect``, which knows it as an ``HttpClient``."""
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
-        self._machine = h11.Connection(h11.SERVER, max_incomplete_event_size=site.limits.head_bytes_max)
-        self._channel = Channel(site.now_ms, site.departures)
-        self._incoming = Incoming(self._machine, site.limits, site.routes, site.now_ms, site.connection_limit.hold)
-        self._outgoing = Outgoing(self._machine, self._channel, site.files)
-        self._admission = Admission(site, partial(self.guard, self._go_on))
+    def __init__(self, acceptor: HttpAcceptor) -> None:
+        self._acceptor = acceptor
+        self._machine = h11.Connection(h11.SERVER, max_incomplete_event_size=acceptor.limits.head_bytes_max)
+        self._channel = Channel(acceptor.now_ms, acceptor.disconnects)
+        self._reader = RequestReader(
+            self._machine, acceptor.limits, acceptor.routes, acceptor.now_ms, acceptor.connection_limit.hold
+        )
+        self._writer = ResponseWriter(self._machine, self._channel, acceptor.files)
+        self._admission = Admission(acceptor, partial(self.guard, self._go_on))
         self._awaited: asyncio.Future[Response] | None = None
         self._step_is_due = False
         self.waiting_since_ms = self._channel.last_activity_ms
@@ -147,27 +151,27 @@ class HttpConnection(asyncio.Protocol):
         """Accept the socket, or refuse it if the service is stopping."""
         self._channel.open(cast(asyncio.Transport, transport))
         self.peer, self.address = peer_address(transport), shown_peer(transport)
-        if self._site.is_stopping:
+        if self._acceptor.is_stopping:
             self._channel.write(b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
             self._channel.close()
         else:
-            self.guard(self._site.connection_limit.admit, self)
+            self.guard(self._acceptor.connection_limit.admit, self)
 
     def data_received(self, data: bytes) -> None:
         """Process bytes from the client."""
         if self._channel.transport is None:
             return
-        if self._outgoing.stream is not None:  # nobody would answer it
+        if self._writer.stream is not None:  # nobody would answer it
             self.guard(self.abort)
             return
-        self._incoming.receive(data)
+        self._reader.receive(data)
         self.guard(self._read_events)
 
     def eof_received(self) -> bool:
         """The client closed its sending side; earlier requests are still answered, but for a stream that is the end."""
         if self._channel.transport is None:
             return False
-        if self._outgoing.stream is not None:
+        if self._writer.stream is not None:
             self.guard(self.close)
             return False
         self._machine.receive_data(b"")
@@ -178,7 +182,7 @@ class HttpConnection(asyncio.Protocol):
         """The socket is gone."""
         self._channel.forget()
         self._give_up()
-        self._site.connection_limit.forget(self)
+        self._acceptor.connection_limit.forget(self)
 
     def pause_writing(self) -> None:
         """The client reads too slowly: send no further piece and read no further request until it catches up."""
@@ -201,21 +205,21 @@ class HttpConnection(asyncio.Protocol):
             error = failure
         transport = self._channel.take()
         peer = transport and shown_peer(transport)
-        self._site.faults.note(peer or "of HTTP", "http", error)
-        self._site.connection_limit.forget(self)
+        self._acceptor.faults.note(peer or "of HTTP", "http", error)
+        self._acceptor.connection_limit.forget(self)
         self._give_up()
         for end in () if transport is None else (transport.abort, transport.close):
             try:
                 end()
                 return
             except Exception as other:
-                self._site.faults.note(peer or "of HTTP", "end", other)
+                self._acceptor.faults.note(peer or "of HTTP", "end", other)
 
     # --- what the service calls ---
 
     def close(self) -> None:
         """End the connection; a response being sent is cut off."""
-        self._outgoing.end_stream()
+        self._writer.end_stream()
         self._channel.close()
         self._give_up()
 
@@ -227,27 +231,27 @@ class HttpConnection(asyncio.Protocol):
     @property
     def is_waiting(self) -> bool:
         """Is there no complete request to answer, or nobody who waits for the answer?"""
-        return self._incoming.is_waiting or self._channel.is_left
+        return self._reader.is_waiting or self._channel.is_left
 
-    def look(self, now_ms: int) -> None:
+    def check_timeouts(self, now_ms: int) -> None:
         """End the connection if it is idle too long, or its request takes too long to arrive."""
-        self._outgoing.note_progress(now_ms)
+        self._writer.note_progress(now_ms)
         is_open = self._channel.transport is not None
-        if is_open and self._incoming.takes_too_long(now_ms) and not self._admission.is_awaited:
+        if is_open and self._reader.takes_too_long(now_ms) and not self._admission.is_awaited:
             late = Refusal(HTTPStatus.REQUEST_TIMEOUT, "the request took too long to arrive")
             self.guard(self._refuse, late)
         elif self._awaited is not None:  # the broker is at work, and not the client idle
             return
-        elif now_ms - self._channel.last_activity_ms >= self._site.limits.idle_ms_max:
+        elif now_ms - self._channel.last_activity_ms >= self._acceptor.limits.idle_ms_max:
             self.guard(self.abort)
 
-    def ask_again(self, users: Container[str]) -> None:
+    def recheck_rights(self, users: Container[str]) -> None:
         """Rights have changed, or what is known of these users: an answer under way ends if its user may not have it
         any more.
         """
-        incoming, authentication, identity = self._incoming, self._site.authentication, self.identity
-        request, route = incoming.request, incoming.route
-        is_answering = self._awaited is not None or self._outgoing.is_under_way
+        reader, authentication, identity = self._reader, self._acceptor.authentication, self.identity
+        request, route = reader.request, reader.route
+        is_answering = self._awaited is not None or self._writer.is_under_way
         if authentication is None or request is None or route is None or identity is None or not is_answering:
             return
         may_be_broken_off = request.method in _READING or route.still_may is not None
@@ -259,29 +263,29 @@ class HttpConnection(asyncio.Protocol):
             self._awaited.cancel()
             self._awaited = None
             self._send(text_response(HTTPStatus.FORBIDDEN, why), closes=True)
-        elif self._outgoing.stream is not None:
-            self._outgoing.stream.end(why)
+        elif self._writer.stream is not None:
+            self._writer.stream.end(why)
         else:
             self.abort()  # only a cut connection tells the client that the rest is missing
 
     def _give_up(self) -> None:
         """The client is gone: drop the rest of the response."""
-        self._incoming.let_go()
+        self._reader.let_go()
         self._admission.forget()
         if self._awaited is not None:
             self._awaited.cancel()
             self._awaited = None
-        self._outgoing.give_up()
+        self._writer.give_up()
 
     # --- requests ---
 
     def _read_events(self) -> None:
         """Continue until h11 needs more bytes or a request is complete."""
         try:
-            while self._channel.transport is not None and self._outgoing.pieces is None:
+            while self._channel.transport is not None and self._writer.pieces is None:
                 if self._admission.is_awaited:
                     break
-                event = self._incoming.next_event()
+                event = self._reader.next_event()
                 if event is h11.NEED_DATA or event is h11.PAUSED:
                     break
                 if isinstance(event, h11.ConnectionClosed):
@@ -289,7 +293,7 @@ class HttpConnection(asyncio.Protocol):
                 elif isinstance(event, h11.Request):
                     self._begin(event)
                 elif isinstance(event, h11.Data):
-                    refusal = self._incoming.take(event.data)
+                    refusal = self._reader.take(event.data)
                     if refusal is not None:
                         self._refuse(refusal)
                 elif isinstance(event, h11.EndOfMessage):
@@ -301,14 +305,14 @@ class HttpConnection(asyncio.Protocol):
 
     def _begin(self, event: h11.Request) -> None:
         """The head of a request arrived: refuse what this client may not have, or not now."""
-        incoming, admission, transport = self._incoming, self._admission, self._channel.transport
-        refusal = incoming.begin(event)
-        request, route = incoming.request, incoming.route
+        reader, admission, transport = self._reader, self._admission, self._channel.transport
+        refusal = reader.begin(event)
+        request, route = reader.request, reader.route
         if refusal is None and request is not None and route is not None and transport is not None:
             refusal = admission.refusal(request, route, self)
             if refusal is None:
                 admission.begin(request, route, self, transport)
-                incoming.denial = admission.response
+                reader.denial = admission.response
         if refusal is not None:
             self._refuse(refusal)
         elif admission.is_awaited:
@@ -319,9 +323,9 @@ class HttpConnection(asyncio.Protocol):
 
     def _continue(self) -> None:
         """The client asks whether to send the body."""
-        if self._incoming.denial is not None:
-            self._send(self._incoming.denial, closes=True)
-        elif not self._incoming.takes_body:
+        if self._reader.denial is not None:
+            self._send(self._reader.denial, closes=True)
+        elif not self._reader.takes_body:
             self._refuse(Refusal(HTTPStatus.EXPECTATION_FAILED, "this path takes no request body"))
         else:
             self._channel.write(self._machine.send(h11.InformationalResponse(status_code=100, headers=[])) or b"")
@@ -332,7 +336,7 @@ class HttpConnection(asyncio.Protocol):
         if transport is None:
             return
         self._admission.decide(self)
-        self._incoming.denial = self._admission.response
+        self._reader.denial = self._admission.response
         self._channel.unwatch()
         transport.resume_reading()
         if self._machine.they_are_waiting_for_100_continue:
@@ -340,7 +344,7 @@ class HttpConnection(asyncio.Protocol):
         self._read_events()
 
     def _answer(self) -> None:
-        answer = self._incoming.answer(self, self._site.name, self._channel.has_lost_client)
+        answer = self._reader.answer(self, self._acceptor.name, self._channel.has_lost_client)
         if isinstance(answer, Response):
             self._send(answer)
             return
@@ -352,31 +356,31 @@ class HttpConnection(asyncio.Protocol):
 
     def _answered(self, awaited: asyncio.Future[Response]) -> None:
         """The awaited response is ready."""
-        if self._awaited is not awaited or self._incoming.request is None:
+        if self._awaited is not awaited or self._reader.request is None:
             if not awaited.cancelled() and awaited.exception() is None:
                 close_body(awaited.result())
             return
         self._awaited = None
         failure = awaited.exception()
-        self._send(awaited.result() if failure is None else self._incoming.failed(failure))
+        self._send(awaited.result() if failure is None else self._reader.failed(failure))
 
     def _refuse(self, refusal: Refusal) -> None:
         """Answer an invalid request and close: where the next request begins is unknown."""
         if self._machine.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             later = RETRY_LATER if refusal.status == HTTPStatus.SERVICE_UNAVAILABLE else ()
             self._send(text_response(refusal.status, refusal.reason, later), closes=True)
-        if self._channel.transport is not None and self._outgoing.pieces is None:
+        if self._channel.transport is not None and self._writer.pieces is None:
             self.close()
 
     # --- answers ---
 
     def _send(self, response: Response, *, closes: bool = False) -> None:
-        closes = closes or self._site.is_stopping
+        closes = closes or self._acceptor.is_stopping
         self._channel.unwatch()
-        self._outgoing.begin(response, with_body=self._incoming.wants_body, closes=closes)
-        if self._outgoing.stream is not None:
-            self._outgoing.stream.wake = self._step_soon
-        elif self._outgoing.file is not None:
+        self._writer.begin(response, with_body=self._reader.wants_body, closes=closes)
+        if self._writer.stream is not None:
+            self._writer.stream.wake = self._step_soon
+        elif self._writer.file is not None:
             self._channel.watch(partial(self.guard, self.abort), is_sent_something=True)
         self._step_soon()
 
@@ -384,38 +388,38 @@ class HttpConnection(asyncio.Protocol):
         """One step per round of the event loop: a client that sends many requests at once cannot stall others."""
         if not self._step_is_due and self._channel.transport is not None:
             self._step_is_due = True
-            self._site.call_soon(partial(self.guard, self._step))
+            self._acceptor.call_soon(partial(self.guard, self._step))
 
     def _step(self) -> None:
         """Send the next piece; after the last one, continue with the next request."""
         self._step_is_due = False
-        machine, outgoing, transport = self._machine, self._outgoing, self._channel.transport
-        if transport is None or not self._channel.may_write or outgoing.is_transferring:
+        machine, writer, transport = self._machine, self._writer, self._channel.transport
+        if transport is None or not self._channel.may_write or writer.is_transferring:
             return
-        if outgoing.file is not None:
-            outgoing.send_file(outgoing.file, partial(self.guard, self._file_sent))
-        elif outgoing.stream is not None:
-            if outgoing.send_of_stream(outgoing.stream):
+        if writer.file is not None:
+            writer.send_file(writer.file, partial(self.guard, self._file_sent))
+        elif writer.stream is not None:
+            if writer.send_of_stream(writer.stream):
                 self._step_soon()
-            elif outgoing.stream.is_over:
+            elif writer.stream.is_over:
                 self.close()
-        elif outgoing.pieces is not None:
-            if outgoing.send_piece(outgoing.pieces):
+        elif writer.pieces is not None:
+            if writer.send_piece(writer.pieces):
                 self._step_soon()
             else:
                 self.abort()  # only a cut connection tells the client that the rest is missing
         elif machine.our_state is h11.DONE and machine.their_state is h11.DONE:
             machine.start_next_cycle()
             self._channel.unwatch()
-            self.waiting_since_ms = self._site.now_ms()
-            self._incoming.end(self.waiting_since_ms)
+            self.waiting_since_ms = self._acceptor.now_ms()
+            self._reader.end(self.waiting_since_ms)
             transport.resume_reading()
             self._read_events()
         elif machine.our_state in (h11.MUST_CLOSE, h11.CLOSED, h11.DONE):
             self.close()
 
     def _file_sent(self, failure: OSError | None) -> None:
-        if self._outgoing.file_sent(failure):
+        if self._writer.file_sent(failure):
             self._step_soon()
         else:
             self.abort()  # only a cut connection tells the client that the rest is missing

@@ -44,10 +44,10 @@ class HttpClient(Protocol):
     def guard(self, step: Callable[..., None], *arguments: object) -> None:
         """Run a step of this connection; if it fails, no other connection is affected."""
 
-    def look(self, now_ms: int) -> None:
+    def check_timeouts(self, now_ms: int) -> None:
         """End the connection if it is idle too long, or its request takes too long to arrive."""
 
-    def ask_again(self, users: Container[str]) -> None:
+    def recheck_rights(self, users: Container[str]) -> None:
         """Rights have changed, or what is known of these users: end an answer that its user may not have any more."""
 
     def close(self) -> None:

@@ -1,28 +1,119 @@
-"""The routes of the operations, made from their table, and their description."""
+"""The operations over HTTP: one route for each path in their table, downloads of bodies, and their description."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, final
 from urllib.parse import parse_qs
 
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
 from artemis_py.management.given import given_of
 from artemis_py.management.lists.selection import Selection
-from artemis_py.management.managed import Download, Lines, Managed, Result
+from artemis_py.management.managed import Download, InPieces, Lines, Managed, Result
+from artemis_py.management.messages.lines import piece_line
 from artemis_py.management.openapi import description_of
 from artemis_py.management.operation import EDIT, LINES, Operation
 from artemis_py.management.table import OPERATIONS
+from artemis_py.message import LargeBody
 from artemis_py.server import operational_log as audit
 from artemis_py.server.calls import Calls
-from artemis_py.server.http.downloads import Downloads
-from artemis_py.server.http.json_body import parse_json
-from artemis_py.server.http.messages import Answer, Handler, Request, Response, json_response
+from artemis_py.server.http.messages import Answer, Handler, Request, Response, json_response, parse_json
 from artemis_py.server.http.routing import Route
+from artemis_py.storage.bodies import BodyReader, LargeStore
+
+# ---- downloads -------------------------------------------------------------------------------------------------------
+#
+# Bodies of messages as downloads. They are what clients have sent, so a browser must never carry them out.
+
+
+_PIECE_BYTES: Final = 262_144
+_BLOCK_BYTES: Final = 65_536
+_UNKNOWN: Final = "application/octet-stream"
+_TYPE: Final = re.compile(r"[\w!#$&^.+-]{1,80}/[\w!#$&^.+-]{1,80}(?:; ?charset=[\w-]{1,40})?", re.ASCII)
+_LINES: Final = "application/jsonl"
+_ENDINGS: Final = {"application/json": "json", "text/plain": "txt", "application/xml": "xml", "text/xml": "xml"}
+
+
+@final
+class Downloads:
+    """Makes responses of bodies. Large ones are read from ``large``, a piece at a time, by its thread."""
+
+    def __init__(self, large: LargeStore | None) -> None:
+        self._large = large
+
+    def response(self, download: Download) -> Response:
+        """The body under the content-type that its sender named, or as bytes if that is none."""
+        named = download.content_type or ""
+        content_type = named if _TYPE.fullmatch(named) else _UNKNOWN
+        ending = _ENDINGS.get(content_type.partition(";")[0], "bin")
+        headers = _harmless(f"{download.name}.{ending}")
+        body = download.body
+        if isinstance(body, LargeBody):
+            headers = (*headers, ("Content-Length", str(body.size_bytes)))
+            return Response(HTTPStatus.OK, content_type, self._pieces(body), headers)
+        if len(body) <= _PIECE_BYTES:
+            return Response(HTTPStatus.OK, content_type, body, headers)
+        headers = (*headers, ("Content-Length", str(len(body))))
+        return Response(HTTPStatus.OK, content_type, _cut(body), headers)
+
+    def lines(self, lines: Lines) -> Response:
+        """The lines, of which no more are made than the client takes."""
+        return Response(HTTPStatus.OK, _LINES, self._parts(lines.parts), _harmless(f"{lines.name}.jsonl"))
+
+    def _parts(self, parts: Iterable[bytes | InPieces]) -> Iterator[bytes]:
+        """Some lines at a time: to send a piece costs more than to make a line."""
+        block: list[bytes] = []
+        size_bytes = 0
+        for part in parts:
+            if isinstance(part, InPieces):
+                yield b"".join(block)
+                block, size_bytes, body = [], 0, part.body
+                for piece in self._pieces(body) if isinstance(body, LargeBody) else _cut(body):
+                    yield piece_line(piece) if piece else piece
+                continue
+            block.append(part)
+            size_bytes += len(part)
+            if size_bytes >= _BLOCK_BYTES:
+                yield b"".join(block)
+                block, size_bytes = [], 0
+        yield b"".join(block)
+
+    def _pieces(self, body: LargeBody) -> Iterator[bytes]:
+        """The pieces in order; an empty one while the next is being read."""
+        assert self._large is not None, "a large body has a store"
+        pieces, left = BodyReader(self._large, None), body.size_bytes
+        while left:
+            piece = pieces.next(body)
+            if piece is None:
+                if pieces.failure is not None:
+                    raise BrokerError(f"a body cannot be read: {pieces.failure}")
+                piece = b""
+            left -= len(piece)
+            yield piece
+
+
+def _harmless(name: str) -> tuple[tuple[str, str], ...]:
+    """Headers that have a browser keep it as a file of this name, and never carry it out."""
+    return (
+        ("Content-Disposition", f'attachment; filename="{name}"'),
+        ("Content-Security-Policy", "sandbox"),
+    )
+
+
+def _cut(body: bytes) -> Iterator[bytes]:
+    for start in range(0, len(body), _PIECE_BYTES):
+        yield body[start : start + _PIECE_BYTES]
+
+
+# ---- routes ----------------------------------------------------------------------------------------------------------
+#
+# One route for each path in the table of operations.
+
 
 _QUERY_FIELDS_MAX: Final = 100
 _STATUSES: Final[tuple[tuple[type[BrokerError], int], ...]] = (
@@ -33,9 +124,12 @@ _STATUSES: Final[tuple[tuple[type[BrokerError], int], ...]] = (
 
 
 def management_routes(
-    managed: Managed, calls: Calls, downloads: Downloads, others: Mapping[str, Any] | None = None
+    managed: Managed, calls: Calls, large: LargeStore | None, others: Mapping[str, Any] | None = None
 ) -> list[Route]:
-    """One route for each path in the table, and ``/api/openapi.json``, which describes ``others``, too."""
+    """One route for each path in the table, and ``/api/openapi.json``, which describes ``others``, too. ``large``
+    has the large bodies.
+    """
+    downloads = Downloads(large)
     by_path: dict[str, dict[str, Operation]] = {}
     for operation in OPERATIONS:
         by_path.setdefault(operation.path, {})[operation.method] = operation
@@ -61,22 +155,22 @@ def _route(path: str, operations: dict[str, Operation], managed: Managed, calls:
 def _carry_out(operation: Operation, managed: Managed, calls: Calls, downloads: Downloads, request: Request) -> Answer:
     changes = operation.right == EDIT
     try:
-        given = given_of(operation, _sent(operation, request))
+        arguments = given_of(operation, _sent(operation, request))
     except BrokerError as error:
         return _problem(error)
-    work = calls.begin(operation.begin(managed, given), changes=changes)
+    work = calls.begin(operation.begin(managed, arguments), changes=changes)
     if changes:
-        work.add_done_callback(partial(_note, operation, given, request))
+        work.add_done_callback(partial(_note, operation, arguments, request))
     return _answered(work, downloads, may_be_given_up=not changes)
 
 
-def _note(operation: Operation, given: dict[str, Any], request: Request, work: asyncio.Future[Result]) -> None:
+def _note(operation: Operation, arguments: dict[str, Any], request: Request, work: asyncio.Future[Result]) -> None:
     """Tell the audit log, also when the client has left meanwhile."""
     failure = work.exception()
-    shown = operation.shown(given)
-    said = {one.name: shown[one.name] for one in operation.arguments if given[one.name] != one.default}
-    came = operation.came_of(work.result()) if failure is None else str(failure)
-    audit.tell(operation.id, said, request.user, request.address, came)
+    shown = operation.shown(arguments)
+    said = {one.name: shown[one.name] for one in operation.arguments if arguments[one.name] != one.default}
+    outcome = operation.came_of(work.result()) if failure is None else str(failure)
+    audit.tell(operation.id, said, request.user, request.address, outcome)
 
 
 def _sent(operation: Operation, request: Request) -> dict[str, Sequence[object]]:
@@ -140,8 +234,8 @@ def _response(result: Result, downloads: Downloads) -> Response:
 def _pieces(selection: Selection[Any]) -> Iterator[bytes]:
     """A page, some rows at a time."""
     wanted = selection.wanted
-    told = {"count": selection.count, "page": wanted.page, "size": wanted.size, **selection.extra}
-    yield f'{json.dumps(told)[:-1]}, "data": ['.encode()
+    fields = {"count": selection.count, "page": wanted.page, "size": wanted.size, **selection.extra}
+    yield f'{json.dumps(fields)[:-1]}, "data": ['.encode()
     separator = ""
     for rows in selection.rows():
         yield (separator + ", ".join(_as_json(rows))).encode()

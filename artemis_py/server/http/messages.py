@@ -1,17 +1,21 @@
-"""Requests, responses and the limits on both."""
+"""Requests and responses of HTTP, the limits on both, and JSON in them."""
 
 from __future__ import annotations
 
 import json
 import os
+import sys
+from abc import ABC, abstractmethod
 from asyncio import Future
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, final
 
 from artemis_py.security.identity import Identity
-from artemis_py.server.stream import Stream
 
+_DEPTH_MAX: Final = 32
+"""How deeply JSON from clients may be nested."""
+_TOO_DEEP: Final = f"it is nested more than {_DEPTH_MAX} levels deep"
 RETRY_LATER: Final = (("Retry-After", "5"),)
 """For a 503 that may be over soon."""
 
@@ -78,6 +82,38 @@ class FileBody:
         self.close()
 
 
+def _nobody() -> None:
+    """Nobody sends the stream yet, or any more."""
+
+
+class Stream(ABC):
+    """The body of a response that goes on until the client or the broker ends it. ``wake`` says that there is something
+    to send; the connection takes it when the client reads. Only for the event loop's thread.
+    """
+
+    def __init__(self) -> None:
+        self.wake: Callable[[], None] = _nobody
+        """Tells the connection that there is something to take."""
+        self.is_over = False
+        """Does it end when everything is taken?"""
+        self.is_closed = False
+        """Is the client gone?"""
+
+    @abstractmethod
+    def take(self) -> bytes:
+        """What there is, or some of it; empty if there is nothing now."""
+
+    def end(self, why: str) -> None:
+        """The broker ends it, and says why to the client if the stream can; nothing else is sent from now on."""
+        self.is_over = True
+        self.wake()
+
+    def close(self) -> None:
+        """The client is gone."""
+        self.is_closed = True
+        self.wake = _nobody
+
+
 @dataclass(frozen=True, slots=True)
 class Response:
     """One response. A body of several pieces is produced and sent piece by piece, with other work between them. A
@@ -124,3 +160,39 @@ def text_response(status: int, text: str, headers: tuple[tuple[str, str], ...] =
 def json_response(status: int, value: Any) -> Response:
     """A value as JSON."""
     return Response(status, "application/json", json.dumps(value, ensure_ascii=False).encode() + b"\n")
+
+
+def parse_json(body: bytes) -> object:
+    """The value of a client's JSON, within limits, so that the worst it can cause is a refusal. Raises ValueError with
+    the reason: not JSON, nested too deeply, or text that is not Unicode.
+    """
+    try:
+        value: object = json.loads(body)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise
+    except ValueError:  # Python's message is about Python
+        raise ValueError(f"a number has more than {sys.get_int_max_str_digits()} digits") from None
+    level = [value]
+    for _ in range(_DEPTH_MAX):
+        inner: list[object] = []
+        for one in level:
+            if isinstance(one, dict):
+                inner += [*one, *one.values()]
+            elif isinstance(one, list):
+                inner += one
+            elif isinstance(one, str) and not _is_text(one):
+                raise ValueError("a string has half of a surrogate pair")
+        if not inner:
+            return value
+        level = inner
+    raise ValueError(_TOO_DEEP)
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -27,7 +27,7 @@ def network_of(address: str) -> str:
 
 
 @final
-class Newcomers:
+class ConnectionsBeforeLogin:
     """Connections that have not logged in, by peer: at most ``each_max`` of each; -1: any number."""
 
     __slots__ = ("_counts", "each_max")

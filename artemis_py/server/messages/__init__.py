@@ -1,1 +1,1 @@
-"""Messages."""
+"""Messages over HTTP: clients publish, take and settle them with requests."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Final, NamedTuple, final
+from typing import Any, Final, NamedTuple, final
 
+from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.publish_outcome import DIVERTED, NO_QUEUE, PublishOutcome
 from artemis_py.core.queue.queue import Queue
@@ -20,7 +21,13 @@ from artemis_py.errors import (
     StorageError,
 )
 from artemis_py.management.artemis.problem import JavaError
+from artemis_py.management.managed import Steps
 from artemis_py.message import encode_headers
+from artemis_py.security.identity import Credentials
+from artemis_py.server.ports import Ports
+from artemis_py.server.security import Security
+from artemis_py.server.turns import Turns
+from artemis_py.stomp.service import StompService, Traffic
 from artemis_py.stomp.session.publish import BODY_BYTES_MAX, Publishing, ask
 from artemis_py.stomp.session.state import SessionState, UnfinishedFrame
 from artemis_py.stomp.session.transactions import Transactions
@@ -215,3 +222,46 @@ class Posting:
             yield unfinished
         if isinstance(unfinished, UnfinishedFrame) and unfinished.has_failed:
             raise BrokerError("the message was not put on all of its queues; see the broker's log")
+
+
+# ---- sending ---------------------------------------------------------------------------------------------------------
+#
+# Publishes messages for Artemis' beans, as somebody who is named there, or as whoever may use the operation.
+
+
+_CLIENT_ID = "management"
+
+
+@final
+class Sending:
+    """The ``Send`` of a broker. Without ``security`` nobody has to log in."""
+
+    def __init__(self, turns: Turns, ports: Ports, security: Security | None) -> None:
+        self._turns = turns
+        self._security = security
+        plain = AcceptorConfig(name=_CLIENT_ID, host="", port=0)
+        authorizer = None if security is None else security.authorizer
+        self._service = StompService(
+            turns.broker, plain, Traffic(), ports.temporaries, turns.large, authorizer=authorizer
+        )
+
+    def __call__(
+        self, user: str | None, password: str | None, headers: list[tuple[str, str]], parts: Sequence[bytes]
+    ) -> Steps:
+        """See ``Send``."""
+        state = SessionState(self._service, self._turns.next_origin(), None)
+        state.user, state.client_id = user, _CLIENT_ID
+        if user is not None and self._security is not None:
+            yield from self._log_in(state, self._security, Credentials(user, password))
+        sent: Mapping[str, Any] = yield from Posting(state, lambda: self._turns.isolation.turn_ms).steps(headers, parts)
+        return sent
+
+    def _log_in(self, state: SessionState, security: Security, credentials: Credentials) -> Generator[Step, None, None]:
+        """Raises NotAllowedError."""
+        login = security.logins.begin(credentials, self._turns.schedule)
+        if not login.may_go_on:
+            yield login
+        if login.identity is None:
+            raise NotAllowedError(login.refusal)
+        state.user, state.identity = login.identity.user, login.identity
+        state.rights = security.authorizer.rights_of(login.identity)

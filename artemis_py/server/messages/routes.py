@@ -18,14 +18,21 @@ from artemis_py.errors import BadRequestError, BrokerError, LimitError, NotAllow
 from artemis_py.message import LargeBody
 from artemis_py.security.rights import Peer
 from artemis_py.server.calls import Calls
-from artemis_py.server.gate import SecurityGate
 from artemis_py.server.http.messages import Answer, FileBody, Handler, Request, Response, json_response
 from artemis_py.server.http.routing import Route
-from artemis_py.server.messages.gateway import Asking, Gateway
-from artemis_py.server.messages.headers import PREFIX, headers_of, query_of
+from artemis_py.server.messages.headers import ARGUMENTS, HEADER_ARGUMENT, KEEP_ARGUMENT, PREFIX, headers_of, query_of
 from artemis_py.server.messages.publish import BusyError, ManagementReply, NotKeptError, TooLargeError
-from artemis_py.server.messages.take import LEASE_S, LEASE_S_MAX, TIMEOUT_S_MAX, Taken, Wish
+from artemis_py.server.messages.take import (
+    LEASE_S,
+    LEASE_S_MAX,
+    TIMEOUT_S_MAX,
+    HttpMessages,
+    Requester,
+    Taken,
+    TakeOptions,
+)
 from artemis_py.server.ports import Ports
+from artemis_py.server.security import Security
 from artemis_py.server.turns import Turns
 from artemis_py.stomp.service import StompService, Traffic
 from artemis_py.units import parse_decimal
@@ -45,29 +52,29 @@ _NOT_SHOWN: Final = frozenset({"content-length", "destination", "transfer-encodi
 _SAME: Final = ("ce-", "x-debezium-", "traceparent", "tracestate")
 
 
-def message_routes(gateway: Gateway, open_body: OpenBody) -> list[Route]:
+def message_routes(messages: HttpMessages, open_body: OpenBody) -> list[Route]:
     """The routes. ``open_body`` opens the file of a large body."""
     routes = []
     for path in PATHS:
-        handlers: dict[str, Handler] = {"POST": partial(_publish, gateway), "GET": _taking_is_a_post}
-        take: dict[str, Handler] = {"POST": partial(_take, gateway, open_body)}
+        handlers: dict[str, Handler] = {"POST": partial(_publish, messages), "GET": _taking_is_a_post}
+        take: dict[str, Handler] = {"POST": partial(_take, messages, open_body)}
         routes += [
             Route(f"{path}/{{name}}", handlers, checks_itself=True, takes_messages=True),
-            Route(f"{path}/{{name}}/take", take, checks_itself=True, still_may=partial(_may_take, gateway)),
+            Route(f"{path}/{{name}}/take", take, checks_itself=True, still_may=partial(_may_take, messages)),
             Route(
-                f"{path}/{{name}}/{{receipt}}", {"DELETE": partial(_settle, gateway.acknowledge)}, checks_itself=True
+                f"{path}/{{name}}/{{receipt}}", {"DELETE": partial(_settle, messages.acknowledge)}, checks_itself=True
             ),
-            Route(f"{path}/{{name}}/{{receipt}}/nack", {"POST": partial(_settle, gateway.refuse)}, checks_itself=True),
+            Route(f"{path}/{{name}}/{{receipt}}/nack", {"POST": partial(_settle, messages.refuse)}, checks_itself=True),
         ]
     return routes
 
 
-def _publish(gateway: Gateway, request: Request) -> Answer:
+def _publish(messages: HttpMessages, request: Request) -> Answer:
     try:
         headers = headers_of(request, request.parameters["name"])
     except BrokerError as error:
         return _problem(error)
-    work = gateway.publish(_asking(request), headers, request.parts or (request.body,))
+    work = messages.publish(_requester(request), headers, request.parts or (request.body,))
     return _answered(work, _published, gives_up=False)
 
 
@@ -88,12 +95,12 @@ def _taking_is_a_post(request: Request) -> Response:
     return Response(answer.status, answer.content_type, answer.body, (("Allow", "POST"),))
 
 
-def _take(gateway: Gateway, open_body: OpenBody, request: Request) -> Answer:
+def _take(messages: HttpMessages, open_body: OpenBody, request: Request) -> Answer:
     try:
-        wish = _wish(request)
+        options = _options(request)
     except BrokerError as error:
         return _problem(error)
-    work = gateway.take(_asking(request), request.parameters["name"], wish, request.is_gone)
+    work = messages.take(_requester(request), request.parameters["name"], options, request.is_gone)
     as_json = "application/json" in request.headers.get("accept", "")
 
     def response(taken: Taken | None) -> Response:
@@ -104,24 +111,24 @@ def _take(gateway: Gateway, open_body: OpenBody, request: Request) -> Answer:
     return _answered(work, response, gives_up=True)
 
 
-def _may_take(gateway: Gateway, request: Request) -> bool:
-    return gateway.may_take(_asking(request), request.parameters["name"])
+def _may_take(messages: HttpMessages, request: Request) -> bool:
+    return messages.may_take(_requester(request), request.parameters["name"])
 
 
-def _settle(settle: Callable[[Asking, str, str], asyncio.Future[Any]], request: Request) -> Answer:
+def _settle(settle: Callable[[Requester, str, str], asyncio.Future[Any]], request: Request) -> Answer:
     try:
-        work = settle(_asking(request), request.parameters["name"], request.parameters["receipt"])
+        work = settle(_requester(request), request.parameters["name"], request.parameters["receipt"])
     except BrokerError as error:
         return _problem(error)
     done = Response(HTTPStatus.NO_CONTENT, "text/plain; charset=utf-8", b"")
     return _answered(work, lambda _: done, gives_up=False)
 
 
-def _asking(request: Request) -> Asking:
-    return Asking(request.identity, Peer(request.address, request.acceptor))
+def _requester(request: Request) -> Requester:
+    return Requester(request.identity, Peer(request.address, request.acceptor))
 
 
-def _wish(request: Request) -> Wish:
+def _options(request: Request) -> TakeOptions:
     query = query_of(request)
     given = {name: values[-1] for name, values in query.items()}
     unknown = [name for name in given if name not in ("timeout", "lease", "ack", "selector")]
@@ -134,7 +141,7 @@ def _wish(request: Request) -> Wish:
     lease_s = _seconds(given, "lease", LEASE_S, LEASE_S_MAX)
     if not lease_s:
         raise BadRequestError("a lease of 0 s is over before the message is sent; ask for at least 1, or for ack=auto")
-    return Wish(timeout_s, lease_s, ack == "auto", given.get("selector"))
+    return TakeOptions(timeout_s, lease_s, ack == "auto", given.get("selector"))
 
 
 def _seconds(given: dict[str, str], name: str, default: float, most: float) -> float:
@@ -263,17 +270,17 @@ def _status(error: BrokerError) -> int:
 
 # ---- opening ---------------------------------------------------------------------------------------------------------
 #
-# Opens the gateway of a broker: its routes, by the rules of its first HTTP acceptor.
+# Opens the messages of a broker: its routes, by the rules of its first HTTP acceptor.
 
 
 def routes_for_messages(
-    loop: asyncio.AbstractEventLoop, turns: Turns, calls: Calls, ports: Ports, gate: SecurityGate | None
+    loop: asyncio.AbstractEventLoop, turns: Turns, calls: Calls, ports: Ports, security: Security | None
 ) -> list[Route]:
     """The routes; none where no acceptor serves HTTP. While the broker drains, nothing is delivered here, either."""
     acceptor = next((one for one in turns.broker.config.acceptors if "HTTP" in one.protocols), None)
     if acceptor is None:
         return []
-    authorizer = None if gate is None else gate.authorizer
+    authorizer = None if security is None else security.authorizer
     service = StompService(turns.broker, acceptor, Traffic(), ports.temporaries, turns.large, authorizer=authorizer)
     service.receiver = ports.receiver
     ports.stomp_services.append(service)
@@ -284,4 +291,178 @@ def routes_for_messages(
         descriptor = past.descriptor(body)
         return past.read_former(body) if descriptor is None else FileBody(descriptor, 0, body.size_bytes)
 
-    return message_routes(Gateway(loop, turns, calls, service, authorizer), open_body)
+    return message_routes(HttpMessages(loop, turns, calls, service, authorizer), open_body)
+
+
+# ---- openapi ---------------------------------------------------------------------------------------------------------
+#
+# The description of these routes in OpenAPI.
+
+
+_PROBLEM: Final = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+_WRONG: Final = {
+    "default": {
+        "description": "400: it makes no sense; 401: log in; 403: not allowed; 404: it does not exist; 409: not as "
+        "things are; 413: too large; 429: the address or a queue is full; 503: the broker has no room. With 429 and "
+        "503, Retry-After says when to try again. Nothing was published or taken.",
+        **_PROBLEM,
+    }
+}
+_NOT_KEPT: Final = {
+    "content": {
+        "application/json": {
+            "schema": {
+                "type": "object",
+                "properties": {"error": {"type": "string"}, "routed": {"type": "boolean"}},
+                "required": ["error"],
+            }
+        }
+    }
+}
+
+
+def _argument(name: str, sentence: str, place: str = "query", **schema: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "in": place,
+        "required": place == "path",
+        "description": sentence,
+        "schema": {"type": "string", **schema},
+    }
+
+
+_NAME: Final = _argument("name", "The address to publish to, or the queue to take from; also address::queue.", "path")
+_RECEIPT: Final = _argument("receipt", "What the answer with the message had in Artemis-Receipt.", "path")
+_MESSAGE: Final = {
+    "type": "object",
+    "properties": {
+        "queue": {"type": "string"},
+        "messageID": {"type": "integer"},
+        "timestamp": {"type": "integer", "description": "When it was published, in epoch ms."},
+        "expiration": {"type": "integer", "description": "In epoch ms; 0: never."},
+        "deliveryCount": {"type": "integer"},
+        "receipt": {"type": ["string", "null"], "description": "null: it is acknowledged already."},
+        "leaseSeconds": {"type": "number"},
+        "headers": {"type": "object", "additionalProperties": {"type": "string"}},
+        "body": {"type": "string", "description": "If it is UTF-8."},
+        "bodyBase64": {"type": "string", "description": "If it is not."},
+    },
+    "required": [
+        "queue",
+        "messageID",
+        "timestamp",
+        "expiration",
+        "deliveryCount",
+        "receipt",
+        "leaseSeconds",
+        "headers",
+    ],
+    "additionalProperties": False,
+}
+_SENT: Final = {
+    "type": "object",
+    "properties": {
+        "address": {"type": "string"},
+        "routed": {
+            "type": "boolean",
+            "description": "Did a queue or a divert of the address take it? If not, it is at the dead-letter address.",
+        },
+        "duplicate": {"type": "boolean", "description": "Was it dropped, because its duplicate id was here before?"},
+        "queues": {"type": "integer", "description": "On how many queues it is, with those that diverts lead to."},
+        "dropped": {"type": "integer", "description": "How many further queues, full and rings, dropped it at once."},
+        "messageID": {"type": "integer", "description": "The number of the message; 0: it was a duplicate."},
+        "persistent": {"type": "boolean"},
+        "size": {"type": "integer", "description": "Of the body, in bytes."},
+    },
+    "required": ["address", "routed", "duplicate", "queues", "dropped", "messageID", "persistent", "size"],
+    "additionalProperties": False,
+}
+_REPLY: Final = {
+    "type": "object",
+    "properties": {"address": {"type": "string"}, "result": {"description": "Of the operation, or null."}},
+    "required": ["address", "result"],
+    "additionalProperties": False,
+}
+_DONE: Final = {"204": {"description": "Done, and it survives a crash."}, **_WRONG}
+
+OPENAPI_PATHS: Final[dict[str, Any]] = {
+    "/api/messages/{name}": {
+        "post": {
+            "operationId": "publishMessage",
+            "summary": "Publish a message. The answer comes when the message survives a crash.",
+            "description": "Permission: `send` on the address. The body is the message's. Also at /messages/{name}. "
+            "Headers ce-…, X-DEBEZIUM-…, traceparent, tracestate and Content-Type are kept, and Artemis-NAME as NAME.",
+            "parameters": [
+                _NAME,
+                *[_argument(name, f"{sentence}.") for name, (_, sentence) in ARGUMENTS.items()],
+                _argument(HEADER_ARGUMENT, "NAME:VALUE, any header of the message; may be repeated."),
+                _argument(KEEP_ARGUMENT, "A header of the request that the message keeps; x-github-* for all of them."),
+            ],
+            "requestBody": {"content": {"*/*": {"schema": {}}}},
+            "responses": {
+                "200": {
+                    "description": "It is on a queue at least, or a repeated message was dropped. At the address of "
+                    "management: the operation succeeded.",
+                    "content": {"application/json": {"schema": {"oneOf": [_SENT, _REPLY]}}},
+                },
+                "409": {
+                    "description": "No queue took it (routed is false), so it is nowhere; or the operation of a "
+                    "management message failed.",
+                    **_NOT_KEPT,
+                },
+                "429": {
+                    "description": "The address or a queue is full; also where its policy is DROP, or a ring has "
+                    "dropped the message at once (routed is false). Retry-After says when to try again.",
+                    **_NOT_KEPT,
+                },
+                **_WRONG,
+            },
+        },
+    },
+    "/api/messages/{name}/take": {
+        "post": {
+            "operationId": "takeMessage",
+            "summary": "Take one message from a queue.",
+            "description": "Permission: `consume` on the queue. The body of the answer is the message's. Also at "
+            "/messages/{name}/take. With `Accept: application/json` it is JSON, unless the body is a large message.",
+            "parameters": [
+                _NAME,
+                _argument(
+                    "timeout", f"How many seconds to wait for a message, at most {TIMEOUT_S_MAX:g}.", default="0"
+                ),
+                _argument(
+                    "lease",
+                    f"After how many seconds without a settlement the message goes back, at most {LEASE_S_MAX:g}.",
+                    default=f"{LEASE_S:g}",
+                ),
+                _argument("ack", "auto: it counts as acknowledged when it is sent.", enum=["client", "auto"]),
+                _argument("selector", "Take only a message that matches."),
+            ],
+            "responses": {
+                "200": {
+                    "description": "The message.",
+                    "content": {"application/json": {"schema": _MESSAGE}, "*/*": {"schema": {}}},
+                },
+                "204": {"description": "There was none in time."},
+                **_WRONG,
+            },
+        },
+    },
+    "/api/messages/{name}/{receipt}": {
+        "delete": {
+            "operationId": "acknowledgeMessage",
+            "summary": "Acknowledge a message that was taken.",
+            "parameters": [_NAME, _RECEIPT],
+            "responses": _DONE,
+        }
+    },
+    "/api/messages/{name}/{receipt}/nack": {
+        "post": {
+            "operationId": "refuseMessage",
+            "summary": "Give a message back that was taken. It counts as a failed delivery.",
+            "parameters": [_NAME, _RECEIPT],
+            "responses": _DONE,
+        }
+    },
+}
+"""By path."""

@@ -64,12 +64,17 @@ class Loaded:
     @property
     def shown(self) -> str:
         """The certificate, for people."""
-        return f"{self.owner}, valid until {shown_date(self.expires_s)}"
+        return f"{self.owner}, valid until {self.shown_expiry}"
+
+    @property
+    def shown_expiry(self) -> str:
+        """When the certificate expires, for people, in UTC."""
+        return shown_date(self.expires_s)
 
     def complaint(self, now_s: float) -> str | None:
         """Why clients will refuse the certificate now; None if they will not."""
         if self.expires_s <= now_s:
-            return f"its certificate ({self.owner}) expired at {shown_date(self.expires_s)}; renew it"
+            return f"its certificate ({self.owner}) expired at {self.shown_expiry}; renew it"
         if self.begins_s > now_s:
             return f"its certificate ({self.owner}) is only valid from {shown_date(self.begins_s)}; check the clock"
         return None
@@ -97,8 +102,8 @@ class TlsFiles:
             return self._load()
         except (StoreError, OSError, ssl.SSLError, ValueError) as error:
             self.paths = tuple(dict.fromkeys((*self.paths, *before)))  # any of them may mend it
-            told = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            raise TlsError(acceptor, told) from None
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            raise TlsError(acceptor, reason) from None
 
     def _load(self) -> Loaded:
         acceptor = self.acceptor
@@ -178,8 +183,8 @@ def _load_key(context: ssl.SSLContext, store: Store) -> None:
         store.key.load_into(context)
     except ssl.SSLError as error:
         look = how_to_look(store.format, store.files)
-        told = refused_certificate(store.key.chain, look) or refusal_of(error, look)
-        raise StoreError(f"{store.files[0]}: {told}") from None
+        reason = refused_certificate(store.key.chain, look) or refusal_of(error, look)
+        raise StoreError(f"{store.files[0]}: {reason}") from None
 
 
 def _trust(context: ssl.SSLContext, path: Path, store: Store) -> None:
@@ -190,7 +195,7 @@ def _trust(context: ssl.SSLContext, path: Path, store: Store) -> None:
             context.load_verify_locations(cadata=each.der)
         except ssl.SSLError as error:
             raise StoreError(
-                f"{path}: OpenSSL does not accept the certificate of {subject_of(each.der).text}: {_told(error)}"
+                f"{path}: OpenSSL does not accept the certificate of {subject_of(each.der).text}: {_reason_of(error)}"
             ) from None
 
 
@@ -229,7 +234,7 @@ def _name_check(matches: Callable[[str], object]) -> Callable[[ssl.SSLObject, st
     return check
 
 
-def _told(error: ssl.SSLError) -> str:
+def _reason_of(error: ssl.SSLError) -> str:
     return (error.reason or str(error)).replace("_", " ").lower()
 
 

@@ -10,8 +10,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Final, Protocol, final
 
-from artemis_py.server.tls.records import Records
-
 THREADS: Final = 2
 UNDER_WAY_MAX: Final = 1_000
 """One more, and the oldest of the peer with the most is closed: who shakes hands at all does so in milliseconds, and a
@@ -66,14 +64,14 @@ class Handshakes:
             if not links:
                 del self._under_way[link.network]
 
-    def step(self, records: Records, done: Callable[[Future[bool]], None]) -> None:
-        """Take a step in a thread, then call ``done`` in the event loop's thread with what ``Records.shake`` said."""
+    def step(self, shake: Callable[[], bool], done: Callable[[Future[bool]], None]) -> None:
+        """Call ``shake`` in a thread, then ``done`` in the event loop's thread with its result."""
 
         def tell(future: Future[bool]) -> None:
             with suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(done, future)
 
-        self._threads.submit(records.shake).add_done_callback(tell)
+        self._threads.submit(shake).add_done_callback(tell)
 
     def stop(self) -> None:
         """Close all, and end the threads."""

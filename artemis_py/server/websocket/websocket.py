@@ -18,15 +18,14 @@ from websockets.server import ServerProtocol
 
 from artemis_py.core.budget import Budget
 from artemis_py.message import LargeBody
-from artemis_py.server.body_pieces import PIECE_BYTES, BodyPieces
 from artemis_py.server.client import Client
-from artemis_py.server.http.request_head import doubt_in, oddity_in
+from artemis_py.server.http.request_smuggling import doubt_in, oddity_in
 from artemis_py.server.socket import WRITE_HIGH_BYTES, Flow
 from artemis_py.server.websocket.rules import INVALID, NORMAL, POLICY, TOO_BIG, WebSocketRules
 from artemis_py.stomp.session.session import Session
 from artemis_py.stomp.wire.outbound import Part
 from artemis_py.stomp.wire.writer import END
-from artemis_py.storage.bodies import LargeStore
+from artemis_py.storage.bodies import PIECE_BYTES, BodyReader, LargeStore
 
 # ---- handshake -------------------------------------------------------------------------------------------------------
 #
@@ -595,7 +594,7 @@ class MessageOutflow:
         """Bytes that wait in memory."""
         self._messages = messages
         self._waiting: deque[bytes | LargeFrame] = deque()
-        self._pieces = BodyPieces(large, owner)
+        self._pieces = BodyReader(large, owner)
         self._has_begun = False
         """Was the beginning of the first waiting message written?"""
         self._is_text: bool | None = None

@@ -2,7 +2,7 @@
 
 Its threads, and everything they start, run only when no other process needs the processor. On an idle machine that
 costs nothing. Next to a busy broker it is not enough: a thread that wakes up while no processor is idle is delayed in
-any case. So a busy broker also sends its log slowly to readers on its machine (``server/http/files.py``).
+any case. So a busy broker also sends its log slowly to readers on its machine (``server/http/file_sender.py``).
 
 It works only where threads can be listed (Linux). The driver's own process is not changed.
 """

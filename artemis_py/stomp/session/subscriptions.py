@@ -311,7 +311,7 @@ class Subscriptions:
 
     # ---- rights ----------------------------------------------------------------------------------
 
-    def ask_again(self, users: Container[str]) -> str:
+    def recheck_rights(self, users: Container[str]) -> str:
         """Rights have changed, or what is known of these users. Returns why the session must end, since its client
         may not have what it only reads any more, replays and browsers; empty: it goes on, as who consumes does.
         """

@@ -9,7 +9,7 @@ import pytest
 from artemis_py.core.memory import Holdings
 from artemis_py.core.notifications import LOST, NOTED_MAX, Notification, Notifications
 from artemis_py.message import Account
-from artemis_py.server.events.hub import KEPT_MAX, WAITING_BYTES_MAX, Hub, Listener
+from artemis_py.server.events.server_sent_events import KEPT_MAX, WAITING_BYTES_MAX, Hub, Listener
 
 
 class Loop:
@@ -74,7 +74,7 @@ def test_what_does_not_fit_is_left_out_and_counted() -> None:
     one = listener(hub)
     hub.join(one, "")
     before_bytes = holdings.total_bytes
-    hub.tell(told(10_000), 1)
+    hub.send(told(10_000), 1)
     assert WAITING_BYTES_MAX - 200 < holdings.total_bytes - before_bytes <= WAITING_BYTES_MAX
     text = everything(one)
     count = text.count("event: notification")
@@ -95,10 +95,10 @@ def test_who_comes_again_gets_what_is_kept() -> None:
     hub, notifications, _ = hub_of()
     first = listener(hub)
     hub.join(first, "")
-    hub.tell(told(1), 1)
+    hub.send(told(1), 1)
     last_id = everything(first).partition("\n")[0].removeprefix("id: ")
     first.close()
-    hub.tell(told(KEPT_MAX + 5), 2)
+    hub.send(told(KEPT_MAX + 5), 2)
     again = listener(hub)
     hub.join(again, last_id)
     text = everything(again)
@@ -133,7 +133,7 @@ def test_a_comment_comes_when_nothing_else_does() -> None:
     assert everything(one) == ""
     loop.run()
     assert everything(one) == ":\n\n"
-    hub.tell(told(1), 1)
+    hub.send(told(1), 1)
     everything(one)
     loop.run()
     assert everything(one) == ""
@@ -143,7 +143,7 @@ def test_only_types_that_are_wanted() -> None:
     hub, _, _ = hub_of()
     one = listener(hub, "A")
     hub.join(one, "")
-    hub.tell([*told(2, "A"), *told(3, "B")], 1)
+    hub.send([*told(2, "A"), *told(3, "B")], 1)
     assert everything(one).count("event: notification") == 2
 
 
@@ -164,7 +164,7 @@ def test_an_id_that_is_none_leads_to_nothing(last_id: str) -> None:
     hub, _, _ = hub_of()
     first = listener(hub)
     hub.join(first, "")
-    hub.tell(told(1), 1)
+    hub.send(told(1), 1)
     epoch = everything(first).partition("\n")[0].removeprefix("id: ").partition("-")[0]
     again = listener(hub)
     hub.join(again, last_id.format(epoch=epoch))
@@ -175,10 +175,10 @@ def test_the_last_event_says_why_they_end() -> None:
     hub, _, holdings = hub_of()
     one = listener(hub)
     hub.join(one, "")
-    hub.tell(told(3), 7)
+    hub.send(told(3), 7)
     one.end("withdrawn")
     one.end("twice")
-    hub.tell(told(1), 7)
+    hub.send(told(1), 7)
     one.note_lost(2)
     assert one.put(b"later")
     one.beat(7)

@@ -29,7 +29,7 @@ from artemis_py.core.memory import (
 from artemis_py.message import Account
 from artemis_py.server.client import LIGHT_BYTES, NOTHING, Weight
 from artemis_py.server.connection import Connection
-from artemis_py.server.http.memory_routes import CONNECTIONS_SHOWN
+from artemis_py.server.http.monitoring_routes import CONNECTIONS_SHOWN
 from artemis_py.server.memory import CUT_OFF_BYTES_MIN, MemoryGuard
 from tests.unit.holdings.live_server import Client, LiveServer, frame
 
@@ -307,7 +307,7 @@ def test_what_waits_for_its_client_is_weighed_again_at_most_every_10_ms() -> Non
     guard.weighed(connection, NOTHING, Weight(output_bytes=1))
 
     def looks(now_ms: int) -> int:
-        guard.look(now_ms, lambda *_: None)
+        guard.check(now_ms, lambda *_: None)
         return cast(int, connection.weigh.call_count)
 
     now_ms = 10**12

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from artemis_py.cli.main import main
-from artemis_py.server.cursor_desk import CursorDesk, CursorRefusedError
+from artemis_py.server.log_cursors import CursorRefusedError, LogCursors
 from artemis_py.storage.disk.disk import FileDisk
 from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.format.log_events import Changed
@@ -64,7 +64,7 @@ class JournalWithCursors:
             start=recovered.start,
             care=SegmentCare(retire=self.retention.retire, closed=self._write_index),
         )
-        self.desk = CursorDesk(self.journal, self.retention, self.cursors, lambda: self.now_ms)
+        self.desk = LogCursors(self.journal, self.retention, self.cursors, lambda: self.now_ms)
 
     def _write_index(self, segment: Segment) -> None:
         assert segment.index is not None
@@ -289,7 +289,7 @@ def test_what_cannot_be_set(tmp_path: Path) -> None:
     with pytest.raises(CursorRefusedError, match="there are already 1000 cursors, the most allowed; drop one first"):
         rig.desk.put("c", {"lsn": 0})
     rig.desk.put("c7", {"lsn": 0})
-    desk = CursorDesk(rig.journal, None, None, lambda: 0)
+    desk = LogCursors(rig.journal, None, None, lambda: 0)
     with pytest.raises(CursorRefusedError, match="set journal-retention-directory"):
         desk.put("c", {"lsn": 0})
     assert (desk.all(), desk.get("c7")) == ([], None)

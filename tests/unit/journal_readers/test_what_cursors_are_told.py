@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.server.cursor_desk import CursorRefusedError
+from artemis_py.server.log_cursors import CursorRefusedError
 from artemis_py.storage.retention.retention import Retention, RetentionSettings
 from tests.unit.journal_readers.test_cursors import JournalWithCursors
 from tests.unit.test_log_view import Desk

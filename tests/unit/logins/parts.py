@@ -1,4 +1,4 @@
-"""A desk for logins beside a clock that tests move, with its real threads, and authenticators that tests control."""
+"""A login service beside a clock that tests move, with its real threads, and authenticators that tests control."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from queue import SimpleQueue
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.security.identity import Credentials, Identity
-from artemis_py.security.login import Login
-from artemis_py.server.logins.counts import LoginCounts
-from artemis_py.server.logins.desk import Desk
+from artemis_py.security.login import Login, LoginCounts
+from artemis_py.server.logins.login_service import LoginService
 
 WAIT_S = 120.0
 START_MS = 1_700_000_000_000
@@ -41,7 +40,7 @@ class Users:
 
 
 class StillTime:
-    """The loop of a desk: time passes when a test says so, and calls of threads run when a test waits for them."""
+    """The loop of a login service: time passes when a test says so, and calls of threads run when a test waits."""
 
     def __init__(self) -> None:
         self.now_ms = 0
@@ -70,7 +69,7 @@ class StillTime:
 
 
 class Stage:
-    """One desk with everything around it."""
+    """One login service with everything around it."""
 
     def __init__(self, users: Users, *, cache_size: int = 1000, interval_ms: int = 10_000) -> None:
         self.users = users
@@ -81,19 +80,19 @@ class Stage:
         config = replace(
             BrokerConfig(), authentication_cache_size=cache_size, security_invalidation_interval=interval_ms
         )
-        self.desk = Desk(
+        self.logins = LoginService(
             users,
             config,
             self.time,
             steady_ms=lambda: self.time.now_ms,
             date_ms=lambda: START_MS + self.time.now_ms,
-            complain=lambda line, kind, _user, _address, _acceptor: self.complaints.append((line, kind)),
+            warn=lambda line, kind, _user, _address, _acceptor: self.complaints.append((line, kind)),
             counts=self.counts,
         )
 
     def begin(self, user: str | None, password: str | None, peer: str = PEER, wake: str = "") -> Login:
         """Begin a login; ``wake`` is noted in ``woken`` when it is decided later."""
-        return self.desk.begin(Credentials(user, password, peer=peer), lambda: self.woken.append(wake))
+        return self.logins.begin(Credentials(user, password, peer=peer), lambda: self.woken.append(wake))
 
     def decide(self, login: Login) -> Login:
         """Wait until threads have decided it."""

@@ -9,8 +9,8 @@ from weakref import finalize
 import pytest
 
 from artemis_py.security.identity import Credentials
-from artemis_py.server.logins.desk import FREE, PEERS_MAX, Digests, Remembered, Slowing, Workers
-from artemis_py.server.logins.networks import Newcomers, network_of
+from artemis_py.server.logins.login_service import FREE, PEERS_MAX, Digests, Remembered, Slowing, Workers
+from artemis_py.server.logins.networks import ConnectionsBeforeLogin, network_of
 
 
 @pytest.mark.parametrize(
@@ -30,14 +30,14 @@ def test_an_ipv6_network_is_one_peer(address: str, network: str) -> None:
 
 
 def test_connections_without_a_login_are_counted_by_peer() -> None:
-    newcomers = Newcomers(2)
-    assert [newcomers.add("a"), newcomers.add("a"), newcomers.add("a"), newcomers.add("b")] == [True, True, False, True]
-    newcomers.forget("a")
-    assert newcomers.add("a")
+    limit = ConnectionsBeforeLogin(2)
+    assert [limit.add("a"), limit.add("a"), limit.add("a"), limit.add("b")] == [True, True, False, True]
+    limit.forget("a")
+    assert limit.add("a")
     for network in ("a", "a", "b"):
-        newcomers.forget(network)
-    assert newcomers._counts == {}
-    assert all(Newcomers(-1).add("a") for _ in range(3))
+        limit.forget(network)
+    assert limit._counts == {}
+    assert all(ConnectionsBeforeLogin(-1).add("a") for _ in range(3))
 
 
 class Client:

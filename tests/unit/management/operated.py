@@ -10,7 +10,7 @@ from artemis_py.management.given import given_of
 from artemis_py.management.lists.selection import Selection
 from artemis_py.management.managed import Managed, Steps
 from artemis_py.management.table import OPERATIONS
-from artemis_py.server.operating import ConnectedClient, connected
+from artemis_py.server.management import ConnectedClient, connected
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import Turns
 from tests.unit.management.why_parts import FakeHealth

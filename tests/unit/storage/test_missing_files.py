@@ -15,8 +15,7 @@ import pytest
 from artemis_py.core.broker import Broker
 from artemis_py.message import Account, LargeBody, Message
 from artemis_py.paged import Page, PagedBody, Share
-from artemis_py.server.journal_store import JournalStore
-from artemis_py.server.repair import accept_losses
+from artemis_py.server.journal_store import JournalStore, accept_losses
 from artemis_py.storage.format.names import first_number, is_start, read_name, start_name
 from artemis_py.storage.recovery.damage_report import loss_lines
 from artemis_py.storage.recovery.missing_files import GIVEN_UP_NAME, note_given_up, read_given_up

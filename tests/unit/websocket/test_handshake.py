@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artemis_py.server.websocket.first_bytes import is_http
+from artemis_py.server.websocket.protocol_detection import is_http
 from artemis_py.server.websocket.rules import WebSocketRules
 from artemis_py.server.websocket.websocket import REQUEST_BYTES_MAX, Handshake
 from tests.wire.web_frames import ACCEPT, WebStream, request

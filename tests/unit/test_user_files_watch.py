@@ -1,0 +1,197 @@
+"""Whose login has changed, as the files of users say that are in force."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Set
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from artemis_py.config.reader import load
+from artemis_py.security.authenticator import Authenticator
+from artemis_py.security.identity import Credentials
+from artemis_py.security.realms import open_realms
+from artemis_py.server.failures import RateLimitedLog
+from artemis_py.server.security import security_of
+from artemis_py.server.stats import ServerStats
+from artemis_py.server.user_files import UserFilesWatch
+from tests.unit.config.documents import document
+
+WAIT_S = 20
+MODULE = "org.apache.activemq.artemis.spi.core.security.jaas.{} {} {};"
+PEOPLE = "org.apache.activemq.jaas.properties.user=users org.apache.activemq.jaas.properties.role=roles"
+TILLS = "org.apache.activemq.jaas.textfiledn.user=tills org.apache.activemq.jaas.textfiledn.role=roles"
+
+
+class World:
+    """A configuration with files of users, watched. Used on the running loop."""
+
+    def __init__(self, folder: Path, *modules: str) -> None:
+        self.folder = folder
+        self.write(users="ann = a\nbob = b\n", roles="amq = ann\nview = bob,till\n", tills="till = CN=till\n")
+        core = "<users-file roles-file='roles'>users</users-file>"
+        if modules:
+            core = '<authentication login-config="login.config"/>'
+            (folder / "login.config").write_text("activemq {" + "\n".join(modules) + "};\n")
+        file = folder / "broker.xml"
+        file.write_text(document(core))
+        self.config = load(file, environ={})
+        self.ended: list[Set[str]] = []
+        self.has_ended = asyncio.Event()
+        self.has_failed = asyncio.Event()
+        self.said: list[str] = []
+        self.untold: list[object] = []
+
+    async def begin(self, realms: Authenticator | None = None) -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(self.fail)
+        self.realms = open_realms(self.config) if realms is None else realms
+        security = security_of(self.config, self.realms, loop, ServerStats(), RateLimitedLog(lambda _: None))
+        assert security is not None
+        self.security = security
+        file = Path(self.config.file)
+        self.watch = UserFilesWatch(loop, file, security, self.end_some, self.said.append, patience_s=0.1)
+        security.logins.on_change = self.watch.check_soon
+        await self.watch.begin()
+
+    def fail(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """What the loop is told of."""
+        self.untold.append(context["exception"])
+        self.has_failed.set()
+
+    def write(self, **texts: str) -> None:
+        for name, text in texts.items():
+            new = self.folder / f"{name}.new"
+            new.write_text(text, "latin-1")
+            new.rename(self.folder / name)
+
+    async def looks(self) -> None:
+        """Has the files looked at as they are now."""
+        self.watch.check_soon()
+        assert self.watch._check is not None
+        await self.watch._check
+
+    async def until_ended(self, *users: str) -> None:
+        await asyncio.wait_for(self.has_ended.wait(), WAIT_S)
+        self.has_ended.clear()
+        assert self.ended == [set(users)]
+        self.ended.clear()
+
+    def end_some(self, users: Set[str]) -> None:
+        """The watch says whose logins have changed."""
+        self.ended.append(users)
+        self.has_ended.set()
+
+    def end(self) -> None:
+        self.watch.end()
+        self.security.logins.stop()
+
+
+@pytest.mark.asyncio
+async def test_a_flaw_in_a_file_hides_no_change_of_another_user(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.write(users="ann = a\nbob = b\neve = ENC(100:00\n")
+    await world.begin()
+    world.write(users="ann = a\neve = ENC(100:00\n")
+    await world.until_ended("bob")
+    world.write(roles="amq = ann\nview = nob")
+    world.write(users="ann = other\neve = ENC(100:00\n")
+    await world.until_ended("ann")
+    world.end()
+
+
+@pytest.mark.asyncio
+async def test_what_is_not_in_force_changes_nobody(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    await world.begin()
+    for text in ("ann = a\nbob =\n", "", "bob = \\u12\n"):
+        world.write(users=text)
+        await world.looks()
+    world.write(users="ann = a\nbob = b\nzoe = z\n", roles="amq = ann\nview = till\n")
+    await world.until_ended("bob")
+    world.end()
+
+
+@pytest.mark.asyncio
+async def test_of_a_login_config(tmp_path: Path) -> None:
+    """A module without ``reload=true`` goes on with what it has read, and so do those who came in by it."""
+    files = MODULE.format("PropertiesLoginModule", "sufficient", PEOPLE)
+    tills = MODULE.format("TextFileCertificateLoginModule", "sufficient", TILLS + " reload=true")
+    guest = MODULE.format("GuestLoginModule", "sufficient", "org.apache.activemq.jaas.guest.user=nobody")
+    world = World(tmp_path, files, tills, guest)
+    await world.begin()
+    world.write(users="ann = a\n")
+    await world.looks()
+    world.write(tills="till = CN=other\n")
+    await world.until_ended("till")
+    assert world.realms.authenticate(Credentials("bob", "b"))
+    world.write(roles="view = nobody\n")
+    await world.until_ended("till")
+    world.security.logins.use(
+        open_realms(world.config, before=world.realms)
+    )  # as a reload does
+    await world.until_ended("ann", "bob", "till")
+    world.end()
+
+
+class File:
+    """Like a file of users. ``look`` takes as long and fails as a test says."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.may_go_on = threading.Event()
+        self.failure: Exception | None = None
+        self.looks = 0
+
+    def look(self) -> str:
+        self.looks += 1
+        assert self.may_go_on.wait(WAIT_S)
+        if self.failure is not None:
+            raise self.failure
+        return ""
+
+
+class Realms:
+    """An authenticator with one file and one user."""
+
+    def __init__(self, file: File) -> None:
+        self.files = (file,)
+        self.password = "b"
+
+    def logins(self) -> list[tuple[str, object]]:
+        return [("bob", self.password)]
+
+    def authenticate(self, credentials: Credentials) -> None:
+        del credentials
+
+
+@pytest.mark.asyncio
+async def test_files_that_hang_do_not_hold_up_the_start(tmp_path: Path) -> None:
+    world, file = World(tmp_path), File(tmp_path / "users")
+    realms = Realms(file)
+    await world.begin(realms)
+    (line,) = world.said
+    assert f"not read within 0.1 s: {file.path}" in line
+    realms.password = "other"
+    file.may_go_on.set()
+    await world.until_ended("bob")
+    world.end()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("failure", [OSError("no"), RuntimeError("no")])
+async def test_files_are_looked_at_again_after_a_failure(tmp_path: Path, failure: Exception) -> None:
+    world, file = World(tmp_path), File(tmp_path / "users")
+    realms = Realms(file)
+    file.may_go_on.set()
+    file.failure = failure
+    await world.begin(realms)
+    await asyncio.wait_for(world.has_failed.wait(), WAIT_S)
+    assert failure in world.untold
+    file.failure, realms.password = None, "other"
+    world.watch.check_soon()
+    await world.until_ended("bob")
+    world.end()
