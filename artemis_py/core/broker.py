@@ -7,8 +7,7 @@ from typing import Final, final
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.addresses.enqueue import Enqueuer
-from artemis_py.core.addresses.route import Route
-from artemis_py.core.addresses.routing_table import Bindings
+from artemis_py.core.addresses.routing_table import Bindings, Route
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.destinations.amend import AddressChanges, QueueChanges, SettingsChanges
@@ -24,8 +23,8 @@ from artemis_py.core.memory import Memory
 from artemis_py.core.notifications import CONSUMER_CLOSED, CONSUMER_CREATED
 from artemis_py.core.notify import tell_consumer
 from artemis_py.core.operations.import_messages import Importing
-from artemis_py.core.operations.messages import Handling
-from artemis_py.core.operations.settings import Operations
+from artemis_py.core.operations.messages import MessageOperations
+from artemis_py.core.operations.queues import QueueOperations
 from artemis_py.core.pages.page_stream import Streams
 from artemis_py.core.publish.copies import Forwards
 from artemis_py.core.publish.duplicates import Commits, Duplicates
@@ -95,10 +94,10 @@ class Broker:
         self.forwarding = Forwarding(
             host, bindings, self.resolver, self.forwards, self.admission, self.enqueuer, self.duplicates
         )
-        self.operations = Operations(host, self.registry)
+        self.queue_operations = QueueOperations(host, self.registry)
         self.queue_changes = QueueChanges(host, self.registry)
         self.address_changes = AddressChanges(host, self.registry)
-        self.handling = Handling(host, bindings, self.resolver, self.enqueuer, self.admission)
+        self.message_operations = MessageOperations(host, bindings, self.resolver, self.enqueuer, self.admission)
         self.importing = Importing(host, bindings, self.enqueuer, self.duplicates)
         self._due = Due(host, bindings.by_id)
         self._sweep = Sweep(host, self.registry, config, now_ms)
@@ -200,7 +199,7 @@ class Broker:
         is done.
         """
         if queue.deleted:
-            queue.parts.tell_left(consumer, failed=failed)
+            queue.state.record_left(consumer, failed=failed)
             return None
         unfinished: Task | None = None
         try:
@@ -311,7 +310,7 @@ class Broker:
 
     def finish(self, now_ms: int) -> None:
         """The broker stops: carry out to its end what was decided."""
-        self.handling.stop()
+        self.message_operations.stop()
         unlimited = Budget()
         while self.agenda.tasks:
             self._work_off(unlimited, now_ms)

@@ -84,5 +84,5 @@ def restore_streams(kept: Iterable[KeptStream], number_max: int, registry: Regis
         page_bytes = address.settings.page_size_bytes
         stream = address.stream = streams.open(address.name, address.account, page_bytes, one.number)
         for share in stream.restore(one, bindings.by_id):
-            bindings.by_id[share.queue_id].parts.pages.restore(stream, share)
+            bindings.by_id[share.queue_id].pages.restore(stream, share)
     streams.number_max = max(streams.number_max, number_max)

@@ -7,8 +7,7 @@ from typing import Final, final
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.addresses.batch import Batch, FilterResults
 from artemis_py.core.addresses.fullness import note_full
-from artemis_py.core.addresses.route import Route
-from artemis_py.core.addresses.routing_table import Bindings
+from artemis_py.core.addresses.routing_table import Bindings, Route
 from artemis_py.core.broker import Broker
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer, Sender

@@ -220,7 +220,7 @@ _COUNTERS: Final[tuple[Gauge[Queue], ...]] = (
     ),
     Gauge(
         "artemis_queue_alerts",
-        lambda queue: 0 if queue.parts.alerts is None else queue.parts.alerts.alerts.raised_count,
+        lambda queue: 0 if queue.alerts is None else queue.alerts.alerts.raised_count,
         "Alerts raised since the start for breached thresholds of depth, size and age",
     ),
     Gauge(

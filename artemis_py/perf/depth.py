@@ -168,11 +168,11 @@ class _Filled:
         with timed(spent, "release_us"):
             queue.release(consumer, entries, failed=False, now_ms=_START_MS)
         self._broker.detach(queue, consumer, failed=False, now_ms=_START_MS)
-        self._broker.operations.set_ring_size(_NAME, self._depth)
+        self._broker.queue_operations.set_ring_size(_NAME, self._depth)
         fresh = self._messages(sample)
         with timed(spent, "evict_us"):
             self._arrive(fresh)
-        self._broker.operations.set_ring_size(_NAME, UNLIMITED)
+        self._broker.queue_operations.set_ring_size(_NAME, UNLIMITED)
         if replaces:
             newer = self._messages(sample, keys=[message.head.properties["key"] for message in fresh])
             with timed(spent, "replace_us"):

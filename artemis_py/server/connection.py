@@ -299,7 +299,7 @@ class Connection(asyncio.BufferedProtocol):
         if data:
             intake.receive(data, now_ms, stop_at)
         elif intake.has_more:
-            session.pulse.note_alive(now_ms)
+            session.heartbeat.note_alive(now_ms)
             intake.go_on(now_ms, stop_at)
         if not was_open and session.is_open:
             self._place.logged_in()
@@ -404,7 +404,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _watch_pulse(self, now_ms: int) -> None:
         turns = self._turns
-        due_ms = self.session.pulse.next_ms(now_ms, hears=self.session.blocked_by is None)
+        due_ms = self.session.heartbeat.next_ms(now_ms, hears=self.session.blocked_by is None)
         if due_ms is None:
             turns.watches.forget(self)
         else:
@@ -420,10 +420,10 @@ class Connection(asyncio.BufferedProtocol):
                 turns.watches.add(self, socket.linger_until_ms)
         elif session.is_open:
             if self.in_line:
-                session.pulse.note_alive(now_ms)  # the input is not processed yet, but it has arrived
+                session.heartbeat.note_alive(now_ms)  # the input is not processed yet, but it has arrived
             session.beat(now_ms)
             self._watch_pulse(now_ms)
-            if session.pulse.has_ended(now_ms):
+            if session.heartbeat.has_ended(now_ms):
                 turns.stats.logins.refusals[EXPIRED] += 1
             turns.output.mark_dirty(self)
         elif not session.is_closing:

@@ -20,7 +20,7 @@ from artemis_py.message import Head, encode_headers
 from artemis_py.server import operational_log as audit
 from artemis_py.server.calls import Calls
 from artemis_py.server.http.messages import parse_json
-from artemis_py.stomp.requests import Pending, ReplyTo, Request
+from artemis_py.stomp.management_requests import PendingRequest, ReplyTo, Request
 
 _INTERNAL: Final = "an internal error; see the broker's log"
 
@@ -39,12 +39,12 @@ class ManagementMessages:
         self._schedule = schedule
         self._complain = complain
         self._broker = beans.managed.broker
-        self.answers: deque[tuple[Pending, Request]] = deque()
+        self.answers: deque[tuple[PendingRequest, Request]] = deque()
         """Replies to send."""
 
-    def receive(self, request: Request) -> Pending:
+    def receive(self, request: Request) -> PendingRequest:
         """Begin to carry out a request."""
-        pending = Pending()
+        pending = PendingRequest()
         try:
             call = call_of(self._beans, request.headers, request.body, parse_json)
             self._check(call, request)
@@ -60,7 +60,7 @@ class ManagementMessages:
         if config.management_message_rbac and request.rights is not None:
             request.rights.demand(call.right, f"{config.management_rbac_prefix}.{call.permission}")
 
-    def _done(self, pending: Pending, request: Request, call: Call, work: asyncio.Future[Came]) -> None:
+    def _done(self, pending: PendingRequest, request: Request, call: Call, work: asyncio.Future[Came]) -> None:
         failure = work.exception()
         if call.right == EDIT:
             came = work.result().came if failure is None else str(failure)
@@ -76,7 +76,7 @@ class ManagementMessages:
             self._refuse(pending, request, failure, _INTERNAL)
         self._schedule()
 
-    def _refuse(self, pending: Pending, request: Request, failure: BaseException, why: str) -> None:
+    def _refuse(self, pending: PendingRequest, request: Request, failure: BaseException, why: str) -> None:
         pending.failure = failure
         pending.why_failed = why
         pending.reply = json.dumps([why], ensure_ascii=False)
@@ -90,7 +90,7 @@ class ManagementMessages:
             if request.reply_to is not None:
                 self._reply(request, request.reply_to, pending, now_ms)
 
-    def _reply(self, request: Request, to: ReplyTo, pending: Pending, now_ms: int) -> None:
+    def _reply(self, request: Request, to: ReplyTo, pending: PendingRequest, now_ms: int) -> None:
         """Publish a reply. Where nobody reads, it is dropped: nothing is created for it."""
         broker = self._broker
         if to.address not in broker.addresses:

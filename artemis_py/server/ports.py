@@ -23,7 +23,7 @@ from artemis_py.server.security import Security
 from artemis_py.server.tls.acceptors import TlsAcceptors
 from artemis_py.server.turns import Turns
 from artemis_py.server.websocket.rules import WebSocketRules
-from artemis_py.stomp.requests import Receiver
+from artemis_py.stomp.management_requests import RequestReceiver
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.temporaries import Temporaries
 
@@ -89,7 +89,7 @@ class Ports:
         self.http = HttpPorts(
             config, loop, turns.stats, turns.broker.holdings, limited_log, descriptors, security, stored, is_busy
         )
-        self.receiver: Receiver | None = None
+        self.receiver: RequestReceiver | None = None
         """Answers management messages; to be set before clients come."""
         self.temporaries = Temporaries(partial(secrets.token_hex, 16))
         self._acceptors = config.acceptors

@@ -17,7 +17,7 @@ from artemis_py.security.login import LoginCounts
 from artemis_py.security.rights import Checks
 from artemis_py.server.failures import Faults
 from artemis_py.stomp.service import Traffic
-from artemis_py.stomp.session.connect import Entry
+from artemis_py.stomp.session.connect import Admission
 from artemis_py.stomp.session.state import UnfinishedFrame
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def in_words(thing: Thing) -> Awaited:
         return SPREADING
     if isinstance(thing, UnfinishedFrame):
         return WORK
-    return LOGIN if isinstance(thing, Entry) else DISK
+    return LOGIN if isinstance(thing, Admission) else DISK
 
 
 def word_of(thing: Thing) -> str:

@@ -17,7 +17,7 @@ _LOOK_MS: Final = 60_000
 
 
 @dataclass(frozen=True, slots=True)
-class BeatRules:
+class HeartbeatRules:
     """An acceptor's parameters for silent clients (Artemis manual, "STOMP heart-beats and connection-ttl"). Times in
     ms.
     """
@@ -32,12 +32,12 @@ class BeatRules:
     default_ttl_ms: int = 60000
 
     @staticmethod
-    def of(acceptor: AcceptorConfig, connection_ttl_override_ms: int) -> BeatRules:
+    def of(acceptor: AcceptorConfig, connection_ttl_override_ms: int) -> HeartbeatRules:
         """The rules of one acceptor; silent clients have a ttl only if the file sets one."""
         configured = (
             int(acceptor.params["connectionTtl"]) if "connectionTtl" in acceptor.params else connection_ttl_override_ms
         )
-        return BeatRules(
+        return HeartbeatRules(
             acceptor.int_param("connectionTtlMin"),
             acceptor.int_param("connectionTtlMax"),
             acceptor.float_param("heartBeatToConnectionTtlModifier"),
@@ -46,7 +46,7 @@ class BeatRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Beats:
+class HeartbeatIntervals:
     """The agreement of a connection. ``send_ms``: the broker sends something at least this often (0: not required).
     ``ttl_ms``: how long the client may be silent (0: for ever). ``header``: the value in CONNECTED, None if the client
     sent none.
@@ -62,12 +62,12 @@ class Beats:
         return self.send_ms * 3 // 4
 
 
-_NO_BEATS: Final = Beats()
+_NO_BEATS: Final = HeartbeatIntervals()
 """One for all connections without beats."""
 
 
 @final
-class Pulse:
+class Heartbeat:
     """When a client was last heard, when the next heart-beat goes out, and when the client's login ends. All of it in
     steady time (``core/clock.py``).
     """
@@ -87,7 +87,7 @@ class Pulse:
         self._clock = clock
         self._last_in_ms = self._last_beat_ms = clock.steady_ms(now_ms)
 
-    def begin(self, beats: Beats, now_ms: int, ends_ms: int = 0) -> None:
+    def begin(self, beats: HeartbeatIntervals, now_ms: int, ends_ms: int = 0) -> None:
         """The session is open, and this was agreed on. Its login ends at the date ``ends_ms``; 0: never."""
         self.pings = self.ping_ms > 0 and not beats.send_ms
         self.beats = replace(beats, send_ms=self.ping_ms * 4 // 3) if self.pings else beats
@@ -140,10 +140,10 @@ class Pulse:
         return True
 
 
-def negotiate(text: str | None, rules: BeatRules) -> Beats:
+def negotiate(text: str | None, rules: HeartbeatRules) -> HeartbeatIntervals:
     """Answer a client's heart-beat header ``cx,cy``. Raises FrameError if it is malformed."""
     if text is None:
-        return Beats(ttl_ms=rules.silent_ttl_ms) if rules.silent_ttl_ms else _NO_BEATS
+        return HeartbeatIntervals(ttl_ms=rules.silent_ttl_ms) if rules.silent_ttl_ms else _NO_BEATS
     first, comma, second = text.partition(",")
     if not comma or not _is_number(first) or not _is_number(second):
         raise FrameError(f"heart-beat must be two numbers of milliseconds separated by a comma, not {text[:40]!r}")
@@ -153,13 +153,13 @@ def negotiate(text: str | None, rules: BeatRules) -> Beats:
         send_ms = min(max(client_wants_ms, _SERVER_INTERVAL_MS_MIN), _SERVER_INTERVAL_MS_MAX)
     if client_sends_ms == 0:
         wanted_ms = int((rules.silent_ttl_ms or rules.default_ttl_ms) / rules.modifier)
-        return Beats(send_ms, rules.silent_ttl_ms, f"{send_ms},{_clamped(wanted_ms, rules)}")
+        return HeartbeatIntervals(send_ms, rules.silent_ttl_ms, f"{send_ms},{_clamped(wanted_ms, rules)}")
     ttl_ms = int(min(max(client_sends_ms * rules.modifier, rules.ttl_ms_min), rules.ttl_ms_max))
     wanted_ms = client_sends_ms if ttl_ms == int(client_sends_ms * rules.modifier) else int(ttl_ms / rules.modifier)
-    return Beats(send_ms, ttl_ms, f"{send_ms},{wanted_ms}")
+    return HeartbeatIntervals(send_ms, ttl_ms, f"{send_ms},{wanted_ms}")
 
 
-def _clamped(wanted_ms: int, rules: BeatRules) -> int:
+def _clamped(wanted_ms: int, rules: HeartbeatRules) -> int:
     """The answer to a client without beats also respects the acceptor's maximum ttl."""
     return min(wanted_ms, int(rules.ttl_ms_max / rules.modifier))
 

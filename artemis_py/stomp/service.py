@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Final, final
 
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.addresses.address import MULTICAST
-from artemis_py.core.addresses.route import Route
+from artemis_py.core.addresses.routing_table import Route
 from artemis_py.core.broker import Broker
 from artemis_py.core.replay.manager import Replays
 from artemis_py.core.tasks import Awaited
@@ -15,8 +16,8 @@ from artemis_py.errors import NotAllowedError, NotFoundError
 from artemis_py.security.login import Logins
 from artemis_py.security.rights import NAMELESS, Authorizer
 from artemis_py.stomp.foreign_headers import ForeignHeaders
-from artemis_py.stomp.heartbeat import BeatRules
-from artemis_py.stomp.requests import Receiver
+from artemis_py.stomp.heartbeat import HeartbeatRules
+from artemis_py.stomp.management_requests import RequestReceiver
 from artemis_py.stomp.temporaries import Temporaries
 from artemis_py.stomp.wire.bodies import BodyRules
 from artemis_py.stomp.wire.destinations import Prefixes
@@ -79,18 +80,10 @@ class Traffic:
     __slots__ = ("frames_in", "frames_out", "sessions_open", "sessions_total")
 
     def __init__(self) -> None:
-        self.frames_in: dict[str, int] = {}
-        self.frames_out: dict[str, int] = {}
+        self.frames_in: defaultdict[str, int] = defaultdict(int)
+        self.frames_out: defaultdict[str, int] = defaultdict(int)
         self.sessions_open = 0
         self.sessions_total = 0
-
-    def count_in(self, command: str, count: int = 1) -> None:
-        """Count frames received."""
-        self.frames_in[command] = self.frames_in.get(command, 0) + count
-
-    def count_out(self, command: str, count: int = 1) -> None:
-        """Count frames sent."""
-        self.frames_out[command] = self.frames_out.get(command, 0) + count
 
 
 class StompService:
@@ -116,7 +109,7 @@ class StompService:
     ) -> None:
         self.broker = broker
         self.replays = replays
-        self.receiver: Receiver | None = None
+        self.receiver: RequestReceiver | None = None
         """Answers what is sent to the address of management; None: nobody does."""
         config = broker.config
         self.asked_address = config.management_address
@@ -141,7 +134,7 @@ class StompService:
         self.drains = False
         """Does the broker wait for what is in delivery, and deliver nothing more?"""
         self.security_domain = acceptor.params.get("securityDomain") or None
-        self.beat_rules = BeatRules.of(acceptor, config.connection_ttl_override)
+        self.beat_rules = HeartbeatRules.of(acceptor, config.connection_ttl_override)
         self.window_bytes = acceptor.int_param("stompConsumerWindowSize")
         self.enable_message_id = acceptor.bool_param("stompEnableMessageId")
         server = acceptor.text_param("stompServerHeader") or f"artemis_py/{VERSION}"

@@ -27,7 +27,7 @@ async def let_pass(server: Server, moved: MovedTime, span_ms: int, *, silent: bo
         if not silent:
             now_ms = server.turns.clock_ms()
             for connection in server.stats.connections:
-                connection.session.pulse.note_alive(now_ms)
+                connection.session.heartbeat.note_alive(now_ms)
         server.turns.run()
         await _settle(server)
 

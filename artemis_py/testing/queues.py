@@ -161,11 +161,11 @@ class QueueView:
 
     def pause(self) -> None:
         """Deliver nothing until ``resume``. Raises NotFoundError."""
-        self._engine.change(lambda server: server.broker.operations.pause(self.name))
+        self._engine.change(lambda server: server.broker.queue_operations.pause(self.name))
 
     def resume(self) -> None:
         """Deliver again. Raises NotFoundError."""
-        self._engine.change(lambda server: server.broker.operations.resume(self.name))
+        self._engine.change(lambda server: server.broker.queue_operations.resume(self.name))
 
     def __repr__(self) -> str:
         if not self._engine.is_running:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from artemis_py.core.operations.targets import original_number
+from artemis_py.core.dead_letters import original_number
 from artemis_py.message import HeaderName, Message
 from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.format.log_events import (

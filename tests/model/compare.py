@@ -43,11 +43,11 @@ def _state(item: Item) -> tuple[int, int, bool]:
 
 def behind_on(queue: Queue) -> list[Entry]:
     """What is not active, in order."""
-    behind, found = queue.contents.behind, []
-    entry = None if behind is None else behind.first()
-    while behind is not None and entry is not None:
+    pending, found = queue.contents.pending, []
+    entry = None if pending is None else pending.first()
+    while pending is not None and entry is not None:
         found.append(entry)
-        entry = behind.next_from(entry.sequence + 1)
+        entry = pending.next_from(entry.sequence + 1)
     return found
 
 
@@ -62,8 +62,8 @@ def _compare_contents(pair: Pair) -> None:
     queue, model = pair.queue, pair.model
     standing = list(queue.contents.order)
     waiting = [entry for entry in behind_on(queue) if not queue.contents.is_aside(entry)]
-    if queue.contents.behind is not None:
-        assert queue.contents.behind.count == len(waiting), "messages that are not active"
+    if queue.contents.pending is not None:
+        assert queue.contents.pending.count == len(waiting), "messages that are not active"
         standing = sorted(standing + waiting, key=lambda entry: entry.sequence)
     ready = [(entry.message.id, entry.attempts, entry.redelivered) for entry in standing]
     assert ready == [_state(item) for item in model.ready()], f"{queue.name} has other contents or another order"

@@ -225,7 +225,7 @@ class PagingState:
         slots = {one: slot for one, slot in book.slots.items() if slot.state != HANDED}
         picked = sum(slot.state == PICKED for slot in slots.values())
         assert queue.message_count == len(slots) - picked, f"message count of {queue.name}"
-        activation = queue.parts.activation
+        activation = queue.activation
         if activation is not None:
             book.see_barrier(is_out=activation.broadcast is not None and activation.broadcast.is_out)
         held = sum(slot.state in {HELD, PENDING, OUT} for slot in slots.values())

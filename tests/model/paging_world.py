@@ -382,7 +382,7 @@ class PagingWorld(PagingState):
         book = self.books[number % len(self.books)]
         may_be_ring = book.plan.policy == NO_POLICY and not book.plan.activates_in_order
         if not book.queue.deleted and may_be_ring:
-            self.broker.operations.set_ring_size(book.queue.name, size)
+            self.broker.queue_operations.set_ring_size(book.queue.name, size)
             book.ring_size = size
 
     def purge(self, number: int) -> None:
@@ -464,7 +464,7 @@ class PagingWorld(PagingState):
         queue = book.queue
         if queue.deleted:
             return
-        has_space = queue.parts.pages.reading.has_space()
+        has_space = queue.pages.reading.has_space()
         for seat in self.seats:
             if seat.book is book and seat.consumer.room_bytes > 0:
                 barrier = book.barrier_for(seat.reader, self.now_ms)

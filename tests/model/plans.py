@@ -13,7 +13,7 @@ from artemis_py.config.settings import (
     SettingsEntry,
     SettingsRepository,
 )
-from artemis_py.core.addresses.route import Route
+from artemis_py.core.addresses.routing_table import Route
 from artemis_py.core.destinations.auto_create import Resolver
 
 ADDRESS: Final = "a"

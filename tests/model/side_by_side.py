@@ -292,7 +292,7 @@ class SideBySide:
 
     def _see_what_is_active(self, pair: Pair) -> None:
         """Where messages become active in order: take over what the broker has found by now."""
-        activation, model = pair.queue.parts.activation, pair.model
+        activation, model = pair.queue.activation, pair.model
         if activation is None:
             return
         broadcast = activation.broadcast
@@ -303,7 +303,7 @@ class SideBySide:
     def _check_activity(self, pair: Pair) -> None:
         """A dispatch is over: what may be active is, and nobody waits for a barrier who could have it."""
         self._see_what_is_active(pair)
-        if pair.queue.reference.noted_ready or pair.queue.parts.activation is None:
+        if pair.queue.reference.noted_ready or pair.queue.activation is None:
             return
         model = pair.model
         model.check_all_are_active()

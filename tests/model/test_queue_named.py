@@ -72,7 +72,7 @@ def test_what_goes_as_it_comes_does_not_get_old(queue: QueuePlan) -> None:
     world.subscribe(settles=True)
     turn(world)
     turn(world, 1000)
-    alerts = world.pairs[0].queue.parts.alerts
+    alerts = world.pairs[0].queue.alerts
     assert alerts is not None
     assert "MESSAGE_AGE_ALERT" not in alerts.alerts.raised
 
@@ -87,7 +87,7 @@ def test_what_a_transaction_acknowledged_still_gets_old_when_the_rest_is_removed
     world.settle_in_transaction(world.seats[0])
     world.purge()
     turn(world, 1000)
-    alerts = world.pairs[0].queue.parts.alerts
+    alerts = world.pairs[0].queue.alerts
     assert alerts is not None
     assert alerts.alerts.raised["MESSAGE_AGE_ALERT"] == 1
 

@@ -16,21 +16,19 @@ from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.priority import LevelCursor, PriorityOrder
 from artemis_py.core.order.sorted import RankCursor, SortedOrder, ValueRank
 from artemis_py.core.queue.acknowledge import AcknowledgeByFilter
-from artemis_py.core.queue.barriers import Activation, Broadcast
+from artemis_py.core.queue.barriers import Activation, BarrierRule, Broadcast, TargetDepth
 from artemis_py.core.queue.consumers import Exclusivity
 from artemis_py.core.queue.delivery import AfterRemoval
 from artemis_py.core.queue.distribution import Distribution, Ranked
-from artemis_py.core.queue.expiry import ForcedExpiry
+from artemis_py.core.queue.expiry import ForcedExpiry, LeaseExpiry
 from artemis_py.core.queue.gate import Gate
 from artemis_py.core.queue.groups import GroupOwners, GroupRule, GroupTable, Parking
-from artemis_py.core.queue.lease_expiry import LeaseExpiry
 from artemis_py.core.queue.leases import Leases
-from artemis_py.core.queue.messages import Contents, DeliveryAttempts
+from artemis_py.core.queue.messages import Contents
 from artemis_py.core.queue.overflow import Depth, DepthRing, Flow, FlowControl, Reject, Ring
-from artemis_py.core.queue.parts import QueueParts
-from artemis_py.core.queue.pending import BarrierRule, TargetDepth
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue.redelivery import Redelivery
+from artemis_py.core.queue.redelivery import DeliveryAttempts, Redelivery
+from artemis_py.core.queue.state import QueueState
 from artemis_py.core.reference import Ages, Lifetime
 from artemis_py.core.timers import Schedule
 from artemis_py.core.transactions import Transaction
@@ -311,8 +309,8 @@ def _met_by(owner: type, name: str) -> Iterator[tuple[Plan, list[Taken]]]:
         (Distribution, "is_served", _everybody),
         (Ranked, "pick", _last_with_room),
         (Gate, "lets_out", _whatever),
-        (QueueParts, "confirm", _nothing),
-        (QueueParts, "expire_held", QueueParts.acknowledge),
+        (QueueState, "confirm", _nothing),
+        (QueueState, "expire_held", QueueState.acknowledge),
         (ForcedExpiry, "_next", _none),
         (DeliveryAttempts, "note", _one_too_many),
         (LeaseExpiry, "_take", _nothing),

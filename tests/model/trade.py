@@ -399,19 +399,19 @@ class Trade(SideBySide):
 
     def pause(self, number: int = 0) -> None:
         """Stop dispatch of a queue."""
-        self.broker.operations.pause(self.pairs[number].queue.name)
+        self.broker.queue_operations.pause(self.pairs[number].queue.name)
         self.pairs[number].model.paused = True
         self.check()
 
     def resume(self, number: int = 0) -> None:
         """Dispatch again."""
-        self.broker.operations.resume(self.pairs[number].queue.name)
+        self.broker.queue_operations.resume(self.pairs[number].queue.name)
         self.pairs[number].model.paused = False
         self.check()
 
     def resize(self, size: int, number: int = 0) -> None:
         """Change the ring while running; nothing goes at once."""
-        self.broker.operations.set_ring_size(self.pairs[number].queue.name, size)
+        self.broker.queue_operations.set_ring_size(self.pairs[number].queue.name, size)
         self.pairs[number].model.ring_size = size
         self.check()
 

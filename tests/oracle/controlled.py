@@ -32,11 +32,11 @@ class ControlledServer(Server):
         operation, queue_name, *rest = words
         try:
             if operation == "ring-size":
-                self.broker.operations.set_ring_size(queue_name, int(rest[0]))
+                self.broker.queue_operations.set_ring_size(queue_name, int(rest[0]))
             elif operation == "pause":
-                self.broker.operations.pause(queue_name)
+                self.broker.queue_operations.pause(queue_name)
             else:
-                self.broker.operations.resume(queue_name)
+                self.broker.queue_operations.resume(queue_name)
         except ArtemisError as error:
             print(f"refused: {error}", flush=True)
             return

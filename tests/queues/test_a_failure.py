@@ -252,11 +252,11 @@ def test_A_21_a_cancel_counts_with_the_commit(cut: bool, end: str, expected: tup
 
 def test_what_has_left_is_counted_no_more(cut: bool) -> None:
     bench = opened(cut, "max-cancels='5'")
-    tries = bench.queue().contents.tries
-    assert tries is not None
+    delivery_attempts = bench.queue().contents.delivery_attempts
+    assert delivery_attempts is not None
     (frame,) = held(bench)
     settle(bench, "NACK", frame)
     (frame,) = bench.messages("c1")
-    assert len(tries._counts) == 1
+    assert len(delivery_attempts._counts) == 1
     settle(bench, "ACK", frame)
-    assert not tries._counts
+    assert not delivery_attempts._counts

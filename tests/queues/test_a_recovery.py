@@ -8,7 +8,7 @@ import pytest
 
 from artemis_py.cli.explain import compose
 from artemis_py.config.explain.explanation import explain
-from artemis_py.core.queue.recovery import Recovery
+from artemis_py.core.queue.recovery_point import Recovery
 from artemis_py.core.replay import recovery_points as fills
 from artemis_py.server.replays import ReplayTurns
 from artemis_py.storage.journal.settings import JournalSettings

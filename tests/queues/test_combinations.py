@@ -168,7 +168,7 @@ def counts_agree(life: Life) -> None:
         assert (
             queue.message_count
             == queue.contents.order.count
-            + (0 if queue.contents.behind is None else queue.contents.behind.count)
+            + (0 if queue.contents.pending is None else queue.contents.pending.count)
             + counters.held_count
             + len(queue.contents.scheduled)
             + queue.contents.paged.count

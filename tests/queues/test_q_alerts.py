@@ -73,7 +73,7 @@ def test_Q_72_size_of_each_message(cut: bool) -> None:
     for body in ("small"[:4], "large", "larger"):
         bench.send(body)
     assert [(kind, count) for kind, _, count in alerts(bench)] == [("MESSAGE_SIZE_ALERT", 2)]
-    alerts_of_queue = bench.queue().parts.alerts
+    alerts_of_queue = bench.queue().alerts
     assert alerts_of_queue is not None
     assert alerts_of_queue.alerts.raised_count == 2
 
@@ -147,7 +147,7 @@ def test_Q_72_over_a_restart_and_pages(settings: str) -> None:
 
 def test_without_thresholds_nothing_is_kept() -> None:
     bench = Bench("alert-repeat-gap='10'")
-    assert bench.queue().parts.alerts is None
+    assert bench.queue().alerts is None
     assert bench.world.broker.next_due_ms() == Bench().world.broker.next_due_ms()
 
 
@@ -191,8 +191,8 @@ def test_queues_and_subscriptions_begin_and_end(cut: bool) -> None:
 def test_operations_of_management_are_told() -> None:
     bench = Bench()
     broker = bench.world.broker
-    broker.operations.pause("q")
-    broker.operations.set_ring_size("q", 3)
+    broker.queue_operations.pause("q")
+    broker.queue_operations.set_ring_size("q", 3)
     assert [event.fields["operation"] for event in told(bench, "QUE-1016")] == [
         "pause",
         "set ring-size to 3",

@@ -92,14 +92,14 @@ def test_Q_36_a_browser_is_nobody_where_consumers_are_counted(cut: bool) -> None
 def test_Q_36_a_browser_sees_what_is_on_a_paused_queue(cut: bool) -> None:
     """What was there, and what comes; consumers get nothing, and no browser gets anything twice."""
     bench = Bench(cut=cut)
-    bench.world.broker.operations.pause("q")
+    bench.world.broker.queue_operations.pause("q")
     bench.send("a")
     bench.subscribe("c", SOME)
     bench.subscribe("looker", "browser:true")
     assert (bench.got("looker"), bench.got("c")) == (["a"], [])
     bench.send("b")
     assert (bench.got("looker"), bench.got("c")) == (["b"], [])
-    bench.world.broker.operations.resume("q")
+    bench.world.broker.queue_operations.resume("q")
     bench.world.turns.schedule()
     bench.world.settle()
     assert (bench.got("looker"), bench.got("c")) == ([], ["a", "b"])
@@ -107,7 +107,7 @@ def test_Q_36_a_browser_sees_what_is_on_a_paused_queue(cut: bool) -> None:
 
 def test_Q_36_a_browser_of_a_paused_queue_goes_on_when_it_has_room(cut: bool) -> None:
     bench = Bench(cut=cut)
-    bench.world.broker.operations.pause("q")
+    bench.world.broker.queue_operations.pause("q")
     send_all(bench, "abc")
     bench.subscribe("looker", "browser:true", ONE_AT_A_TIME)
     assert bench.one_by_one("looker") == ["a", "b", "c"]

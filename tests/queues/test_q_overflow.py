@@ -455,7 +455,7 @@ def test_ring_what_stands_in_pages_is_not_given_up() -> None:
 def test_Q_60_a_policy_of_the_file_goes_before_a_ring_of_former_days() -> None:
     """Somebody made the queue a ring while it ran; then a file with a policy came with a restart."""
     life = Life("")
-    life.broker.broker.operations.set_ring_size("q", 1)
+    life.broker.broker.queue_operations.set_ring_size("q", 1)
     life = life.again(REJECTS.format(2))
     producer = life.client()
     for body in "abc":

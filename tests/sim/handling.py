@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 from artemis_py.core.budget import Budget
-from artemis_py.core.operations.choice import Choice
-from artemis_py.core.operations.scan import SCHEDULED, Round
+from artemis_py.core.operations.message_filter import MessageFilter
+from artemis_py.core.operations.scan import SCHEDULED, QueueScan
 from artemis_py.errors import BrokerError
 from artemis_py.selector import compile_selector
 from tests.sim.incarnation import Incarnation
@@ -43,31 +43,37 @@ TARGETS = (
 def handle(life: Incarnation, rng: random.Random) -> None:
     """Begin one operation on the messages of a queue. It goes on by itself."""
     broker = life.broker
-    handling = broker.handling
+    message_operations = broker.message_operations
     queue = broker.queues.get(rng.choice((*QUEUES, "dead", "late")))
     if queue is None:
         return
-    choice = rng.choice((Choice(), Choice(compile_selector("tag = 'a'")), Choice(compile_selector("AMQPriority > 4"))))
-    for change in handling.changes:
-        handling.nudge(change)
+    choice = rng.choice(
+        (
+            MessageFilter(),
+            MessageFilter(compile_selector("tag = 'a'")),
+            MessageFilter(compile_selector("AMQPriority > 4")),
+        )
+    )
+    for change in message_operations.changes:
+        message_operations.nudge(change)
     move = rng.randrange(8)
     try:
         if move == 0:
-            handling.remove(queue, Choice(compile_selector("tag = 'b'")))
+            message_operations.remove(queue, MessageFilter(compile_selector("tag = 'b'")))
         elif move == 1:
-            handling.expire(queue, choice)
+            message_operations.expire(queue, choice)
         elif move == 2:
-            handling.send_to_dead_letters(queue, choice)
+            message_operations.send_to_dead_letters(queue, choice)
         elif move == 3:
-            handling.copy(queue, choice, rng.choice(TARGETS))
+            message_operations.copy(queue, choice, rng.choice(TARGETS))
         elif move == 4:
-            handling.prioritize(queue, choice, rng.randrange(10))
+            message_operations.prioritize(queue, choice, rng.randrange(10))
         elif move == 5:
             _deliver(life, queue.name)
         elif move == 6:
-            handling.retry(broker.queues[rng.choice(("dead", "late"))], choice)
+            message_operations.retry(broker.queues[rng.choice(("dead", "late"))], choice)
         else:
-            handling.move(queue, choice, rng.choice(TARGETS))
+            message_operations.move(queue, choice, rng.choice(TARGETS))
     except BrokerError:
         pass  # there is no dead-letter address, for example
     life.turns.schedule()
@@ -75,9 +81,9 @@ def handle(life: Incarnation, rng: random.Random) -> None:
 
 def _deliver(life: Incarnation, name: str) -> None:
     queue = life.broker.queues[name]
-    round = Round(queue.parts, (SCHEDULED,))
+    scan = QueueScan(queue, (SCHEDULED,))
     ids = []
-    while (sight := round.next(Budget())) is not None:
-        ids.append(sight.message.id)
-    round.close()
-    life.broker.handling.deliver(queue, ids, life.loop.now_ms)
+    while (located := scan.next(Budget())) is not None:
+        ids.append(located.message.id)
+    scan.close()
+    life.broker.message_operations.deliver(queue, ids, life.loop.now_ms)

@@ -176,8 +176,8 @@ class Telling:
 
     def _end_of(self, stream: int, page: int) -> int:
         """Where the next page of a stream begins that is still there: those between had nothing left."""
-        behind = [number for of_stream, number in self._pages if of_stream == stream and number > page]
-        return self._pages[stream, min(behind)][0] if behind else 1 << 63
+        pending = [number for of_stream, number in self._pages if of_stream == stream and number > page]
+        return self._pages[stream, min(pending)][0] if pending else 1 << 63
 
     def _compare(self, event: Depths, depths: tuple[Depth, ...]) -> None:
         self.depths += 1

@@ -24,7 +24,7 @@ def _wait_for_the_last(self: Subscriptions, subscription: Subscription) -> None:
     kept = len(consumer.handed)
     consumer.handed, consumer.outbox = [], []
     subscription.writer.write(entries, out.parts(entries[-1].message.lsn))
-    self._state.service.traffic.count_out("MESSAGE", len(entries))
+    self._state.service.traffic.frames_out["MESSAGE"] += len(entries)
     subscription.queue.sent(consumer, entries[kept:])
 
 

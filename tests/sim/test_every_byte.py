@@ -127,7 +127,7 @@ def test_a_file_without_a_whole_record_counts_as_missing(made: Made) -> None:
 # ---- files that are shorter, or others -----------------------------------------------------------
 
 
-def _behind(made: Made, name: str, offset: int) -> set[tuple[int, int]]:
+def _pending(made: Made, name: str, offset: int) -> set[tuple[int, int]]:
     return {one for record in records(made.disk(), name) if record.end > offset for one in published_by(record)}
 
 
@@ -142,7 +142,7 @@ def _cut_each(made: Made, step: int, first: int, *, zeros: bool) -> None:
             if made.files[name][length : records(made.disk(), name)[0].end].strip(b"\0"):
                 assert _refused(disk).examined.reasons == [f"{name} has no whole record"]
             else:
-                judge(made, disk, _behind(made, name, length), f"{name} cut at {length}")
+                judge(made, disk, _pending(made, name, length), f"{name} cut at {length}")
 
 
 @pytest.mark.parametrize("zeros", [False, True], ids=["shorter", "zeros"])
@@ -168,7 +168,7 @@ def test_zeros_somewhere_cost_what_stood_there(made: Made, size: int, rng: rando
             may_lose = {pair for one in hit for pair in published_by(one)}
             if size > 1 and hit:  # what follows a record without a beginning may be the rest of a transaction
                 end = min((place for place in batches(made, name) if place > hit[-1].offset), default=1 << 30)
-                may_lose |= _behind(made, name, offset) - _behind(made, name, end)
+                may_lose |= _pending(made, name, offset) - _pending(made, name, end)
             if offset < records(made.disk(), name)[0].end and offset + size > batches(made, name)[-1]:
                 continue  # without any BATCH a file has no whole record
             judge(made, disk, may_lose, f"{size} zeros in {name} at {offset}")
@@ -187,10 +187,10 @@ def test_a_copy_under_another_number_is_seen(made: Made) -> None:
     last = made.segments[-1]
     for name in made.segments:
         disk = made.disk()
-        behind = segment_name(int(last[16:28]) + 1)
-        disk.files[behind] = File(bytearray(made.files[name]))
+        pending = segment_name(int(last[16:28]) + 1)
+        disk.files[pending] = File(bytearray(made.files[name]))
         error = _refused(disk)
-        assert [line for line in error.examined.foreign if behind in line]
+        assert [line for line in error.examined.foreign if pending in line]
         assert found_in(error.examined) == made.alive
 
 
@@ -211,7 +211,7 @@ def test_an_earlier_state_of_the_last_file_is_seen() -> None:
     _, *_, end = batches(made, name)
     overwrite(disk, name, end, bytes(len(made.files[name]) - end))
     whole = recover(made.disk())
-    recovered = judge(made, disk, _behind(made, name, end), "an earlier state")
+    recovered = judge(made, disk, _pending(made, name, end), "an earlier state")
     assert recovered.lost_records == whole.record_count - recovered.record_count - 1, "and the BATCH before it"
     assert recovered.next_lsn == whole.next_lsn, "no number is given again"
 
@@ -232,7 +232,7 @@ def test_after_a_crash_damage_costs_the_rest_of_the_last_batch_at_most(made: Mad
             may_lose = set() if record is None else published_by(record)
             flip(disk, name, offset)
             if name == last and offset >= start:
-                assert made.alive - found_in(recover(disk)) <= _behind(made, name, offset), offset
+                assert made.alive - found_in(recover(disk)) <= _pending(made, name, offset), offset
             else:
                 judge(made, disk, may_lose, f"{name} at byte {offset}, after a crash")
 

@@ -93,10 +93,10 @@ class Run:
         for queue in self.life.broker.queues.values():
             contents = queue.contents
             there = {entry.message.id for entry in (*contents.order, *contents.scheduled.values())}
-            entry = None if contents.behind is None else contents.behind.first()
-            while contents.behind is not None and entry is not None:
+            entry = None if contents.pending is None else contents.pending.first()
+            while contents.pending is not None and entry is not None:
                 there.add(entry.message.id)
-                entry = contents.behind.next_from(entry.sequence + 1)
+                entry = contents.pending.next_from(entry.sequence + 1)
             assert queue.message_count == len(there) + contents.paged.count, queue.name
             written = {item.identity[0] for item in projection.items(queue.id)}
             assert len(written) == contents.counters.durable_count, queue.name

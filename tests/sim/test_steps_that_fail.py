@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import artemis_py
-from artemis_py.core.operations.choice import Choice
+from artemis_py.core.operations.message_filter import MessageFilter
 from artemis_py.core.queue.queue import Queue
 from artemis_py.storage.journal.settings import JournalSettings
 from tests.sim.disk import SimDisk
@@ -138,10 +138,10 @@ class World:
 
     def finish(self) -> None:
         """Let what an operator has begun go on until it is over."""
-        handling = self.life.broker.handling
+        message_operations = self.life.broker.message_operations
         for _ in range(100):
-            for change in handling.changes:
-                handling.nudge(change)
+            for change in message_operations.changes:
+                message_operations.nudge(change)
             self.life.turns.schedule()
             self.drain()
 
@@ -314,7 +314,7 @@ def _send_key(queue: str) -> Callable[[World, Any], None]:
 
 def _begun(verb: str, *arguments: Any, of: str = "q") -> Callable[[World, Any], None]:
     def begin(world: World) -> None:
-        getattr(world.life.broker.handling, verb)(world.queue(of), Choice(), *arguments)
+        getattr(world.life.broker.message_operations, verb)(world.queue(of), MessageFilter(), *arguments)
 
     return _handled(begin)
 
@@ -354,7 +354,10 @@ OPERATIONS: dict[str, Operation] = {
     "purge": (_filled("q"), _purge_of("q")),
     "remove": (
         _filled("q"),
-        _handled(lambda world: world.life.broker.handling.remove(world.queue("q"), Choice(ids=(1, 2, 3))), "q"),
+        _handled(
+            lambda world: world.life.broker.message_operations.remove(world.queue("q"), MessageFilter(ids=(1, 2, 3))),
+            "q",
+        ),
     ),
     "move": (_filled("q"), _begun("move", "other")),
     "copy": (_filled("q"), _begun("copy", "other")),
@@ -414,7 +417,9 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "deliver scheduled": (
         _scheduled,
-        lambda world, _: world.life.broker.handling.deliver(world.queue("q"), (1, 2, 3), world.life.loop.clock_ms()),
+        lambda world, _: world.life.broker.message_operations.deliver(
+            world.queue("q"), (1, 2, 3), world.life.loop.clock_ms()
+        ),
     ),
 }  # fmt: skip
 
@@ -427,8 +432,8 @@ def _take(world: World, queue: str) -> None:
 # ---- faults ----------------------------------------------------------------------------------------
 
 _BOOKKEEPING = (
-    "core/order/", "core/budget.py", "core/queue/groups.py", "core/queue/wake_ups.py", "core/queue/leases.py",
-    "core/host.py", "core/queue/distribution.py", "core/queue/pending.py", "core/publish_outcome.py",
+    "core/order/", "core/budget.py", "core/queue/groups.py", "core/queue/distribution.py", "core/queue/leases.py",
+    "core/host.py", "core/queue/distribution.py", "core/queue/barriers.py", "core/publish_outcome.py",
 )  # fmt: skip
 """Plain moves of one entry and its counts, which take no number and no text of anybody: nothing raises in between."""
 _COUNTS = frozenset(
@@ -466,14 +471,15 @@ _PAGED = frozenset(
 """The same for pages, with all that they call: counts and places, and records of numbers alone."""
 _VERBS = frozenset(
     {
-        "Queue.release", "Queue.acknowledge", "Queue.expire_held", "QueueParts.acknowledge", "QueueTasks.begin",
-        "QueueTasks._is_done", "TaskLine.may_go_on", "Return._take_back", "Return.add", "Broker.detach", "Queue.detach",
-        "ConsumerRegistry.detach", "ConsumerRegistry._remove",
+        "Queue.release", "Queue.acknowledge", "Queue.expire_held", "QueueState.acknowledge", "QueueTasks.begin",
+        "QueueTasks._is_done", "TaskLine.may_go_on", "Release._take_back", "Release.add", "Broker.detach",
+        "Queue.detach", "ConsumerRegistry.detach", "ConsumerRegistry._remove",
         "Transaction.abort", "Transaction._release", "_put_all", "put",
         "Queue.fall_due", "Enqueuer._hand_over", "Enqueuer._put_on_several", "Arrivals._append", "Removal._kill",
-        "Contents.count_in", "Arrivals.arrive", "Delivery._react", "Agenda.add", "Intake.bring_in", "Intake.give_back",
-        "AcknowledgeByFilter._settle", "AcknowledgeByFilter._settle_held", "QueueParts.expire_held",
-        "Arrivals.arrive_paged", "QueuePages.arrive", "PageStream._count", "Contents.take_back_behind",
+        "Contents.count_in", "Arrivals.arrive", "Delivery._react", "Agenda.add", "Depager.bring_in",
+        "Depager.give_back", "AcknowledgeByFilter._settle", "AcknowledgeByFilter._settle_held",
+        "QueueState.expire_held", "Arrivals.arrive_paged", "QueuePages.arrive",
+        "PageStream._count", "Contents.take_back_pending",
     }
 )  # fmt: skip
 """What is called while entries are in hand, and puts them back if it fails."""

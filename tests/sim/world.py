@@ -6,6 +6,8 @@ import random
 from contextlib import suppress
 from dataclasses import dataclass
 
+from tests.sim.message_operations import handle
+
 from artemis_py.storage.journal.settings import JournalSettings
 from tests.sim.check import (
     Broken,
@@ -17,7 +19,6 @@ from tests.sim.check import (
     survivors_match,
 )
 from tests.sim.disk import Fault, PowerCut, SimDisk
-from tests.sim.handling import handle
 from tests.sim.incarnation import Incarnation
 from tests.sim.opening import SimStore
 from tests.sim.projection import Projection
@@ -280,11 +281,11 @@ class CrashWorld:
         queue = self.rng.choice(("work", "ring", "news.a"))
         move = self.rng.randrange(4)
         if move == 0:
-            life.broker.operations.pause(queue)
+            life.broker.queue_operations.pause(queue)
         elif move == 1:
-            life.broker.operations.resume(queue)
+            life.broker.queue_operations.resume(queue)
         elif move == 2:
-            life.broker.operations.set_ring_size(queue, self.rng.choice((-1, 0, 1, 5)))
+            life.broker.queue_operations.set_ring_size(queue, self.rng.choice((-1, 0, 1, 5)))
         else:
             self._move_cursor(life)
         life.turns.schedule()

@@ -179,7 +179,7 @@ def resume(stage: TranscriptRun, words: Words, headers: Headers) -> None:
 
 
 def ring_size(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    stage.world.broker.operations.set_ring_size(words[0], int(words[1]))
+    stage.world.broker.queue_operations.set_ring_size(words[0], int(words[1]))
 
 
 def purge(stage: TranscriptRun, words: Words, headers: Headers) -> None:

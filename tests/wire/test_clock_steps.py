@@ -155,7 +155,7 @@ def test_what_nobody_uses_goes_after_its_delay(world: InProcessBroker, step_ms: 
 @pytest.mark.parametrize("step_ms", STEPS)
 def test_alerts_keep_their_gap(world: InProcessBroker, step_ms: int) -> None:
     send(greeted(world, "sender"), "deep")
-    alerts = world.queue("deep").parts.alerts
+    alerts = world.queue("deep").alerts
     assert alerts is not None
     assert alerts.alerts.raised_count == 1
     world.set_clock(step_ms)

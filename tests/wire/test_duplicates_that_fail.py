@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.core.order.entry import Entry
-from artemis_py.core.queue.parts import Arrivals
+from artemis_py.core.queue.arrivals import Arrivals
 from tests.wire.in_process import InProcessBroker, configuration
 
 pytestmark = [pytest.mark.wire, pytest.mark.interpreted]

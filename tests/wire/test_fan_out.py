@@ -8,7 +8,7 @@ import pytest
 
 from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.publish.publish import Admission
-from artemis_py.core.queue.parts import Arrivals
+from artemis_py.core.queue.arrivals import Arrivals
 from artemis_py.server import turns
 from tests.wire.in_process import InProcessBroker, configuration
 

@@ -27,7 +27,7 @@ def test_idle_connections_share_what_is_empty() -> None:
     assert one.subscriptions.by_consumer is other.subscriptions.by_consumer
     assert one.transactions.by_name is other.transactions.by_name
     assert one.out.segments is other.out.segments
-    assert one.pulse.beats is other.pulse.beats
+    assert one.heartbeat.beats is other.heartbeat.beats
 
 
 def test_what_one_connection_begins_is_not_in_the_tables_of_another() -> None:

@@ -299,7 +299,7 @@ def test_a_queue_that_breaks_off_is_set_aside_and_the_others_go_on(step: str, mo
     assert world.queue("q").gate.paused
     assert world.broker.events.counts["ART-1005"] >= 1
     monkeypatch.undo()
-    world.broker.operations.resume("q")
+    world.broker.queue_operations.resume("q")
     heir = world.subscribed("heir", "auto")
     assert step == "detach" or [one.body for one in heir.collect() if one.command == "MESSAGE"] == [b"mine"]
 

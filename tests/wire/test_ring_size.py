@@ -30,9 +30,9 @@ def test_ring_17_refused_at_run_time() -> None:
         configuration(f'<addresses><address name="r"><anycast>{queue}</anycast></address></addresses>')
     )
     with pytest.raises(BrokerError, match="ring-size"):
-        world.broker.operations.set_ring_size("r", -2)
+        world.broker.queue_operations.set_ring_size("r", -2)
     with pytest.raises(NotFoundError, match="nowhere"):
-        world.broker.operations.set_ring_size("nowhere", 3)
+        world.broker.queue_operations.set_ring_size("nowhere", 3)
     client = world.client("p")
     client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0" + b"SEND\ndestination:r\n\nx\0" * 5)
     assert world.queue("r").message_count == 3

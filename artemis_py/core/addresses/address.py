@@ -4,6 +4,7 @@ costs.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import Final, final
@@ -596,3 +597,18 @@ class Address(Home):
         if shortest >= 0 and expires_ms < now_ms + shortest:
             return date_after(now_ms, shortest)
         return expires_ms
+
+
+# ---- temporary addresses ---------------------------------------------------------------------------------------------
+#
+# The names of the addresses behind temporary destinations (``stomp/temporaries.py``).
+
+
+_TEMPORARY: Final = re.compile(r"temp-(?:queue|topic)\.[0-9a-f]{32}(?:\..*)?", re.ASCII | re.DOTALL)
+
+
+def names_temporary(address: str) -> bool:
+    """Is this the address of a temporary destination? Nobody can guess one, and none comes back when its client has
+    gone.
+    """
+    return address.startswith("temp-") and _TEMPORARY.fullmatch(address) is not None

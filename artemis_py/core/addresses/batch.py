@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import final
 
 from artemis_py.core.addresses.address import Address, Plan
-from artemis_py.core.addresses.route import Route
+from artemis_py.core.addresses.routing_table import Route
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Sender
 from artemis_py.core.queue.queue import Queue

@@ -101,7 +101,7 @@ class AddressChanges:
         address.paused = False
         self._note(address, "resume")
         for number, queue in enumerate(list(address.queues.values()), 1):
-            queue.parts.note_ready()
+            queue.state.note_ready()
             if number % _WAKES_PER_STEP == 0:
                 yield None
 

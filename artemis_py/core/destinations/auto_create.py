@@ -7,9 +7,8 @@ from itertools import islice
 from typing import Final, final
 
 from artemis_py.config.settings import BrokerConfig, QueueConfig
-from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address
-from artemis_py.core.addresses.route import Route
-from artemis_py.core.addresses.temporary import names_temporary
+from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address, names_temporary
+from artemis_py.core.addresses.routing_table import Route
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import NotFoundError

@@ -331,11 +331,11 @@ class Registry:
         host = self._host
         killed: dict[str, str | int] = {"address": queue.address.name, "killed": queue.message_count}
         host.note_event(events.DELETED, queue.reference, killed)
-        queue.parts.pages.remove_all(DELETED)
+        queue.pages.remove_all(DELETED)
         queue.reference.deleted = True
         if queue.durable and not queue.temporary:
             host.log.queue_deleted(queue.id)
-        queue.parts.pages.forget_all()
+        queue.pages.forget_all()
         self.quota.queue_deleted(queue.id)
         address = self.bindings.unbind(queue, host.clock.steady_ms(now_ms))
         if self._notifications.is_heard:

@@ -14,8 +14,7 @@ from artemis_py.core.addresses.address import Address
 from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.addresses.enqueue import Enqueuer
 from artemis_py.core.addresses.fullness import limits_reached
-from artemis_py.core.addresses.route import Route
-from artemis_py.core.addresses.routing_table import Bindings
+from artemis_py.core.addresses.routing_table import Bindings, Route
 from artemis_py.core.host import Host
 from artemis_py.core.publish.duplicates import Duplicates
 from artemis_py.core.publish.publish import make_room, make_room_or_page

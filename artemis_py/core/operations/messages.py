@@ -10,21 +10,32 @@ from artemis_py.core.addresses.address import Address
 from artemis_py.core.addresses.enqueue import Enqueuer
 from artemis_py.core.addresses.routing_table import Bindings
 from artemis_py.core.budget import Budget
-from artemis_py.core.dead_letters import SENT_BY_OPERATOR
-from artemis_py.core.destinations.auto_create import Resolver
-from artemis_py.core.events import DEAD, OPERATION
-from artemis_py.core.host import Host
-from artemis_py.core.operations.choice import Choice
-from artemis_py.core.operations.scan import BEHIND, DELIVERING, PAGED, READY, SCHEDULED, UNHELD, Round, Sight
-from artemis_py.core.operations.targets import (
+from artemis_py.core.dead_letters import (
     RETRIED_HEADER,
-    QueueTarget,
-    Target,
-    Targets,
+    SENT_BY_OPERATOR,
     has_origin,
     origin_of,
     retried_count,
     routing_type_of,
+)
+from artemis_py.core.destinations.auto_create import Resolver
+from artemis_py.core.events import DEAD, OPERATION
+from artemis_py.core.host import Host
+from artemis_py.core.operations.message_filter import MessageFilter
+from artemis_py.core.operations.scan import (
+    BEHIND,
+    DELIVERING,
+    PAGED,
+    READY,
+    SCHEDULED,
+    UNHELD,
+    LocatedMessage,
+    QueueScan,
+)
+from artemis_py.core.operations.targets import (
+    QueueTarget,
+    Target,
+    Targets,
     why_gone,
 )
 from artemis_py.core.order.entry import CANCELLED, MOVED, PURGED, Entry
@@ -32,7 +43,6 @@ from artemis_py.core.order.priority import PRIORITIES
 from artemis_py.core.publish.copies import HOPS_HEADER, copy_headers
 from artemis_py.core.publish.publish import Admission
 from artemis_py.core.publish_outcome import PublishOutcome
-from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Task
 from artemis_py.errors import BadRequestError, BrokerError
@@ -89,48 +99,48 @@ def with_priority(message: Message, priority: int) -> Head:
 # Takes a message that an operator has chosen from where it stands, and puts it back.
 
 
-def take(parts: QueueParts, sight: Sight) -> Entry | None:
+def take(queue: Queue, located: LocatedMessage) -> Entry | None:
     """Take the message out; None if it is not there any more, or not free. Its end follows, or ``put_back``."""
-    contents, entry = parts.contents, sight.entry
+    contents, entry = queue.contents, located.entry
     if contents.is_deleted:
         return None
-    if sight.state == READY:
+    if located.state == READY:
         return entry if contents.order.remove(entry, entry.sequence) else None
-    if sight.state == SCHEDULED:
+    if located.state == SCHEDULED:
         if not contents.is_aside(entry):
             return None
         contents.end_waiting(entry)
         return entry
-    if sight.state == BEHIND:
-        behind = contents.behind
-        if behind is None or not behind.has(entry):
+    if located.state == BEHIND:
+        pending = contents.pending
+        if pending is None or not pending.has(entry):
             return None
-        contents.take_from_behind(entry)
+        contents.take_from_pending(entry)
         return entry
-    backlog, found = sight.backlog, sight.found
-    if sight.state != PAGED or backlog is None or found is None:
+    backlog, found = located.backlog, located.found
+    if located.state != PAGED or backlog is None or found is None:
         return None
     if contents.deferred is not None and contents.deferred.knows(entry.message.lsn):
         return None  # a client has settled it already
-    return parts.pages.enter(backlog, found)
+    return queue.pages.enter(backlog, found)
 
 
-def put_back(parts: QueueParts, sight: Sight, entry: Entry, due_ms: int) -> None:
+def put_back(queue: Queue, located: LocatedMessage, entry: Entry, due_ms: int) -> None:
     """Undo ``take``: nothing could be done with the message. ``due_ms`` is what a scheduled one waits for."""
-    contents = parts.contents
-    if sight.state == SCHEDULED:
+    contents = queue.contents
+    if located.state == SCHEDULED:
         contents.put_aside(entry, due_ms)
-    elif sight.state == BEHIND and contents.behind is not None:
-        contents.behind.add(entry)
+    elif located.state == BEHIND and contents.pending is not None:
+        contents.pending.add(entry)
     else:
         contents.put_back(entry)
-    parts.note_ready()
+    queue.state.note_ready()
 
 
-# ---- deeds -----------------------------------------------------------------------------------------------------------
+# ---- operations ------------------------------------------------------------------------------------------------------
 #
-# What an operator has done with one message: each deed is done completely or not at all, also in a crash. A message
-# and its copy are in one group of the log: the end of the original and the copy survive together.
+# What an operator has done with one message: each operation is done completely or not at all, also in a crash. A
+# message and its copy are in one group of the log: the end of the original and the copy survive together.
 
 
 _END_UNITS: Final = 5
@@ -149,8 +159,8 @@ class Placed(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of a deed. ``reason`` says why it was not done; empty: the message was not there any more. ``stops``:
-    nor would it be with the next message. ``placed``: where its copy came, if it made one.
+    """What became of an operation on one message. ``reason`` says why it was not done; empty: the message was not there
+    any more. ``stops``: nor would it be with the next message. ``placed``: where its copy came, if it made one.
     """
 
     is_done: bool
@@ -163,9 +173,9 @@ DONE: Final = Outcome(is_done=True)
 GONE: Final = Outcome(is_done=False)
 
 
-class Deed(ABC):
-    """One kind of deed, on the messages of one queue. ``word`` is the participle for the answer. ``units`` is what one
-    costs.
+class MessageOperation(ABC):
+    """One kind of operation, on the messages of one queue. ``word`` is the participle for the answer. ``units`` is what
+    one costs.
     """
 
     word: str
@@ -178,39 +188,39 @@ class Deed(ABC):
         return False
 
     @abstractmethod
-    def do(self, sight: Sight, now_ms: int) -> Outcome:
+    def do(self, located: LocatedMessage, now_ms: int) -> Outcome:
         """Do it with this message, which no consumer has."""
 
 
 @final
-class Remove(Deed):
+class Remove(MessageOperation):
     """Removes messages: they are gone."""
 
     word = "removed"
 
     def __init__(self, queue: Queue) -> None:
-        self._parts = queue.parts
+        self._queue = queue
 
-    def do(self, sight: Sight, now_ms: int) -> Outcome:
-        parts = self._parts
-        return _end(parts, sight, lambda entry: parts.contents.kill([entry.message], PURGED))
+    def do(self, located: LocatedMessage, now_ms: int) -> Outcome:
+        queue = self._queue
+        return _end(queue, located, lambda entry: queue.contents.kill([entry.message], PURGED))
 
 
 @final
-class Expire(Deed):
+class Expire(MessageOperation):
     """Has messages expire, whatever their date."""
 
     word = "expired"
     units = _EXPIRE_UNITS
 
     def __init__(self, queue: Queue) -> None:
-        self._parts = queue.parts
+        self._queue = queue
 
-    def do(self, sight: Sight, now_ms: int) -> Outcome:
-        return _end(self._parts, sight, self._expire)
+    def do(self, located: LocatedMessage, now_ms: int) -> Outcome:
+        return _end(self._queue, located, self._expire)
 
     def _expire(self, entry: Entry) -> None:
-        contents = self._parts.contents
+        contents = self._queue.contents
         contents.deliver(entry.message)
         try:
             contents.expire_held([entry.message], None)
@@ -219,7 +229,7 @@ class Expire(Deed):
             raise
 
 
-class _ToTarget(Deed):
+class _ToTarget(MessageOperation):
     """Makes copies of a queue's messages for a target, and waits while the target is behind."""
 
     units = _COPY_UNITS
@@ -241,12 +251,12 @@ class Move(_ToTarget):
 
     word = "moved"
 
-    def do(self, sight: Sight, now_ms: int) -> Outcome:
-        target, message, parts = self._target, sight.message, self._queue.parts
+    def do(self, located: LocatedMessage, now_ms: int) -> Outcome:
+        target, message, queue = self._target, located.message, self._queue
         head = _moved_head(self._queue, target, message, self._bindings)
         copy = _copy(message, head, message.expires_ms, target)
         refused = _refused(target, copy)
-        return refused or _carry(self._queue, sight, target, copy, now_ms, due_ms_of(parts, sight, now_ms), MOVED)
+        return refused or _carry(self._queue, located, target, copy, now_ms, due_ms_of(queue, located, now_ms), MOVED)
 
 
 @final
@@ -255,8 +265,8 @@ class SendToDeadLetters(_ToTarget):
 
     word = "sent"
 
-    def do(self, sight: Sight, now_ms: int) -> Outcome:
-        grave, queue, message = self._target, self._queue, sight.message
+    def do(self, located: LocatedMessage, now_ms: int) -> Outcome:
+        grave, queue, message = self._target, self._queue, located.message
         if grave.is_gone():
             return Outcome(is_done=False, reason="the dead-letter address was deleted", stops=True)
         name = grave.address.name
@@ -265,12 +275,12 @@ class SendToDeadLetters(_ToTarget):
         fault = grave.fault(copy)
         if fault:
             return Outcome(is_done=False, reason=fault)
-        outcome = _carry(queue, sight, grave, copy, now_ms, 0, CANCELLED)
+        outcome = _carry(queue, located, grave, copy, now_ms, 0, CANCELLED)
         if outcome.is_done:
             told: dict[str, str | int] = {
                 "message": message.id, "reason": SENT_BY_OPERATOR, "dead_letter_address": name
             }  # fmt: skip
-            queue.parts.host.note_event(DEAD, queue.reference, told, kind=SENT_BY_OPERATOR)
+            queue.host.note_event(DEAD, queue.reference, told, kind=SENT_BY_OPERATOR)
         return outcome
 
 
@@ -280,23 +290,23 @@ class Copy(_ToTarget):
 
     word = "copied"
 
-    def do(self, sight: Sight, now_ms: int) -> Outcome:
-        target, message, parts = self._target, sight.message, self._queue.parts
+    def do(self, located: LocatedMessage, now_ms: int) -> Outcome:
+        target, message, queue = self._target, located.message, self._queue
         head = _moved_head(self._queue, target, message, self._bindings)
         copy = _copy(message, head, message.expires_ms, target)
         refused = _refused(target, copy)
         if refused is not None:
             return refused
-        parts.host.copies.join()
+        queue.host.copies.join()
         try:
-            placed = _put(self._queue, target, copy, now_ms, due_ms_of(parts, sight, now_ms))
+            placed = _put(self._queue, target, copy, now_ms, due_ms_of(queue, located, now_ms))
         except _NotKeptError as error:
             return Outcome(is_done=False, reason=error.reason)
         return Outcome(is_done=True, placed=placed)
 
 
 @final
-class Prioritize(Deed):
+class Prioritize(MessageOperation):
     """Gives messages another priority. Each goes behind those that have it already, under a new number."""
 
     word = "changed"
@@ -311,17 +321,17 @@ class Prioritize(Deed):
     def must_wait(self) -> bool:
         return self._own.is_behind
 
-    def do(self, sight: Sight, now_ms: int) -> Outcome:
-        message, priority = sight.message, self._priority
+    def do(self, located: LocatedMessage, now_ms: int) -> Outcome:
+        message, priority = located.message, self._priority
         if message.head.priority == priority:
             return Outcome(is_done=False, reason=f"has priority {priority} already")
         queue = self._own.queue
         copy = _copy(message, with_priority(message, priority), message.expires_ms, self._own)
-        return _carry(queue, sight, self._own, copy, now_ms, due_ms_of(queue.parts, sight, now_ms), MOVED)
+        return _carry(queue, located, self._own, copy, now_ms, due_ms_of(queue, located, now_ms), MOVED)
 
 
 @final
-class Retry(Deed):
+class Retry(MessageOperation):
     """Sends dead and expired messages back to the queues they came from (``Targets.of_origin``). They do not expire, as
     the copies on a dead-letter queue do not.
     """
@@ -340,8 +350,8 @@ class Retry(Deed):
         target = self._waits_for
         return target is not None and not target.is_gone() and target.is_behind
 
-    def do(self, sight: Sight, now_ms: int) -> Outcome:
-        message = sight.message
+    def do(self, located: LocatedMessage, now_ms: int) -> Outcome:
+        message = located.message
         if not has_origin(message.head):
             return Outcome(is_done=False, reason="does not say where it comes from")
         origin, routing_type = origin_of(message.head), routing_type_of(message.head)
@@ -356,17 +366,17 @@ class Retry(Deed):
         refused = _refused(target, copy)
         if refused is not None:  # messages of other queues may go all the same
             return Outcome(is_done=False, reason=refused.reason)
-        return _carry(self._queue, sight, target, copy, now_ms, due_ms_of(self._queue.parts, sight, now_ms), MOVED)
+        return _carry(self._queue, located, target, copy, now_ms, due_ms_of(self._queue, located, now_ms), MOVED)
 
 
-def due_ms_of(parts: QueueParts, sight: Sight, now_ms: int) -> int:
+def due_ms_of(queue: Queue, located: LocatedMessage, now_ms: int) -> int:
     """When a sender wants the message delivered, in epoch ms; 0: at once, or it waits only for another attempt."""
-    if sight.entry.attempts:
+    if located.entry.attempts:
         return 0
-    if sight.state == SCHEDULED:
-        return parts.contents.waits_until.of(sight.message.id)
-    if sight.state == PAGED and sight.found is not None and sight.found.due_ms > now_ms:
-        return sight.found.due_ms
+    if located.state == SCHEDULED:
+        return queue.contents.waits_until.of(located.message.id)
+    if located.state == PAGED and located.found is not None and located.found.due_ms > now_ms:
+        return located.found.due_ms
     return 0
 
 
@@ -403,7 +413,7 @@ def _put(queue: Queue, target: Target, copy: Message, now_ms: int, due_ms: int) 
     """Put a copy of a message of the queue on the target. Raises _NotKeptError if it is not there all the same: a ring
     has dropped it.
     """
-    host, takers = queue.parts.host, target.takers
+    host, takers = queue.host, target.takers
     before = [taker.contents.counters.replaced for taker in takers]
     copy.id = host.next_message_id()
     outcome = PublishOutcome(host.outcomes)
@@ -436,38 +446,39 @@ def _survives(queue: Queue) -> bool:
     return queue.durable and not queue.temporary
 
 
-def _carry(queue: Queue, sight: Sight, target: Target, copy: Message, now_ms: int, due_ms: int, reason: str) -> Outcome:
+def _carry(
+    queue: Queue, located: LocatedMessage, target: Target, copy: Message, now_ms: int, due_ms: int, reason: str
+) -> Outcome:
     """Put a copy on the target in the original's stead, which leaves its queue for this ``reason``. What the target
     does not keep stays where it is.
     """
-    parts = queue.parts
     placed: list[Placed] = []
 
     def carry(entry: Entry) -> None:
-        parts.host.copies.join()
+        queue.host.copies.join()
         placed.append(_put(queue, target, copy, now_ms, due_ms))
         if reason == MOVED:
-            parts.contents.acknowledge([entry.message], None, MOVED)  # as Artemis counts it
+            queue.contents.acknowledge([entry.message], None, MOVED)  # as Artemis counts it
         else:
-            parts.contents.kill([entry.message], reason)
+            queue.contents.kill([entry.message], reason)
 
     try:
-        outcome = _end(parts, sight, carry)
+        outcome = _end(queue, located, carry)
     except _NotKeptError as error:
         return Outcome(is_done=False, reason=error.reason)
     return Outcome(is_done=True, placed=placed[0]) if outcome.is_done else outcome
 
 
-def _end(parts: QueueParts, sight: Sight, end: Callable[[Entry], None]) -> Outcome:
+def _end(queue: Queue, located: LocatedMessage, end: Callable[[Entry], None]) -> Outcome:
     """Take a message out and end it. If that raises, the message is where it was."""
-    waits_until_ms = parts.contents.waits_until.of(sight.message.id)
-    entry = take(parts, sight)
+    waits_until_ms = queue.contents.waits_until.of(located.message.id)
+    entry = take(queue, located)
     if entry is None:
         return GONE
     try:
         end(entry)
     except Exception:
-        put_back(parts, sight, entry, waits_until_ms)
+        put_back(queue, located, entry, waits_until_ms)
         raise
     return DONE
 
@@ -495,9 +506,11 @@ class Change(Task):
     it on the agenda again. The queue delivers meanwhile, and no other task of it has to wait.
     """
 
-    def __init__(self, queue: Queue, choice: Choice, deed: Deed, *, allowance: int | None = None) -> None:
+    def __init__(
+        self, queue: Queue, choice: MessageFilter, operation: MessageOperation, *, allowance: int | None = None
+    ) -> None:
         self.queue = queue
-        self.deed = deed
+        self.operation = operation
         self.done_count = 0
         self.kept: dict[str, int] = {}
         """How many of the chosen messages stayed where they are, by the reason."""
@@ -513,21 +526,21 @@ class Change(Task):
         self.is_over = False
         self.allowance = allowance
         self._choice = choice
-        self._round = Round(queue.parts, UNHELD, choice.ids or ())
+        self._scan = QueueScan(queue, UNHELD, choice.ids or ())
         self._is_counting_held = False
         self._found_count = 0
 
     @property
     def looked_count(self) -> int:
-        """How many messages it has looked at in this round."""
-        return self._round.looked_count
+        """How many messages it has looked at in this scan."""
+        return self._scan.looked_count
 
     @property
     def can_work(self) -> bool:
         """Is there something that it could do?"""
         if self.allowance is not None and self.allowance <= 0:
             return False
-        return not (self._round.is_waiting or self.deed.must_wait)
+        return not (self._scan.is_waiting or self.operation.must_wait)
 
     def stop(self, reason: str) -> None:
         """End it before it is done. What it has done stands."""
@@ -543,15 +556,15 @@ class Change(Task):
             if self.queue.deleted:
                 self.stop("the queue was deleted")
                 break
-            sight = self._round.next(share)
-            if sight is not None:
-                self._look_at(sight, share, now_ms)
-            elif self._round.is_done:
+            located = self._scan.next(share)
+            if located is not None:
+                self._look_at(located, share, now_ms)
+            elif self._scan.is_done:
                 self._go_on()
             if share.is_spent:
                 break
         budget.spend(max(given, 1) - share.left)
-        self.queue.parts.after_removal.run()
+        self.queue.after_removal.run()
         return self.is_over or not self.can_work
 
     def break_off(self, now_ms: int) -> bool:
@@ -564,7 +577,7 @@ class Change(Task):
             self._end()
             return
         self._is_counting_held = True
-        self._round = Round(self.queue.parts, (DELIVERING,), self._choice.ids or ())
+        self._scan = QueueScan(self.queue, (DELIVERING,), self._choice.ids or ())
 
     @property
     def _has_found_all(self) -> bool:
@@ -574,8 +587,8 @@ class Change(Task):
             return True
         return ids is not None and self._found_count >= len(ids)
 
-    def _look_at(self, sight: Sight, share: Budget, now_ms: int) -> None:
-        message = sight.message
+    def _look_at(self, located: LocatedMessage, share: Budget, now_ms: int) -> None:
+        message = located.message
         if not self._choice.holds(message, share):
             return
         self._found_count += 1
@@ -584,13 +597,13 @@ class Change(Task):
             if len(self.held_ids) < HELD_NAMED_MAX:
                 self.held_ids.append(message.id)
         else:
-            self._note(self.deed.do(sight, now_ms), share)
+            self._note(self.operation.do(located, now_ms), share)
         if self._has_found_all:
             self._end()
 
     def _note(self, outcome: Outcome, share: Budget) -> None:
         if outcome.is_done:
-            share.spend(self.deed.units)
+            share.spend(self.operation.units)
             self.done_count += 1
             if self.allowance is not None:
                 self.allowance -= 1
@@ -602,13 +615,13 @@ class Change(Task):
         elif outcome.stops:
             self.stop(outcome.reason)
         elif outcome.reason:
-            share.spend(self.deed.units // 2)
+            share.spend(self.operation.units // 2)
             _count(self.kept, outcome.reason, 1)
         else:
             self._found_count -= 1  # a consumer may have it by now
 
     def _end(self) -> None:
-        self._round.close()
+        self._scan.close()
         self.is_over = True
 
 
@@ -628,7 +641,7 @@ DELIVERED_MAX: Final = 5_000
 
 
 @final
-class Handling:
+class MessageOperations:
     """Begins changes, and ends them when the broker stops."""
 
     def __init__(
@@ -641,36 +654,36 @@ class Handling:
         self.changes: list[Change] = []
         """Changes that are not over, and some that are."""
 
-    def remove(self, queue: Queue, choice: Choice) -> Change:
+    def remove(self, queue: Queue, choice: MessageFilter) -> Change:
         """Remove messages."""
         return self._begin(queue, choice, Remove(queue))
 
-    def expire(self, queue: Queue, choice: Choice) -> Change:
+    def expire(self, queue: Queue, choice: MessageFilter) -> Change:
         """Have messages expire."""
         return self._begin(queue, choice, Expire(queue))
 
-    def send_to_dead_letters(self, queue: Queue, choice: Choice) -> Change:
+    def send_to_dead_letters(self, queue: Queue, choice: MessageFilter) -> Change:
         """Send messages to the dead-letter address. Raises BrokerError if the queue has none, or nothing takes what is
         sent there.
         """
         target = self._targets.address(self._dead_letter_address_of(queue))
         return self._begin(queue, choice, SendToDeadLetters(queue, target, self._bindings))
 
-    def move(self, queue: Queue, choice: Choice, target_name: str) -> Change:
+    def move(self, queue: Queue, choice: MessageFilter, target_name: str) -> Change:
         """Move messages to the queue or address of this name. Raises BrokerError."""
         return self._begin(queue, choice, Move(queue, self._target(queue, target_name), self._bindings))
 
-    def copy(self, queue: Queue, choice: Choice, target_name: str) -> Change:
+    def copy(self, queue: Queue, choice: MessageFilter, target_name: str) -> Change:
         """Copy messages to the queue or address of this name. Raises BrokerError."""
         return self._begin(queue, choice, Copy(queue, self._target(queue, target_name), self._bindings))
 
-    def prioritize(self, queue: Queue, choice: Choice, priority: int) -> Change:
+    def prioritize(self, queue: Queue, choice: MessageFilter, priority: int) -> Change:
         """Give messages another priority. Raises BadRequestError."""
         if not 0 <= priority < PRIORITIES:
             raise BadRequestError(f"a priority is a number from 0 to {PRIORITIES - 1}, and not {priority}")
         return self._begin(queue, choice, Prioritize(self._targets.queue(queue), priority))
 
-    def retry(self, queue: Queue, choice: Choice, *, allowance: int | None = None) -> Change:
+    def retry(self, queue: Queue, choice: MessageFilter, *, allowance: int | None = None) -> Change:
         """Send dead and expired messages back to the queues they came from; see ``Change`` for the allowance."""
         return self._begin(queue, choice, Retry(queue, self._targets), allowance=allowance)
 
@@ -700,11 +713,13 @@ class Handling:
         for change in self.changes:
             change.stop("the broker stopped")
 
-    def _begin(self, queue: Queue, choice: Choice, deed: Deed, *, allowance: int | None = None) -> Change:
-        change = Change(queue, choice, deed, allowance=allowance)
+    def _begin(
+        self, queue: Queue, choice: MessageFilter, operation: MessageOperation, *, allowance: int | None = None
+    ) -> Change:
+        change = Change(queue, choice, operation, allowance=allowance)
         self.changes = [each for each in self.changes if not each.is_over]
         self.changes.append(change)
-        self._tell(queue, deed.word)
+        self._tell(queue, operation.word)
         self._host.agenda.add(change)
         return change
 

@@ -14,7 +14,7 @@ from artemis_py.core.pages.cursor import Backlog
 from artemis_py.core.pages.page_stream import PageReader
 from artemis_py.core.queue.messages import RUN_LENGTH
 from artemis_py.core.queue.paged import READ_UNITS
-from artemis_py.core.queue.parts import QueueParts
+from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Message
 from artemis_py.paged import PagedMessage
 from artemis_py.records import PagedEntry
@@ -47,18 +47,18 @@ class Numbers:
         return True
 
 
-# ---- mark ------------------------------------------------------------------------------------------------------------
+# ---- cursor ----------------------------------------------------------------------------------------------------------
 #
 # How far a look at a queue has come, so that another look goes on there. It holds nothing of the queue.
 
 
-class Mark(NamedTuple):
+class ScanCursor(NamedTuple):
     """The place behind the message that was shown last."""
 
     last_id: int
     """Messages with higher numbers came after the beginning."""
     stage: int
-    """What it was looking at; see ``Round``."""
+    """What it was looking at; see ``QueueScan``."""
     at: tuple[int, ...]
     """How far it was in that, as the stage tells it."""
     order: Point
@@ -69,22 +69,22 @@ class Mark(NamedTuple):
     """A stream of pages, and the first place there that was not passed, where sequences do not tell the places."""
 
     @staticmethod
-    def of(values: list[Any]) -> Mark:
-        """The mark that these values (of ``list(mark)``, through JSON) mean."""
+    def of(values: list[Any]) -> ScanCursor:
+        """The cursor that these values (of ``list(scan_cursor)``, through JSON) mean."""
         last_id, stage, at, order, limit, passed = values
-        return Mark(last_id, stage, tuple(at), tuple(order), limit, (passed[0], passed[1]))
+        return ScanCursor(last_id, stage, tuple(at), tuple(order), limit, (passed[0], passed[1]))
 
 
-# ---- round -----------------------------------------------------------------------------------------------------------
+# ---- scan ------------------------------------------------------------------------------------------------------------
 #
 # One look at everything on a queue, in its order, a few messages at a time. Nothing is taken out, and nobody waits
 # for it: between two looks the queue goes on. A message that was there at the beginning, and that no consumer takes
 # meanwhile, is seen exactly once; one that a consumer takes is seen once or not at all. One that comes later is not
-# seen. Messages in pages are read for the round alone and stay in their pages. A round may end anywhere, and another
-# one go on from its ``mark``, whatever was removed meanwhile: each stage is ordered by a key that a message keeps
-# while it stays in its state, and the same key tells where a message from a page stands when it is read into memory.
-# To go on costs the same at any depth, but for what one consumer holds and what waits for its time: these are found
-# by going through them. A message whose time comes between two rounds may be seen twice, or not at all.
+# seen. Messages in pages are read for the scan alone and stay in their pages. A scan may end anywhere, and another
+# one go on from its ``scan_cursor``, whatever was removed meanwhile: each stage is ordered by a key that a message
+# keeps while it stays in its state, and the same key tells where a message from a page stands when it is read into
+# memory. To go on costs the same at any depth, but for what one consumer holds and what waits for its time: these are
+# found by going through them. A message whose time comes between two scans may be seen twice, or not at all.
 
 
 DELIVERING: Final = "delivering"
@@ -93,7 +93,7 @@ BEHIND: Final = "behind"
 PAGED: Final = "paged"
 SCHEDULED: Final = "scheduled"
 STATES: Final = (DELIVERING, READY, BEHIND, PAGED, SCHEDULED)
-"""In which a message on a queue can be, in the order in which a round looks: with a consumer, waiting for one, behind a
+"""In which a message on a queue can be, in the order in which a scan looks: with a consumer, waiting for one, behind a
 barrier or a target depth, in a page and not in memory, waiting for its time.
 """
 UNHELD: Final = (READY, BEHIND, PAGED, SCHEDULED)
@@ -103,10 +103,10 @@ _PAGE_LOOKS: Final = 64
 _SORTED_PER_STEP: Final = 4096
 _SORTED_PER_UNIT: Final = 64
 _HELD, _READY, _PAGED, _BEHIND, _ASIDE, _REST = range(6)
-"""The stages of a round, in their order. What became ready behind its back comes last."""
+"""The stages of a scan, in their order. What became ready behind its back comes last."""
 
 
-class Sight(NamedTuple):
+class LocatedMessage(NamedTuple):
     """A message where it is now. ``holder`` has it in delivery; ``backlog`` and ``found`` say where it is in a page."""
 
     state: str
@@ -121,14 +121,14 @@ class Sight(NamedTuple):
         return self.entry.message
 
 
-_Look = Sight | None
+_Look = LocatedMessage | None
 """None: there is something to wait for."""
 
 
 @final
-class Round:
+class QueueScan:
     """Looks at the messages of one queue that are in one of ``states``. ``ids``: only these are wanted, so those that
-    can be found by their number are found at once. ``start`` is the mark of a round with the same states that ended;
+    can be found by their number are found at once. ``start`` is the cursor of a scan with the same states that ended;
     it raises ValueError if the queue's order is another one since.
 
     Whoever begins it must ``close`` it.
@@ -136,16 +136,16 @@ class Round:
 
     def __init__(
         self,
-        parts: QueueParts,
+        queue: Queue,
         states: Collection[str] = STATES,
         ids: Collection[int] = (),
-        start: Mark | None = None,
+        start: ScanCursor | None = None,
     ) -> None:
         self.looked_count = 0
         """How many messages it has shown."""
         self.is_done = False
-        contents = parts.contents
-        self._parts = parts
+        contents = queue.contents
+        self._queue = queue
         self._states = states
         self._ids = ids
         self._shown = Numbers()
@@ -156,7 +156,7 @@ class Round:
         """The first place behind what was in each stream at the beginning."""
         self._is_resumed = start is not None
         if start is None:
-            start = Mark(parts.host.message_id, _HELD, (), (), self._limit_now(), (0, 0))
+            start = ScanCursor(queue.host.message_id, _HELD, (), (), self._limit_now(), (0, 0))
         self._last_id = start.last_id
         self._stage = start.stage
         self._at = start.at
@@ -165,25 +165,25 @@ class Round:
         self._cursor: Cursor | None = None
         if READY in states or PAGED in states:
             self._cursor = contents.order.open_cursor(start.order or None)
-            self._cursor.looks_back = not self._is_resumed  # what stands behind it was seen by an earlier round
+            self._cursor.looks_back = not self._is_resumed  # what stands behind it was seen by an earlier scan
         self._budget = Budget()
         self._looks = self._all()
 
     def _limit_now(self) -> int:
         """The sequence of the first message that is still in a page, if sequences tell the order of pages."""
         if PAGED in self._states:
-            for backlog in self._parts.contents.paged.backlogs.values():
+            for backlog in self._queue.contents.paged.backlogs.values():
                 if backlog.shared_order:
                     return backlog.sequence_at(backlog.reader.place)
         return HIGHEST
 
     @property
-    def mark(self) -> Mark:
+    def scan_cursor(self) -> ScanCursor:
         """The place behind the message that was shown last."""
         order = () if self._cursor is None else self._cursor.point
-        return Mark(self._last_id, self._stage, self._at, order, self._limit, self._passed)
+        return ScanCursor(self._last_id, self._stage, self._at, order, self._limit, self._passed)
 
-    def next(self, budget: Budget) -> Sight | None:
+    def next(self, budget: Budget) -> LocatedMessage | None:
         """The next message. None when there is none (``is_done``), when it must be read first (``is_waiting``), or when
         the budget is spent.
         """
@@ -197,7 +197,11 @@ class Round:
             elif found is None:
                 if self.is_waiting or budget.is_spent:
                     return None
-            elif isinstance(found, Sight) and found.entry.message.id <= last_id and self._shown.add(found.message.id):
+            elif (
+                isinstance(found, LocatedMessage)
+                and found.entry.message.id <= last_id
+                and self._shown.add(found.message.id)
+            ):
                 self.looked_count += 1
                 return found
             elif budget.is_spent:
@@ -209,7 +213,7 @@ class Round:
         self.is_done = True
         self._looks.close()
         if self._cursor is not None:
-            self._parts.contents.order.close_cursor(self._cursor)
+            self._queue.contents.order.close_cursor(self._cursor)
             self._cursor = None
         self._readers.clear()
 
@@ -231,7 +235,7 @@ class Round:
         if cursor is not None and PAGED in states and self._reaches(_PAGED):
             yield from self._in_pages(cursor)
         if BEHIND in states and self._reaches(_BEHIND):
-            yield from self._behind(cursor)
+            yield from self._pending(cursor)
         if SCHEDULED in states and not self._ids and self._reaches(_ASIDE):
             yield from self._aside()
         if cursor is not None and self._reaches(_REST):
@@ -247,74 +251,74 @@ class Round:
 
     def _by_number(self) -> Generator[_Look, None, None]:
         """Those of the wanted messages that are put aside or with a consumer."""
-        contents, states = self._parts.contents, self._states
+        contents, states = self._queue.contents, self._states
         for message_id in self._ids:
             entry = contents.scheduled.get(message_id)
             if entry is not None and SCHEDULED in states:
-                yield Sight(SCHEDULED, entry)
+                yield LocatedMessage(SCHEDULED, entry)
         if DELIVERING not in states:
             return
-        for consumer in list(self._parts.distribution.consumers):
+        for consumer in list(self._queue.distribution.consumers):
             if consumer.destructive and not consumer.settles:
                 for message_id in self._ids:
                     entry = consumer.held.get(message_id)
                     if entry is not None:
-                        yield Sight(DELIVERING, entry, consumer)
+                        yield LocatedMessage(DELIVERING, entry, consumer)
                 yield None
 
     def _held(self) -> Generator[_Look, None, None]:
         """What consumers have: of one after the other, by number."""
-        first, behind = self._at or (0, 0)
-        for consumer in sorted(self._parts.distribution.consumers, key=_id):
+        first, pending = self._at or (0, 0)
+        for consumer in sorted(self._queue.distribution.consumers, key=_id):
             if consumer.id < first or not consumer.destructive or consumer.settles:
                 continue  # what it has is on the queue all the same, or gone
-            numbers = yield from self._numbers_in(consumer.held, behind if consumer.id == first else 0)
+            numbers = yield from self._numbers_in(consumer.held, pending if consumer.id == first else 0)
             for number in numbers:
                 entry = consumer.held.get(number)
                 if entry is not None:
                     self._at = (consumer.id, number)
-                    yield Sight(DELIVERING, entry, consumer)
+                    yield LocatedMessage(DELIVERING, entry, consumer)
             yield None
 
-    def _numbers_in(self, held: Mapping[int, Entry], behind: int) -> Generator[None, None, Iterable[int]]:
+    def _numbers_in(self, held: Mapping[int, Entry], pending: int) -> Generator[None, None, Iterable[int]]:
         """The numbers above one, in order: sorted in parts, which are merged as far as somebody asks."""
         numbers = list(held)
         parts: list[list[int]] = []
         for start in range(0, len(numbers), _SORTED_PER_STEP):
             some = numbers[start : start + _SORTED_PER_STEP]
-            parts.append(sorted(number for number in some if number > behind))
+            parts.append(sorted(number for number in some if number > pending))
             self._budget.spend(len(some) // _SORTED_PER_UNIT)
             yield None
         return merge(*parts)
 
-    def _behind(self, cursor: Cursor | None) -> Generator[_Look, None, None]:
+    def _pending(self, cursor: Cursor | None) -> Generator[_Look, None, None]:
         """What is not active yet. What becomes active before it was seen here is seen among the ready ones."""
-        contents = self._parts.contents
+        contents = self._queue.contents
         sequence = self._at[0] if self._at else LOWEST
-        while contents.behind is not None:
+        while contents.pending is not None:
             if cursor is not None:
                 yield from self._ready(cursor)
-            entry = contents.behind.next_from(sequence)
+            entry = contents.pending.next_from(sequence)
             if entry is None or entry.sequence >= self._limit:
                 return
             sequence = entry.sequence + 1
             self._at = (sequence,)
             if cursor is not None:
                 cursor.skip_to(sequence)
-            yield None if contents.is_aside(entry) else Sight(BEHIND, entry)
+            yield None if contents.is_aside(entry) else LocatedMessage(BEHIND, entry)
 
     def _aside(self) -> Generator[_Look, None, None]:
         """What waits for its time: in the order in which it was put aside, and of a run by number."""
-        contents = self._parts.contents
-        first, behind = self._at or (0, 0)
+        contents = self._queue.contents
+        first, pending = self._at or (0, 0)
         walk = contents.waits_until.walk(first)
         while ids := walk.take(RUN_LENGTH):
             self._budget.spend(len(ids) // _SORTED_PER_UNIT)
             for message_id in sorted(ids):
                 entry = contents.scheduled.get(message_id)
-                if entry is not None and (walk.run > first or message_id > behind):
+                if entry is not None and (walk.run > first or message_id > pending):
                     self._at = (walk.run, message_id)
-                    yield Sight(SCHEDULED, entry)
+                    yield LocatedMessage(SCHEDULED, entry)
 
     # ---- ready, and in pages ---------------------------------------------------------------------
 
@@ -324,7 +328,7 @@ class Round:
         limit = self._limit if self._is_resumed or self._stage < _PAGED else HIGHEST
         while (entry := cursor.advance()) is not None:
             is_seen_elsewhere = entry.sequence >= limit or self._has_passed(entry.message)
-            yield Sight(READY, entry) if is_wanted and not is_seen_elsewhere else None
+            yield LocatedMessage(READY, entry) if is_wanted and not is_seen_elsewhere else None
 
     def _has_passed(self, message: Message) -> bool:
         return isinstance(message, PagedMessage) and (message.page.stream, message.place) < self._passed
@@ -335,7 +339,7 @@ class Round:
             if self._at and number < self._at[0]:
                 continue
             self._at = self._at if self._at[:1] == (number,) else (number,)
-            backlog = self._parts.contents.paged.backlogs.get(number)
+            backlog = self._queue.contents.paged.backlogs.get(number)
             if backlog is not None and not backlog.shared_order:
                 yield from self._paged_apart(backlog, cursor)
             else:
@@ -360,7 +364,7 @@ class Round:
                 return
             self._passed = (number, found.message.place + 1)
             self._at = (number, period, end, *reader.point)
-            yield Sight(PAGED, self._parts.pages.entry_of(backlog, found), None, backlog, found)
+            yield LocatedMessage(PAGED, self._queue.pages.entry_of(backlog, found), None, backlog, found)
 
     def _paged_in_order(self, number: int, backlog: Backlog | None) -> Generator[_Look, None, None]:
         """What is in the pages of a stream whose places tell the order, and what was read into memory since the
@@ -372,7 +376,7 @@ class Round:
             reader = self._reader_of(backlog, point)
         while reader is not None and backlog is not None and self._is_there(backlog):
             backlog.lead(reader, None, takes=True)
-            self._parts.contents.order.reserve(backlog.end_sequence)
+            self._queue.contents.order.reserve(backlog.end_sequence)
             point = list(reader.point)
             found = self._look_ahead(backlog, reader)
             if found is None and (reader.waits or reader.place != point[2]):
@@ -386,21 +390,21 @@ class Round:
             if backlog.has(found.message):
                 sequence = own + 1
                 self._at = (number, period, end, sequence, *reader.point)
-                yield Sight(PAGED, self._parts.pages.entry_of(backlog, found), None, backlog, found)
+                yield LocatedMessage(PAGED, self._queue.pages.entry_of(backlog, found), None, backlog, found)
         yield from self._in_memory(sequence, HIGHEST, (number, period, end), point)
 
     def _beginning(self, number: int, backlog: Backlog | None) -> tuple[int, ...]:
         return number, -1 if backlog is None else backlog.period, self._ends.get(number, 0), self._limit
 
     def _reader_of(self, backlog: Backlog, point: Sequence[int]) -> PageReader:
-        """A reader for this round, at a point where one was before, or where the queue itself reads."""
+        """A reader for this scan, at a point where one was before, or where the queue itself reads."""
         reader = self._readers[backlog.stream.number] = backlog.lead(None, None, takes=True)
         if point:
             reader.go_to((point[0], point[1], point[2]))
         return reader
 
     def _is_there(self, backlog: Backlog) -> bool:
-        return self._parts.contents.paged.backlogs.get(backlog.stream.number) is backlog
+        return self._queue.contents.paged.backlogs.get(backlog.stream.number) is backlog
 
     def _look_ahead(self, backlog: Backlog, reader: PageReader) -> PagedEntry | None:
         looked = reader.looked
@@ -412,10 +416,10 @@ class Round:
         self, sequence: int, end: int, where: tuple[int, int, int], point: Sequence[int]
     ) -> Generator[_Look, None, None]:
         """What stands in memory from one sequence to another. ``where`` and ``point`` tell where the reader is."""
-        contents = self._parts.contents
+        contents = self._queue.contents
         while True:
             entry, state = contents.order.next_from(sequence), READY
-            inactive = None if contents.behind is None else contents.behind.next_from(sequence)
+            inactive = None if contents.pending is None else contents.pending.next_from(sequence)
             if inactive is not None and (entry is None or inactive.sequence < entry.sequence):
                 entry, state = inactive, BEHIND
             if entry is None or entry.sequence >= end:
@@ -423,7 +427,7 @@ class Round:
             sequence = entry.sequence + 1
             self._at = (*where, sequence, *point)
             is_wanted = state in self._states and not (state == BEHIND and contents.is_aside(entry))
-            yield Sight(state, entry) if is_wanted else None
+            yield LocatedMessage(state, entry) if is_wanted else None
 
 
 def _id(consumer: Consumer) -> int:

@@ -1,4 +1,4 @@
-"""A lane: entries in sequence order, each in the slot that its sequence names.
+"""FIFO: entries in sequence order, each in the slot that its sequence names.
 
 Order is a key, not a place. An append takes the next sequence. An entry that goes to the head takes the next one below
 all others. An entry that comes back keeps its own. The slots stand in blocks of 256, found by number, so each of these
@@ -35,7 +35,7 @@ class _Block:
         self.live = 0
 
 
-class Lane:
+class Fifo:
     """Entries of one level. It knows neither their rank, nor who wants them, nor the time."""
 
     __slots__ = ("_blocks", "_first", "_next_head", "_numbers", "count", "tail")
@@ -172,7 +172,7 @@ class Lane:
         return None
 
     def first(self) -> Entry | None:
-        """The first entry; None when the lane is empty. It stays, and its ``sequence`` field is filled in."""
+        """The first entry; None when it is empty. It stays, and its ``sequence`` field is filled in."""
         if not self.count:
             return None
         found = self.next_from(self._first)
@@ -181,7 +181,7 @@ class Lane:
         return found
 
     def pop(self) -> Entry:
-        """Take the first entry out. Raises IndexError when the lane is empty."""
+        """Take the first entry out. Raises IndexError when it is empty."""
         sequence = self._first
         block = self._blocks.get(sequence >> _SHIFT)
         if block is not None:
@@ -197,7 +197,7 @@ class Lane:
                 return entry
         found = self.next_from(sequence)
         if found is None:
-            raise IndexError("the lane is empty")
+            raise IndexError("it is empty")
         self.remove(found.sequence)
         self._first = found.sequence + 1  # behind a gap, too, the next pop finds its entry at once
         return found

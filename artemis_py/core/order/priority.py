@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from typing import Final
 
 from artemis_py.core.order.entry import Entry
-from artemis_py.core.order.fifo import Lane
+from artemis_py.core.order.fifo import Fifo
 from artemis_py.core.order.order import LOWEST, Cursor, Order, Place, Point
 from artemis_py.message import Message
 
@@ -32,16 +32,16 @@ def levels_of_priorities(level_count: int) -> tuple[int, ...]:
 
 
 class PriorityOrder(Order):
-    """Ready entries of one queue, in one lane for each level."""
+    """Ready entries of one queue, one FIFO for each level."""
 
-    __slots__ = ("_levels", "_reserved", "_top", "cursors", "lanes", "level_count")
+    __slots__ = ("_levels", "_reserved", "_top", "cursors", "fifos", "level_count")
 
     def __init__(self, level_count: int = PRIORITIES) -> None:
         super().__init__()
         self.cursors: list[LevelCursor] = []
         self.level_count = level_count
         self._levels = levels_of_priorities(level_count)
-        self.lanes: list[Lane | None] = [None] * level_count
+        self.fifos: list[Fifo | None] = [None] * level_count
         """By level; None where nothing has come."""
         self._top = 0
         """No entry is on a higher level."""
@@ -50,22 +50,22 @@ class PriorityOrder(Order):
     def level_of(self, message: Message) -> int:
         return self._levels[message.head.priority]
 
-    def _lane(self, level: int) -> Lane:
-        lane = self.lanes[level]
-        if lane is None:
-            lane = self.lanes[level] = Lane()
-        return lane
+    def _fifo(self, level: int) -> Fifo:
+        fifo = self.fifos[level]
+        if fifo is None:
+            fifo = self.fifos[level] = Fifo()
+        return fifo
 
     def extend(self, entries: list[Entry]) -> None:
         self.count += len(entries)
         levels = self._levels
         level = levels[entries[0].message.head.priority]
         if len(entries) == 1 or self.level_count == 1:
-            lane = self.lanes[level]
-            if lane is None or len(entries) > 1:
+            fifo = self.fifos[level]
+            if fifo is None or len(entries) > 1:
                 self._append_run(level, entries)
             else:
-                lane.append(entries[0])
+                fifo.append(entries[0])
                 if level > self._top:
                     self._top = level
             return
@@ -78,19 +78,19 @@ class PriorityOrder(Order):
         self._append_run(level, entries[start:] if start else entries)
 
     def _append_run(self, level: int, entries: list[Entry]) -> None:
-        lane = self.lanes[level]
-        if lane is None:
-            lane = self.lanes[level] = Lane()
+        fifo = self.fifos[level]
+        if fifo is None:
+            fifo = self.fifos[level] = Fifo()
         if len(entries) == 1:
-            lane.append(entries[0])
+            fifo.append(entries[0])
         else:
-            lane.extend(entries)
+            fifo.extend(entries)
         if level > self._top:
             self._top = level
 
     def restore(self, entry: Entry, *, fresh: bool = False) -> None:
         level = self._levels[entry.message.head.priority]
-        self._lane(level).restore(entry)
+        self._fifo(level).restore(entry)
         self.count += 1
         if level > self._top:
             self._top = level
@@ -99,7 +99,7 @@ class PriorityOrder(Order):
 
     def place(self, entry: Entry) -> None:
         level = self._levels[entry.message.head.priority]
-        self._lane(level).restore(entry)
+        self._fifo(level).restore(entry)
         self.count += 1
         if level > self._top:
             self._top = level
@@ -108,85 +108,85 @@ class PriorityOrder(Order):
                 cursor.revisit(level, entry.sequence, fresh=True)
 
     def tail_max(self) -> int:
-        return max((lane.tail for lane in self.lanes if lane is not None), default=0)
+        return max((fifo.tail for fifo in self.fifos if fifo is not None), default=0)
 
     def reserve(self, sequence: int) -> None:
         if sequence > self._reserved:
             self._reserved = sequence
             for level in range(self.level_count):
-                lane = self._lane(level)
-                lane.tail = max(lane.tail, sequence)
+                fifo = self._fifo(level)
+                fifo.tail = max(fifo.tail, sequence)
 
     def take_sequence(self, message: Message) -> int:
-        lane = self._lane(self.level_of(message))
-        lane.tail += 1
-        return lane.tail - 1
+        fifo = self._fifo(self.level_of(message))
+        fifo.tail += 1
+        return fifo.tail - 1
 
     def restore_at_head(self, entry: Entry, *, fresh: bool) -> None:
-        entry.sequence = self._lane(self.level_of(entry.message)).take_head_sequence()
+        entry.sequence = self._fifo(self.level_of(entry.message)).take_head_sequence()
         self.restore(entry, fresh=fresh)
 
     def peek(self) -> Entry:
         entry = self.pop()
-        self._lane(self.level_of(entry.message)).restore(entry)
+        self._fifo(self.level_of(entry.message)).restore(entry)
         self.count += 1
         return entry
 
     def pop(self) -> Entry:
         while True:
-            lane = self.lanes[self._top]
-            if lane is not None and lane.count:
+            fifo = self.fifos[self._top]
+            if fifo is not None and fifo.count:
                 self.count -= 1
-                return lane.pop()
+                return fifo.pop()
             if not self._top:
                 raise IndexError("no entry is ready")
             self._top -= 1
 
     def pop_least(self) -> Entry:
-        for lane in self.lanes:
-            if lane is not None and lane.count:
+        for fifo in self.fifos:
+            if fifo is not None and fifo.count:
                 self.count -= 1
-                return lane.pop()
+                return fifo.pop()
         raise IndexError("no entry is ready")
 
     def remove(self, entry: Entry, sequence: int) -> bool:
-        lane = self.lanes[self._levels[entry.message.head.priority]]
-        if lane is None or lane.at(sequence) is not entry:
+        fifo = self.fifos[self._levels[entry.message.head.priority]]
+        if fifo is None or fifo.at(sequence) is not entry:
             return False
-        lane.remove(sequence)
+        fifo.remove(sequence)
         self.count -= 1
         return True
 
     def last_sequence(self, message: Message) -> int:
-        return self._lane(self.level_of(message)).tail - 1
+        return self._fifo(self.level_of(message)).tail - 1
 
     def next_from(self, sequence: int) -> Entry | None:
         first: Entry | None = None
-        for lane in self.lanes:
-            entry = lane.next_from(sequence) if lane is not None and lane.count else None
+        for fifo in self.fifos:
+            entry = fifo.next_from(sequence) if fifo is not None and fifo.count else None
             if entry is not None and (first is None or entry.sequence < first.sequence):
                 first = entry
         return first
 
     def find_published(self, lsn: int) -> Entry | None:
-        for lane in self.lanes:
-            found = None if lane is None or not lane.count else lane.find_published(lsn)
+        for fifo in self.fifos:
+            found = None if fifo is None or not fifo.count else fifo.find_published(lsn)
             if found is not None:
                 return found
         return None
 
     def oldest_ms(self) -> int:
         oldest_ms = 0
-        for lane in self.lanes:
-            entry = None if lane is None else lane.first()
+        for fifo in self.fifos:
+            entry = None if fifo is None else fifo.first()
             if entry is not None and not 0 < oldest_ms <= entry.message.timestamp_ms:
                 oldest_ms = entry.message.timestamp_ms
         return oldest_ms
 
     def __iter__(self) -> Iterator[Entry]:
-        for lane in reversed(self.lanes):
-            if lane is not None and lane.count:
-                yield from lane
+        for fifo in reversed(self.fifos):
+            if fifo is not None and fifo.count:
+                yield from fifo
 
     def open_cursor(self, at: Point | None = None) -> LevelCursor:
         places = [LOWEST] * self.level_count if at is None else list(at)
@@ -209,8 +209,8 @@ class PriorityOrder(Order):
         return entry
 
     def at(self, level: int, sequence: int) -> Entry | None:
-        lane = self.lanes[level]
-        return None if lane is None else lane.at(sequence)
+        fifo = self.fifos[level]
+        return None if fifo is None else fifo.at(sequence)
 
 
 class LevelCursor(Cursor):
@@ -251,7 +251,7 @@ class LevelCursor(Cursor):
 
     def advance(self) -> Entry | None:
         order = self._order
-        lanes = order.lanes
+        fifos = order.fifos
         places = self._places
         returns = self._returns
         for level in range(len(places) - 1, -1, -1):
@@ -263,8 +263,8 @@ class LevelCursor(Cursor):
                 if entry is not None:
                     entry.sequence = sequence
                     return entry
-            lane = lanes[level]
-            entry = None if lane is None or not lane.count else lane.next_from(places[level])
+            fifo = fifos[level]
+            entry = None if fifo is None or not fifo.count else fifo.next_from(places[level])
             if entry is not None:
                 places[level] = entry.sequence + 1
                 return entry

@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 from typing import Final, final
 
 from artemis_py.core.order.entry import Entry
-from artemis_py.core.order.fifo import Lane
+from artemis_py.core.order.fifo import Fifo
 from artemis_py.core.order.order import LOWEST, Cursor, Order, Place, Point
 from artemis_py.message import HeaderName, Message
 from artemis_py.selector import Expression
@@ -201,7 +201,7 @@ class HeaderRank(Rank):
 
     @property
     def decides_who_goes(self) -> bool:
-        return False  # only a priority queue has another rule than age (Q-54)
+        return False  # only a priority queue has another rule than age
 
     def rank_of(self, message: Message) -> str:
         key = message.head.first(self._key)
@@ -252,16 +252,16 @@ _BEFORE_ALL: SortedPlace = ("", LOWEST)
 
 
 class SortedOrder(Order):
-    """Ready entries of one queue: in one lane by sequence, and ranked."""
+    """Ready entries of one queue: in one FIFO by sequence, and ranked."""
 
-    __slots__ = ("_lane", "_sorted_by", "cursors", "ranking")
+    __slots__ = ("_fifo", "_sorted_by", "cursors", "ranking")
 
     def __init__(self, sorted_by: Rank) -> None:
         super().__init__()
         self.cursors: list[RankCursor] = []
         self._sorted_by = sorted_by
         self.expression = sorted_by.expression
-        self._lane = Lane()
+        self._fifo = Fifo()
         self.ranking = Ranking()
 
     def level_of(self, message: Message) -> int:
@@ -275,10 +275,10 @@ class SortedOrder(Order):
 
     def extend(self, entries: list[Entry]) -> None:
         self.count += len(entries)
-        lane = self._lane
+        fifo = self._fifo
         for entry in entries:
-            entry.sequence = lane.tail
-            lane.append(entry)
+            entry.sequence = fifo.tail
+            fifo.append(entry)
             self._rank(entry, fresh=True)
 
     def _rank(self, entry: Entry, *, fresh: bool) -> None:
@@ -288,12 +288,12 @@ class SortedOrder(Order):
             cursor.revisit(place, fresh=fresh)
 
     def restore(self, entry: Entry, *, fresh: bool = False) -> None:
-        self._lane.restore(entry)
+        self._fifo.restore(entry)
         self.count += 1
         self._rank(entry, fresh=fresh)
 
     def place(self, entry: Entry) -> None:
-        self._lane.restore(entry)
+        self._fifo.restore(entry)
         self.count += 1
         place = self.place_of(entry.message, entry.sequence)
         self.ranking.add(place)
@@ -302,28 +302,28 @@ class SortedOrder(Order):
                 cursor.revisit(place, fresh=True)
 
     def restore_at_head(self, entry: Entry, *, fresh: bool) -> None:
-        entry.sequence = self._lane.take_head_sequence()
+        entry.sequence = self._fifo.take_head_sequence()
         self.restore(entry, fresh=fresh)
 
     # ---- sequences -------------------------------------------------------------------------------
 
     def tail_max(self) -> int:
-        return self._lane.tail
+        return self._fifo.tail
 
     def reserve(self, sequence: int) -> None:
-        self._lane.tail = max(self._lane.tail, sequence)
+        self._fifo.tail = max(self._fifo.tail, sequence)
 
     def take_sequence(self, message: Message) -> int:
-        self._lane.tail += 1
-        return self._lane.tail - 1
+        self._fifo.tail += 1
+        return self._fifo.tail - 1
 
     def last_sequence(self, message: Message) -> int:
-        return self._lane.tail - 1
+        return self._fifo.tail - 1
 
     # ---- out -------------------------------------------------------------------------------------
 
     def _entry_at(self, sequence: int) -> Entry:
-        entry = self._lane.at(sequence)
+        entry = self._fifo.at(sequence)
         assert entry is not None, "every ranked place has its entry"
         entry.sequence = sequence
         return entry
@@ -334,7 +334,7 @@ class SortedOrder(Order):
     def pop(self) -> Entry:
         sequence = self.ranking.pop()[1]
         entry = self._entry_at(sequence)
-        self._lane.remove(sequence)
+        self._fifo.remove(sequence)
         self.count -= 1
         return entry
 
@@ -342,19 +342,19 @@ class SortedOrder(Order):
         if self._sorted_by.decides_who_goes:
             place = self.ranking.first_of_last_rank()
             entry = self._entry_at(place[1])
-            self._lane.remove(place[1])
+            self._fifo.remove(place[1])
             self.ranking.remove(place)
             self.count -= 1
             return entry
-        entry = self._lane.pop()
+        entry = self._fifo.pop()
         self.ranking.remove(self.place_of(entry.message, entry.sequence))
         self.count -= 1
         return entry
 
     def remove(self, entry: Entry, sequence: int) -> bool:
-        if self._lane.at(sequence) is not entry:
+        if self._fifo.at(sequence) is not entry:
             return False
-        self._lane.remove(sequence)
+        self._fifo.remove(sequence)
         self.ranking.remove(self.place_of(entry.message, sequence))
         self.count -= 1
         return True
@@ -362,27 +362,27 @@ class SortedOrder(Order):
     # ---- looking ---------------------------------------------------------------------------------
 
     def standing_at(self, place: Place) -> Entry | None:
-        entry = self._lane.at(place[1])
+        entry = self._fifo.at(place[1])
         if entry is not None:
             entry.sequence = place[1]
         return entry
 
     def at(self, level: int, sequence: int) -> Entry | None:
-        return self._lane.at(sequence)
+        return self._fifo.at(sequence)
 
     def next_from(self, sequence: int) -> Entry | None:
-        return self._lane.next_from(sequence) if self.count else None
+        return self._fifo.next_from(sequence) if self.count else None
 
     def find_published(self, lsn: int) -> Entry | None:
-        return self._lane.find_published(lsn) if self.count else None
+        return self._fifo.find_published(lsn) if self.count else None
 
     def oldest_ms(self) -> int:
-        entry = self._lane.first()
+        entry = self._fifo.first()
         return 0 if entry is None else entry.message.timestamp_ms
 
     def __iter__(self) -> Iterator[Entry]:
         for place in self.ranking:
-            if self._lane.at(place[1]) is not None:
+            if self._fifo.at(place[1]) is not None:
                 yield self._entry_at(place[1])
 
     def open_cursor(self, at: Point | None = None) -> RankCursor:

@@ -9,8 +9,7 @@ from artemis_py.core.addresses.address import ANYCAST, MULTICAST, PLAIN, Address
 from artemis_py.core.addresses.batch import Batch, FilterResults
 from artemis_py.core.addresses.enqueue import Enqueuer, Share
 from artemis_py.core.addresses.fullness import note_full
-from artemis_py.core.addresses.route import Route
-from artemis_py.core.addresses.routing_table import Bindings
+from artemis_py.core.addresses.routing_table import Bindings, Route
 from artemis_py.core.destinations.auto_create import Resolver
 from artemis_py.core.events import ADDRESS_DROPS, ADDRESS_REFUSES, DEAD, DISCARDED, NOT_ROUTED, ORPHANED
 from artemis_py.core.faults import give_up

@@ -11,8 +11,8 @@ from artemis_py.core.memory import selector_bytes
 from artemis_py.core.order.entry import NACKED, Entry
 from artemis_py.core.order.order import Cursor
 from artemis_py.core.queue.messages import CANCEL, EXPIRE, EXPIRE_UNITS, Walk
-from artemis_py.core.queue.parts import QueueParts
-from artemis_py.core.queue.returning import Return
+from artemis_py.core.queue.release import Release
+from artemis_py.core.queue.state import QueueState
 from artemis_py.core.tasks import Task
 from artemis_py.message import Head, Message
 from artemis_py.records import Actor
@@ -29,8 +29,8 @@ class AcknowledgeUpTo(Task):
     reached yet.
     """
 
-    def __init__(self, parts: QueueParts, consumer: Consumer, message_id: int) -> None:
-        self._parts = parts
+    def __init__(self, state: QueueState, consumer: Consumer, message_id: int) -> None:
+        self._state = state
         self._consumer = consumer
         self._message_id = message_id
 
@@ -41,10 +41,10 @@ class AcknowledgeUpTo(Task):
             if self._message_id not in consumer.held:  # an ACK before this one has settled it
                 return True
             entries = consumer.let_go_up_to(self._message_id, count)
-            self._parts.acknowledge(consumer, entries)
+            self._state.acknowledge(consumer, entries)
             budget.spend(len(entries))
             if consumer.parked:
-                self._parts.wake(consumer)
+                self._state.wake(consumer)
             if budget.is_spent and self._message_id in consumer.held:
                 return False
 
@@ -52,8 +52,8 @@ class AcknowledgeUpTo(Task):
 # ---- by filter -------------------------------------------------------------------------------------------------------
 #
 # A client settles messages that it names itself: by a filter, or by bookmarks (AMPS). Nobody needs to hold them, but
-# they must be active (``pending.py``). Messages in pages are not looked at; a bookmark of one is remembered until it is
-# read (``messages.py``).
+# they must be active (``barriers.py``). Messages in pages are not looked at; a bookmark of one is remembered until it
+# is read (``messages.py``).
 
 
 CHOSEN_BYTES: Final = 500
@@ -97,12 +97,12 @@ class Chosen:
 
 
 def take_leased(
-    parts: QueueParts, bookmarks: Sequence[int], connection: int
+    state: QueueState, bookmarks: Sequence[int], connection: int
 ) -> tuple[list[tuple[Consumer, Entry]], list[int]]:
     """Take the messages with these bookmarks from their holders. Under ``leasing="strict"`` only holders of this
     connection have to give them. Returns who held them, each with its entry, and the bookmarks that nobody has leased.
     """
-    leases = parts.contents.leases
+    leases = state.contents.leases
     taken: list[tuple[Consumer, Entry]] = []
     others: list[int] = []
     if leases is None:
@@ -117,14 +117,43 @@ def take_leased(
     return taken, others
 
 
-def still_there(parts: QueueParts, bookmarks: Sequence[int]) -> list[int]:
+def still_there(state: QueueState, bookmarks: Sequence[int]) -> list[int]:
     """Which of these bookmarks, that a client has settled, are on the queue all the same: others have the messages and
     need not give them (``leasing="strict"``, a transaction), or they are in pages, and go when they are read.
     """
-    leases, deferred = parts.contents.leases, parts.contents.deferred
+    leases, deferred = state.contents.leases, state.contents.deferred
     if leases is None or deferred is None:
         return []
     return [bookmark for bookmark in bookmarks if leases.id_of(bookmark) or deferred.knows(bookmark)]
+
+
+def take_late(
+    state: QueueState, consumer: Consumer, message_id: int, *, refuses: bool
+) -> tuple[Consumer, Entry] | None:
+    """A consumer settles a message that it does not hold. Under ``leasing="sublet"`` it may settle what another one
+    holds; what nobody holds it may settle in any case, unless it ``refuses`` it.
+
+    Returns whose message it is now, the holder's or else the consumer's, and its entry, which is in delivery and out of
+    everybody's hands; None when nothing may be done.
+    """
+    contents = state.contents
+    leases = contents.leases
+    if leases is None:
+        return None
+    holder = leases.holder_of(message_id)
+    if holder is not None:
+        if leases.is_strict or message_id not in holder.held:
+            return None
+        return holder, holder.let_go(message_id)
+    entry = None if refuses else leases.returned(message_id)
+    if entry is None:
+        return None
+    if not contents.order.remove(entry, entry.sequence):
+        if not contents.is_aside(entry):
+            return None
+        contents.take_from_aside(entry)
+    contents.deliver(entry.message)
+    return consumer, entry
 
 
 @final
@@ -137,15 +166,15 @@ class AcknowledgeByFilter(Task):
     """
 
     def __init__(
-        self, parts: QueueParts, chosen: Chosen, outcome: str, connection: int, actor: Actor | None = None
+        self, state: QueueState, chosen: Chosen, outcome: str, connection: int, actor: Actor | None = None
     ) -> None:
         self.holds = outcome == CANCEL
-        self._parts = parts
+        self._state = state
         self._chosen = chosen
         self._outcome = outcome
         self._connection = connection
         self._actor = actor
-        self._last_id = parts.host.message_id
+        self._last_id = state.host.message_id
         self._ready_is_done = outcome == CANCEL
         self._cursor: Cursor | None = None
         self._found_count = 0
@@ -153,7 +182,7 @@ class AcknowledgeByFilter(Task):
         self._aside: Walk | None = None
         self._leased: list[tuple[int, Consumer | None]] | None = None
         """Ids of what is leased and not looked at yet, the next one last, with the consumer for what is not sent."""
-        self._return: Return | None = None
+        self._release: Release | None = None
         """What is on its way back."""
 
     def work(self, budget: Budget, now_ms: int) -> bool:
@@ -167,12 +196,12 @@ class AcknowledgeByFilter(Task):
         while self._look_among_leased(budget, now_ms):
             if budget.is_spent:
                 return False
-        return self._return is None or self._return.finish(budget)
+        return self._release is None or self._release.finish(budget)
 
     # ---- what nobody has -------------------------------------------------------------------------
 
     def _look_among_ready(self, budget: Budget) -> None:
-        contents = self._parts.contents
+        contents = self._state.contents
         if contents.is_deleted:
             self._ready_is_done = True
         elif self._chosen.bookmarks and contents.is_in_log_order:
@@ -182,7 +211,7 @@ class AcknowledgeByFilter(Task):
 
     def _look_up(self, budget: Budget) -> None:
         """Find some of the bookmarks in the order."""
-        contents, bookmarks = self._parts.contents, self._chosen.bookmarks
+        contents, bookmarks = self._state.contents, self._chosen.bookmarks
         start = self._found_count
         self._found_count = end = start + budget.slice_of(_FIND_UNITS)
         budget.spend(_FIND_UNITS * len(bookmarks[start:end]))
@@ -200,7 +229,7 @@ class AcknowledgeByFilter(Task):
 
     def _standing(self, bookmark: int) -> Entry | None:
         """The entry with this bookmark, which was on the queue and is not any more; None: it was not there."""
-        contents = self._parts.contents
+        contents = self._state.contents
         leases, order = contents.leases, contents.order
         known = None if leases is None else leases.returned(leases.id_of(bookmark))
         entry = known or order.find_published(bookmark)
@@ -213,7 +242,7 @@ class AcknowledgeByFilter(Task):
 
     def _look_at_each(self, budget: Budget) -> None:
         """Look at some ready entries."""
-        order, chosen = self._parts.contents.order, self._chosen
+        order, chosen = self._state.contents.order, self._chosen
         if self._cursor is None:
             self._cursor = order.open_cursor()
             self._cursor.sees_returns = False
@@ -235,7 +264,7 @@ class AcknowledgeByFilter(Task):
 
     def _look_aside(self, budget: Budget) -> bool:
         """Look at some entries that were put aside. Returns False when none is left."""
-        contents, behind, chosen = self._parts.contents, self._parts.contents.behind, self._chosen
+        contents, pending, chosen = self._state.contents, self._state.contents.pending, self._chosen
         if self._aside is None:
             if self._outcome == CANCEL or (chosen.bookmarks and contents.is_in_log_order):
                 return False
@@ -247,7 +276,7 @@ class AcknowledgeByFilter(Task):
             while message_id is not None:
                 looks -= 1
                 entry = contents.scheduled.get(message_id)
-                if entry is None or (behind is not None and behind.has(entry)):
+                if entry is None or (pending is not None and pending.has(entry)):
                     pass
                 elif chosen.holds(entry.message, budget):
                     taken.append(entry)
@@ -261,9 +290,9 @@ class AcknowledgeByFilter(Task):
     def break_off(self, now_ms: int) -> bool:
         """A step has failed: what was on its way back goes there."""
         if self._cursor is not None:
-            self._parts.contents.order.close_cursor(self._cursor)
-        if self._return is not None:
-            self._return.break_off(now_ms)
+            self._state.contents.order.close_cursor(self._cursor)
+        if self._release is not None:
+            self._release.break_off(now_ms)
         return False
 
     def _settle(self, taken: list[Entry], budget: Budget, *, aside: bool = False) -> None:
@@ -272,7 +301,7 @@ class AcknowledgeByFilter(Task):
         """
         if not taken:
             return
-        contents = self._parts.contents
+        contents = self._state.contents
         messages = [entry.message for entry in taken]
         contents.deliver_run(messages)
         try:
@@ -296,7 +325,7 @@ class AcknowledgeByFilter(Task):
 
     def _look_among_leased(self, budget: Budget, now_ms: int) -> bool:
         """Look at some messages that consumers hold. Returns False when none is left."""
-        if self._return is not None and not self._return.give_back(budget, now_ms):
+        if self._release is not None and not self._release.give_back(budget, now_ms):
             return True
         if self._leased is None:
             self._leased = self._leased_now()
@@ -320,22 +349,22 @@ class AcknowledgeByFilter(Task):
             for picker, ids in unsent.items():
                 picker.outbox = [entry for entry in picker.outbox if entry.message.id not in ids]
             if entries and self._outcome == CANCEL:
-                if self._return is None:
-                    self._return = Return(self._parts, holders[0], [], failed=True, cause=NACKED)
-                self._return.add(entries, holders)
+                if self._release is None:
+                    self._release = Release(self._state, holders[0], [], failed=True, cause=NACKED)
+                self._release.add(entries, holders)
             else:
                 self._settle_held(entries, holders, budget)
         return bool(self._leased) or (self._outcome == CANCEL and bool(entries))
 
     def _leased_now(self) -> list[tuple[int, Consumer | None]]:
         """Everything that is leased, or will be when it is written: the first one last."""
-        parts = self._parts
-        leases = parts.contents.leases
-        if leases is None or parts.reference.deleted or self._chosen.bookmarks:
+        state = self._state
+        leases = state.contents.leases
+        if leases is None or state.reference.deleted or self._chosen.bookmarks:
             return []
         leased: list[tuple[int, Consumer | None]] = [(message_id, None) for message_id in leases.leased_ids()]
         if self._outcome != CANCEL:
-            for consumer in parts.distribution.consumers:
+            for consumer in state.distribution.consumers:
                 if consumer.outbox and consumer.destructive and not consumer.settles:
                     leased += [(entry.message.id, consumer) for entry in consumer.outbox]
         leased.reverse()
@@ -343,7 +372,7 @@ class AcknowledgeByFilter(Task):
 
     def _holder_of(self, message_id: int, picker: Consumer | None, budget: Budget) -> Consumer | None:
         """Who holds a message and has to give it; None: nobody."""
-        leases = self._parts.contents.leases
+        leases = self._state.contents.leases
         assert leases is not None
         holder = leases.holder_of(message_id) if picker is None else picker
         entry = None if holder is None else holder.held.get(message_id)
@@ -355,16 +384,16 @@ class AcknowledgeByFilter(Task):
         return holder if self._chosen.holds(entry.message, budget) else None
 
     def _settle_held(self, entries: list[Entry], holders: list[Consumer], budget: Budget) -> None:
-        parts = self._parts
+        state = self._state
         by_holder: dict[Consumer, list[Entry]] = {}
         for entry, holder in zip(entries, holders, strict=True):
             by_holder.setdefault(holder, []).append(entry)
         for holder, some in by_holder.items():
             if self._outcome == EXPIRE:
-                parts.expire_held(holder, some)
+                state.expire_held(holder, some)
                 budget.spend(EXPIRE_UNITS * len(some))
             else:
-                parts.acknowledge(holder, some)
+                state.acknowledge(holder, some)
                 budget.spend(_TAKE_UNITS * len(some))
             if holder.parked and not holder.closed:
-                parts.wake(holder)
+                state.wake(holder)

@@ -119,10 +119,10 @@ def retune(queue: Queue, wanted: QueueSettings, settings: AddressSettings, now_m
     new, differing = in_force(old, wanted), changed(old, wanted) - held_back(old, wanted)
     defaults = consumer_defaults_for(new) if differing else queue.consumer_defaults
     queue.own = new
-    queue.parts.redelivery = redelivery_for(settings, new.max_delivery_attempts)
-    queue.parts.pages.reading.limits = ReadAhead.of(settings)
-    if queue.parts.pages.reading.cramped:
-        queue.parts.pages.may_have_news()
+    queue.state.redelivery = redelivery_for(settings, new.max_delivery_attempts)
+    queue.pages.reading.limits = ReadAhead.of(settings)
+    if queue.pages.reading.cramped:
+        queue.pages.may_have_news()
     if not differing:
         _use_rules(queue, new)
         return held_back(old, wanted)
@@ -138,8 +138,8 @@ def retune(queue: Queue, wanted: QueueSettings, settings: AddressSettings, now_m
         _use_overflow(queue)
     if GATE in parts:
         _use_gate(queue, new, now_ms)
-    queue.parts.after_removal.run()
-    queue.parts.note_ready()
+    queue.after_removal.run()
+    queue.state.note_ready()
     return held_back(old, wanted)
 
 
@@ -147,7 +147,7 @@ def _use_overflow(queue: Queue) -> None:
     queue.flow.overflow = overflow_of(queue)
     if queue.flow.stopped:
         queue.flow.resume()
-    queue.parts.after_removal.use_room()
+    queue.after_removal.use_room()
 
 
 def _use_gate(queue: Queue, new: QueueSettings, now_ms: int) -> None:
@@ -161,14 +161,14 @@ def _use_gate(queue: Queue, new: QueueSettings, now_ms: int) -> None:
     elif not queue.taker_count:
         gate.started, gate.opens_at_ms = False, 0
     else:
-        gate.consumer_joined(queue.taker_count, queue.parts.host.clock.steady_ms(now_ms))
+        gate.consumer_joined(queue.taker_count, queue.host.clock.steady_ms(now_ms))
         if gate.opens_at_ms:
-            queue.parts.host.timers.note_gate(gate.opens_at_ms, queue.id)
+            queue.host.timers.note_gate(gate.opens_at_ms, queue.id)
 
 
 def _use_distribution(queue: Queue, new: QueueSettings) -> None:
     queue.distribution.set_live_max(live_max_of(new))
-    queue.parts.wake_ups.has_lost_one = True  # others may be served now
+    queue.wake_ups.has_lost_one = True  # others may be served now
 
 
 def _use_grouping(queue: Queue, new: QueueSettings) -> None:
@@ -185,28 +185,28 @@ def _use_grouping(queue: Queue, new: QueueSettings) -> None:
         grouping.rule = rule
     else:
         grouping.regroup(rule)
-        queue.parts.after_removal.use_room()
+        queue.after_removal.use_room()
 
 
 def _use_leases(queue: Queue, new: QueueSettings) -> None:
-    leases, tries = queue.contents.leases, queue.contents.tries
+    leases, delivery_attempts = queue.contents.leases, queue.contents.delivery_attempts
     if leases is not None:
         leases.period_ms = max(new.lease_period, 0)
         leases.is_strict = new.leasing == "strict"
         leases.set_timer()
-    if tries is not None:
-        tries.deliveries_max, tries.cancels_max = new.max_deliveries, new.max_cancels
+    if delivery_attempts is not None:
+        delivery_attempts.deliveries_max, delivery_attempts.cancels_max = new.max_deliveries, new.max_cancels
 
 
 def _use_thresholds(queue: Queue, new: QueueSettings) -> None:
-    watch = queue.parts.alerts
+    watch = queue.alerts
     if watch is not None:
         alerts = watch.alerts
         alerts.size_bytes = new.alert_threshold_message_size
         alerts.messages = new.alert_threshold_depth_messages
         alerts.bytes = new.alert_threshold_depth_bytes
         alerts.repeat_gap_ms = new.alert_repeat_gap
-        watch.look(queue.parts.host.log.now_ms)
+        watch.look(queue.host.log.now_ms)
 
 
 def _use_rules(queue: Queue, new: QueueSettings) -> None:
@@ -216,7 +216,7 @@ def _use_rules(queue: Queue, new: QueueSettings) -> None:
     dead_letter_address = written if isinstance(written, str) else None
     if (before.expiry_policy, before.dead_letter_address) == (new.expiry_policy, dead_letter_address):
         return
-    queue.parts.host.dead_letter_addresses.note(dead_letter_address)
+    queue.host.dead_letter_addresses.note(dead_letter_address)
     if before.alerts is None and before.lifetime is None and not before.holds:
         reference.rules = rules_for(new, dead_letter_address)
         return

@@ -1,4 +1,4 @@
-"""Barriers (AMPS): messages become active one after the other, and a barrier goes to all consumers."""
+"""Barriers and target depth (AMPS): pending messages become active in order, and a barrier goes to all consumers."""
 
 from __future__ import annotations
 
@@ -8,12 +8,51 @@ from artemis_py.core.budget import SLICE_MAX, Budget
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.host import Host
 from artemis_py.core.order.entry import Entry
-from artemis_py.core.queue.distribution import Distribution
+from artemis_py.core.queue.distribution import Distribution, WakeUps
 from artemis_py.core.queue.gate import Gate
-from artemis_py.core.queue.messages import EXPIRE_UNITS, Contents
-from artemis_py.core.queue.pending import PendingMessages
-from artemis_py.core.queue.wake_ups import WakeUps
+from artemis_py.core.queue.messages import EXPIRE_UNITS, Contents, PendingMessages, Threshold
 from artemis_py.core.reference import QueueReference
+from artemis_py.message import Message
+from artemis_py.selector import Selector
+
+# ---- rules -----------------------------------------------------------------------------------------------------------
+#
+# Which pending messages may become active.
+
+
+@final
+class BarrierRule(Threshold):
+    """``barrier-expression``: a message that matches is a barrier. That depends on the message alone."""
+
+    __slots__ = ("_selector",)
+
+    def __init__(self, selector: Selector) -> None:
+        self._selector = selector
+
+    @property
+    def makes_barriers(self) -> bool:
+        return True
+
+    def units_of(self, message: Message) -> int:
+        program = self._selector.program
+        return program.units + (program.units_per_kb * message.head.size_bytes >> 10)
+
+    def lets_in(self, message: Message, active_count: int) -> bool:
+        return not self._selector.matches(message.lookup)
+
+
+@final
+class TargetDepth(Threshold):
+    """``target-queue-depth``: so many messages are active."""
+
+    __slots__ = ("target",)
+
+    def __init__(self, target: int) -> None:
+        self.target = target
+
+    def lets_in(self, message: Message, active_count: int) -> bool:
+        return active_count < self.target
+
 
 # ---- broadcast -------------------------------------------------------------------------------------------------------
 #
@@ -165,14 +204,14 @@ class Activation:
     whatever that one holds, and needs no acknowledgement. Without such a consumer it waits for one.
     """
 
-    __slots__ = ("_behind", "_contents", "_distribution", "_gate", "_host", "_reference", "_wake_ups", "broadcast")
+    __slots__ = ("_pending", "_contents", "_distribution", "_gate", "_host", "_reference", "_wake_ups", "broadcast")
 
     def __init__(
         self,
         reference: QueueReference,
         host: Host,
         contents: Contents,
-        behind: PendingMessages,
+        pending: PendingMessages,
         *,
         distribution: Distribution,
         gate: Gate,
@@ -181,7 +220,7 @@ class Activation:
         self._reference = reference
         self._host = host
         self._contents = contents
-        self._behind = behind
+        self._pending = pending
         self._distribution = distribution
         self._gate = gate
         self._wake_ups = wake_ups
@@ -194,26 +233,26 @@ class Activation:
         """Let messages become active, from the first on. Returns True when more of them may: after so many, or at
         ``floor`` units left in the turn's budget, it stops.
         """
-        behind, contents, budget = self._behind, self._contents, self._host.budget
-        threshold = behind.threshold
+        pending, contents, budget = self._pending, self._contents, self._host.budget
+        threshold = pending.threshold
         count = 0
         is_cut = False
         while not is_cut:
-            entry = behind.first()
+            entry = pending.first()
             if self._is_under_way(entry, now_ms) or entry is None:
                 break
-            if entry is not behind.barrier and threshold.lets_in(entry.message, contents.active_count):
+            if entry is not pending.barrier and threshold.lets_in(entry.message, contents.active_count):
                 contents.activate(entry)
                 count += 1
                 budget.spend(1 + threshold.units_of(entry.message))
             elif threshold.makes_barriers:
-                if entry is not behind.barrier:
-                    behind.barrier = entry
+                if entry is not pending.barrier:
+                    pending.barrier = entry
                     budget.spend(1 + threshold.units_of(entry.message))
                 if contents.is_aside(entry) or not self._is_first():
                     break
                 if self._has_expired(entry, now_ms):
-                    contents.take_from_behind(entry)
+                    contents.take_from_pending(entry)
                     contents.expire([entry])
                     budget.spend(EXPIRE_UNITS)
                 else:
@@ -242,7 +281,7 @@ class Activation:
         here = (
             contents.order.count + contents.counters.held_count + contents.picked_count + self._gate.unconfirmed_count
         )
-        return not here and len(contents.scheduled) == self._behind.aside_count
+        return not here and len(contents.scheduled) == self._pending.aside_count
 
     # ---- barriers --------------------------------------------------------------------------------
 
@@ -295,11 +334,11 @@ class Activation:
             try:
                 self._contents.end_barrier(entry)
             except Exception:
-                self._contents.take_back_behind(entry)
+                self._contents.take_back_pending(entry)
                 raise
         else:
             broadcast.is_out = False
-            self._contents.take_back_behind(entry)
+            self._contents.take_back_pending(entry)
 
     # ---- consumers -------------------------------------------------------------------------------
 

@@ -10,8 +10,11 @@ from artemis_py.core.budget import SLICE_MAX, Budget
 from artemis_py.core.consumer import Consumer, Reader
 from artemis_py.core.order.entry import LOST, Entry
 from artemis_py.core.order.order import Cursor, Order
-from artemis_py.core.queue.parts import QueueParts
-from artemis_py.core.queue.returning import Return
+from artemis_py.core.queue.arrivals import AfterEnqueue, QueueTasks
+from artemis_py.core.queue.delivery import AfterRemoval
+from artemis_py.core.queue.paged import QueuePages
+from artemis_py.core.queue.release import Release
+from artemis_py.core.queue.state import QueueState
 from artemis_py.core.tasks import Task
 from artemis_py.errors import LimitError
 from artemis_py.selector import Program, Selector
@@ -29,28 +32,28 @@ class FreeGroups(Task):
 
     holds = True
 
-    def __init__(self, parts: QueueParts) -> None:
-        self._parts = parts
+    def __init__(self, state: QueueState) -> None:
+        self._state = state
 
     def work(self, budget: Budget, now_ms: int) -> bool:
-        grouping = self._parts.grouping
+        grouping = self._state.grouping
         while grouping.is_freeing:
             budget.spend(grouping.free_some(SLICE_MAX))
             if budget.is_spent and grouping.is_freeing:
                 return False
-        offer_freed(self._parts)
+        offer_freed(self._state)
         return True
 
 
-def offer_freed(parts: QueueParts) -> None:
+def offer_freed(state: QueueState) -> None:
     """Groups may have become free: consumers that found nothing look again, and without consumers and messages there is
     nothing to remember.
     """
-    if parts.grouping.takes_freed():
-        parts.wake_ups.wake_dry()
-        parts.note_ready()
-    if not parts.distribution.consumers and not parts.contents.message_count:
-        parts.grouping.forget()
+    if state.grouping.takes_freed():
+        state.wake_ups.wake_dry()
+        state.note_ready()
+    if not state.distribution.consumers and not state.contents.message_count:
+        state.grouping.forget()
 
 
 # ---- shared cursors --------------------------------------------------------------------------------------------------
@@ -189,10 +192,28 @@ class Exclusivity:
 class ConsumerRegistry:
     """Decides which consumers a queue admits, and takes back what a leaving consumer has."""
 
-    __slots__ = ("_parts", "_shared_cursors", "consumers_max", "exclusivity", "idle_since_ms", "shows_returns")
+    __slots__ = (
+        "_after_enqueue", "_after_removal", "_pages", "_shared_cursors", "_state", "_tasks", "consumers_max",
+        "exclusivity", "idle_since_ms", "shows_returns",
+    )  # fmt: skip
 
-    def __init__(self, parts: QueueParts, exclusivity: Exclusivity, *, consumers_max: int, shows_returns: bool) -> None:
-        self._parts = parts
+    def __init__(
+        self,
+        state: QueueState,
+        exclusivity: Exclusivity,
+        pages: QueuePages,
+        after_enqueue: AfterEnqueue,
+        after_removal: AfterRemoval,
+        tasks: QueueTasks,
+        *,
+        consumers_max: int,
+        shows_returns: bool,
+    ) -> None:
+        self._state = state
+        self._pages = pages
+        self._after_enqueue = after_enqueue
+        self._after_removal = after_removal
+        self._tasks = tasks
         self._shared_cursors: SharedCursors | None = None
         """Cursors of consumers that choose or only look; None before the first of them attaches."""
         self.exclusivity = exclusivity
@@ -205,9 +226,9 @@ class ConsumerRegistry:
         """A consumer attaches. Raises LimitError when the queue has its maximum of consumers, or does not admit this
         one.
         """
-        parts = self._parts
-        contents, distribution, gate = parts.contents, parts.distribution, parts.gate
-        name = parts.reference.name
+        state = self._state
+        contents, distribution, gate = state.contents, state.distribution, state.gate
+        name = state.reference.name
         if 0 <= self.consumers_max <= distribution.taker_count and not consumer.browses:
             raise LimitError(f"Queue {name} has reached its maximum of {many(self.consumers_max, 'consumer')}")
         self.exclusivity.admit(name, consumer, distribution.consumers)
@@ -215,16 +236,16 @@ class ConsumerRegistry:
         try:
             consumer.statistics.begun_ms = now_ms
             distribution.add(consumer)
-            if parts.grouping.attach(consumer, held=contents.has_held):
+            if state.grouping.attach(consumer, held=contents.has_held):
                 gate.close_again()
-            if parts.grouping.is_freeing:
-                parts.tasks.begin(FreeGroups(parts), now_ms)
+            if state.grouping.is_freeing:
+                self._tasks.begin(FreeGroups(state), now_ms)
             if not consumer.browses:
-                gate.consumer_joined(distribution.taker_count, parts.host.clock.steady_ms(now_ms))
-            parts.wake(consumer)
+                gate.consumer_joined(distribution.taker_count, state.host.clock.steady_ms(now_ms))
+            state.wake(consumer)
             if contents.has_more and (gate.is_open or consumer.browses):
-                parts.note_ready()
-            parts.after_removal.run()
+                state.note_ready()
+            self._after_removal.run()
         except Exception:  # nobody may be left that is served, or waited for, and does not exist
             self.detach(consumer, failed=False, now_ms=now_ms)
             raise
@@ -233,13 +254,13 @@ class ConsumerRegistry:
         if consumer.chooses or not consumer.destructive:
             if self._shared_cursors is None:
                 self._shared_cursors = SharedCursors()
-            consumer.cursor = self._shared_cursors.open(consumer, self._parts.contents.order)
+            consumer.cursor = self._shared_cursors.open(consumer, self._state.contents.order)
             consumer.cursor.sees_returns = consumer.destructive or self.shows_returns
 
     def _close_cursor(self, consumer: Consumer) -> None:
         if consumer.cursor is not None and self._shared_cursors is not None:
-            self._shared_cursors.close(consumer, consumer.cursor, self._parts.contents.order)
-            self._parts.pages.search.forget_consumer(consumer.id)
+            self._shared_cursors.close(consumer, consumer.cursor, self._state.contents.order)
+            self._pages.search.forget_consumer(consumer.id)
 
     def replace(
         self, consumer: Consumer, selector: Selector | None, no_local: int, backlog_max: int, now_ms: int
@@ -247,83 +268,83 @@ class ConsumerRegistry:
         """A consumer that takes messages away wants others from now on, or another number of them. It keeps what it
         holds. What it was not sent yet goes back, but for a barrier. Returns the unfinished work, if any.
         """
-        parts = self._parts
+        state = self._state
         unfinished: Task | None = None
         if consumer.outbox and not consumer.settles and consumer.barrier is None:
             waiting = [consumer.let_go(entry.message.id) for entry in consumer.outbox]
             consumer.outbox.clear()
-            work = Return(parts, consumer, waiting, failed=False, sent=False)
-            unfinished = parts.tasks.begin(work, now_ms)
-        parts.distribution.rest(consumer)
+            work = Release(state, consumer, waiting, failed=False, sent=False)
+            unfinished = self._tasks.begin(work, now_ms)
+        state.distribution.rest(consumer)
         if not _chooses_alike(consumer, selector, no_local):
-            parts.grouping.take_out(consumer)
+            state.grouping.take_out(consumer)
             self._close_cursor(consumer)
             consumer.cursor = None
             consumer.choose(selector, no_local)
-            if parts.activation is not None:
-                parts.activation.note_changed(consumer)
+            if state.activation is not None:
+                state.activation.note_changed(consumer)
             self._open_cursor(consumer)
-            parts.grouping.put_in(consumer)
+            state.grouping.put_in(consumer)
         consumer.backlog_max = backlog_max
-        parts.wake(consumer)
+        state.wake(consumer)
         return unfinished
 
     def detach(self, consumer: Consumer, *, failed: bool, now_ms: int) -> Task | None:
-        """A consumer leaves. What it holds comes back (see ``Return``); what was never sent comes back as if it had not
-        been picked. Returns the unfinished work, if any.
+        """A consumer leaves. What it holds comes back (see ``Release``); what was never sent comes back as if it had
+        not been picked. Returns the unfinished work, if any.
         """
-        parts = self._parts
+        state = self._state
         consumer.closed = True
-        if parts.activation is not None:
-            parts.activation.leave(consumer)
+        if state.activation is not None:
+            state.activation.leave(consumer)
         unfinished: Task | None = None
         try:
             if consumer.settles and consumer.destructive:
                 self._take_back_unsent(consumer)
-                parts.confirm(len(consumer.let_go_all()))
+                state.confirm(len(consumer.let_go_all()))
             waiting = [entry for entry in consumer.outbox if consumer.held.pop(entry.message.id, None) is not None]
             consumer.outbox.clear()
             if waiting:
-                parts.tasks.begin(Return(parts, consumer, waiting, failed=False, sent=False), now_ms)
+                self._tasks.begin(Release(state, consumer, waiting, failed=False, sent=False), now_ms)
             if not consumer.held:
-                parts.tell_left(consumer, failed=failed)
+                state.record_left(consumer, failed=failed)
         finally:  # whatever fails, nothing stays with a consumer that is gone
             try:
                 if consumer.held:
-                    work = Return(parts, consumer, None, failed=failed, cause=LOST, leaves=True)
-                    unfinished = parts.tasks.begin(work, now_ms)
+                    work = Release(state, consumer, None, failed=failed, cause=LOST, leaves=True)
+                    unfinished = self._tasks.begin(work, now_ms)
             finally:
                 self._remove(consumer, now_ms)
-        if parts.activation is not None:
-            parts.activation.note_left()
-        parts.after_removal.run()
+        if state.activation is not None:
+            state.activation.note_left()
+        self._after_removal.run()
         return unfinished
 
     def _remove(self, consumer: Consumer, now_ms: int) -> None:
         """Forget a consumer that has nothing left."""
-        parts = self._parts
-        contents, distribution = parts.contents, parts.distribution
+        state = self._state
+        contents, distribution = state.contents, state.distribution
         distribution.remove(consumer)
-        parts.grouping.detach(consumer)
-        if parts.grouping.is_freeing:
-            parts.tasks.begin(FreeGroups(parts), now_ms)
+        state.grouping.detach(consumer)
+        if state.grouping.is_freeing:
+            self._tasks.begin(FreeGroups(state), now_ms)
         else:
-            offer_freed(parts)
+            offer_freed(state)
         self._close_cursor(consumer)
-        parts.gate.consumer_left(distribution.taker_count)
+        state.gate.consumer_left(distribution.taker_count)
         contents.was_used = True
         if not distribution.consumers:
-            self.idle_since_ms = parts.host.clock.steady_ms(now_ms)
+            self.idle_since_ms = state.host.clock.steady_ms(now_ms)
         else:
-            parts.wake_ups.has_lost_one = True  # with an exclusive queue the next consumer takes over
-            parts.note_ready()
+            state.wake_ups.has_lost_one = True  # with an exclusive queue the next consumer takes over
+            state.note_ready()
 
     def _take_back_unsent(self, consumer: Consumer) -> None:
         """Put back what was picked for, or handed to, a consumer that settles on send, and was not written. An outdated
         value goes; if that fails, it is on the queue again.
         """
-        parts = self._parts
-        contents, values = parts.contents, parts.contents.last_values
+        state = self._state
+        contents, values = state.contents, state.contents.last_values
         picked, consumer.outbox = consumer.outbox, []
         handed, consumer.handed = consumer.handed, []
         contents.unpick(picked)
@@ -338,14 +359,14 @@ class ConsumerRegistry:
             for entry in outdated:
                 contents.give_up(entry)
                 gone += 1
-            parts.after_removal.run()
+            self._after_removal.run()
         finally:
             for entry in outdated[gone:]:
                 contents.put_back(entry)
             for entry in reversed(handed):
                 contents.take_back_handed(entry.message)
-            parts.after_enqueue.fit_again(len(handed) + len(picked) - gone)
-            parts.grouping.settle([entry.message for entry in picked])
+            self._after_enqueue.fit_again(len(handed) + len(picked) - gone)
+            state.grouping.settle([entry.message for entry in picked])
 
 
 def _chooses_alike(consumer: Consumer, selector: Selector | None, no_local: int) -> bool:

@@ -9,10 +9,10 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import HELD_UP
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.barriers import BYTES_SHIFT
-from artemis_py.core.queue.basis import QueueBasis
 from artemis_py.core.queue.messages import EXPIRE_UNITS
 from artemis_py.core.queue.paged import READY_MIN, PageReading, QueuePages
-from artemis_py.core.queue.why import Reason, is_full, why_behind, why_full, why_used_up
+from artemis_py.core.queue.state import QueueState
+from artemis_py.core.queue.why import Reason, is_full, why_full, why_pending, why_used_up
 from artemis_py.message import Message
 
 # ---- after removal ---------------------------------------------------------------------------------------------------
@@ -28,14 +28,14 @@ class AfterRemoval:
 
     __slots__ = ("_contents", "_flow", "_gate", "_grouping", "_host", "_reading", "_reference", "_wake_ups")
 
-    def __init__(self, basis: QueueBasis, reading: PageReading) -> None:
-        self._reference = basis.reference
-        self._host = basis.host
-        self._contents = basis.contents
-        self._flow = basis.flow
-        self._gate = basis.gate
-        self._grouping = basis.grouping
-        self._wake_ups = basis.wake_ups
+    def __init__(self, state: QueueState, reading: PageReading) -> None:
+        self._reference = state.reference
+        self._host = state.host
+        self._contents = state.contents
+        self._flow = state.flow
+        self._gate = state.gate
+        self._grouping = state.grouping
+        self._wake_ups = state.wake_ups
         self._reading = reading
 
     def run(self, popped_count: int = 0) -> None:
@@ -47,7 +47,7 @@ class AfterRemoval:
             contents.has_left = False
             if self._flow.stopped:
                 self._flow.resume(popped_count)
-            if (self._gate.counts or contents.behind is not None) and contents.has_more:
+            if (self._gate.counts or contents.pending is not None) and contents.has_more:
                 self._host.note_ready(self._reference)
             if self._reading.cramped and self._wake_ups.dry:
                 self.use_room()
@@ -88,10 +88,10 @@ class StallDetection:
     minutes, until something is sent.
     """
 
-    __slots__ = ("_basis", "_due_ms", "_full", "_gap_ms", "_held", "_place", "_sent_ms", "_takers")
+    __slots__ = ("_state", "_due_ms", "_full", "_gap_ms", "_held", "_place", "_sent_ms", "_takers")
 
-    def __init__(self, basis: QueueBasis) -> None:
-        self._basis = basis
+    def __init__(self, state: QueueState) -> None:
+        self._state = state
         self._sent_ms = 0
         """The steady time at which something was sent to a consumer last."""
         self._due_ms = 0
@@ -107,52 +107,52 @@ class StallDetection:
 
     def note_sent(self) -> None:
         """Entries were sent to a consumer that takes them away."""
-        host = self._basis.host
+        host = self._state.host
         self._sent_ms = host.clock.steady_ms(host.log.now_ms)
         self._gap_ms = FIRST_MS
 
     def begin(self, now_ms: int) -> None:
         """A dispatch ends although entries are ready."""
-        if not self._due_ms and self._basis.distribution.taker_count:
+        if not self._due_ms and self._state.distribution.taker_count:
             self._gap_ms = FIRST_MS
             self._wait(FIRST_MS, now_ms)
 
     def _wait(self, wait_ms: int, now_ms: int) -> None:
         """Look again after so many ms."""
-        basis = self._basis
+        state = self._state
         self._place = self._takers = self._full = self._held = 0
-        self._due_ms = basis.host.clock.steady_ms(now_ms) + wait_ms
-        basis.host.timers.note_alarm(now_ms + wait_ms, basis.reference.id)
+        self._due_ms = state.host.clock.steady_ms(now_ms) + wait_ms
+        state.host.timers.note_alarm(now_ms + wait_ms, state.reference.id)
 
     def look(self, now_ms: int) -> None:
         """An alarm of the queue rings, perhaps another one."""
         if not self._due_ms:
             return
-        basis, contents = self._basis, self._basis.contents
-        steady_ms = basis.host.clock.steady_ms(now_ms)
+        state, contents = self._state, self._state.contents
+        steady_ms = state.host.clock.steady_ms(now_ms)
         quiet_ms = steady_ms - self._sent_ms
         if steady_ms < self._due_ms:
-            basis.host.timers.note_alarm(now_ms + self._due_ms - steady_ms, basis.reference.id)
-        elif not (basis.gate.is_open and contents.has_more):
+            state.host.timers.note_alarm(now_ms + self._due_ms - steady_ms, state.reference.id)
+        elif not (state.gate.is_open and contents.has_more):
             self._due_ms = 0  # until a dispatch ends with entries left
         elif quiet_ms < FIRST_MS:
             self._wait(FIRST_MS - quiet_ms, now_ms)
-        elif not basis.gate.lets_out(contents.counters.held_count):
-            self._tell(why_used_up(basis), quiet_ms, now_ms)
-        elif not contents.order.count and (reason := why_behind(basis)) is not None:
+        elif not state.gate.lets_out(contents.counters.held_count):
+            self._tell(why_used_up(state), quiet_ms, now_ms)
+        elif not contents.order.count and (reason := why_pending(state)) is not None:
             self._tell(reason, quiet_ms, now_ms)
         elif not self._has_counted_all():
-            basis.host.timers.note_alarm(now_ms, basis.reference.id)
+            state.host.timers.note_alarm(now_ms, state.reference.id)
         elif self._full:
-            self._tell(why_full(basis, self._takers, self._full, self._held, now_ms), quiet_ms, now_ms)
+            self._tell(why_full(state, self._takers, self._full, self._held, now_ms), quiet_ms, now_ms)
         else:
             self._due_ms = 0
 
     def _has_counted_all(self) -> bool:
         """Count the next consumers with a full backlog. Returns whether all were looked at."""
-        distribution = self._basis.distribution
+        distribution = self._state.distribution
         some = distribution.consumers[self._place : self._place + _LOOKS_MAX]
-        self._basis.host.budget.spend(1 + len(some) // _LOOKS_PER_UNIT)
+        self._state.host.budget.spend(1 + len(some) // _LOOKS_PER_UNIT)
         for consumer in some:
             if not consumer.browses and distribution.is_served(consumer):
                 self._takers += 1
@@ -163,12 +163,12 @@ class StallDetection:
         return self._place >= len(distribution.consumers)
 
     def _tell(self, reason: Reason, quiet_ms: int, now_ms: int) -> None:
-        basis = self._basis
-        contents = basis.contents
+        state = self._state
+        contents = state.contents
         fields: dict[str, str | int] = {"reason": reason.kind, "quiet_ms": quiet_ms, "ready": contents.order.count}
         if contents.paged.count:
             fields["paged"] = contents.paged.count
-        basis.host.note_event(HELD_UP, basis.reference, {**fields, **reason.fields, "why": reason.text})
+        state.host.note_event(HELD_UP, state.reference, {**fields, **reason.fields, "why": reason.text})
         self._gap_ms = min(2 * self._gap_ms, _LONGEST_MS)
         self._wait(self._gap_ms, now_ms)
 
@@ -184,13 +184,13 @@ class NextEntry:
 
     __slots__ = ("_activation", "_contents", "_grouping", "_host", "_pages", "_reference", "_wake_ups", "was_cut")
 
-    def __init__(self, basis: QueueBasis, pages: QueuePages) -> None:
-        self._reference = basis.reference
-        self._host = basis.host
-        self._contents = basis.contents
-        self._activation = basis.activation
-        self._grouping = basis.grouping
-        self._wake_ups = basis.wake_ups
+    def __init__(self, state: QueueState, pages: QueuePages) -> None:
+        self._reference = state.reference
+        self._host = state.host
+        self._contents = state.contents
+        self._activation = state.activation
+        self._grouping = state.grouping
+        self._wake_ups = state.wake_ups
         self._pages = pages
         self.was_cut = False
         """The budget ended before the consumer just picked was shown everything. It keeps its turn."""
@@ -302,23 +302,23 @@ class Delivery:
 
     def __init__(
         self,
-        basis: QueueBasis,
+        state: QueueState,
         pages: QueuePages,
         after_removal: AfterRemoval,
         stall_detection: StallDetection | None = None,
     ) -> None:
-        self._reference = basis.reference
-        self._host = basis.host
-        self._contents = basis.contents
-        self._activation = basis.activation
-        self._counts_picked = basis.flow.overflow.depth is not None or basis.activation is not None
+        self._reference = state.reference
+        self._host = state.host
+        self._contents = state.contents
+        self._activation = state.activation
+        self._counts_picked = state.flow.overflow.depth is not None or state.activation is not None
         """Must be counted what is out of the order and not written yet?"""
-        self._grouping = basis.grouping
-        self._wake_ups = basis.wake_ups
-        self._distribution = basis.distribution
-        self._gate = basis.gate
+        self._grouping = state.grouping
+        self._wake_ups = state.wake_ups
+        self._distribution = state.distribution
+        self._gate = state.gate
         self._pages = pages
-        self._next = NextEntry(basis, pages)
+        self._next = NextEntry(state, pages)
         self._after_removal = after_removal
         self._stall_detection = stall_detection
         self._shown_count = 0

@@ -6,10 +6,13 @@ from typing import Final, final
 
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.order.entry import Entry
+from artemis_py.core.events import LEASES_ENDED
+from artemis_py.core.order.entry import LEASE_EXPIRED, Entry
 from artemis_py.core.order.order import LOWEST, Cursor
+from artemis_py.core.queue.leases import Leases
 from artemis_py.core.queue.messages import EXPIRE_UNITS, Contents, Walk
-from artemis_py.core.queue.parts import QueueParts
+from artemis_py.core.queue.release import Release
+from artemis_py.core.queue.state import QueueState
 from artemis_py.core.tasks import Task
 
 # ---- removal ---------------------------------------------------------------------------------------------------------
@@ -45,7 +48,7 @@ class Removal(Task):
         while self._remove_ready(self._cursor, budget):
             if budget.is_spent:
                 return False
-        while self._remove_behind(budget):
+        while self._remove_pending(budget):
             if budget.is_spent:
                 return False
         while self._aside is not None and self._remove_aside(self._aside, budget):
@@ -88,15 +91,15 @@ class Removal(Task):
                 self._contents.put_back(entry)
             raise
 
-    def _remove_behind(self, budget: Budget) -> bool:
+    def _remove_pending(self, budget: Budget) -> bool:
         """Remove some entries that are not active and do not wait for their time. Returns False when none is left."""
         contents = self._contents
-        behind = contents.behind
-        if behind is None:
+        pending = contents.pending
+        if pending is None:
             return False
         removed: list[Entry] = []
         looks = budget.slice_of(_KILL_UNITS)
-        found = behind.next_from(self._behind_from)
+        found = pending.next_from(self._behind_from)
         while found is not None:
             looks -= 1
             budget.spend(_KILL_UNITS)
@@ -105,10 +108,10 @@ class Removal(Task):
                 removed.append(found)
             if looks <= 0:
                 break
-            found = behind.next_from(self._behind_from)
+            found = pending.next_from(self._behind_from)
         contents.kill([entry.message for entry in removed], self._reason)
         for entry in removed:
-            contents.take_from_behind(entry)
+            contents.take_from_pending(entry)
         return found is not None
 
     def _remove_aside(self, aside: Walk, budget: Budget) -> bool:
@@ -179,21 +182,21 @@ class ForcedExpiry(Task):
     """
 
     def __init__(
-        self, parts: QueueParts, consumer: Consumer, entries: list[Entry] | None = None, *, up_to: int = 0
+        self, state: QueueState, consumer: Consumer, entries: list[Entry] | None = None, *, up_to: int = 0
     ) -> None:
-        self._parts = parts
+        self._state = state
         self._consumer = consumer
         self._entries = entries
         self._position = 0
         self._up_to = up_to
 
     def work(self, budget: Budget, now_ms: int) -> bool:
-        parts, consumer = self._parts, self._consumer
+        state, consumer = self._state, self._consumer
         while entries := self._next(budget.slice_of(EXPIRE_UNITS)):
-            parts.expire_held(consumer, entries)
+            state.expire_held(consumer, entries)
             budget.spend(EXPIRE_UNITS * len(entries))
             if consumer.parked:
-                parts.wake(consumer)
+                state.wake(consumer)
             if budget.is_spent:
                 return False
         return True
@@ -201,7 +204,7 @@ class ForcedExpiry(Task):
     def break_off(self, now_ms: int) -> bool:
         """Of what the consumer let go the rest goes back."""
         if self._entries is not None and self._consumer.destructive and not self._consumer.settles:
-            self._parts.reclaim(self._entries[self._position :])
+            self._state.reclaim(self._entries[self._position :])
             self._position = len(self._entries)
         return False
 
@@ -213,3 +216,80 @@ class ForcedExpiry(Task):
         if self._up_to not in self._consumer.held:
             return []
         return self._consumer.let_go_up_to(self._up_to, count)
+
+
+# ---- leases ----------------------------------------------------------------------------------------------------------
+#
+# What consumers have held for too long goes back to the queue.
+
+
+_LOOK_UNITS: Final = 8
+"""What it may cost to end a lease, besides returning its message."""
+
+
+@final
+class LeaseExpiry(Task):
+    """Ends all leases that are over at the steady time ``until_ms``. A lease that ends counts as a failed delivery, not
+    as a cancel. Its holder is then last in line, so that another consumer is asked before it.
+    """
+
+    holds = True
+
+    def __init__(self, state: QueueState, leases: Leases, until_ms: int) -> None:
+        self._state = state
+        self._leases = leases
+        self._until_ms = until_ms
+        self._release: Release | None = None
+        """What is on its way back."""
+
+    def work(self, budget: Budget, now_ms: int) -> bool:
+        while self._release is None or self._release.give_back(budget, now_ms):
+            if budget.is_spent:
+                return False
+            count_max = budget.slice_of(_LOOK_UNITS)
+            over = self._leases.pop_over(self._until_ms, count_max)
+            budget.spend(len(over))
+            if not over:
+                return self._is_done(budget)
+            self._take(over)
+        return False
+
+    def _is_done(self, budget: Budget) -> bool:
+        if self._release is not None and not self._release.finish(budget):
+            return False
+        self._release = None  # the queue keeps this work, which must not keep messages and consumers that are gone
+        self._leases.set_timer()
+        return True
+
+    def _take(self, over: list[tuple[int, Consumer]]) -> None:
+        """Take the messages from their holders. One that is not held any more waits for the end of a transaction."""
+        entries: list[Entry] = []
+        holders: list[Consumer] = []
+        for message_id, consumer in over:
+            if message_id in consumer.held:
+                entries.append(consumer.let_go(message_id))
+                holders.append(consumer)
+        if not entries:
+            return
+        if self._release is None:
+            self._release = Release(self._state, holders[0], [], failed=True, cause=LEASE_EXPIRED)
+        self._release.add(entries, holders)
+        self._tell(holders)
+        self._state.distribution.put_last([holder for holder in dict.fromkeys(holders) if not holder.closed])
+
+    def break_off(self, now_ms: int) -> bool:
+        """What was taken goes back, and other leases end in their time."""
+        if self._release is not None:
+            self._release.break_off(now_ms)
+            self._release = None
+        self._leases.set_timer()
+        return False
+
+    def _tell(self, holders: list[Consumer]) -> None:
+        """Count the leases that ended, and tell the operational log; of several holders it names the last."""
+        self._leases.ended_count += len(holders)
+        last = holders[-1]
+        reader = last.reader
+        fields = {"consumer": last.id, "connection": reader.connection, **reader.who}
+        state = self._state
+        state.host.note_event(LEASES_ENDED, state.reference, fields, count=len(holders))

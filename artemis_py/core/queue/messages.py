@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from itertools import pairwise
@@ -10,6 +11,7 @@ from typing import Final, final
 from artemis_py.core.host import Host
 from artemis_py.core.memory import ID_BYTES, IDS, Holdings, keep, release
 from artemis_py.core.order.entry import ACKED, DAMAGED, EXPIRED, REPLACED, Entry
+from artemis_py.core.order.fifo import Fifo
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.order import Order
 from artemis_py.core.pages.cursor import Backlog
@@ -17,7 +19,7 @@ from artemis_py.core.pages.page_stream import RestoredShare
 from artemis_py.core.publish_outcome import note_dropped
 from artemis_py.core.queue.groups import Grouping
 from artemis_py.core.queue.leases import Leases
-from artemis_py.core.queue.pending import PendingMessages
+from artemis_py.core.queue.redelivery import DeliveryAttempts
 from artemis_py.core.reference import Lifetime, QueueReference
 from artemis_py.core.timers import drop_void
 from artemis_py.message import HeaderName, Message
@@ -219,50 +221,76 @@ class Deferred:
         self._holdings.move(IDS, -ID_BYTES)
 
 
-# ---- delivery attempts -----------------------------------------------------------------------------------------------
+# ---- pending ---------------------------------------------------------------------------------------------------------
 #
-# How often messages were delivered in vain, where a queue limits or tells that (AMPS' MaxDeliveries, MaxCancels).
+# Messages that have their place and are not active yet: nobody is offered or shown them. They stand in order of
+# arrival, and become active from the first on: then they go to the places in the order that they took when they came. A
+# queue has such messages where it has barriers (AMPS) or keeps to a number of active messages (AMPS' TargetQueueDepth).
 
 
-MAX_DELIVERIES: Final = "max_deliveries"
-MAX_CANCELS: Final = "max_cancels"
-"""Why a message is dead, in the words of AMPS."""
+class Threshold(ABC):
+    """Says whether the first message behind may become active. It holds no entry."""
+
+    __slots__ = ()
+
+    @property
+    def makes_barriers(self) -> bool:
+        """Is a message that may not become active a barrier, which goes to all consumers when it is its turn?"""
+        return False
+
+    def units_of(self, message: Message) -> int:
+        """What it costs to ask about a message."""
+        return 0
+
+    @abstractmethod
+    def lets_in(self, message: Message, active_count: int) -> bool:
+        """May the first message behind become active, with so many active ones?"""
 
 
 @final
-class DeliveryAttempts:
-    """Counts, for each message that came back, its deliveries and how often a consumer has refused it. 0 is no limit.
-    With a limit of N the Nth removes it.
+class PendingMessages:
+    """The messages themselves. One that waits for its time stands here, too, until it would be active but for that."""
 
-    The counts do not survive a restart (AMPS' do not either); ``max-delivery-attempts`` counts what does.
-    """
+    __slots__ = ("_fifo", "aside_count", "barrier", "threshold")
 
-    __slots__ = ("_counts", "cancels_max", "deliveries_max")
+    def __init__(self, threshold: Threshold) -> None:
+        self.threshold = threshold
+        self._fifo = Fifo()
+        self.aside_count = 0
+        """How many of them wait for their time."""
+        self.barrier: Entry | None = None
+        """The first of them, if it is known to be a barrier."""
 
-    def __init__(self, deliveries_max: int, cancels_max: int) -> None:
-        self.deliveries_max = deliveries_max
-        self.cancels_max = cancels_max
-        self._counts: dict[int, tuple[int, int]] = {}
-        """Deliveries and refusals by message id."""
+    @property
+    def count(self) -> int:
+        """Messages behind that do not wait for their time."""
+        return self._fifo.count - self.aside_count
 
-    def note(self, message_id: int, *, refused: bool) -> str:
-        """A message comes back. Returns the reason why it must not, or the empty text."""
-        deliveries, cancels = self._counts.get(message_id, (0, 0))
-        deliveries, cancels = deliveries + 1, cancels + refused
-        self._counts[message_id] = deliveries, cancels
-        if 0 < self.cancels_max <= cancels:
-            return MAX_CANCELS
-        return MAX_DELIVERIES if 0 < self.deliveries_max <= deliveries else ""
+    def add(self, entry: Entry) -> None:
+        """Add an entry with its sequence."""
+        self._fifo.restore(entry)
 
-    def count_of(self, message_id: int) -> int:
-        """How many deliveries of a message came to nothing."""
-        return self._counts.get(message_id, (0, 0))[0]
+    def remove(self, entry: Entry) -> None:
+        """Take an entry out; it must be here."""
+        self._fifo.remove(entry.sequence)
+        if entry is self.barrier:
+            self.barrier = None
 
-    def forget(self, messages: list[Message]) -> None:
-        """These messages have left the queue."""
-        if self._counts:
-            for message in messages:
-                self._counts.pop(message.id, None)
+    def has(self, entry: Entry) -> bool:
+        """Does this very entry stand here?"""
+        return self._fifo.at(entry.sequence) is entry
+
+    def at(self, sequence: int) -> Entry | None:
+        """The entry with this sequence; None when there is none."""
+        return self._fifo.at(sequence)
+
+    def first(self) -> Entry | None:
+        """The first entry, or None. Its ``sequence`` is filled in."""
+        return self._fifo.first()
+
+    def next_from(self, sequence: int) -> Entry | None:
+        """The first entry whose sequence is at least this, or None. Its ``sequence`` is filled in."""
+        return self._fifo.next_from(sequence)
 
 
 # ---- counters --------------------------------------------------------------------------------------------------------
@@ -562,7 +590,7 @@ class ExpiryWatch:
     must not stay in memory until then.
     """
 
-    __slots__ = ("_aside", "_behind", "_host", "_looked_at", "_order", "_queue_id", "_watched", "lifetime")
+    __slots__ = ("_aside", "_pending", "_host", "_looked_at", "_order", "_queue_id", "_watched", "lifetime")
 
     def __init__(
         self,
@@ -571,14 +599,14 @@ class ExpiryWatch:
         order: Order,
         lifetime: Lifetime | None,
         aside: dict[int, Entry],
-        behind: PendingMessages | None = None,
+        pending: PendingMessages | None = None,
     ) -> None:
         self._queue_id = queue_id
         self._host = host
         self._order = order
         self._aside = aside
         """Entries put aside, by message id."""
-        self._behind = behind
+        self._pending = pending
         """Entries that are not active."""
         self.lifetime = lifetime
         """The queue's own bounds on how long messages live; None without any."""
@@ -616,8 +644,8 @@ class ExpiryWatch:
         """
         _, level, sequence, message_id = watched
         entry = self._order.at(level, sequence)
-        if entry is None and self._behind is not None:
-            entry = self._behind.at(sequence)
+        if entry is None and self._pending is not None:
+            entry = self._pending.at(sequence)
         return (entry is None or entry.message.id != message_id) and message_id not in self._aside
 
     def count_outlived(self, now_ms: int) -> int:
@@ -629,8 +657,8 @@ class ExpiryWatch:
             if self.lifetime is None or expires_ms > now_ms:
                 continue
             entry = self._order.at(level, sequence) or self._aside.get(message_id)
-            if entry is None and self._behind is not None:
-                entry = self._behind.at(sequence)
+            if entry is None and self._pending is not None:
+                entry = self._pending.at(sequence)
             if entry is not None and entry.message.id == message_id and not 0 < entry.message.expires_ms <= now_ms:
                 count += 1
         return count
@@ -674,9 +702,9 @@ class Contents:
     """Entries of one queue, in every state. ``Counters`` says what the counts mean."""
 
     __slots__ = (
-        "_grouping", "_host", "_picked_bytes", "_reference", "ages", "barrier_is_out", "behind", "deferred",
+        "_grouping", "_host", "_picked_bytes", "_reference", "ages", "barrier_is_out", "pending", "deferred",
         "expiry", "has_left", "held_back", "holds", "is_in_log_order", "last_values", "leases", "order", "paged",
-        "picked_count", "scheduled", "counters", "tries", "waits_until", "was_used",
+        "picked_count", "scheduled", "counters", "delivery_attempts", "waits_until", "was_used",
     )  # fmt: skip
 
     def __init__(
@@ -687,9 +715,9 @@ class Contents:
         grouping: Grouping,
         *,
         last_values: LastValues | None = None,
-        tries: DeliveryAttempts | None = None,
+        delivery_attempts: DeliveryAttempts | None = None,
         leases: Leases | None = None,
-        behind: PendingMessages | None = None,
+        pending: PendingMessages | None = None,
         deferred: Deferred | None = None,
     ) -> None:
         rules = reference.rules
@@ -698,13 +726,13 @@ class Contents:
         self._grouping = grouping
         self.order = order
         """Ready entries."""
-        self.behind = behind
+        self.pending = pending
         """Messages that are not active yet; None when each is active when it comes."""
         self.barrier_is_out = False
         """Is a barrier on its way to consumers? It counts as in delivery, and nobody holds it."""
         self.last_values = last_values
         """The newest value of each key; None when the queue keeps every message."""
-        self.tries = tries
+        self.delivery_attempts = delivery_attempts
         """Deliveries in vain; None when the queue does not count them."""
         self.leases = leases
         """Who holds what until when; None when consumers hold for as long as they are there, and nobody else may
@@ -720,7 +748,7 @@ class Contents:
         self.scheduled: dict[int, Entry] = {}
         """Entries that wait for their time, by message id."""
         self.waits_until = Dates()
-        self.held_back: set[int] = set() if rules.holds or behind is not None else _NOTHING_HELD
+        self.held_back: set[int] = set() if rules.holds or pending is not None else _NOTHING_HELD
         """Ids of scheduled messages that have taken their place already and return to it."""
         self.paged = PagedContents(reference, host, self.counters)
         """Messages in pages and not in memory."""
@@ -736,7 +764,7 @@ class Contents:
         """Has a consumer left, or a message been settled? Until then auto-delete spares the queue
         (``auto-delete-queues-skip-usage-check`` changes that).
         """
-        self.expiry = ExpiryWatch(reference.id, host, order, rules.lifetime, self.scheduled, behind)
+        self.expiry = ExpiryWatch(reference.id, host, order, rules.lifetime, self.scheduled, pending)
 
     @property
     def is_deleted(self) -> bool:
@@ -755,7 +783,7 @@ class Contents:
     @property
     def ready_count(self) -> int:
         """Messages that wait for nothing but a consumer, and those that are not active yet."""
-        return self.order.count if self.behind is None else self.order.count + self.behind.count
+        return self.order.count if self.pending is None else self.order.count + self.pending.count
 
     @property
     def active_count(self) -> int:
@@ -768,7 +796,7 @@ class Contents:
     @property
     def has_more(self) -> bool:
         """May there be something for a consumer?"""
-        return self.order.count > 0 or self.paged.count > 0 or (self.behind is not None and self.behind.count > 0)
+        return self.order.count > 0 or self.paged.count > 0 or (self.pending is not None and self.pending.count > 0)
 
     @property
     def delivering_count(self) -> int:
@@ -789,7 +817,7 @@ class Contents:
     def memory_count(self) -> int:
         """Messages in memory: ready, not active, in delivery or scheduled."""
         count = self.order.count + self.counters.held_count + len(self.scheduled)
-        return count if self.behind is None else count + self.behind.count
+        return count if self.pending is None else count + self.pending.count
 
     @property
     def memory_bytes(self) -> int:
@@ -801,7 +829,7 @@ class Contents:
         ``Order.oldest_ms``.
         """
         oldest_ms = self.order.oldest_ms()
-        entry = None if self.behind is None else self.behind.first()
+        entry = None if self.pending is None else self.pending.first()
         if entry is not None and not 0 < oldest_ms <= entry.message.timestamp_ms:
             return entry.message.timestamp_ms
         return oldest_ms
@@ -860,14 +888,14 @@ class Contents:
 
     def append_expiring(self, entries: list[Entry]) -> None:
         """Append entries, some of which may expire, or all of which are not active yet."""
-        order, behind = self.order, self.behind
+        order, pending = self.order, self.pending
         for entry in entries:
             message = entry.message
-            if behind is None:
+            if pending is None:
                 order.extend([entry])
             else:
                 entry.sequence = order.take_sequence(message)
-                behind.add(entry)
+                pending.add(entry)
             if self.expires_ms(message):
                 entry.sequence = order.last_sequence(message)
                 self.expiry.add(entry, self.message_count)
@@ -890,31 +918,31 @@ class Contents:
     @property
     def standing_count(self) -> int:
         """Entries that have their place on the queue: ready ones, and those that are not active."""
-        return self.order.count + (0 if self.behind is None else self.behind.count)
+        return self.order.count + (0 if self.pending is None else self.pending.count)
 
     # ---- not active ------------------------------------------------------------------------------
 
     def activate(self, entry: Entry) -> None:
         """The first message behind becomes active: it goes to its place, unless it waits for its time."""
-        behind = self.behind
-        assert behind is not None
-        behind.remove(entry)
+        pending = self.pending
+        assert pending is not None
+        pending.remove(entry)
         if self.is_aside(entry):
-            behind.aside_count -= 1
+            pending.aside_count -= 1
         else:
             self.order.restore(entry, fresh=True)
 
-    def take_from_behind(self, entry: Entry) -> None:
+    def take_from_pending(self, entry: Entry) -> None:
         """Take out a message that is not active. Its end follows."""
-        behind = self.behind
-        assert behind is not None
+        pending = self.pending
+        assert pending is not None
         if self.is_aside(entry):
             self.take_from_aside(entry)
-        behind.remove(entry)
+        pending.remove(entry)
 
     def send_out(self, entry: Entry) -> None:
         """A barrier goes to consumers: it counts as in delivery until it was written to all."""
-        self.take_from_behind(entry)
+        self.take_from_pending(entry)
         self.deliver(entry.message)
         self.barrier_is_out = True
 
@@ -923,12 +951,12 @@ class Contents:
         self.acknowledge_held([entry.message], None)
         self.barrier_is_out = False
 
-    def take_back_behind(self, entry: Entry) -> None:
+    def take_back_pending(self, entry: Entry) -> None:
         """A barrier that went out was written to nobody: it is the first one behind again."""
         self.barrier_is_out = False
         self.counters.leave_delivery(entry.message)
-        assert self.behind is not None
-        self.behind.add(entry)
+        assert self.pending is not None
+        self.pending.add(entry)
         if self.expires_ms(entry.message):
             self.expiry.add(entry, self.message_count)
 
@@ -936,11 +964,11 @@ class Contents:
 
     def place(self, entry: Entry) -> None:
         """Put an entry that was read from a page in its place."""
-        if self.behind is None:
+        if self.pending is None:
             self.order.place(entry)
         else:
             self.order.reserve(entry.sequence + 1)
-            self.behind.add(entry)
+            self.pending.add(entry)
         if self.expires_ms(entry.message):
             self.expiry.add(entry, self.message_count)
 
@@ -972,13 +1000,13 @@ class Contents:
 
     def keeps_place(self, entry: Entry) -> bool:
         """Does an entry that is put aside go back to its own place when it is due, and not to the head?"""
-        return self.behind is not None or self._grouping.keeps_place(entry)
+        return self.pending is not None or self._grouping.keeps_place(entry)
 
     def hold(self, entry: Entry, due_ms: int) -> None:
         """Put aside an entry that has taken its place already."""
-        if self.behind is not None:
+        if self.pending is not None:
             self.order.reserve(entry.sequence + 1)
-            self.behind.add(entry)
+            self.pending.add(entry)
         self.held_back.add(entry.message.id)
         self.put_aside(entry, due_ms)
         if self.expires_ms(entry.message):
@@ -997,8 +1025,8 @@ class Contents:
         except Exception:
             del self.scheduled[message.id]
             raise
-        if self.behind is not None and self.behind.has(entry):
-            self.behind.aside_count += 1
+        if self.pending is not None and self.pending.has(entry):
+            self.pending.aside_count += 1
         self.counters.enter_scheduled(message)
         self._grouping.put_aside(entry)
         self.waits_until.note(message.id, due_ms)
@@ -1029,15 +1057,15 @@ class Contents:
         del self.scheduled[message.id]
         self.waits_until.forget(message.id)
         self.held_back.discard(message.id)
-        if self.behind is not None and self.behind.has(entry):
-            self.behind.aside_count -= 1
+        if self.pending is not None and self.pending.has(entry):
+            self.pending.aside_count -= 1
         self.counters.leave_scheduled(message)
         self._grouping.leave_aside(entry)
 
     def end_waiting(self, entry: Entry) -> None:
         """Take out an entry that is put aside, wherever its place is. Its end follows."""
-        if self.behind is not None and self.behind.has(entry):
-            self.take_from_behind(entry)
+        if self.pending is not None and self.pending.has(entry):
+            self.take_from_pending(entry)
         else:
             self.take_from_aside(entry)
 
@@ -1046,7 +1074,7 @@ class Contents:
         it. One that is not active has its place already.
         """
         self.take_from_aside(entry)
-        if self.behind is not None and self.behind.has(entry):
+        if self.pending is not None and self.pending.has(entry):
             return
         self.order.restore(entry, fresh=True)
         message = entry.message
@@ -1246,8 +1274,8 @@ class Contents:
         counters.durable_size_bytes -= durable_size_bytes
         if self.last_values is not None:
             self.last_values.forget(messages)
-        if self.tries is not None:
-            self.tries.forget(messages)
+        if self.delivery_attempts is not None:
+            self.delivery_attempts.forget(messages)
         if self.leases is not None:
             self.leases.forget(messages)
         if self.ages is not None:
@@ -1279,10 +1307,10 @@ class Contents:
                 self.order.remove(entry, sequence)
                 expired.append(entry)
                 continue
-            entry = None if self.behind is None else self.behind.at(sequence)
+            entry = None if self.pending is None else self.pending.at(sequence)
             if entry is not None and entry.message.id == message_id:
                 entry.sequence = sequence
-                self.take_from_behind(entry)
+                self.take_from_pending(entry)
                 expired.append(entry)
             elif message_id in self.held_back:
                 held = self.scheduled[message_id]

@@ -10,19 +10,19 @@ from artemis_py.core.order.entry import Entry
 from artemis_py.core.pages.cursor import Backlog, PageExpiry, ReadAhead
 from artemis_py.core.pages.page_stream import PageReader, PageStream, RestoredShare
 from artemis_py.core.queue.alerts import AlertWatch
-from artemis_py.core.queue.basis import QueueBasis
 from artemis_py.core.queue.messages import EXPIRE, Contents, not_before_ms
+from artemis_py.core.queue.state import QueueState
 from artemis_py.message import Message
 from artemis_py.paged import PagedMessage
 from artemis_py.records import PagedEntry
 
-# ---- intake ----------------------------------------------------------------------------------------------------------
+# ---- depage ----------------------------------------------------------------------------------------------------------
 #
 # Brings messages of a queue's pages into memory, one at a time.
 
 
 @final
-class Intake:
+class Depager:
     """Makes entries of messages that were found in pages."""
 
     __slots__ = ("_alerts", "_contents")
@@ -42,7 +42,7 @@ class Intake:
             entry = self.enter(backlog, found)
             if self.was_settled(entry):
                 return
-            if due_ms > now_ms and contents.behind is not None:
+            if due_ms > now_ms and contents.pending is not None:
                 contents.hold(entry, due_ms)
             elif due_ms > now_ms:
                 contents.put_aside(entry, due_ms)
@@ -65,7 +65,7 @@ class Intake:
         is_here = message.place in contents.paged.backlogs[message.page.stream].in_memory
         if is_here and not contents.is_aside(entry):
             contents.held_back.discard(message.id)
-            if not contents.stands(entry) and not (contents.behind is not None and contents.behind.has(entry)):
+            if not contents.stands(entry) and not (contents.pending is not None and contents.pending.has(entry)):
                 contents.place(entry)
 
     def was_settled(self, entry: Entry) -> bool:
@@ -130,12 +130,12 @@ READ_UNITS: Final = 3
 class PageReading:
     """Brings messages from pages into memory, within the limits on reading ahead and the ring."""
 
-    __slots__ = ("_alerts", "_basis", "_intake", "cramped", "limits", "reads_left")
+    __slots__ = ("_alerts", "_state", "_depager", "cramped", "limits", "reads_left")
 
-    def __init__(self, basis: QueueBasis, intake: Intake, alerts: AlertWatch | None, limits: ReadAhead) -> None:
-        self._basis = basis
+    def __init__(self, state: QueueState, depager: Depager, alerts: AlertWatch | None, limits: ReadAhead) -> None:
+        self._state = state
         self._alerts = alerts
-        self._intake = intake
+        self._depager = depager
         self.limits = limits
         """How much may be in memory."""
         self.reads_left = 0
@@ -145,30 +145,30 @@ class PageReading:
 
     def begin(self) -> None:
         """A dispatch begins: set how many messages it may look at."""
-        self.reads_left = min(READS_PER_TURN, max(self._basis.host.budget.left // READ_UNITS, 1))
+        self.reads_left = min(READS_PER_TURN, max(self._state.host.budget.left // READ_UNITS, 1))
 
     def read_before(self, now_ms: int) -> bool:
         """Bring in a paged message that stands before the next ready entry, whatever the limits.
 
         Returns False while that message must be waited for, True when there is none.
         """
-        contents = self._basis.contents
+        contents = self._state.contents
         for backlog in contents.paged.backlogs.values():
             while backlog.has_early and backlog.is_early(contents.order.peek().sequence):
                 found = backlog.next()
                 if found is None:
                     return not backlog.reader.waits
-                self._intake.bring_in(backlog, found, now_ms)
+                self._depager.bring_in(backlog, found, now_ms)
         return True
 
     @property
     def has_early(self) -> bool:
         """Has a consumer fetched a message from far back and returned it? Then the next message may be in pages."""
-        return any(backlog.has_early for backlog in self._basis.contents.paged.backlogs.values())
+        return any(backlog.has_early for backlog in self._state.contents.paged.backlogs.values())
 
     def read_ahead(self, now_ms: int) -> bool:
         """Bring messages from pages into memory. Returns True when one of them is ready."""
-        contents = self._basis.contents
+        contents = self._state.contents
         before = contents.order.count
         progress = True
         while progress:
@@ -181,22 +181,22 @@ class PageReading:
                     found = backlog.next()
                     if found is not None:
                         self.reads_left -= 1
-                        self._intake.bring_in(backlog, found, now_ms)
-                        self._basis.host.budget.spend(READ_UNITS + self._placing_units(found))
+                        self._depager.bring_in(backlog, found, now_ms)
+                        self._state.host.budget.spend(READ_UNITS + self._placing_units(found))
                         progress = True
         if self.reads_left <= 0:
-            self._basis.host.note_ready(self._basis.reference)
+            self._state.host.note_ready(self._state.reference)
         for backlog in contents.paged.backlogs.values():
             if backlog.reader.spoilt:
                 self._write_off(backlog)
-        activation = self._basis.activation
+        activation = self._state.activation
         if activation is not None and activation.advance(now_ms, -OVERDRAFT_UNITS):
-            self._basis.host.note_ready(self._basis.reference)
+            self._state.host.note_ready(self._state.reference)
         return contents.order.count > before
 
     def _placing_units(self, found: PagedEntry) -> int:
         """What it costs to find the place of a message."""
-        expression = self._basis.contents.order.expression
+        expression = self._state.contents.order.expression
         if expression is None:
             return 0
         return expression.units + (expression.units_per_kb * found.message.head.size_bytes >> 10)
@@ -206,7 +206,7 @@ class PageReading:
         damage was reported when it was found.
         """
         pages, backlog.reader.spoilt = backlog.reader.spoilt, []
-        self._basis.contents.paged.write_off(backlog, pages)
+        self._state.contents.paged.write_off(backlog, pages)
         if self._alerts is not None:
             self._alerts.forget_paged()
 
@@ -214,17 +214,17 @@ class PageReading:
         """Do the limits on reading ahead, and the ring, leave room for one more? A queue with nothing in memory always
         has room for one.
         """
-        return not (self.has_enough or not self._basis.flow.has_space() or self.limit_reached())
+        return not (self.has_enough or not self._state.flow.has_space() or self.limit_reached())
 
     @property
     def has_enough(self) -> bool:
         """Are so many messages ready that no more is read ahead?"""
-        contents = self._basis.contents
-        return contents.behind is None and contents.ready_count - self._basis.grouping.parked_count >= READY_MIN
+        contents = self._state.contents
+        return contents.pending is None and contents.ready_count - self._state.grouping.parked_count >= READY_MIN
 
     def limit_reached(self) -> str:
         """The setting whose limit on reading ahead leaves no room for one more; empty: none."""
-        contents = self._basis.contents
+        contents = self._state.contents
         counters = contents.counters
         ready_bytes = (
             counters.size_bytes - counters.held_size_bytes - counters.scheduled_size_bytes - contents.paged.size_bytes
@@ -243,12 +243,12 @@ class PageReading:
 class PageSearch:
     """The page readers of one queue's consumers with a cursor."""
 
-    __slots__ = ("_basis", "_intake", "_readers", "_reading")
+    __slots__ = ("_state", "_depager", "_readers", "_reading")
 
-    def __init__(self, basis: QueueBasis, reading: PageReading, intake: Intake) -> None:
-        self._basis = basis
+    def __init__(self, state: QueueState, reading: PageReading, depager: Depager) -> None:
+        self._state = state
         self._reading = reading
-        self._intake = intake
+        self._depager = depager
         self._readers: dict[int, dict[int, PageReader]] | None = None
         """By consumer id and stream number; None before the first of them."""
 
@@ -265,21 +265,21 @@ class PageSearch:
 
     def search(self, consumer: Consumer, now_ms: int) -> Entry | None:
         """The next paged message that a consumer with a cursor wants. It must have seen everything in memory."""
-        for backlog in self._basis.contents.paged.backlogs.values():
+        for backlog in self._state.contents.paged.backlogs.values():
             if backlog.count:
                 entry = self._search_in(backlog, consumer, now_ms)
                 if entry is not None:
                     return entry
                 if self._reading.reads_left <= 0 or consumer.asked_units >= SLICE_MAX:
-                    self._basis.wake_ups.rest(consumer)
-                    self._basis.host.note_ready(self._basis.reference)
+                    self._state.wake_ups.rest(consumer)
+                    self._state.host.note_ready(self._state.reference)
                     return None
         return None
 
     def reads_itself(self, consumer: Consumer) -> bool:
         """Does the consumer go through pages with a reader of its own?"""
-        basis = self._basis
-        return consumer.cursor is not None and basis.grouping.groups is None and basis.activation is None
+        state = self._state
+        return consumer.cursor is not None and state.grouping.groups is None and state.activation is None
 
     def reader_of(self, consumer: Consumer, backlog: Backlog) -> PageReader | None:
         """The reader of a consumer with a cursor; None before it has begun."""
@@ -300,11 +300,11 @@ class PageSearch:
         reading = self._reading
         reader = self._reader_of(consumer, backlog)
         if backlog.shared_order:
-            self._basis.contents.order.reserve(backlog.end_sequence)
+            self._state.contents.order.reserve(backlog.end_sequence)
         while reading.reads_left > 0 and consumer.asked_units < SLICE_MAX:
             looked = reader.looked
             found = backlog.next_for(reader, reading.reads_left)
-            self._basis.host.budget.spend(READ_UNITS * (reader.looked - looked))
+            self._state.host.budget.spend(READ_UNITS * (reader.looked - looked))
             reading.reads_left -= reader.looked - looked  # looking at what others have taken is work, too
             if found is None:
                 return None
@@ -319,36 +319,36 @@ class PageSearch:
 
     def _choose(self, consumer: Consumer, backlog: Backlog, found: PagedEntry, now_ms: int) -> Entry | None:
         """The entry to deliver. None when the message stays in its page, is put aside, or has expired."""
-        contents, intake = self._basis.contents, self._intake
+        contents, depager = self._state.contents, self._depager
         message = found.message
         entry: Entry | None = None
         try:
             if 0 < contents.expires_ms(message) <= now_ms:
-                entry = intake.enter(backlog, found)
+                entry = depager.enter(backlog, found)
                 contents.expire([entry])
                 return None
             due_ms = backlog.due_ms(found)
             if due_ms > now_ms:
-                entry = intake.enter(backlog, found)
+                entry = depager.enter(backlog, found)
                 contents.put_aside(entry, due_ms)
                 return None
             if contents.holds and not_before_ms(message, now_ms):
-                entry = intake.enter(backlog, found)
+                entry = depager.enter(backlog, found)
                 if contents.enter_value_of_page(entry):
-                    intake.hold_back(entry, now_ms)
+                    depager.hold_back(entry, now_ms)
                 return None
             if contents.deferred and contents.deferred.knows(message.lsn):
-                entry = intake.enter(backlog, found)
-                intake.was_settled(entry)
+                entry = depager.enter(backlog, found)
+                depager.was_settled(entry)
                 return None
             if not consumer.wants(message):
                 return None
             if consumer.destructive:
-                entry = intake.enter(backlog, found)
+                entry = depager.enter(backlog, found)
                 return entry if contents.enter_value_of_page(entry) else None
-            return intake.entry_of(backlog, message)
+            return depager.entry_of(backlog, message)
         except Exception:
-            intake.give_back(self._reader_of(consumer, backlog), found, entry)
+            depager.give_back(self._reader_of(consumer, backlog), found, entry)
             raise
 
     def was_shown(self, consumer: Consumer, message: Message) -> bool:
@@ -373,37 +373,37 @@ class PageSearch:
 class QueuePages:
     """One queue's messages in pages, by stream (``Contents.paged``)."""
 
-    __slots__ = ("_alerts", "_basis", "_expiries", "_intake", "reading", "search")
+    __slots__ = ("_alerts", "_state", "_expiries", "_depager", "reading", "search")
 
-    def __init__(self, basis: QueueBasis, alerts: AlertWatch | None, limits: ReadAhead) -> None:
-        self._basis = basis
+    def __init__(self, state: QueueState, alerts: AlertWatch | None, limits: ReadAhead) -> None:
+        self._state = state
         self._alerts = alerts
-        self._intake = Intake(basis.contents, alerts)
+        self._depager = Depager(state.contents, alerts)
         self._expiries: dict[int, PageExpiry] | None = None
         """By stream number; None before the first search."""
-        self.reading = PageReading(basis, self._intake, alerts, limits)
-        self.search = PageSearch(basis, self.reading, self._intake)
+        self.reading = PageReading(state, self._depager, alerts, limits)
+        self.search = PageSearch(state, self.reading, self._depager)
 
     # ---- into pages ------------------------------------------------------------------------------
 
     def arrive(self, stream: PageStream, messages: list[Message], size_bytes: int, now_ms: int) -> None:
         """Count new messages that were paged. ``prepare`` must come first, so that the queue's reader sees them."""
-        self._basis.contents.paged.arrive(stream.number, messages, size_bytes)
-        self._basis.flow.stop()
+        self._state.contents.paged.arrive(stream.number, messages, size_bytes)
+        self._state.flow.stop()
         if self._alerts is not None:
             self._alerts.note_paged(messages)
             self._alerts.look_at(messages, now_ms)
-        self._basis.grouping.look_for(messages)
+        self._state.grouping.look_for(messages)
         self.may_have_news()
 
     def may_have_news(self) -> None:
         """There may be something in pages for consumers that found nothing."""
-        self._basis.wake_ups.wake_dry()
-        self._basis.host.note_ready(self._basis.reference)
+        self._state.wake_ups.wake_dry()
+        self._state.host.note_ready(self._state.reference)
 
     def prepare(self, stream: PageStream) -> Backlog:
         """The queue's backlog in a stream; a new one if the queue has none from this time of paging."""
-        backlog = self._basis.contents.paged.backlogs.get(stream.number)
+        backlog = self._state.contents.paged.backlogs.get(stream.number)
         if backlog is not None and backlog.period == stream.period:
             return backlog
         if backlog is not None:
@@ -414,37 +414,37 @@ class QueuePages:
         """A new backlog from a place on. Only the pages of the queue's own address give the order of everything that it
         gets, and not even those when it gets messages of other addresses.
         """
-        reference = self._basis.reference
-        base = self._basis.contents.order.tail_max() - place
+        reference = self._state.reference
+        base = self._state.contents.order.tail_max() - place
         reader = PageReader(stream, reference, None, place)
         shared_order = stream.address == reference.address.name and not reference.is_distant
         backlog = Backlog(stream, reader, base, shared_order=shared_order)
-        self._basis.contents.paged.begin(backlog)
+        self._state.contents.paged.begin(backlog)
         return backlog
 
     def _forget(self, number: int) -> None:
         """Paging has ended in a stream."""
-        self._basis.contents.paged.end(number)
+        self._state.contents.paged.end(number)
         if self._expiries is not None:
             self._expiries.pop(number, None)
         self.search.forget_stream(number)
 
     def restore(self, stream: PageStream, share: RestoredShare) -> None:
         """After a restart: take over the queue's share of a page."""
-        backlog = self._basis.contents.paged.backlogs.get(stream.number)
+        backlog = self._state.contents.paged.backlogs.get(stream.number)
         if backlog is None:
             backlog = self._begin(stream, share.page.first_place)
-        self._basis.grouping.begin()  # whether a message names a group shows only when the page is read
-        self._basis.contents.paged.restore(backlog, share)
+        self._state.grouping.begin()  # whether a message names a group shows only when the page is read
+        self._state.contents.paged.restore(backlog, share)
 
     def begin_dispatch(self, now_ms: int) -> None:
         """A dispatch begins. Consumers that had to stop last time go on. Streams in which paging has ended are
         forgotten: a queue on a wildcard address may have seen very many of them.
         """
         if self.reading.reads_left <= 0:
-            self._basis.wake_ups.wake_dry()  # they may have found nothing only because reading stopped
+            self._state.wake_ups.wake_dry()  # they may have found nothing only because reading stopped
         self.reading.begin()
-        for number, backlog in list(self._basis.contents.paged.backlogs.items()):
+        for number, backlog in list(self._state.contents.paged.backlogs.items()):
             if not backlog.stream.active:
                 self._forget(number)
             else:
@@ -456,17 +456,17 @@ class QueuePages:
 
     def entry_of(self, backlog: Backlog, found: PagedEntry) -> Entry:
         """The entry of a message that somebody looks at. The message stays in its page."""
-        return self._intake.entry_of(backlog, found.message)
+        return self._depager.entry_of(backlog, found.message)
 
     def enter(self, backlog: Backlog, found: PagedEntry) -> Entry:
         """Take a message out of its page. It is in memory then; its place, or its end, follows."""
-        return self._intake.enter(backlog, found)
+        return self._depager.enter(backlog, found)
 
     # ---- expiry and removal ----------------------------------------------------------------------
 
     def expire(self, now_ms: int) -> None:
         """Look for expired messages in pages. Those that must be read from the disk first follow in later turns."""
-        for number, backlog in list(self._basis.contents.paged.backlogs.items()):
+        for number, backlog in list(self._state.contents.paged.backlogs.items()):
             if backlog.count:
                 self._expire_in(self._expiry_of(number, backlog), backlog, now_ms)
 
@@ -475,30 +475,30 @@ class QueuePages:
             self._expiries = {}
         expiry = self._expiries.get(number)
         if expiry is None:
-            expiry = self._expiries[number] = PageExpiry(backlog, self._basis.contents.expiry.lifetime)
+            expiry = self._expiries[number] = PageExpiry(backlog, self._state.contents.expiry.lifetime)
         return expiry
 
     def _expire_in(self, expiry: PageExpiry, backlog: Backlog, now_ms: int) -> None:
-        budget = self._basis.host.budget
+        budget = self._state.host.budget
         reads_max = min(READS_PER_TURN, max(budget.left // READ_UNITS, 1))
         budget.spend(READ_UNITS)
         try:
             for found in expiry.search(now_ms, reads_max):
-                entry = self._intake.enter(backlog, found)
+                entry = self._depager.enter(backlog, found)
                 try:
-                    self._basis.contents.expire([entry])
+                    self._state.contents.expire([entry])
                 except Exception:
-                    self._intake.give_back(backlog.reader, found, entry)
+                    self._depager.give_back(backlog.reader, found, entry)
                     raise
         except Exception:
             expiry.begin_again()
             raise
         if expiry.is_under_way and not expiry.waits:
-            self._basis.host.note_ready(self._basis.reference)
+            self._state.host.note_ready(self._state.reference)
 
     def remove_all(self, reason: str) -> None:
         """Kill every message in pages that is not in memory, for ``reason``."""
-        paged = self._basis.contents.paged
+        paged = self._state.contents.paged
         for backlog in paged.backlogs.values():
             if backlog.count:
                 paged.kill(backlog, reason)
@@ -507,5 +507,5 @@ class QueuePages:
 
     def forget_all(self) -> None:
         """The queue is deleted: it needs no page any more, whatever its consumers still hold."""
-        for backlog in self._basis.contents.paged.backlogs.values():
-            backlog.stream.forget(self._basis.reference)
+        for backlog in self._state.contents.paged.backlogs.values():
+            backlog.stream.forget(self._state.reference)

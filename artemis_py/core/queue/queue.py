@@ -1,8 +1,8 @@
 """A queue: entries on their way from an address to consumers.
 
-It is composed of parts (:mod:`artemis_py.core.queue.parts`), which own what they change. ``Queue`` is the list of verbs
-that others may use; ``arrivals`` has those by which messages get on it. It does not route and does not know sessions or
-frames.
+It is composed of parts, which own what they change and share its state (:mod:`artemis_py.core.queue.state`). ``Queue``
+is the list of verbs that others may use; ``arrivals`` has those by which messages get on it. It does not route and does
+not know sessions or frames.
 """
 
 from __future__ import annotations
@@ -16,14 +16,25 @@ from artemis_py.config.tables.views import View
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer, ConsumerDefaults
 from artemis_py.core.order.entry import ABANDONED, NACKED, Entry
-from artemis_py.core.queue.acknowledge import AcknowledgeByFilter, AcknowledgeUpTo, Chosen, still_there, take_leased
+from artemis_py.core.pages.cursor import ReadAhead
+from artemis_py.core.queue.acknowledge import (
+    AcknowledgeByFilter,
+    AcknowledgeUpTo,
+    Chosen,
+    still_there,
+    take_late,
+    take_leased,
+)
+from artemis_py.core.queue.alerts import AlertWatch
+from artemis_py.core.queue.arrivals import AfterEnqueue, Arrivals, QueueTasks
 from artemis_py.core.queue.consumers import ConsumerRegistry, Exclusivity
-from artemis_py.core.queue.expiry import ExpiryScan, ForcedExpiry, Removal
-from artemis_py.core.queue.lease_expiry import LeaseExpiry, take_late
-from artemis_py.core.queue.parts import QueueParts
-from artemis_py.core.queue.recovery import Recovery
-from artemis_py.core.queue.returning import Return
+from artemis_py.core.queue.delivery import AfterRemoval, Delivery, StallDetection
+from artemis_py.core.queue.expiry import ExpiryScan, ForcedExpiry, LeaseExpiry, Removal
+from artemis_py.core.queue.paged import QueuePages
+from artemis_py.core.queue.recovery_point import Recovery
+from artemis_py.core.queue.release import Release
 from artemis_py.core.queue.scheduled import DueEntries
+from artemis_py.core.queue.state import QueueState
 from artemis_py.core.reference import AutoDelete
 from artemis_py.core.tasks import Task
 from artemis_py.message import Message
@@ -38,16 +49,18 @@ class Queue:
     """One queue. A verb that may take longer than a turn returns its unfinished work, or None when it is done."""
 
     __slots__ = (
-        "__weakref__", "_expiry", "_lease_expiry", "address", "arrivals", "attributes", "auto_created",
-        "auto_delete", "configured", "consumer_defaults", "consumer_registry", "contents", "distribution",
-        "durable", "enabled", "filling", "flow", "gate", "grouping", "id", "name", "no_local",
-        "non_destructive", "origin", "own", "parts", "purge_on_no_consumers", "recovery", "reference",
-        "ring_size_changed", "routing_type", "selector", "temporary", "view",
+        "__weakref__", "_expiry", "_lease_expiry", "activation", "address", "after_enqueue", "after_removal", "alerts",
+        "arrivals", "attributes", "auto_created", "auto_delete", "configured", "consumer_defaults",
+        "consumer_registry", "contents", "delivery", "distribution", "durable", "enabled", "filling", "flow", "gate",
+        "grouping", "host", "id", "name", "no_local", "non_destructive", "origin", "own", "pages",
+        "purge_on_no_consumers", "recovery", "reference", "ring_size_changed", "routing_type", "selector",
+        "stall_detection", "state", "tasks", "temporary", "view", "wake_ups",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - the recipe names each attribute
         self,
-        parts: QueueParts,
+        state: QueueState,
+        read_ahead: ReadAhead,
         *,
         routing_type: str,
         own: QueueSettings,
@@ -64,22 +77,35 @@ class Queue:
         view: View | None = None,
         recovery: Recovery | None = None,
     ) -> None:
-        reference = parts.reference
-        self.parts = parts
+        reference, host = state.reference, state.host
+        self.state = state
+        self.host = host
         self.reference = reference
         self.id = reference.id
         self.name = reference.name
         self.address = reference.address
         self.durable = reference.durable
-        self.contents = parts.contents
-        self.flow = parts.flow
-        self.grouping = parts.grouping
-        self.distribution = parts.distribution
-        self.gate = parts.gate
-        self.arrivals = parts.arrivals
+        self.contents = state.contents
+        self.flow = state.flow
+        self.grouping = state.grouping
+        self.distribution = state.distribution
+        self.gate = state.gate
+        self.wake_ups = state.wake_ups
+        self.activation = state.activation
+        alerts = reference.rules.alerts
+        self.alerts = None if alerts is None else AlertWatch(reference, host, state.contents, alerts)
+        self.pages = QueuePages(state, self.alerts, read_ahead)
+        self.after_removal = AfterRemoval(state, self.pages.reading)
+        self.stall_detection = StallDetection(state) if state.contents.deferred is not None else None
+        """Watches backlogs; None on a queue where nobody asks for any."""
+        self.delivery = Delivery(state, self.pages, self.after_removal, self.stall_detection)
+        self.after_enqueue = AfterEnqueue(state, self.delivery, self.after_removal)
+        self.tasks = QueueTasks(state, self.after_enqueue, self.after_removal)
+        self.arrivals = Arrivals(state, self.pages, self.after_enqueue, self.after_removal, self.alerts)
         self.consumer_registry = ConsumerRegistry(
-            parts, exclusivity or Exclusivity(), consumers_max=consumers_max, shows_returns=non_destructive
-        )
+            state, exclusivity or Exclusivity(), self.pages, self.after_enqueue, self.after_removal, self.tasks,
+            consumers_max=consumers_max, shows_returns=non_destructive,
+        )  # fmt: skip
         self.routing_type = routing_type
         self.selector = selector
         self.non_destructive = non_destructive
@@ -109,9 +135,9 @@ class Queue:
         self.ring_size_changed: int | None = None
         """The ring-size set while the broker runs; None while the configured one holds."""
         self._expiry: Task | None = None
-        """The round that removes expired entries, if one is unfinished."""
+        """The task that removes expired entries, if one is unfinished."""
         self._lease_expiry: Task | None = None
-        """The round that ends leases, if one is unfinished."""
+        """The task that ends leases, if one is unfinished."""
 
     # ---- what others ask -------------------------------------------------------------------------
 
@@ -200,24 +226,24 @@ class Queue:
     def dispatch(self, now_ms: int) -> None:
         """Offer ready entries to consumers until the turn's budget is spent."""
         if not self.gate.is_held:
-            self.parts.delivery.run(now_ms, 0)
+            self.delivery.run(now_ms, 0)
             if self.contents.has_left or self.grouping.groups is not None:
-                self.parts.after_removal.run()
+                self.after_removal.run()
 
     def offer_first(self, now_ms: int) -> None:
         """Offer ready entries to consumers before anything is refused or dropped, even when the budget is spent."""
-        self.parts.after_enqueue.offer_first(now_ms)
+        self.after_enqueue.offer_first(now_ms)
 
     def sent(self, consumer: Consumer, entries: list[Entry]) -> None:
         """The entries of a consumer's outbox were written. For a consumer that settles on send they are settled."""
-        consumer.statistics.note_delivered(len(entries), self.parts.host.turn_ms, settles=not consumer.acks)
+        consumer.statistics.note_delivered(len(entries), self.host.turn_ms, settles=not consumer.acks)
         if consumer.actor is not None:
             durable = [entry.message for entry in entries if entry.message.head.persistent]
             if durable:
-                self.parts.host.log.story.delivered(self.id, durable, consumer.actor)
+                self.host.log.story.delivered(self.id, durable, consumer.actor)
         contents = self.contents
-        if self.parts.stall_detection is not None and consumer.destructive:
-            self.parts.stall_detection.note_sent()
+        if self.stall_detection is not None and consumer.destructive:
+            self.stall_detection.note_sent()
         if consumer.barrier is not None:
             self._sent_barrier(consumer)
         elif not consumer.settles:
@@ -234,32 +260,32 @@ class Queue:
                 raise
             finally:
                 self.grouping.settle(messages)
-            self.parts.after_removal.run()
+            self.after_removal.run()
 
     def _sent_barrier(self, consumer: Consumer) -> None:
-        activation = self.parts.activation
+        activation = self.activation
         assert activation is not None
         activation.note_written(consumer)
-        self.parts.after_removal.run()
+        self.after_removal.run()
 
     # ---- settling and returning ------------------------------------------------------------------
 
     def acknowledge(self, consumer: Consumer, entries: list[Entry]) -> None:
         """The consumer settled entries that it let go."""
-        self.parts.acknowledge(consumer, entries)
-        self.parts.after_removal.run()
+        self.state.acknowledge(consumer, entries)
+        self.after_removal.run()
 
     def acknowledge_up_to(self, consumer: Consumer, message_id: int, now_ms: int) -> Task | None:
         """The consumer settled a held message and all that were sent to it before. Returns the unfinished work, if
         any.
         """
-        budget = self.parts.host.budget
-        if self.parts.tasks.may_go_on and len(consumer.held) <= budget.left:
+        budget = self.host.budget
+        if self.tasks.may_go_on and len(consumer.held) <= budget.left:
             entries = consumer.let_go_up_to(message_id)
             budget.spend(len(entries))
             self.acknowledge(consumer, entries)
             return None
-        return self.parts.tasks.begin(AcknowledgeUpTo(self.parts, consumer, message_id), now_ms)
+        return self.tasks.begin(AcknowledgeUpTo(self.state, consumer, message_id), now_ms)
 
     def refuse_up_to(self, consumer: Consumer, message_id: int, now_ms: int) -> Task | None:
         """The consumer refuses a held message and all that were sent to it before. Returns the unfinished work, if
@@ -267,17 +293,17 @@ class Queue:
         """
         if consumer.settles:
             return self.acknowledge_up_to(consumer, message_id, now_ms)
-        return self.parts.tasks.begin(Return(self.parts, consumer, None, failed=True, up_to=message_id), now_ms)
+        return self.tasks.begin(Release(self.state, consumer, None, failed=True, up_to=message_id), now_ms)
 
     def expire_held(self, consumer: Consumer, entries: list[Entry], now_ms: int) -> Task | None:
         """The consumer has entries expire that it let go, whatever their date. Returns the unfinished work, if any."""
-        return self.parts.tasks.begin(ForcedExpiry(self.parts, consumer, entries), now_ms)
+        return self.tasks.begin(ForcedExpiry(self.state, consumer, entries), now_ms)
 
     def expire_up_to(self, consumer: Consumer, message_id: int, now_ms: int) -> Task | None:
         """The consumer has a held message expire, and all that were sent to it before. Returns the unfinished work, if
         any.
         """
-        return self.parts.tasks.begin(ForcedExpiry(self.parts, consumer, up_to=message_id), now_ms)
+        return self.tasks.begin(ForcedExpiry(self.state, consumer, up_to=message_id), now_ms)
 
     def release(
         self,
@@ -289,22 +315,22 @@ class Queue:
         cause: str = NACKED,
         sent: bool = True,
     ) -> Task | None:
-        """Take back entries that the consumer let go; see ``Return``. Returns the unfinished work, if any. What was
+        """Take back entries that the consumer let go; see ``Release``. Returns the unfinished work, if any. What was
         sent at most once does not come back.
         """
         if consumer.settles:
             self.acknowledge(consumer, entries)
             return None
-        work = Return(self.parts, consumer, entries, failed=failed, cause=cause, sent=sent)
-        return self.parts.tasks.begin(work, now_ms)
+        work = Release(self.state, consumer, entries, failed=failed, cause=cause, sent=sent)
+        return self.tasks.begin(work, now_ms)
 
     def take_leased(self, bookmarks: Sequence[int], connection: int) -> tuple[list[tuple[Consumer, Entry]], list[int]]:
         """A client settles the messages with these bookmarks; see ``acknowledge.take_leased``."""
-        return take_leased(self.parts, bookmarks, connection)
+        return take_leased(self.state, bookmarks, connection)
 
     def still_there(self, bookmarks: Sequence[int]) -> list[int]:
         """Which of these bookmarks are on the queue after a client settled them; see ``acknowledge.still_there``."""
-        return still_there(self.parts, bookmarks)
+        return still_there(self.state, bookmarks)
 
     def acknowledge_by_filter(
         self, chosen: Chosen, outcome: str, now_ms: int, *, connection: int, actor: Actor | None = None
@@ -312,11 +338,11 @@ class Queue:
         """A client settles the messages that it has chosen; see ``AcknowledgeByFilter``. Returns the unfinished work,
         if any.
         """
-        return self.parts.tasks.begin(AcknowledgeByFilter(self.parts, chosen, outcome, connection, actor), now_ms)
+        return self.tasks.begin(AcknowledgeByFilter(self.state, chosen, outcome, connection, actor), now_ms)
 
     def take_late(self, consumer: Consumer, message_id: int, *, refuses: bool) -> tuple[Consumer, Entry] | None:
         """A consumer settles a message that it does not hold; see ``lease_expiry.take_late``."""
-        return take_late(self.parts, consumer, message_id, refuses=refuses)
+        return take_late(self.state, consumer, message_id, refuses=refuses)
 
     # ---- consumers -------------------------------------------------------------------------------
 
@@ -341,35 +367,35 @@ class Queue:
 
     def wake(self, consumer: Consumer) -> None:
         """The consumer has room or credit again."""
-        self.parts.wake(consumer)
+        self.state.wake(consumer)
 
     # ---- time ------------------------------------------------------------------------------------
 
     def fall_due(self, entries: list[Entry], now_ms: int, budget: Budget) -> None:
         """Scheduled entries are due, given with the earliest first: they become ready."""
-        self.parts.tasks.begin(DueEntries(self.parts, entries), now_ms, budget)
+        self.tasks.begin(DueEntries(self.state, entries), now_ms, budget)
 
     def look_again(self, now_ms: int) -> None:
         """An alarm that the queue has set is due."""
         self.expire_due(now_ms)
-        if self.parts.alerts is not None:
-            self.parts.alerts.look_again(now_ms)
-        if self.parts.stall_detection is not None:
-            self.parts.stall_detection.look(now_ms)
+        if self.alerts is not None:
+            self.alerts.look_again(now_ms)
+        if self.stall_detection is not None:
+            self.stall_detection.look(now_ms)
 
     def tick_gate(self, steady_ms: int) -> None:
         """Open the gate if ``delay-before-dispatch`` has ended."""
         if self.gate.tick(steady_ms):
-            self.parts.note_ready()
+            self.state.note_ready()
 
     def end_leases(self, now_ms: int) -> None:
         """Take back what consumers have held for too long."""
         leases = self.contents.leases
         if leases is None or (self._lease_expiry is not None and not self._lease_expiry.done):
             return
-        steady_ms = self.parts.host.clock.steady_ms(now_ms)
+        steady_ms = self.host.clock.steady_ms(now_ms)
         if leases.is_over(steady_ms):
-            self._lease_expiry = self.parts.tasks.begin(LeaseExpiry(self.parts, leases, steady_ms), now_ms)
+            self._lease_expiry = self.tasks.begin(LeaseExpiry(self.state, leases, steady_ms), now_ms)
         else:
             leases.set_timer()
 
@@ -379,21 +405,21 @@ class Queue:
         if first_ms > now_ms:
             self.contents.expiry.set_alarm()
         elif first_ms and (self._expiry is None or self._expiry.done):
-            self._expiry = self.parts.tasks.begin(ExpiryScan(self.contents), now_ms)
+            self._expiry = self.tasks.begin(ExpiryScan(self.contents), now_ms)
 
     def expire_paged(self, now_ms: int) -> None:
         """Remove expired messages in pages. Those that must be read from the disk first follow in later turns."""
         if self.contents.paged.backlogs:
-            self.parts.pages.expire(now_ms)
-            self.parts.after_removal.run()
+            self.pages.expire(now_ms)
+            self.after_removal.run()
 
     def page_arrived(self, consumer: Consumer | None) -> None:
         """The disk has delivered what the queue, or one of its consumers, waited for."""
         if consumer is None:
-            self.parts.wake_ups.wake_dry()
+            self.wake_ups.wake_dry()
         else:
-            self.parts.wake_ups.wake(consumer)
-        self.parts.note_ready()
+            self.wake_ups.wake(consumer)
+        self.state.note_ready()
 
     # ---- management ------------------------------------------------------------------------------
 
@@ -405,15 +431,14 @@ class Queue:
         """Resume dispatch."""
         self.gate.paused = False
         self.gate.failed_step = ""
-        self.parts.note_ready()
+        self.state.note_ready()
 
     def purge(self, reason: str, now_ms: int) -> Task | None:
         """Kill every message that is ready, scheduled or in pages (``unheld_count``), for ``reason``. Those in delivery
         stay with their consumers. Returns the unfinished work, if any.
         """
-        parts = self.parts
-        parts.pages.remove_all(reason)
-        unfinished = parts.tasks.begin(Removal(self.contents, reason, parts.host.message_id), now_ms)
+        self.pages.remove_all(reason)
+        unfinished = self.tasks.begin(Removal(self.contents, reason, self.host.message_id), now_ms)
         if self.flow.stopped:
             self.flow.resume()
         return unfinished

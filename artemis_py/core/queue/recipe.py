@@ -22,13 +22,13 @@ from artemis_py.core.order.order import Order
 from artemis_py.core.order.priority import PriorityOrder
 from artemis_py.core.order.sorted import HeaderRank, SortedOrder, ValueRank
 from artemis_py.core.pages.cursor import ReadAhead
-from artemis_py.core.queue.basis import QueueBasis
+from artemis_py.core.queue.barriers import BarrierRule, TargetDepth
 from artemis_py.core.queue.consumers import Exclusivity
 from artemis_py.core.queue.distribution import Distribution, Ranked, RoundRobin
 from artemis_py.core.queue.gate import Gate
 from artemis_py.core.queue.groups import Grouping, GroupRule
 from artemis_py.core.queue.leases import Leases
-from artemis_py.core.queue.messages import Contents, Deferred, DeliveryAttempts
+from artemis_py.core.queue.messages import Contents, Deferred, PendingMessages
 from artemis_py.core.queue.overflow import (
     Depth,
     DepthRing,
@@ -39,11 +39,10 @@ from artemis_py.core.queue.overflow import (
     Ring,
     Unbounded,
 )
-from artemis_py.core.queue.parts import QueueParts
-from artemis_py.core.queue.pending import BarrierRule, PendingMessages, TargetDepth
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue.recovery import Recovery
-from artemis_py.core.queue.redelivery import Redelivery
+from artemis_py.core.queue.recovery_point import Recovery
+from artemis_py.core.queue.redelivery import DeliveryAttempts, Redelivery
+from artemis_py.core.queue.state import QueueState
 from artemis_py.core.reference import Alerts, Home, Lifetime, MessageRules, QueueReference
 from artemis_py.selector import compile_expression, compile_selector
 
@@ -108,7 +107,7 @@ def _order_for(own: QueueSettings) -> Order:
     return PriorityOrder(own.levels)
 
 
-def _behind_for(own: QueueSettings) -> PendingMessages | None:
+def _pending_for(own: QueueSettings) -> PendingMessages | None:
     if own.barrier_expression:
         return PendingMessages(BarrierRule(compile_selector(own.barrier_expression)))
     return PendingMessages(TargetDepth(own.target_queue_depth)) if own.target_queue_depth > 0 else None
@@ -118,7 +117,7 @@ def _last_values_for(own: QueueSettings) -> LastValues | None:
     return None if own.last_value_key is None else LastValues(own.last_value_key)
 
 
-def _tries_for(own: QueueSettings) -> DeliveryAttempts | None:
+def _delivery_attempts_for(own: QueueSettings) -> DeliveryAttempts | None:
     limits = own.max_deliveries, own.max_cancels
     return DeliveryAttempts(*limits) if own.has_leases else None
 
@@ -236,7 +235,7 @@ def build_queue(
     order, distribution = _order_for(own), _distribution_for(own)
     rule = None if temporary else GroupRule.of(own)
     grouping = Grouping(rule, order, distribution, address.memory.holdings, host.agenda)
-    basis = QueueBasis(
+    state = QueueState(
         reference,
         host,
         Contents(
@@ -245,19 +244,20 @@ def build_queue(
             order,
             grouping,
             last_values=_last_values_for(own),
-            tries=_tries_for(own),
+            delivery_attempts=_delivery_attempts_for(own),
             leases=_leases_for(own, id, host),
-            behind=_behind_for(own),
+            pending=_pending_for(own),
             deferred=Deferred(address.memory.holdings) if own.limits_backlogs else None,
         ),
         grouping,
         overflow=overflow_for(own),
         distribution=distribution,
         gate=_gate_for(own, address),
+        redelivery=redelivery_for(settings, own.max_delivery_attempts),
     )
-    redelivery = redelivery_for(settings, own.max_delivery_attempts)
     return Queue(
-        QueueParts(basis, redelivery=redelivery, read_ahead=ReadAhead.of(settings)),
+        state,
+        ReadAhead.of(settings),
         exclusivity=Exclusivity(own.exclusivity_policy),
         consumer_defaults=consumer_defaults_for(own),
         routing_type=config.routing_type,

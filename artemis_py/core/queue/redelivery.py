@@ -1,10 +1,11 @@
-"""What follows a failed delivery: another attempt, at once or after a delay, or the dead-letter address."""
+"""Redelivery: how often a message is tried, after which delay, and when it is dead instead."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, final
 
+from artemis_py.message import Message
 from artemis_py.units import DELAY_MAX_MS
 
 _SPREAD: Final = 2654435761
@@ -47,3 +48,49 @@ class Redelivery:
         if self.delay_ms_max > 0:
             delay = min(delay, self.delay_ms_max)
         return int(min(delay, DELAY_MAX_MS))
+
+
+# ---- delivery attempts -----------------------------------------------------------------------------------------------
+#
+# How often messages were delivered in vain, where a queue limits or tells that (AMPS' MaxDeliveries, MaxCancels).
+
+
+MAX_DELIVERIES: Final = "max_deliveries"
+MAX_CANCELS: Final = "max_cancels"
+"""Why a message is dead, in the words of AMPS."""
+
+
+@final
+class DeliveryAttempts:
+    """Counts, for each message that came back, its deliveries and how often a consumer has refused it. 0 is no limit.
+    With a limit of N the Nth removes it.
+
+    The counts do not survive a restart (AMPS' do not either); ``max-delivery-attempts`` counts what does.
+    """
+
+    __slots__ = ("_counts", "cancels_max", "deliveries_max")
+
+    def __init__(self, deliveries_max: int, cancels_max: int) -> None:
+        self.deliveries_max = deliveries_max
+        self.cancels_max = cancels_max
+        self._counts: dict[int, tuple[int, int]] = {}
+        """Deliveries and refusals by message id."""
+
+    def note(self, message_id: int, *, refused: bool) -> str:
+        """A message comes back. Returns the reason why it must not, or the empty text."""
+        deliveries, cancels = self._counts.get(message_id, (0, 0))
+        deliveries, cancels = deliveries + 1, cancels + refused
+        self._counts[message_id] = deliveries, cancels
+        if 0 < self.cancels_max <= cancels:
+            return MAX_CANCELS
+        return MAX_DELIVERIES if 0 < self.deliveries_max <= deliveries else ""
+
+    def count_of(self, message_id: int) -> int:
+        """How many deliveries of a message came to nothing."""
+        return self._counts.get(message_id, (0, 0))[0]
+
+    def forget(self, messages: list[Message]) -> None:
+        """These messages have left the queue."""
+        if self._counts:
+            for message in messages:
+                self._counts.pop(message.id, None)

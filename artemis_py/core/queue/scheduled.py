@@ -6,7 +6,7 @@ from typing import Final, final
 
 from artemis_py.core.budget import Budget
 from artemis_py.core.order.entry import Entry
-from artemis_py.core.queue.parts import QueueParts
+from artemis_py.core.queue.state import QueueState
 from artemis_py.core.tasks import Task
 from artemis_py.paged import PagedMessage
 
@@ -24,14 +24,14 @@ class DueEntries(Task):
 
     holds = True
 
-    def __init__(self, parts: QueueParts, entries: list[Entry]) -> None:
-        self._parts = parts
+    def __init__(self, state: QueueState, entries: list[Entry]) -> None:
+        self._state = state
         self._entries = list(dict.fromkeys(entries))  # a step that failed may have set a timer twice
         self._prepared = 0
         self._restored_count = 0
 
     def work(self, budget: Budget, now_ms: int) -> bool:
-        entries, reference = self._entries, self._parts.reference
+        entries, reference = self._entries, self._state.reference
         while self._prepared < len(entries) and not reference.deleted:
             count = budget.slice_of(1)
             self._prepare(entries[self._prepared : self._prepared + count])
@@ -51,12 +51,12 @@ class DueEntries(Task):
 
     def break_off(self, now_ms: int) -> bool:
         """What is still put aside is due again in a while: it must not wait for a restart, nor fail in each turn."""
-        self._parts.contents.wait_again(self._entries, now_ms + _AGAIN_MS)
+        self._state.contents.wait_again(self._entries, now_ms + _AGAIN_MS)
         return False
 
     def _prepare(self, entries: list[Entry]) -> None:
         """In order of time: entries that are held back return to their places, and the others become values."""
-        contents = self._parts.contents
+        contents = self._state.contents
         for entry in entries:
             if contents.is_aside(entry) and entry.message.id in contents.held_back:
                 contents.set_free(entry)
@@ -67,13 +67,13 @@ class DueEntries(Task):
                     contents.enter_value(entry)
 
     def _place(self, entries: list[Entry]) -> None:
-        contents, reference = self._parts.contents, self._parts.reference
+        contents, reference = self._state.contents, self._state.reference
         waiting = [entry for entry in entries if contents.is_aside(entry)]
         if reference.durable:
             heads = [one.message for one in waiting if one.message.head.persistent and not contents.keeps_place(one)]
             in_journal = [message for message in heads if message.__class__ is not PagedMessage]
             if in_journal:
-                self._parts.host.log.fell_due(reference.id, in_journal)
+                self._state.host.log.fell_due(reference.id, in_journal)
         for entry in reversed(waiting):
             keeps_place = contents.keeps_place(entry)
             contents.take_from_aside(entry)

@@ -9,9 +9,10 @@ from sys import maxsize
 from typing import Final, final
 
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.queue.basis import QueueBasis
+from artemis_py.core.queue.barriers import TargetDepth
+from artemis_py.core.queue.messages import PendingMessages
 from artemis_py.core.queue.paged import PageReading
-from artemis_py.core.queue.pending import PendingMessages, TargetDepth
+from artemis_py.core.queue.state import QueueState
 
 PAUSED: Final = "paused"
 STEP_FAILED: Final = "step-failed"
@@ -78,19 +79,19 @@ def span(span_ms: int) -> str:
 # ---- the queue as a whole ------------------------------------------------------------------------
 
 
-def why_closed(basis: QueueBasis, now_ms: int, *, is_held: bool) -> Reason | None:
+def why_closed(state: QueueState, now_ms: int, *, is_held: bool) -> Reason | None:
     """Why the queue lets nothing out, whoever asks. ``is_held``: its entries are being moved."""
-    gate = basis.gate
+    gate = state.gate
     if gate.is_paused:
         if not gate.paused:
-            return why_address_paused(basis)
+            return why_address_paused(state)
         if gate.failed_step:
             return Reason(STEP_FAILED, f"the broker paused the queue, because its step {gate.failed_step!r} failed")
         return Reason(PAUSED, "the queue is paused, and has to be resumed")
     if not gate.started:
-        return _few_consumers(basis, now_ms)
-    if not gate.lets_out(basis.contents.counters.held_count):
-        return why_used_up(basis)
+        return _few_consumers(state, now_ms)
+    if not gate.lets_out(state.contents.counters.held_count):
+        return why_used_up(state)
     if is_held:
         return Reason(
             MOVING, "messages are on their way back to it, and until they are in their places nothing is delivered"
@@ -98,28 +99,28 @@ def why_closed(basis: QueueBasis, now_ms: int, *, is_held: bool) -> Reason | Non
     return None
 
 
-def why_address_paused(basis: QueueBasis) -> Reason | None:
+def why_address_paused(state: QueueState) -> Reason | None:
     """Whether the queue waits for its address to be resumed."""
-    address = basis.reference.address
+    address = state.reference.address
     if not address.paused:
         return None
     return Reason(ADDRESS_PAUSED, f"its address {address.name} is paused, and has to be resumed")
 
 
-def _few_consumers(basis: QueueBasis, now_ms: int) -> Reason:
-    gate = basis.gate
-    here, wanted = basis.distribution.taker_count, gate.consumers_min
+def _few_consumers(state: QueueState, now_ms: int) -> Reason:
+    gate = state.gate
+    here, wanted = state.distribution.taker_count, gate.consumers_min
     text = f"its gate is closed: {here} of {wanted} consumers (consumers-before-dispatch)"
     if gate.opens_at_ms:
-        left_ms = gate.opens_at_ms - basis.host.clock.steady_ms(now_ms)
+        left_ms = gate.opens_at_ms - state.host.clock.steady_ms(now_ms)
         text += f"; delay-before-dispatch opens it in {span(left_ms)}"
     return Reason(FEW_CONSUMERS, text, consumers=here, consumers_min=wanted)
 
 
-def why_used_up(basis: QueueBasis) -> Reason:
+def why_used_up(state: QueueState) -> Reason:
     """The queue's own backlog is used up."""
-    gate = basis.gate
-    held, unconfirmed = basis.contents.counters.held_count, gate.unconfirmed_count
+    gate = state.gate
+    held, unconfirmed = state.contents.counters.held_count, gate.unconfirmed_count
     text = f"its backlog is used up: {messages(held)} in delivery"
     if unconfirmed:
         text += f" and {unconfirmed} sent at most once and not acknowledged"
@@ -127,9 +128,9 @@ def why_used_up(basis: QueueBasis) -> Reason:
     return Reason(MAX_BACKLOG, text, in_delivery=held, unconfirmed=unconfirmed, max_backlog=gate.backlog_max)
 
 
-def why_nobody(basis: QueueBasis) -> Reason | None:
+def why_nobody(state: QueueState) -> Reason | None:
     """Why there is nobody to deliver to."""
-    distribution = basis.distribution
+    distribution = state.distribution
     if distribution.taker_count:
         return None
     browsers = len(distribution.consumers)
@@ -137,51 +138,51 @@ def why_nobody(basis: QueueBasis) -> Reason | None:
     return Reason(NO_CONSUMER, text, browsers=browsers)
 
 
-def why_full(basis: QueueBasis, consumers: int, full: int, held: int, now_ms: int) -> Reason:
+def why_full(state: QueueState, consumers: int, full: int, held: int, now_ms: int) -> Reason:
     """Of so many ``consumers``, ``full`` have used up their backlogs, with ``held`` messages together."""
     text = f"{full} of {consumers} consumers hold {messages(held)} and have room for no more (max-backlog)"
     fields: dict[str, str | int] = {"consumers": consumers, "full": full, "held": held}
-    first = None if basis.contents.leases is None else basis.contents.leases.first()
+    first = None if state.contents.leases is None else state.contents.leases.first()
     if first is not None:
         begun_ms, holder = first
-        oldest_ms = basis.host.clock.steady_ms(now_ms) - begun_ms
+        oldest_ms = state.host.clock.steady_ms(now_ms) - begun_ms
         text += f"; consumer {holder.id} has had the oldest for {span(oldest_ms)}"
         fields["consumer"] = holder.id
         fields["oldest_ms"] = oldest_ms
     return Reason(BACKLOGS, text, **fields)
 
 
-def why_behind(basis: QueueBasis) -> Reason | None:
+def why_pending(state: QueueState) -> Reason | None:
     """Why messages that have come are not active yet; None when nothing but time keeps any of them."""
-    behind = basis.contents.behind
-    if behind is None or behind.count <= 0:
+    pending = state.contents.pending
+    if pending is None or pending.count <= 0:
         return None
-    some = f"{messages(behind.count)} {'waits' if behind.count == 1 else 'wait'}"
-    threshold, first = behind.threshold, behind.first()
-    if first is not None and threshold.lets_in(first.message, basis.contents.active_count):
-        return Reason(DUE, f"{some} to become active; a turn of the broker is due", behind=behind.count)
+    some = f"{messages(pending.count)} {'waits' if pending.count == 1 else 'wait'}"
+    threshold, first = pending.threshold, pending.first()
+    if first is not None and threshold.lets_in(first.message, state.contents.active_count):
+        return Reason(DUE, f"{some} to become active; a turn of the broker is due", behind=pending.count)
     if isinstance(threshold, TargetDepth):
-        active, target = basis.contents.active_count, threshold.target
+        active, target = state.contents.active_count, threshold.target
         text = f"{some} to become active: {active} are, of target-queue-depth {target}"
-        return Reason(TARGET_DEPTH, text, behind=behind.count, active=active, target=target)
-    before = _before_barrier(basis, behind)
-    return Reason(BARRIER, f"{some} at a barrier: {_about_barrier(basis, before)}", behind=behind.count, **before)
+        return Reason(TARGET_DEPTH, text, behind=pending.count, active=active, target=target)
+    before = _before_barrier(state, pending)
+    return Reason(BARRIER, f"{some} at a barrier: {_about_barrier(state, before)}", behind=pending.count, **before)
 
 
-def _before_barrier(basis: QueueBasis, behind: PendingMessages) -> dict[str, int]:
+def _before_barrier(state: QueueState, pending: PendingMessages) -> dict[str, int]:
     """How many messages there are before a barrier, by what they wait for."""
-    contents = basis.contents
+    contents = state.contents
     counts = {
         "ready": contents.order.count,
         "in_delivery": contents.counters.held_count + contents.picked_count,
-        "unconfirmed": basis.gate.unconfirmed_count,
-        "waiting": len(contents.scheduled) - behind.aside_count,
+        "unconfirmed": state.gate.unconfirmed_count,
+        "waiting": len(contents.scheduled) - pending.aside_count,
     }
     return {what: count for what, count in counts.items() if count}
 
 
-def _about_barrier(basis: QueueBasis, before: dict[str, int]) -> str:
-    broadcast = None if basis.activation is None else basis.activation.broadcast
+def _about_barrier(state: QueueState, before: dict[str, int]) -> str:
+    broadcast = None if state.activation is None else state.activation.broadcast
     if broadcast is None:
         shown = ", ".join(f"{count} {_BEFORE[what]}" for what, count in before.items())
         return f"it goes out when everything before it is done ({shown})" if shown else "it goes out next"
@@ -198,12 +199,12 @@ def is_full(consumer: Consumer) -> bool:
     return len(consumer.held) >= consumer.backlog_max
 
 
-def why_no_room(basis: QueueBasis, consumer: Consumer, now_ms: int, allowed: int) -> Reason | None:
+def why_no_room(state: QueueState, consumer: Consumer, now_ms: int, allowed: int) -> Reason | None:
     """Why a consumer, which is no browser, takes no more messages now; None if it does. ``allowed``: the largest
     backlog that the queue gives a consumer.
     """
     if is_full(consumer):
-        return _backlog(basis, consumer, now_ms, allowed)
+        return _backlog(state, consumer, now_ms, allowed)
     if consumer.credit_bytes > 0:
         return None if consumer.room_bytes > 0 else Reason(DUE, "its connection sends what it has, and then takes more")
     return Reason(
@@ -233,17 +234,17 @@ class Look:
         return self.looked - self.unwanted - self.owned - self.aside - self.shown
 
 
-def why_passed_over(basis: QueueBasis, consumer: Consumer, look: Look) -> list[Reason]:
+def why_passed_over(state: QueueState, consumer: Consumer, look: Look) -> list[Reason]:
     """Why a consumer with room, which is no browser, gets none of the ready messages; empty if it may have some of
     those that were looked at, or none were.
     """
-    distribution = basis.distribution
+    distribution = state.distribution
     if not distribution.is_served(consumer):
         text = f"it is in reserve: {distribution.live_max} of {distribution.taker_count} consumers are served at once"
         return [Reason(EXCLUSIVE, f"{text}, and others came before it")]
     if look.takes > 0:
         return []
-    ready = basis.contents.order.count
+    ready = state.contents.order.count
     of_ready = f"of the {look.looked:,} ready" if look.looked >= ready else f"of the first {look.looked:,} of {ready:,}"
     found: list[Reason] = []
     if look.unwanted:
@@ -268,13 +269,13 @@ def why_none_in_pages(consumer: Consumer, count: int) -> Reason:
     return Reason(SHOWN, f"it was shown {messages(count)} in pages before", shown=count)
 
 
-def why_not_read(basis: QueueBasis, reading: PageReading) -> Reason | None:
+def why_not_read(state: QueueState, reading: PageReading) -> Reason | None:
     """Which limit keeps the queue from reading more of its pages; None: none does. ``setting`` among its fields is
     where the limit stands.
     """
     if reading.has_space():
         return None
-    contents = basis.contents
+    contents = state.contents
     ready, held = contents.ready_count, contents.counters.held_count
     in_memory = f"{messages(ready)} ready" + (f" and {held} in delivery" if held else "")
     setting = reading.limit_reached()
@@ -283,17 +284,17 @@ def why_not_read(basis: QueueBasis, reading: PageReading) -> Reason | None:
         return Reason(READ_AHEAD, text, held=held, setting=setting)
     if reading.has_enough:
         return Reason(READ_AHEAD, f"no more is read from pages before some of {in_memory} go", setting="")
-    depth = basis.flow.overflow.depth
+    depth = state.flow.overflow.depth
     setting = "ring-size" if depth is None else "max-depth-messages" if depth.messages_max >= 0 else "max-depth-bytes"
     return Reason(READ_AHEAD, f"no more is read from pages: {in_memory} fill the queue ({setting})", setting=setting)
 
 
-def _backlog(basis: QueueBasis, consumer: Consumer, now_ms: int, allowed: int) -> Reason:
+def _backlog(state: QueueState, consumer: Consumer, now_ms: int, allowed: int) -> Reason:
     held, most = len(consumer.held), consumer.backlog_max
     what = "sent at most once and not acknowledged" if consumer.settles else "held without an acknowledgement"
     text = f"its backlog is used up: {held} of {messages(most)} {what}"
     fields: dict[str, str | int] = {"held": held, "max_backlog": most}
-    oldest_ms = _held_ms(basis, consumer, now_ms)
+    oldest_ms = _held_ms(state, consumer, now_ms)
     if oldest_ms >= 0:
         text += f", the oldest for {span(oldest_ms)}"
         fields["oldest_ms"] = oldest_ms
@@ -312,18 +313,18 @@ def _taste(consumer: Consumer) -> str:
     return "they are older than its replay period"
 
 
-def _held_ms(basis: QueueBasis, consumer: Consumer, now_ms: int) -> int:
+def _held_ms(state: QueueState, consumer: Consumer, now_ms: int) -> int:
     """For how long the consumer has had the oldest message that it holds; -1 where nobody knows."""
-    leases = basis.contents.leases
+    leases = state.contents.leases
     oldest_id = next(iter(consumer.held), 0)
     begun_ms = leases.begun_ms(oldest_id) if leases is not None and oldest_id else -1
-    return basis.host.clock.steady_ms(now_ms) - begun_ms if begun_ms >= 0 else -1
+    return state.host.clock.steady_ms(now_ms) - begun_ms if begun_ms >= 0 else -1
 
 
 # ---- what is out ---------------------------------------------------------------------------------
 
 
-def what_it_holds(basis: QueueBasis, consumer: Consumer, now_ms: int) -> Reason | None:
+def what_it_holds(state: QueueState, consumer: Consumer, now_ms: int) -> Reason | None:
     """What a consumer has and did not acknowledge; None when it has nothing."""
     held = len(consumer.held)
     if not held:
@@ -332,16 +333,16 @@ def what_it_holds(basis: QueueBasis, consumer: Consumer, now_ms: int) -> Reason 
         return Reason(HELD, f"was sent {messages(held)} at most once and did not acknowledge", held=held)
     text = f"has {messages(held)} and did not acknowledge"
     fields: dict[str, str | int] = {"held": held}
-    oldest_ms = _held_ms(basis, consumer, now_ms)
+    oldest_ms = _held_ms(state, consumer, now_ms)
     if oldest_ms >= 0:
         text += f", the oldest for {span(oldest_ms)}"
         fields["oldest_ms"] = oldest_ms
     return Reason(HELD, text, **fields)
 
 
-def what_is_leased(basis: QueueBasis, now_ms: int) -> Reason | None:
+def what_is_leased(state: QueueState, now_ms: int) -> Reason | None:
     """What is leased, and when the first lease ends; None when nothing is."""
-    leases = basis.contents.leases
+    leases = state.contents.leases
     first = None if leases is None else leases.first()
     if leases is None or first is None:
         return None
@@ -352,7 +353,7 @@ def what_is_leased(basis: QueueBasis, now_ms: int) -> Reason | None:
     if ends_ms == maxsize:
         text = f"{messages(count)} {is_or_are} leased without an end (no lease-period)"
     else:
-        left_ms = ends_ms - basis.host.clock.steady_ms(now_ms)
+        left_ms = ends_ms - state.host.clock.steady_ms(now_ms)
         text = f"{messages(count)} {is_or_are} leased; the first lease ends in {span(left_ms)}, of consumer {holder.id}"
         fields["ends_in_ms"] = left_ms
     return Reason(LEASED, text, **fields)

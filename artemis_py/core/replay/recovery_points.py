@@ -6,7 +6,7 @@ from collections import deque
 from typing import Final, final
 
 from artemis_py.config.matching import WildcardSyntax
-from artemis_py.core.addresses.fan_out import PLACE_UNITS, put
+from artemis_py.core.addresses.enqueue import PLACE_UNITS, put
 from artemis_py.core.addresses.routing_table import Bindings
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
@@ -16,11 +16,10 @@ from artemis_py.core.faults import set_aside
 from artemis_py.core.host import Host
 from artemis_py.core.memory import keep, release
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue.recovery import Recovery
-from artemis_py.core.replay.addresses import Addresses
+from artemis_py.core.queue.recovery_point import Recovery
 from artemis_py.core.replay.bookmarks import Bounds
 from artemis_py.core.replay.manager import Replays
-from artemis_py.core.replay.replay import FOLLOWING, Replay, Unpaced
+from artemis_py.core.replay.replay import FOLLOWING, Addresses, Replay, Unpaced
 from artemis_py.errors import BrokerError
 from artemis_py.logged import Logged
 from artemis_py.message import HeaderName, LargeBody, Message
@@ -39,7 +38,7 @@ _SCHEDULED_DELAY: Final = HeaderName("AMQ_SCHEDULED_DELAY")
 
 
 @final
-class Pupil:
+class FilledQueue:
     """A queue on its way through the log."""
 
     __slots__ = ("addresses", "coming_bytes", "count", "queue", "recovery")
@@ -67,10 +66,10 @@ class Pupil:
 class Fill:
     """``waiting`` is what was found and is not on the queues yet."""
 
-    __slots__ = ("lost_lsn", "mark_lsn", "pupils", "replay", "waiting")
+    __slots__ = ("lost_lsn", "mark_lsn", "filled_queues", "replay", "waiting")
 
-    def __init__(self, pupils: list[Pupil], replay: Replay) -> None:
-        self.pupils = pupils
+    def __init__(self, filled_queues: list[FilledQueue], replay: Replay) -> None:
+        self.filled_queues = filled_queues
         self.replay = replay
         replay.found = []
         self.waiting: deque[Logged] = deque()
@@ -89,18 +88,18 @@ class Fill:
     def watch(self, last_lsn: int) -> None:
         """The end of the log is near: let the queues note what is published from now on."""
         self.mark_lsn = last_lsn
-        for pupil in self.pupils:
-            pupil.recovery.noted = {}
+        for filled in self.filled_queues:
+            filled.recovery.noted = {}
 
     @property
     def sees_all(self) -> bool:
         """Has none of its queues had too much to note?"""
-        return all(pupil.recovery.noted is not None for pupil in self.pupils)
+        return all(filled.recovery.noted is not None for filled in self.filled_queues)
 
     def drop_deleted(self) -> None:
         """Forget queues that were deleted."""
-        if any(pupil.queue.deleted for pupil in self.pupils):
-            self.pupils = [pupil for pupil in self.pupils if not pupil.queue.deleted]
+        if any(filled.queue.deleted for filled in self.filled_queues):
+            self.filled_queues = [filled for filled in self.filled_queues if not filled.queue.deleted]
 
 
 def read_by(queue: Queue) -> tuple[str, ...]:
@@ -189,22 +188,22 @@ class Fills:
         """Begin to fill the queues that wait for it, with one pass."""
         queues, self._registry.unfilled = self._registry.unfilled, []
         syntax = self._bindings.views.syntax
-        pupils = [Pupil(queue, queue.filling, syntax) for queue in queues if queue.filling is not None]
-        if pupils:
-            self._start(pupils)
+        filled_queues = [FilledQueue(queue, queue.filling, syntax) for queue in queues if queue.filling is not None]
+        if filled_queues:
+            self._start(filled_queues)
 
     # ---- passes ----------------------------------------------------------------------------------
 
-    def _start(self, pupils: list[Pupil]) -> Fill:
+    def _start(self, filled_queues: list[FilledQueue]) -> Fill:
         """A pass from the place at which the first of these queues begins."""
-        lsns = [pupil.recovery.after_lsn for pupil in pupils if not _waits_for_date(pupil)]
-        dates_ms = [pupil.recovery.from_ms for pupil in pupils if _waits_for_date(pupil)]
+        lsns = [filled.recovery.after_lsn for filled in filled_queues if not _waits_for_date(filled)]
+        dates_ms = [filled.recovery.from_ms for filled in filled_queues if _waits_for_date(filled)]
         bounds = Bounds(min(lsns, default=-1), min(dates_ms, default=-1))
-        return self._open(pupils, bounds)
+        return self._open(filled_queues, bounds)
 
-    def _open(self, pupils: list[Pupil], bounds: Bounds) -> Fill:
+    def _open(self, filled_queues: list[FilledQueue], bounds: Bounds) -> Fill:
         """If something behind the bounds was removed, the pass begins with what is left."""
-        patterns = tuple(dict.fromkeys(pattern for pupil in pupils for pattern in pupil.addresses.patterns))
+        patterns = tuple(dict.fromkeys(pattern for filled in filled_queues for pattern in filled.addresses.patterns))
         self._number -= 1  # replays of clients have numbers above 0
         choice = Consumer(self._number, None, settles=True, destructive=False)
         addresses = Addresses(patterns, self._bindings.views.syntax)
@@ -212,11 +211,11 @@ class Fills:
         try:
             self._manager.open(replay, self._host.log.now_ms)
         except BrokerError:
-            for pupil in pupils:
-                self._tell_lost(pupil.queue, _REMOVED, self._manager.log.first_lsn())
+            for filled in filled_queues:
+                self._tell_lost(filled.queue, _REMOVED, self._manager.log.first_lsn())
             replay = Replay(self._number, None, 0, addresses, Bounds(0, -1), choice, Unpaced())
             self._manager.open(replay, self._host.log.now_ms)
-        fill = self._by_replay[replay.id] = Fill(pupils, replay)
+        fill = self._by_replay[replay.id] = Fill(filled_queues, replay)
         return fill
 
     def _passed_lsn(self, fill: Fill) -> int:
@@ -246,11 +245,11 @@ class Fills:
         spot = replay.spot
         first_lsn = self._manager.log.first_lsn(0 if spot is None else spot.segment)
         is_removed = replay.passed_lsn < first_lsn - 1 and first_lsn != fill.lost_lsn
-        for pupil in fill.pupils:
-            self._tell_lost(pupil.queue, _REMOVED if is_removed else replay.failure, first_lsn)
+        for filled in fill.filled_queues:
+            self._tell_lost(filled.queue, _REMOVED if is_removed else replay.failure, first_lsn)
         if is_removed:
             self._end(fill)
-            self._open(fill.pupils, Bounds(first_lsn - 1, -1)).lost_lsn = first_lsn
+            self._open(fill.filled_queues, Bounds(first_lsn - 1, -1)).lost_lsn = first_lsn
         else:
             self._finish(fill, now_ms)
 
@@ -280,7 +279,7 @@ class Fills:
     def _place(self, fill: Fill, budget: Budget, now_ms: int) -> None:
         """Put what was found on the queues, as far as there are room and budget."""
         fill.drop_deleted()
-        if not fill.pupils:
+        if not fill.filled_queues:
             self._end(fill)
             return
         waiting = fill.waiting
@@ -290,22 +289,22 @@ class Fills:
         while waiting and (is_first or not budget.is_spent):
             is_first = False
             logged = waiting[0]
-            budget.spend(len(fill.pupils))
-            takers = [pupil for pupil in fill.pupils if self._takes(pupil, logged, now_ms)]
-            full = [pupil for pupil in takers if not self._has_room(pupil, logged.message)]
+            budget.spend(len(fill.filled_queues))
+            takers = [filled for filled in fill.filled_queues if self._takes(filled, logged, now_ms)]
+            full = [filled for filled in takers if not self._has_room(filled, logged.message)]
             if full:
-                if len(fill.pupils) == 1:
+                if len(fill.filled_queues) == 1:
                     break
-                for pupil in full:
-                    self._part(fill, pupil)
-                takers = [pupil for pupil in takers if pupil not in full]
+                for filled in full:
+                    self._part(fill, filled)
+                takers = [filled for filled in takers if filled not in full]
             waiting.popleft()
             if takers:
                 self._place_one(logged, takers, shares, placed, now_ms)
                 budget.spend(PLACE_UNITS * len(takers))
         self._put(shares, placed, now_ms)
-        for pupil in fill.pupils:
-            pupil.coming_bytes = 0
+        for filled in fill.filled_queues:
+            filled.coming_bytes = 0
         self._go_on(fill, budget, now_ms)
 
     def _go_on(self, fill: Fill, budget: Budget, now_ms: int) -> None:
@@ -316,35 +315,35 @@ class Fills:
         self._manager.stall(fill.replay)
         (self._unplaced if budget.is_spent else self._full).append(fill)
 
-    def _part(self, fill: Fill, pupil: Pupil) -> None:
+    def _part(self, fill: Fill, filled: FilledQueue) -> None:
         """A queue that has no room goes on alone."""
-        fill.pupils = [one for one in fill.pupils if one is not pupil]
-        alone = self._open([pupil], Bounds(self._passed_lsn(fill), -1))
+        fill.filled_queues = [one for one in fill.filled_queues if one is not filled]
+        alone = self._open([filled], Bounds(self._passed_lsn(fill), -1))
         alone.waiting = fill.waiting.copy()
-        pupil.recovery.noted = None
+        filled.recovery.noted = None
         self._manager.stall(alone.replay)
         self._full.append(alone)
 
-    def _takes(self, pupil: Pupil, logged: Logged, now_ms: int) -> bool:
+    def _takes(self, filled: FilledQueue, logged: Logged, now_ms: int) -> bool:
         """Is the message one that the queue is to have and has not got?"""
-        return pupil.wants(logged, now_ms) and not self._host.log.has(pupil.queue.id, logged.message.id)
+        return filled.wants(logged, now_ms) and not self._host.log.has(filled.queue.id, logged.message.id)
 
-    def _has_room(self, pupil: Pupil, message: Message) -> bool:
-        queue, contents = pupil.queue, pupil.queue.contents
+    def _has_room(self, filled: FilledQueue, message: Message) -> bool:
+        queue, contents = filled.queue, filled.queue.contents
         address = self._bindings.source_of(message, queue.reference)
         if address.disk_full or not queue.flow.admits(message.size_bytes):
             return False
         paged = contents.paged
-        if pupil.recovery.is_again and any(one.durable_count or one.in_memory for one in paged.backlogs.values()):
+        if filled.recovery.is_again and any(one.durable_count or one.in_memory for one in paged.backlogs.values()):
             return False  # it may have the message in a page
         if not address.is_full and address.has_room_for(1, message.memory_bytes):
             return True
-        return contents.size_bytes - paged.size_bytes + pupil.coming_bytes < AHEAD_BYTES
+        return contents.size_bytes - paged.size_bytes + filled.coming_bytes < AHEAD_BYTES
 
     def _place_one(
         self,
         logged: Logged,
-        takers: list[Pupil],
+        takers: list[FilledQueue],
         shares: dict[int, tuple[Queue, list[Message]]],
         placed: list[Message],
         now_ms: int,
@@ -354,21 +353,21 @@ class Fills:
         if message is None:
             return
         due_ms = due_ms_of(message, now_ms)
-        self._host.log.recalled(message, [pupil.queue.id for pupil in takers], due_ms)
+        self._host.log.recalled(message, [filled.queue.id for filled in takers], due_ms)
         self.has_written = True
         keep(message)
         placed.append(message)
-        for pupil in takers:
-            queue = pupil.queue
-            pupil.recovery.after_lsn = message.lsn
-            pupil.count += 1
+        for filled in takers:
+            queue = filled.queue
+            filled.recovery.after_lsn = message.lsn
+            filled.count += 1
             if due_ms or queue.flow.limits_senders:  # whether the next one has room depends on this one
                 self._put_share(queue, [message], due_ms, now_ms)
             else:
                 shares.setdefault(queue.id, (queue, []))[1].append(message)
-                pupil.coming_bytes += message.size_bytes
+                filled.coming_bytes += message.size_bytes
 
-    def _message_of(self, logged: Message, takers: list[Pupil]) -> Message | None:
+    def _message_of(self, logged: Message, takers: list[FilledQueue]) -> Message | None:
         """The message as another queue has it in memory, so that its body is there once; else a new one. None if it has
         a large body that was removed.
         """
@@ -379,8 +378,8 @@ class Fills:
         if isinstance(body, LargeBody):
             held = self._manager.log.body_of(logged)
             if held is None:
-                for pupil in takers:
-                    self._tell_lost(pupil.queue, "the large body of a message was removed", logged.lsn)
+                for filled in takers:
+                    self._tell_lost(filled.queue, "the large body of a message was removed", logged.lsn)
                 return None
             body = held
         account = self._bindings.source_of(logged, takers[0].queue.reference).account
@@ -410,11 +409,11 @@ class Fills:
         log = self._host.log
         log.begin_group()
         self._take_noted(fill, now_ms)
-        for pupil in fill.pupils:
-            pupil.recovery.finish()
-            pupil.queue.filling = None
-            self._registry.note_queue(pupil.queue)
-            self._host.note_event(FILLED, pupil.queue.reference, {"messages": pupil.count})
+        for filled in fill.filled_queues:
+            filled.recovery.finish()
+            filled.queue.filling = None
+            self._registry.note_queue(filled.queue)
+            self._host.note_event(FILLED, filled.queue.reference, {"messages": filled.count})
         log.end_group()
         self.has_written = True
 
@@ -423,11 +422,11 @@ class Fills:
         shares: dict[int, tuple[Queue, list[Message]]] = {}
         placed: list[Message] = []
         noted: dict[int, Message] = {}
-        for pupil in fill.pupils:
-            noted.update(pupil.recovery.noted or {})
+        for filled in fill.filled_queues:
+            noted.update(filled.recovery.noted or {})
         for message in sorted(noted.values(), key=_lsn_of):
             logged = Logged(message, now_ms)
-            takers = [pupil for pupil in fill.pupils if self._takes(pupil, logged, now_ms)]
+            takers = [filled for filled in fill.filled_queues if self._takes(filled, logged, now_ms)]
             if takers:
                 self._place_one(logged, takers, shares, placed, now_ms)
         self._put(shares, placed, now_ms)
@@ -436,9 +435,9 @@ class Fills:
         self._host.note_event(PAST_LOST, queue.reference, {"why": why[:200], "lsn": lsn}, kind=why[:20])
 
 
-def _waits_for_date(pupil: Pupil) -> bool:
+def _waits_for_date(filled: FilledQueue) -> bool:
     """Does the queue begin at a date, and has not begun?"""
-    return pupil.recovery.from_ms >= 0 and not pupil.recovery.after_lsn
+    return filled.recovery.from_ms >= 0 and not filled.recovery.after_lsn
 
 
 def _lsn_of(message: Message) -> int:

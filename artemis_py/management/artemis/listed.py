@@ -7,8 +7,8 @@ from collections.abc import Collection, Generator, Sequence
 from typing import Any, Final
 
 from artemis_py.core.budget import Budget
-from artemis_py.core.operations.choice import Choice
-from artemis_py.core.operations.scan import BEHIND, DELIVERING, PAGED, READY, SCHEDULED, Sight
+from artemis_py.core.operations.message_filter import MessageFilter
+from artemis_py.core.operations.scan import BEHIND, DELIVERING, PAGED, READY, SCHEDULED, LocatedMessage
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Step
 from artemis_py.management.artemis.beans import QUEUE, Bean
@@ -28,18 +28,20 @@ Rows = Generator[Step, None, list[dict[str, Any]]]
 ByHolder = Generator[Step, None, dict[int, list[dict[str, Any]]]]
 
 
-def _by_holder(managed: Managed, queue: Queue, states: Collection[str], choice: Choice, count_max: int) -> ByHolder:
+def _by_holder(
+    managed: Managed, queue: Queue, states: Collection[str], choice: MessageFilter, count_max: int
+) -> ByHolder:
     """The first messages that are in one of the states, by the number of the consumer that has them; 0: none has."""
     looks = Looks.at(queue, managed.now_ms())
     rows: dict[int, list[dict[str, Any]]] = {}
     count = 0
 
-    def see(sight: Sight, budget: Budget) -> bool:
+    def see(located: LocatedMessage, budget: Budget) -> bool:
         nonlocal count
         budget.spend(_ROW_UNITS)
-        shown = looks.row(sight)
-        row = {**looks.headers(sight.message), **{name: shown[name] for name in _SHOWN}}
-        rows.setdefault(0 if sight.holder is None else sight.holder.id, []).append(row)
+        shown = looks.row(located)
+        row = {**looks.headers(located.message), **{name: shown[name] for name in _SHOWN}}
+        rows.setdefault(0 if located.holder is None else located.holder.id, []).append(row)
         count += 1
         return count >= count_max
 
@@ -47,7 +49,7 @@ def _by_holder(managed: Managed, queue: Queue, states: Collection[str], choice: 
     return rows
 
 
-def _rows(managed: Managed, queue: Queue, states: Collection[str], choice: Choice, count_max: int) -> Rows:
+def _rows(managed: Managed, queue: Queue, states: Collection[str], choice: MessageFilter, count_max: int) -> Rows:
     """The same, of messages that no consumer has."""
     found = yield from _by_holder(managed, queue, states, choice, count_max)
     return found.get(0, [])
@@ -57,17 +59,17 @@ def _page_of(managed: Managed, bean: Bean, given: Sequence[Any]) -> Rows:
     """Those that wait, at most as many as a page of a browse has, as in Artemis."""
     queue: Queue = bean.owner
     count_max = min(queue.address.settings.management_browse_page_size, PAGE_SIZE_MAX)
-    return (yield from _rows(managed, queue, _WAITING, Choice(selector_of(str(given[0] or ""))), count_max))
+    return (yield from _rows(managed, queue, _WAITING, MessageFilter(selector_of(str(given[0] or ""))), count_max))
 
 
 def _scheduled(managed: Managed, bean: Bean, _given: Sequence[Any]) -> Rows:
-    return (yield from _rows(managed, bean.owner, (SCHEDULED,), Choice(), PAGE_SIZE_MAX))
+    return (yield from _rows(managed, bean.owner, (SCHEDULED,), MessageFilter(), PAGE_SIZE_MAX))
 
 
 def _delivering(
     managed: Managed, bean: Bean, _given: Sequence[Any]
 ) -> Generator[Step, None, dict[str, list[dict[str, Any]]]]:
-    found = yield from _by_holder(managed, bean.owner, (DELIVERING,), Choice(), PAGE_SIZE_MAX)
+    found = yield from _by_holder(managed, bean.owner, (DELIVERING,), MessageFilter(), PAGE_SIZE_MAX)
     return {f"consumer {number}": rows for number, rows in found.items()}
 
 
@@ -85,7 +87,7 @@ def _delivering_as_json(managed: Managed, bean: Bean, given: Sequence[Any]) -> G
 
 
 def _first_as_json(managed: Managed, bean: Bean, _given: Sequence[Any]) -> Generator[Step, None, str | None]:
-    rows = yield from _rows(managed, bean.owner, _WAITING, Choice(), 1)
+    rows = yield from _rows(managed, bean.owner, _WAITING, MessageFilter(), 1)
     return _compact(rows[0]) if rows else None
 
 

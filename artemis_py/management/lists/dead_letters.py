@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from artemis_py.core.operations.targets import Origin, origin_of, retried_count
+from artemis_py.core.dead_letters import Origin, origin_of, retried_count
 from artemis_py.management.lists.field import EPOCH_MS, NUMBER, TEXT, Field, Kind
 from artemis_py.message import Message
 

@@ -7,8 +7,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from artemis_py.core.operations.scan import BEHIND, DELIVERING, PAGED, SCHEDULED, Sight
-from artemis_py.core.operations.targets import Origin, origin_of, original_number, retried_count
+from artemis_py.core.dead_letters import (
+    Origin,
+    origin_of,
+    original_number,
+    retried_count,
+)
+from artemis_py.core.operations.scan import BEHIND, DELIVERING, PAGED, SCHEDULED, LocatedMessage
 from artemis_py.core.queue.queue import Queue
 from artemis_py.management.lists.field import EPOCH_MS, FLAG, MAP, NUMBER, TEXT, Field, Kind, Value
 from artemis_py.message import HeaderName, LargeBody, Message
@@ -28,10 +33,14 @@ Seen = Mapping[str, Value]
 """A message as it was when it was looked at: its fields by name."""
 
 
-def failed_count(queue: Queue, sight: Sight) -> int:
+def failed_count(queue: Queue, located: LocatedMessage) -> int:
     """How many deliveries of a message have failed."""
-    tries = queue.contents.tries
-    return sight.entry.attempts if tries is None else max(sight.entry.attempts, tries.count_of(sight.message.id))
+    delivery_attempts = queue.contents.delivery_attempts
+    return (
+        located.entry.attempts
+        if delivery_attempts is None
+        else max(located.entry.attempts, delivery_attempts.count_of(located.message.id))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +57,11 @@ class Looks:
         limit = queue.address.settings.management_message_attribute_size_limit
         return Looks(queue, min(limit, TEXT_MAX) if limit >= 0 else TEXT_MAX, now_ms)
 
-    def row(self, sight: Sight) -> dict[str, Any]:
+    def row(self, located: LocatedMessage) -> dict[str, Any]:
         """The fields of ``MESSAGES``."""
-        message, entry, head, holder = sight.message, sight.entry, sight.message.head, sight.holder
+        message, entry, head, holder = located.message, located.entry, located.message.head, located.holder
         origin = origin_of(head) if b"_AMQ_ORIG_ADDRESS:" in head.block else Origin(None, None, None)
-        waits_until_ms, held_by = self._held_by(sight)
+        waits_until_ms, held_by = self._held_by(located)
         return {
             "messageID": message.id,
             "address": head.address,
@@ -62,10 +71,10 @@ class Looks:
             "timestamp": message.timestamp_ms,
             "expiration": message.expires_ms,
             "redelivered": entry.redelivered,
-            "deliveryCount": self._delivery_count(sight),
+            "deliveryCount": self._delivery_count(located),
             "persistentSize": message.size_bytes,
             "largeMessage": isinstance(message.body, LargeBody),
-            "state": sight.state,
+            "state": located.state,
             "waitsUntil": waits_until_ms,
             "heldBy": held_by,
             "consumer": 0 if holder is None else holder.id,
@@ -83,42 +92,42 @@ class Looks:
             "BodyPreview": self._preview(message),
         }
 
-    def whole(self, sight: Sight) -> dict[str, Any]:
+    def whole(self, located: LocatedMessage) -> dict[str, Any]:
         """The fields of ``WHOLE``: nothing is cut, and what is too long for that is not shown."""
-        message = sight.message
-        shown = Looks(self.queue, TEXT_MAX, self.now_ms).row(sight)
+        message = located.message
+        shown = Looks(self.queue, TEXT_MAX, self.now_ms).row(located)
         body = _text_of(message)
         headers = message.head.properties if message.head.size_bytes <= BODY_SHOWN_MAX else {}
         return {**shown, "bodySize": len(message.body), "body": body, "headers": headers}
 
-    def _delivery_count(self, sight: Sight) -> int:
-        returned = max(sight.entry.returned, failed_count(self.queue, sight))
-        return returned + (sight.state == DELIVERING)
+    def _delivery_count(self, located: LocatedMessage) -> int:
+        returned = max(located.entry.returned, failed_count(self.queue, located))
+        return returned + (located.state == DELIVERING)
 
-    def _held_by(self, sight: Sight) -> tuple[int, str | None]:
+    def _held_by(self, located: LocatedMessage) -> tuple[int, str | None]:
         """Until when (epoch ms; 0: nobody knows) and for what the message waits."""
-        contents, entry, holder = self.queue.contents, sight.entry, sight.holder
+        contents, entry, holder = self.queue.contents, located.entry, located.holder
         if holder is not None:
-            return self._with_holder(sight, f"consumer {holder.id} of connection {holder.reader.connection}")
-        if sight.state == SCHEDULED:
+            return self._with_holder(located, f"consumer {holder.id} of connection {holder.reader.connection}")
+        if located.state == SCHEDULED:
             why = "redelivery delay" if entry.attempts else "its schedule"
             if not entry.attempts and contents.holds and entry.message.id in contents.held_back:
                 why = "hold-on-publish"
             return contents.waits_until.of(entry.message.id), why
-        if sight.state == PAGED and sight.backlog is not None and sight.found is not None:
-            due_ms = sight.backlog.due_ms(sight.found)
+        if located.state == PAGED and located.backlog is not None and located.found is not None:
+            due_ms = located.backlog.due_ms(located.found)
             return (due_ms, "its schedule") if due_ms > self.now_ms else (0, None)
-        if sight.state == BEHIND and contents.behind is not None:
-            barriers = contents.behind.threshold.makes_barriers
+        if located.state == BEHIND and contents.pending is not None:
+            barriers = contents.pending.threshold.makes_barriers
             return 0, "barrier-expression" if barriers else "target-queue-depth"
-        return 0, self._group_block(sight.message)
+        return 0, self._group_block(located.message)
 
-    def _with_holder(self, sight: Sight, held_by: str) -> tuple[int, str]:
+    def _with_holder(self, located: LocatedMessage, held_by: str) -> tuple[int, str]:
         leases = self.queue.contents.leases
-        begun_ms = -1 if leases is None else leases.begun_ms(sight.message.id)
+        begun_ms = -1 if leases is None else leases.begun_ms(located.message.id)
         if leases is None or begun_ms < 0 or not leases.period_ms:
             return 0, held_by
-        ends_ms = self.queue.parts.host.clock.date_ms(begun_ms + leases.period_ms)
+        ends_ms = self.queue.host.clock.date_ms(begun_ms + leases.period_ms)
         ends = datetime.fromtimestamp(ends_ms // 1000, UTC)
         return ends_ms, f"{held_by}, under a lease until {ends:%Y-%m-%dT%H:%M:%SZ}"
 

@@ -34,7 +34,7 @@ def _life(queue: Queue) -> str:
 
 def _first_message_age(queue: Queue) -> int:
     oldest_ms = queue.contents.oldest_ms()
-    return max(queue.parts.host.turn_ms - oldest_ms, 0) if oldest_ms else -1
+    return max(queue.host.turn_ms - oldest_ms, 0) if oldest_ms else -1
 
 
 def _auto_delete(queue: Queue) -> bool:
@@ -183,7 +183,7 @@ QUEUES: Final[Kind[Queue]] = Kind(
             "holdsDeadLetters",
             FLAG,
             "Do settings or queues send dead or expired messages to its address?",
-            lambda it: it.address.name in it.parts.host.dead_letter_addresses,
+            lambda it: it.address.name in it.host.dead_letter_addresses,
         ),
         Field("internalQueue", FLAG, "Is it the broker's own?", lambda it: retroactive.is_internal(it.address.name)),
         Field("exclusive", FLAG, "Does one consumer get everything?", lambda it: it.distribution.live_max == 1),

@@ -15,15 +15,15 @@ def told(managed: Managed, change: Change) -> Steps:
     """What a change has done, when it is over. Raises BrokerError if it could not do anything."""
     yield from over(managed, change)
     if change.stopped_because and not change.done_count:
-        raise BrokerError(f"no message was {change.deed.word}: {change.stopped_because}")
+        raise BrokerError(f"no message was {change.operation.word}: {change.stopped_because}")
     return answer(change)
 
 
 def answer(change: Change) -> dict[str, Any]:
     """What a change that is over has done."""
     return {
-        change.deed.word: change.done_count,
-        **(_of_copies(change) if change.deed.makes_copies else {}),
+        change.operation.word: change.done_count,
+        **(_of_copies(change) if change.operation.makes_copies else {}),
         "inDelivery": change.held_count,
         "inDeliveryMessages": change.held_ids,
         "kept": change.kept,
@@ -39,18 +39,21 @@ def told_of_one(managed: Managed, change: Change, number: int) -> Steps:
     """The same for one message. Raises NotFoundError if it is not there, and BrokerError if it stayed."""
     yield from over(managed, change)
     if change.done_count:
-        return {change.deed.word: change.done_count, **(_of_copies(change) if change.deed.makes_copies else {})}
+        return {
+            change.operation.word: change.done_count,
+            **(_of_copies(change) if change.operation.makes_copies else {}),
+        }
     name = change.queue.name
     if change.held_count:
         raise BrokerError(f"message {number} of queue {name} is in delivery, and left alone; close its consumer first")
     for reason in (*change.kept, change.stopped_because):
         if reason:
-            raise BrokerError(f"message {number} of queue {name} was not {change.deed.word}: {reason}")
+            raise BrokerError(f"message {number} of queue {name} was not {change.operation.word}: {reason}")
     raise NotFoundError(f"queue {name} has no message {number}, or has it no more")
 
 
 def over(managed: Managed, change: Change) -> Generator[bool | Until, None, None]:
     """Wait until a change is over, and let it go on when it can."""
     while not change.is_over:
-        managed.broker.handling.nudge(change)
+        managed.broker.message_operations.nudge(change)
         yield managed.in_a_moment() if change.done else WAIT

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from artemis_py.core.dead_letters import FORCED_EXPIRE, NO_ROUTE, SENT_BY_OPERATOR, TIME_LIMIT
-from artemis_py.core.operations.choice import Choice
+from artemis_py.core.operations.message_filter import MessageFilter
 from artemis_py.core.operations.scan import STATES
-from artemis_py.core.queue.messages import MAX_CANCELS, MAX_DELIVERIES
+from artemis_py.core.queue.redelivery import MAX_CANCELS, MAX_DELIVERIES
 from artemis_py.errors import BadRequestError, SelectorError
 from artemis_py.management.lists.field import NUMBER, TEXT
 from artemis_py.management.managed import Given
@@ -48,17 +48,17 @@ def _cause_of(text: str) -> str | None:
     return cause or None
 
 
-def choice_of(given: Given) -> Choice:
+def choice_of(given: Given) -> MessageFilter:
     """The messages that ``message``, ``filter``, ``origin``, ``cause`` and ``count`` mean, as far as they are given.
     Raises BadRequestError.
     """
     if "message" in given and given["message"] is not None:
-        return Choice(ids=(given["message"],))
+        return MessageFilter(ids=(given["message"],))
     count = given.get("count")
     if count is not None and count < 1:
         raise BadRequestError(f"count is 1 or more, and not {count}")
     selector = selector_of(given.get("filter") or "")
-    return Choice(
+    return MessageFilter(
         selector, origin=given.get("origin") or None, cause=_cause_of(given.get("cause") or ""), count_max=count
     )
 

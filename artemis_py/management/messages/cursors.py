@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Final, final
 
-from artemis_py.core.operations.choice import Choice
-from artemis_py.core.operations.scan import Mark, Round
+from artemis_py.core.operations.message_filter import MessageFilter
+from artemis_py.core.operations.scan import QueueScan, ScanCursor
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import BadRequestError
 
@@ -33,21 +33,21 @@ class Cursors:
         """A name for this run."""
         self._secret = secrets.token_bytes(16)
 
-    def text_of(self, queue: Queue, states: Sequence[str], mark: Mark) -> str:
+    def text_of(self, queue: Queue, states: Sequence[str], scan_cursor: ScanCursor) -> str:
         """The cursor of a look at this queue that has come as far as this mark."""
-        data = json.dumps([queue.id, list(states), list(mark)], separators=(",", ":")).encode()
+        data = json.dumps([queue.id, list(states), list(scan_cursor)], separators=(",", ":")).encode()
         return urlsafe_b64encode(self._seal(data) + data).decode().rstrip("=")
 
-    def round(self, queue: Queue, states: Sequence[str], choice: Choice, after: str) -> Round:
+    def scan(self, queue: Queue, states: Sequence[str], choice: MessageFilter, after: str) -> QueueScan:
         """A look at a queue behind this cursor; an empty one: from the beginning. Raises BadRequestError."""
         if not after:
-            return Round(queue.parts, states, choice.ids or ())
+            return QueueScan(queue, states, choice.ids or ())
         try:
-            return Round(queue.parts, states, choice.ids or (), self._mark(after, queue, states))
+            return QueueScan(queue, states, choice.ids or (), self._scan_cursor(after, queue, states))
         except ValueError:
             raise BadRequestError(f"the order of queue {queue.name} is another one than when it began{_ANEW}") from None
 
-    def _mark(self, text: str, queue: Queue, states: Sequence[str]) -> Mark:
+    def _scan_cursor(self, text: str, queue: Queue, states: Sequence[str]) -> ScanCursor:
         try:
             sealed = urlsafe_b64decode(text + "=" * (-len(text) % 4)) if len(text) <= _CURSOR_MAX else b""
         except (ValueError, binascii.Error):
@@ -62,7 +62,7 @@ class Cursors:
             raise BadRequestError(f"after is a cursor of another queue than {queue.name}{_ANEW}")
         if its_states != list(states):
             raise BadRequestError(f"after is a cursor of messages that are {','.join(its_states)}: give the same which")
-        return Mark.of(values)
+        return ScanCursor.of(values)
 
     def _seal(self, data: bytes) -> bytes:
         return blake2b(data, digest_size=_SEAL_BYTES, key=self._secret).digest()

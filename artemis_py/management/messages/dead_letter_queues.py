@@ -6,8 +6,8 @@ from collections.abc import Generator, Sequence
 from typing import Final
 
 from artemis_py.core.budget import Budget
-from artemis_py.core.operations.choice import Choice
-from artemis_py.core.operations.scan import STATES, Sight
+from artemis_py.core.operations.message_filter import MessageFilter
+from artemis_py.core.operations.scan import STATES, LocatedMessage
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Until
 from artemis_py.management.lists.dead_letters import DeadLetters
@@ -36,16 +36,16 @@ def dead_letter_queues(managed: Managed, name: str) -> Generator[None, None, lis
 
 
 def survey(
-    managed: Managed, queues: Sequence[Queue], choice: Choice, states: Sequence[str] = STATES
+    managed: Managed, queues: Sequence[Queue], choice: MessageFilter, states: Sequence[str] = STATES
 ) -> Generator[Until | None, None, tuple[DeadLetters, int]]:
     """What is on these queues, by origin and cause, and how many messages were looked at."""
     dead_letters = DeadLetters()
     looked = 0
     for queue in queues:
 
-        def see(sight: Sight, budget: Budget, name: str = queue.name) -> bool:
+        def see(located: LocatedMessage, budget: Budget, name: str = queue.name) -> bool:
             budget.spend(_LETTER_UNITS)
-            dead_letters.add(name, sight.message)
+            dead_letters.add(name, located.message)
             return False
 
         looked += yield from look(managed, queue, states, choice, see)

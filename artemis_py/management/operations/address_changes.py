@@ -47,7 +47,7 @@ def _delete(managed: Managed, given: Given) -> Steps:
         yield from without_consumers(managed, queue)
         if queue.deleted or queue.consumer_count:
             continue
-        count, work = managed.broker.operations.delete(queue.name, managed.now_ms())
+        count, work = managed.broker.queue_operations.delete(queue.name, managed.now_ms())
         removed += count
         queues += 1
         yield from until_done((work,))
@@ -65,7 +65,7 @@ def _purge(managed: Managed, given: Given) -> Steps:
     for number, queue in enumerate(list(address.queues.values()), 1):
         if not queue.deleted:
             held += queue.message_count - queue.unheld_count
-            count, work = broker.operations.purge(queue.name, managed.now_ms())
+            count, work = broker.queue_operations.purge(queue.name, managed.now_ms())
             removed += count
             yield from until_done((work,))
         if number % _QUEUES_PER_STEP == 0:

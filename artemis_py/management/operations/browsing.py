@@ -7,8 +7,18 @@ from itertools import chain
 from typing import Any, Final, TypeVar
 
 from artemis_py.core.budget import Budget
-from artemis_py.core.operations.choice import Choice
-from artemis_py.core.operations.scan import BEHIND, DELIVERING, PAGED, READY, SCHEDULED, STATES, Mark, Round, Sight
+from artemis_py.core.operations.message_filter import MessageFilter
+from artemis_py.core.operations.scan import (
+    BEHIND,
+    DELIVERING,
+    PAGED,
+    READY,
+    SCHEDULED,
+    STATES,
+    LocatedMessage,
+    QueueScan,
+    ScanCursor,
+)
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Step
 from artemis_py.errors import BadRequestError, NotFoundError
@@ -47,14 +57,14 @@ def _browse(managed: Managed, given: Given) -> Steps:
     after = given["after"]
     if after and wanted.page > 1:
         raise BadRequestError("page counts from the beginning, and after goes on from a cursor: give one of them")
-    round = managed.cursors.round(queue, states, choice, after)
-    page = _Page(queue, wanted, managed.now_ms(), round, known=_known_count(queue, states, choice), counts=not after)
-    page.looked_count = yield from look_on(managed, queue, round, choice, page.see)
-    mark = page.mark
+    scan = managed.cursors.scan(queue, states, choice, after)
+    page = _Page(queue, wanted, managed.now_ms(), scan, known=_known_count(queue, states, choice), counts=not after)
+    page.looked_count = yield from look_on(managed, queue, scan, choice, page.see)
+    scan_cursor = page.scan_cursor
     extra = {
         "lookedAt": page.looked_count,
         "isWhole": not page.is_cut_short,
-        "next": None if mark is None else managed.cursors.text_of(queue, states, mark),
+        "next": None if scan_cursor is None else managed.cursors.text_of(queue, states, scan_cursor),
     }
     return Selection(MESSAGES, wanted, page.count, page.rows, extra)
 
@@ -64,15 +74,15 @@ class _Page:
     ``counts``, that is found out.
     """
 
-    def __init__(self, queue: Queue, wanted: Wanted, now_ms: int, round: Round, *, known: int, counts: bool) -> None:
-        self.mark: Mark | None = None
+    def __init__(self, queue: Queue, wanted: Wanted, now_ms: int, scan: QueueScan, *, known: int, counts: bool) -> None:
+        self.scan_cursor: ScanCursor | None = None
         """Where the page ends; None: it is not full, so nothing follows."""
         self.rows: list[dict[str, Any]] = []
         self.looked_count = 0
         self.is_cut_short = False
         self._looks = Looks.at(queue, now_ms)
         self._wanted = wanted
-        self._round = round
+        self._scan = scan
         self._known = known
         self._counts = counts and known < 0
         self._matching = 0
@@ -84,17 +94,17 @@ class _Page:
         """How many match, as far as it is known."""
         return max(self._known, self._matching)
 
-    def see(self, sight: Sight, budget: Budget) -> bool:
+    def see(self, located: LocatedMessage, budget: Budget) -> bool:
         """A message that matches. Returns True when this was enough."""
         self._matching += 1
         if self._matching <= self._wanted.skipped:
             return False
         if len(self.rows) < self._wanted.size:
-            self.rows.append(self._looks.row(sight))
+            self.rows.append(self._looks.row(located))
             budget.spend(_ROW_UNITS)
             is_full = len(self.rows) == self._wanted.size
             if is_full:
-                self.mark = self._round.mark
+                self.scan_cursor = self._scan.scan_cursor
                 self.is_cut_short = self._known < 0 and not self._counts
             return is_full and not self._counts
         self._ahead.spend(1)
@@ -102,18 +112,18 @@ class _Page:
         return self.is_cut_short
 
 
-def _known_count(queue: Queue, states: tuple[str, ...], choice: Choice) -> int:
+def _known_count(queue: Queue, states: tuple[str, ...], choice: MessageFilter) -> int:
     """How many messages are in these states; -1 if a look at each is needed."""
     if not choice.is_all:
         return -1
     contents = queue.contents
     if set(states) == set(STATES):
         return contents.message_count
-    behind = 0 if contents.behind is None else contents.behind.count
+    pending = 0 if contents.pending is None else contents.pending.count
     counts = {
         DELIVERING: contents.counters.held_count,
         READY: contents.order.count,
-        BEHIND: behind,
+        BEHIND: pending,
         PAGED: contents.paged.count,
         SCHEDULED: len(contents.scheduled),
     }
@@ -146,13 +156,13 @@ class _Counting:
         """What is told of the groups."""
         return {"groups": self.groups, "withoutIt": self.without_count, "inOtherGroups": self.others}
 
-    def see(self, sight: Sight, budget: Budget) -> bool:
+    def see(self, located: LocatedMessage, budget: Budget) -> bool:
         """A message that matches."""
         self.count += 1
         if self._name is None:
             return False
         budget.spend(1)
-        value = sight.message.head.first(self._name)
+        value = located.message.head.first(self._name)
         if value is None:
             self.without_count += 1
             return False
@@ -173,18 +183,18 @@ def _body(managed: Managed, given: Given) -> Steps:
     return (yield from _of_one(managed, given, _download))
 
 
-def _download(sight: Sight) -> Download:
-    message = sight.message
+def _download(located: LocatedMessage) -> Download:
+    message = located.message
     return Download(message.body, content_type_of(message), f"message-{message.id}")
 
 
-def _of_one(managed: Managed, given: Given, make: Callable[[Sight], Told]) -> Generator[Step, None, Told]:
+def _of_one(managed: Managed, given: Given, make: Callable[[LocatedMessage], Told]) -> Generator[Step, None, Told]:
     """What is made of the one message that is meant, while it is there. Raises NotFoundError."""
     queue = _queue(managed, given)
     made: list[Told] = []
 
-    def see(sight: Sight, _budget: Budget) -> bool:
-        made.append(make(sight))
+    def see(located: LocatedMessage, _budget: Budget) -> bool:
+        made.append(make(located))
         return True
 
     yield from look(managed, queue, STATES, choice_of(given), see)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from artemis_py.core.operations.choice import Choice
+from artemis_py.core.operations.message_filter import MessageFilter
 from artemis_py.core.operations.messages import Change
 from artemis_py.core.operations.scan import DELIVERING, UNHELD
 from artemis_py.core.queue.queue import Queue
@@ -50,7 +50,7 @@ def _retry(managed: Managed, given: Given) -> Steps:
         "stoppedBecause": None, "job": None,
     }  # fmt: skip
     for queue in queues:
-        change = managed.broker.handling.retry(queue, choice_of(given))
+        change = managed.broker.message_operations.retry(queue, choice_of(given))
         yield from over(managed, change)
         _add(result, change)
     return result
@@ -68,7 +68,7 @@ def _add(result: dict[str, Any], change: Change) -> None:
         result["stoppedBecause"] = f"queue {change.queue.name}: {change.stopped_because}"
 
 
-def _rehearse(managed: Managed, queues: list[Queue], choice: Choice) -> Steps:
+def _rehearse(managed: Managed, queues: list[Queue], choice: MessageFilter) -> Steps:
     """What would go back, by origin and cause."""
     found, _ = yield from survey(managed, queues, choice, UNHELD)
     held, _ = yield from survey(managed, queues, choice, (DELIVERING,))
@@ -100,7 +100,7 @@ def _paced(managed: Managed, job: Job, queues: list[Queue], given: Given) -> Ste
         for queue in queues:
             if queue.deleted or job.was_stopped():
                 continue
-            change = managed.broker.handling.retry(queue, choice_of(given), allowance=pace.take())
+            change = managed.broker.message_operations.retry(queue, choice_of(given), allowance=pace.take())
             changes.append(change)
             while not change.is_over:
                 if job.was_stopped():
@@ -109,7 +109,7 @@ def _paced(managed: Managed, job: Job, queues: list[Queue], given: Given) -> Ste
                     pace.give_back(change.allowance or 0)
                     pace.pass_time(managed.steady_ms())
                     change.allowance = pace.take()
-                    managed.broker.handling.nudge(change)
+                    managed.broker.message_operations.nudge(change)
                 yield Until(managed.steady_ms() + pace.interval_ms)
             pace.give_back(change.allowance or 0)
     finally:

@@ -6,7 +6,7 @@ from typing import Final, final
 
 from artemis_py.core.budget import Budget
 from artemis_py.core.destinations.registry import kept_of_address
-from artemis_py.core.operations.scan import PAGED, SCHEDULED, Mark, Round, Sight
+from artemis_py.core.operations.scan import PAGED, SCHEDULED, LocatedMessage, QueueScan, ScanCursor
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import BadRequestError, NotFoundError
 from artemis_py.management.lists.field import NUMBER
@@ -38,14 +38,14 @@ def _export_messages(managed: Managed, given: Given) -> Steps:
     states, choice, size = states_of(given["which"]), choice_of(given), given["size"]
     if not 1 <= size <= PAGE_SIZE_MAX:
         raise BadRequestError(f"size must be a number from 1 to {PAGE_SIZE_MAX}, not {size}")
-    round = managed.cursors.round(queue, states, choice, given["after"])
-    page = _Page(queue, managed.now_ms(), round, size)
+    scan = managed.cursors.scan(queue, states, choice, given["after"])
+    page = _Page(queue, managed.now_ms(), scan, size)
     run, counters = managed.cursors.run, queue.contents.counters
     before = f"{run}-{counters.returned}"
-    yield from look_on(managed, queue, round, choice, page.see)
+    yield from look_on(managed, queue, scan, choice, page.see)
     if queue.deleted:
         raise NotFoundError(f"queue {queue.name} was deleted meanwhile")
-    after = None if page.mark is None else managed.cursors.text_of(queue, states, page.mark)
+    after = None if page.scan_cursor is None else managed.cursors.text_of(queue, states, page.scan_cursor)
     told = line_of("next", {"after": after, "returned": [before, f"{run}-{counters.returned}"]})
     return Lines([*page.parts, told], f"messages-{queue.id}")
 
@@ -54,24 +54,24 @@ def _export_messages(managed: Managed, given: Given) -> Steps:
 class _Page:
     """Lines of messages, as each was when it was looked at."""
 
-    def __init__(self, queue: Queue, now_ms: int, round: Round, size: int) -> None:
+    def __init__(self, queue: Queue, now_ms: int, scan: QueueScan, size: int) -> None:
         self.parts: list[bytes | InPieces] = []
-        self.mark: Mark | None = None
+        self.scan_cursor: ScanCursor | None = None
         """Where the page ends; None: it is not full, so nothing follows."""
         self._queue = queue
         self._names = (queue.name,)
         self._now_ms = now_ms
-        self._round = round
+        self._scan = scan
         self._left = size
         self._left_bytes = _PAGE_BYTES
 
-    def see(self, sight: Sight, budget: Budget) -> bool:
+    def see(self, located: LocatedMessage, budget: Budget) -> bool:
         """A message that matches. Returns True when the page is full."""
-        body = sight.message.body
+        body = located.message.body
         in_pieces = isinstance(body, LargeBody) or len(body) > _WHOLE_BYTES_MAX
-        name, failed, due_ms = self._queue.name, failed_count(self._queue, sight), self._due_ms(sight)
+        name, failed, due_ms = self._queue.name, failed_count(self._queue, located), self._due_ms(located)
         line = message_line(
-            sight.message,
+            located.message,
             self._names,
             {name: failed} if failed else {},
             {name: due_ms} if due_ms else {},
@@ -85,15 +85,15 @@ class _Page:
         self._left_bytes -= len(line)
         if self._left > 0 and self._left_bytes > 0 and not in_pieces:
             return False
-        self.mark = self._round.mark
+        self.scan_cursor = self._scan.scan_cursor
         return True
 
-    def _due_ms(self, sight: Sight) -> int:
+    def _due_ms(self, located: LocatedMessage) -> int:
         """The date for which a message waits, in epoch ms; 0: for none."""
-        if sight.state == SCHEDULED:
-            return self._queue.contents.waits_until.of(sight.message.id)
-        if sight.state == PAGED and sight.backlog is not None and sight.found is not None:
-            due_ms = sight.backlog.due_ms(sight.found)
+        if located.state == SCHEDULED:
+            return self._queue.contents.waits_until.of(located.message.id)
+        if located.state == PAGED and located.backlog is not None and located.found is not None:
+            due_ms = located.backlog.due_ms(located.found)
             return due_ms if due_ms > self._now_ms else 0
         return 0
 

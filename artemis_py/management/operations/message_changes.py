@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from artemis_py.core.budget import Budget
-from artemis_py.core.operations.choice import Choice
+from artemis_py.core.operations.message_filter import MessageFilter
 from artemis_py.core.operations.messages import DELIVERED_MAX, Change
-from artemis_py.core.operations.scan import SCHEDULED, Sight
+from artemis_py.core.operations.scan import SCHEDULED, LocatedMessage
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import WAIT
 from artemis_py.errors import NotFoundError
@@ -32,35 +32,35 @@ _OF_COPIES: Final = (
     " transient: how many do not survive a restart any more, by the queue that is not durable"
 )
 
-_Begin = Callable[[Managed, Queue, Choice, Given], Change]
+_Begin = Callable[[Managed, Queue, MessageFilter, Given], Change]
 
 
-def _remove(managed: Managed, queue: Queue, choice: Choice, _given: Given) -> Change:
-    return managed.broker.handling.remove(queue, choice)
+def _remove(managed: Managed, queue: Queue, choice: MessageFilter, _given: Given) -> Change:
+    return managed.broker.message_operations.remove(queue, choice)
 
 
-def _expire(managed: Managed, queue: Queue, choice: Choice, _given: Given) -> Change:
-    return managed.broker.handling.expire(queue, choice)
+def _expire(managed: Managed, queue: Queue, choice: MessageFilter, _given: Given) -> Change:
+    return managed.broker.message_operations.expire(queue, choice)
 
 
-def _send_to_dead_letters(managed: Managed, queue: Queue, choice: Choice, _given: Given) -> Change:
-    return managed.broker.handling.send_to_dead_letters(queue, choice)
+def _send_to_dead_letters(managed: Managed, queue: Queue, choice: MessageFilter, _given: Given) -> Change:
+    return managed.broker.message_operations.send_to_dead_letters(queue, choice)
 
 
-def _move(managed: Managed, queue: Queue, choice: Choice, given: Given) -> Change:
-    return managed.broker.handling.move(queue, choice, given["target"])
+def _move(managed: Managed, queue: Queue, choice: MessageFilter, given: Given) -> Change:
+    return managed.broker.message_operations.move(queue, choice, given["target"])
 
 
-def _copy(managed: Managed, queue: Queue, choice: Choice, given: Given) -> Change:
-    return managed.broker.handling.copy(queue, choice, given["target"])
+def _copy(managed: Managed, queue: Queue, choice: MessageFilter, given: Given) -> Change:
+    return managed.broker.message_operations.copy(queue, choice, given["target"])
 
 
-def _prioritize(managed: Managed, queue: Queue, choice: Choice, given: Given) -> Change:
-    return managed.broker.handling.prioritize(queue, choice, given["priority"])
+def _prioritize(managed: Managed, queue: Queue, choice: MessageFilter, given: Given) -> Change:
+    return managed.broker.message_operations.prioritize(queue, choice, given["priority"])
 
 
-def _retry(managed: Managed, queue: Queue, choice: Choice, _given: Given) -> Change:
-    return managed.broker.handling.retry(queue, choice)
+def _retry(managed: Managed, queue: Queue, choice: MessageFilter, _given: Given) -> Change:
+    return managed.broker.message_operations.retry(queue, choice)
 
 
 def _deliver(managed: Managed, given: Given) -> Steps:
@@ -70,8 +70,8 @@ def _deliver(managed: Managed, given: Given) -> Steps:
     queue = found(managed.broker.queues, "queue", given["queue"])
     ids = array("q")
 
-    def see(sight: Sight, _budget: Budget) -> bool:
-        ids.append(sight.message.id)
+    def see(located: LocatedMessage, _budget: Budget) -> bool:
+        ids.append(located.message.id)
         return False
 
     yield from look(managed, queue, (SCHEDULED,), choice_of(given), see)
@@ -81,8 +81,8 @@ def _deliver(managed: Managed, given: Given) -> Steps:
     while ids and not queue.deleted:
         some = ids[-DELIVERED_MAX:]
         del ids[-DELIVERED_MAX:]
-        count += managed.broker.handling.deliver(queue, some, managed.now_ms())
-        while not queue.parts.tasks.may_go_on and not queue.deleted:
+        count += managed.broker.message_operations.deliver(queue, some, managed.now_ms())
+        while not queue.tasks.may_go_on and not queue.deleted:
             yield WAIT
     return {"delivered": count}
 

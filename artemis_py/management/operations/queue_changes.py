@@ -118,7 +118,7 @@ def _disable(managed: Managed, given: Given) -> Steps:
 
 def _set_ring_size(managed: Managed, given: Given) -> Steps:
     queue = _found(managed, given)
-    managed.broker.operations.set_ring_size(queue.name, given["ring-size"])
+    managed.broker.queue_operations.set_ring_size(queue.name, given["ring-size"])
     return at_once(QUEUES.row(queue))
 
 
@@ -152,7 +152,7 @@ def _reset_group(managed: Managed, given: Given) -> Steps:
     queue = _not_shared(_found(managed, given))
     if not queue.grouping.reset(given["group"]):
         raise NotFoundError(f"no consumer of queue {queue.name} has the group {given['group'][:80]!r}")
-    queue.parts.after_removal.run()
+    queue.after_removal.run()
     return at_once({"reset": 1})
 
 
@@ -162,7 +162,7 @@ def _reset_all_groups(managed: Managed, given: Given) -> Steps:
     while some := queue.grouping.reset_some(_RESETS_PER_STEP):
         count += some
         yield None
-    queue.parts.after_removal.run()
+    queue.after_removal.run()
     return {"reset": count}
 
 

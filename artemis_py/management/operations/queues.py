@@ -29,11 +29,11 @@ def _show(managed: Managed, given: Given) -> Steps:
 
 
 def _pause(managed: Managed, given: Given) -> Steps:
-    return (yield from _changed(managed, given, managed.broker.operations.pause))
+    return (yield from _changed(managed, given, managed.broker.queue_operations.pause))
 
 
 def _resume(managed: Managed, given: Given) -> Steps:
-    return (yield from _changed(managed, given, managed.broker.operations.resume))
+    return (yield from _changed(managed, given, managed.broker.queue_operations.resume))
 
 
 def _changed(managed: Managed, given: Given, change: Callable[[str], None]) -> Steps:
@@ -46,11 +46,11 @@ def _changed(managed: Managed, given: Given, change: Callable[[str], None]) -> S
 def _purge(managed: Managed, given: Given) -> Steps:
     queue = found(managed.broker.queues, "queue", given["queue"])
     if given["count"] is not None:
-        change = managed.broker.handling.remove(queue, choice_of(given))
+        change = managed.broker.message_operations.remove(queue, choice_of(given))
         yield from told(managed, change)
         return {"removed": change.done_count, "inDelivery": change.held_count}
     held_count = queue.message_count - queue.unheld_count
-    result = yield from _removed(managed, given, managed.broker.operations.purge)
+    result = yield from _removed(managed, given, managed.broker.queue_operations.purge)
     return {**result, "inDelivery": held_count}
 
 
@@ -59,7 +59,7 @@ def _destroy(managed: Managed, given: Given) -> Steps:
     address = managed.broker.bindings.address_of(queue)
     if given["remove-consumers"]:
         yield from without_consumers(managed, queue)
-    result = yield from _removed(managed, given, managed.broker.operations.delete)
+    result = yield from _removed(managed, given, managed.broker.queue_operations.delete)
     if given["auto-delete-address"] and not (address.deleted or address.queues or address.diverts):
         managed.broker.address_changes.delete(address)
     return result

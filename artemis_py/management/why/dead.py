@@ -93,7 +93,7 @@ def _brought_forth(asking: Asking, queue: Queue) -> None:
     counters, settings = queue.contents.counters, queue.address.settings
     died = (counters.killed_by or {}).get(DEAD, 0)
     if died:
-        attempts = queue.parts.redelivery.attempts_max
+        attempts = queue.state.redelivery.attempts_max
         target = settings.dead_letter_address
         text = f"{messages(died)} of this queue died since the start"
         text += f" (max-delivery-attempts {attempts})" if attempts > 0 else ""

@@ -70,7 +70,7 @@ def growing(asking: Asking, queue: Queue, window_ms: int) -> Findings:
 def _sample(queue: Queue, now_ms: int) -> _Sample:
     counters, account = queue.contents.counters, address_of(queue).account
     return _Sample(
-        queue.parts.host.clock.steady_ms(now_ms),
+        queue.host.clock.steady_ms(now_ms),
         counters.added,
         counters.acknowledged,
         counters.expired + counters.killed + counters.replaced,

@@ -24,13 +24,13 @@ from artemis_py.core.queue.why import (
     what_is_leased,
     what_it_holds,
     why_address_paused,
-    why_behind,
     why_closed,
     why_no_room,
     why_nobody,
     why_none_in_pages,
     why_not_read,
     why_passed_over,
+    why_pending,
 )
 from artemis_py.core.tasks import WAIT
 from artemis_py.management.why.asking import LINES_MAX, LOOKS_PER_STEP, Asking, Findings, listed, some_at_a_time
@@ -52,15 +52,15 @@ def not_delivered(asking: Asking, queue: Queue) -> Findings:
     """The reasons, the first the most important; none if the queue has nothing to deliver and lost nothing."""
     contents, now_ms = queue.contents, asking.now_ms
     waits = contents.order.count > 0 or contents.paged.count > 0
-    behind = why_behind(queue.parts.basis)
-    if waits or behind is not None or (queue.is_held and queue.message_count):
+    pending = why_pending(queue.state)
+    if waits or pending is not None or (queue.is_held and queue.message_count):
         is_closed = _about_gate(asking, queue, now_ms)
         yield None
         if waits:
             yield from _about_consumers(asking, queue, is_closed=is_closed)
-        elif behind is not None:
-            asking.add_reason(why_nobody(queue.parts.basis))
-        asking.add_reason(why_behind(queue.parts.basis))
+        elif pending is not None:
+            asking.add_reason(why_nobody(queue.state))
+        asking.add_reason(why_pending(queue.state))
     yield from _about_delivery(asking, queue)
     yield from _about_scheduled(asking, queue)
     if queue.filling is not None:
@@ -76,7 +76,7 @@ def not_delivered(asking: Asking, queue: Queue) -> Findings:
 
 def _about_gate(asking: Asking, queue: Queue, now_ms: int) -> bool:
     """What keeps the whole queue closed. Returns whether anything does."""
-    basis = queue.parts.basis
+    basis = queue.state
     before = len(asking.found)
     asking.add_reason(why_closed(basis, now_ms, is_held=queue.is_held))
     if queue.gate.paused:  # to resume the queue would not be enough
@@ -92,10 +92,10 @@ def _about_gate(asking: Asking, queue: Queue, now_ms: int) -> bool:
 
 
 def _about_consumers(asking: Asking, queue: Queue, *, is_closed: bool) -> Findings:
-    nobody = why_nobody(queue.parts.basis)
+    nobody = why_nobody(queue.state)
     if nobody is not None:
         asking.add_reason(nobody)
-        if queue.address.name in queue.parts.host.dead_letter_addresses:
+        if queue.address.name in queue.host.dead_letter_addresses:
             asking.add("dead-letters", "messages that could not be delivered, or expired, wait here for an operator")
         return
     reasons: list[tuple[Consumer, Reason]] = []
@@ -116,11 +116,11 @@ def _about_consumers(asking: Asking, queue: Queue, *, is_closed: bool) -> Findin
     yield from _look(queue, looks)
     lacking = False
     for consumer, look in looks.items():
-        found = why_passed_over(queue.parts.basis, consumer, look)
+        found = why_passed_over(queue.state, consumer, look)
         if look.takes > 0:
             found = found or _why_not_yet(queue, consumer, looks, is_closed=is_closed)
         elif queue.distribution.is_served(consumer) and queue.contents.paged.count:
-            reads_itself = queue.parts.pages.search.reads_itself(consumer)
+            reads_itself = queue.pages.search.reads_itself(consumer)
             lacking = lacking or not reads_itself
             found += _why_none_in_pages(queue, consumer, is_closed=is_closed) if reads_itself else []
         reasons += [(consumer, reason) for reason in found]
@@ -140,7 +140,7 @@ def _about_consumers(asking: Asking, queue: Queue, *, is_closed: bool) -> Findin
 
 
 def _why_no_room(queue: Queue, consumer: Consumer, asking: Asking) -> Reason | None:
-    reason = why_no_room(queue.parts.basis, consumer, asking.now_ms, queue.consumer_defaults.backlog_max)
+    reason = why_no_room(queue.state, consumer, asking.now_ms, queue.consumer_defaults.backlog_max)
     if reason is None or reason.kind != DUE:
         return reason
     client = asking.managed.health.client_of(consumer.owner)
@@ -223,7 +223,7 @@ def _has_news(queue: Queue, consumer: Consumer) -> Generator[None, None, bool]:
 
 def _why_none_in_pages(queue: Queue, consumer: Consumer, *, is_closed: bool) -> list[Reason]:
     """Why a consumer that reads pages itself gets nothing from there."""
-    search, count = queue.parts.pages.search, queue.contents.paged.count
+    search, count = queue.pages.search, queue.contents.paged.count
     readers = [search.reader_of(consumer, backlog) for backlog in queue.contents.paged.backlogs.values()]
     if any(reader is not None and reader.waits for reader in readers):
         return [Reason("page", f"it looks through {messages(count)} in pages, and a page is being read from the disk")]
@@ -236,13 +236,13 @@ def _why_none_in_pages(queue: Queue, consumer: Consumer, *, is_closed: bool) -> 
 
 def _about_pages(asking: Asking, queue: Queue, *, lacking: bool, is_closed: bool) -> None:
     """Why nothing comes from pages. ``lacking``: a consumer with room finds nothing in memory that it may have."""
-    paged, reading = queue.contents.paged, queue.parts.pages.reading
+    paged, reading = queue.contents.paged, queue.pages.reading
     text = f"{messages(paged.count)} {'is' if paged.count == 1 else 'are'} in pages"
     needs = lacking or (paged.count > 0 and not queue.contents.order.count and _some_take_any(queue))
     is_read = needs and any(backlog.reader.waits for backlog in paged.backlogs.values())
     if is_read or _waits_for_earlier(queue):
         asking.add("page", f"{text}, and a page is being read from the disk", used=paged.count, unit="messages")
-    elif needs and (limit := why_not_read(queue.parts.basis, reading)) is not None:
+    elif needs and (limit := why_not_read(queue.state, reading)) is not None:
         asking.add_reason(limit, more=f"; {text}", setting=str(limit.fields["setting"]))
     elif lacking and not is_closed:
         asking.add("page", f"{text}, and the next turn reads them", used=paged.count, unit="messages")
@@ -250,7 +250,7 @@ def _about_pages(asking: Asking, queue: Queue, *, lacking: bool, is_closed: bool
 
 def _some_take_any(queue: Queue) -> bool:
     """Does a consumer get messages from pages through the queue, and not by itself?"""
-    search = queue.parts.pages.search
+    search = queue.pages.search
     return any(not one.browses and not search.reads_itself(one) for one in queue.distribution.consumers)
 
 
@@ -329,7 +329,7 @@ def _owners(asking: Asking, queue: Queue, consumer: Consumer) -> str:
 
 def _about_delivery(asking: Asking, queue: Queue) -> Findings:
     """Who holds messages without an acknowledgement, and when leases end."""
-    basis, now_ms = queue.parts.basis, asking.now_ms
+    basis, now_ms = queue.state, asking.now_ms
     found: list[tuple[Consumer, Reason]] = []
     more = 0
     if queue.contents.delivering_count or queue.gate.unconfirmed_count:

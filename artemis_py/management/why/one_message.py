@@ -15,10 +15,10 @@ from artemis_py.core.queue.why import (
     UNWANTED,
     messages,
     span,
-    why_behind,
     why_closed,
     why_no_room,
     why_nobody,
+    why_pending,
 )
 from artemis_py.management.why.asking import LINES_MAX, LOOKS_PER_STEP, Asking, Findings, listed, some_at_a_time
 from artemis_py.management.why.waiting import first_due_ms
@@ -47,9 +47,9 @@ def about_message(asking: Asking, queue: Queue, message_id: int) -> Findings:
     if entry is None:
         _not_found(asking, queue, before)
         return
-    closed = why_closed(queue.parts.basis, asking.now_ms, is_held=queue.is_held)
+    closed = why_closed(queue.state, asking.now_ms, is_held=queue.is_held)
     asking.add_reason(closed)
-    asking.add_reason(why_nobody(queue.parts.basis))
+    asking.add_reason(why_nobody(queue.state))
     if before:
         asking.add("behind", f"{messages(before)} before it", used=before, unit="messages")
     _about_group(asking, queue, entry)
@@ -98,10 +98,10 @@ def _ready(queue: Queue, message_id: int) -> Generator[None, None, tuple[Entry |
 
 
 def _not_found(asking: Asking, queue: Queue, looked: int) -> None:
-    behind = why_behind(queue.parts.basis)
+    pending = why_pending(queue.state)
     paged = queue.contents.paged.count
-    if behind is not None:
-        asking.add_reason(behind)
+    if pending is not None:
+        asking.add_reason(pending)
     elif paged:
         text = f"it is none of the {looked:,} ready in memory; {messages(paged)} of the queue are in pages"
         asking.add("in-pages", text, used=paged, unit="messages")
@@ -129,7 +129,7 @@ def _about_takers(asking: Asking, queue: Queue, entry: Entry) -> Findings:
     found: dict[str, list[Consumer]] = {UNWANTED: []}
     for start in range(0, len(takers), LINES_MAX):
         for consumer in takers[start : start + LINES_MAX]:
-            reason = why_no_room(queue.parts.basis, consumer, asking.now_ms, queue.consumer_defaults.backlog_max)
+            reason = why_no_room(queue.state, consumer, asking.now_ms, queue.consumer_defaults.backlog_max)
             if not consumer.wants(entry.message):
                 found[UNWANTED].append(consumer)
             elif reason is not None:

@@ -761,7 +761,7 @@ class WebSocket:
     def go_on(self, now_ms: int, stop_at: int = 0) -> None:
         """Carry out what was received, until the budget is down to ``stop_at``."""
         session, inbound, budget = self._client.session, self._inbound, self._budget
-        session.pulse.note_alive(now_ms)  # frames without payload, too, show that the client lives
+        session.heartbeat.note_alive(now_ms)  # frames without payload, too, show that the client lives
         if session.has_more:
             session.go_on(now_ms, stop_at)
         if inbound is None:
@@ -799,7 +799,7 @@ class WebSocket:
         if handshake.protocol is None:
             self._client.session.lost(now_ms)
             return b""
-        self._client.session.pulse.ping_ms = PING_MS
+        self._client.session.heartbeat.ping_ms = PING_MS
         self._inbound = Inbound(handshake.protocol, self._rules.frame_bytes_max)
         self._messages = Messages(self._rules.frame_bytes_max, handshake.protocol.extensions)
         if self._rules.is_text is not None:
@@ -841,7 +841,7 @@ class WebSocket:
     def join(self, parts: list[Part]) -> bytes:
         """The bytes of whole STOMP frames. Raises TypeError if a large body is among them."""
         if self._messages is not None:
-            self._messages.pings = self._client.session.pulse.pings
+            self._messages.pings = self._client.session.heartbeat.pings
             return self._messages.join(parts)
         handshake, self._handshake = self._handshake, None
         if handshake is None:

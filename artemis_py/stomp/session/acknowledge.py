@@ -59,7 +59,7 @@ def taken_in(transaction: Transaction, outcome: str) -> list[tuple[Queue, Consum
 
 
 @final
-class Choosing:
+class AcknowledgingSeveral:
     """Settles messages of a queue, whoever holds them, as far as the queue's ``leasing`` allows that. The client need
     not be subscribed, but it must be allowed to consume there.
     """
@@ -202,7 +202,7 @@ class Acknowledging:
         self._state = state
         self._subscriptions = subscriptions
         self._transactions = transactions
-        self._choosing = Choosing(state, subscriptions, transactions)
+        self._choosing = AcknowledgingSeveral(state, subscriptions, transactions)
 
     def acknowledge(self, frame: Frame, now_ms: int, *, refuses: bool) -> Remainder | None:
         """ACK, or NACK when ``refuses``. The header ``options`` makes of either a cancel, which NACK is, or an expire
@@ -308,7 +308,7 @@ class Acknowledging:
             elif subscription is not None or not self._is_replay(int(consumer)):
                 _settle(subscription, entries)
                 self._end_run(run, place, receipts)
-                state.service.traffic.count_in("ACK")
+                state.service.traffic.frames_in["ACK"] += 1
                 self.acknowledge(Frame("ACK", {"id": f"{consumer.decode()}-{message.decode()}"}), now_ms, refuses=False)
                 raise AssertionError("an ACK for a message that is not held must be refused")
             if early or late:
@@ -319,7 +319,7 @@ class Acknowledging:
     def _end_run(self, run: AckRun, count: int, receipts: list[tuple[int, str]]) -> None:
         """The first ``count`` ACKs of a run are carried out: count them, and confirm those that ask for it."""
         state = self._state
-        state.service.traffic.count_in("ACK", count)
+        state.service.traffic.frames_in["ACK"] += count
         state.broker.budget.left -= count
         if receipts:
             state.confirm_run(receipts, count)
@@ -368,7 +368,7 @@ def _takes_late(subscription: Subscription) -> bool:
     consumer, contents = subscription.consumer, subscription.queue.contents
     if not consumer.destructive:
         return False
-    if contents.behind is not None and contents.behind.threshold.makes_barriers:
+    if contents.pending is not None and contents.pending.threshold.makes_barriers:
         return True
     return contents.leases is not None and not consumer.settles
 

@@ -13,7 +13,7 @@ from artemis_py.records import RecordLog
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.login import Login
 from artemis_py.stomp.client import ROUTING
-from artemis_py.stomp.heartbeat import Beats, Pulse, negotiate
+from artemis_py.stomp.heartbeat import Heartbeat, HeartbeatIntervals, negotiate
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.wire import writer
@@ -31,7 +31,7 @@ class Greeting:
     version: str
     client_id: str | None
     login: str | None
-    beats: Beats
+    beats: HeartbeatIntervals
     frame: bytes
     tells_routing: bool = False
     """Shall RECEIPTs tell on which queues a message is?"""
@@ -65,14 +65,14 @@ def greet(frame: AnyFrame, state: SessionState) -> Greeting | None:
         state.note(ERROR, reason)
         state.answer_error(reason, receipt)
         return None
-    state.service.traffic.count_in(frame.command)
+    state.service.traffic.frames_in[frame.command] += 1
     state.service.foreign.look("CONNECT", frame.headers, _who(frame, state))
     greeting = _greet(frame, state.service, state.name)
     if isinstance(greeting, Greeting):
         return greeting
     state.note(ERROR, greeting.reason)
     state.out.parts().append(greeting.frame)
-    state.service.traffic.count_out("ERROR")
+    state.service.traffic.frames_out["ERROR"] += 1
     return None
 
 
@@ -126,7 +126,9 @@ def _greet(frame: Frame, service: StompService, session_name: str) -> Greeting |
     return Greeting(version, headers.get("client-id") or None, login, beats, connected, tells_routing)
 
 
-def _connected(headers: dict[str, str], service: StompService, session_name: str, version: str, beats: Beats) -> bytes:
+def _connected(
+    headers: dict[str, str], service: StompService, session_name: str, version: str, beats: HeartbeatIntervals
+) -> bytes:
     answer: list[tuple[str, str]] = []
     if "accept-version" in headers:
         answer.append(("version", version))
@@ -153,7 +155,7 @@ _USER_MAX: Final = 200
 
 
 @final
-class Entry:
+class Admission:
     """A client whose CONNECT is good, and its login: None where nobody logs in. The session waits for it."""
 
     __slots__ = ("greeting", "login")
@@ -210,14 +212,14 @@ class Entry:
         state.user = self.user
         return ""
 
-    def welcome(self, state: SessionState, pulse: Pulse, now_ms: int) -> None:
+    def welcome(self, state: SessionState, heartbeat: Heartbeat, now_ms: int) -> None:
         """The session is open: answer CONNECTED."""
         greeting, identity = self.greeting, self.identity
         state.admit(identity)
-        pulse.begin(greeting.beats, now_ms, 0 if identity is None else identity.expires_ms)
+        heartbeat.begin(greeting.beats, now_ms, 0 if identity is None else identity.expires_ms)
         introduce(greeting, state.user, state.address, state.origin, state.broker.log)
         state.out.parts().append(greeting.frame)
-        state.service.traffic.count_out("CONNECTED")
+        state.service.traffic.frames_out["CONNECTED"] += 1
         state.tell(SESSION_CREATED)
 
     def give_up(self) -> None:
@@ -226,7 +228,7 @@ class Entry:
             self.login.is_given_up = True
 
 
-def enter(frame: AnyFrame, state: SessionState) -> Entry | None:
+def enter(frame: AnyFrame, state: SessionState) -> Admission | None:
     """Take a client's first frame, and begin its login where clients must log in. None if the client was refused with
     an ERROR.
     """
@@ -237,7 +239,7 @@ def enter(frame: AnyFrame, state: SessionState) -> Entry | None:
     state.tells_routing = greeting.tells_routing
     service = state.service
     if service.logins is None:
-        return Entry(greeting, None)
+        return Admission(greeting, None)
     passcode, certificate = frame.headers.get("passcode"), state.certificate
     credentials = Credentials(
         greeting.login,
@@ -248,4 +250,4 @@ def enter(frame: AnyFrame, state: SessionState) -> Entry | None:
         address=state.address,
         acceptor=service.acceptor.name,
     )
-    return Entry(greeting, service.logins.begin(credentials, service.wake))
+    return Admission(greeting, service.logins.begin(credentials, service.wake))

@@ -8,13 +8,13 @@ from typing import Final, final
 from artemis_py.core.addresses.address import Address, PlanCost
 from artemis_py.core.addresses.batch import Batch, FilterResults
 from artemis_py.core.addresses.fullness import note_full
-from artemis_py.core.addresses.route import Route
+from artemis_py.core.addresses.routing_table import Route
 from artemis_py.core.events import ADDRESS_DROPS, REJECTED
 from artemis_py.core.publish_outcome import ADDRESS_FULL, DIVERTED, PublishOutcome
 from artemis_py.errors import AddressFullError, ArtemisError, NotFoundError, QueueFullError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, HeaderName, LargeBody, Message, encode_headers
 from artemis_py.security.rights import USER_HEADER
-from artemis_py.stomp.requests import Pending, ReplyTo, Request
+from artemis_py.stomp.management_requests import PendingRequest, ReplyTo, Request
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.transactions import Transactions
 from artemis_py.stomp.temporaries import Temporary, obtain_address
@@ -180,7 +180,7 @@ def head_for(state: SessionState, frame: Send) -> Head:
 BODY_BYTES_MAX: Final = 64 * 1024
 
 
-def ask(state: SessionState, frame: Send, body: bytes | LargeBody) -> Pending:
+def ask(state: SessionState, frame: Send, body: bytes | LargeBody) -> PendingRequest:
     """Hand the request to whoever answers it. Raises ArtemisError, and then nothing is done."""
     service = state.service
     if state.rights is None:
@@ -307,7 +307,7 @@ class Publishing:
             route.take_over(messages)
         batch = Batch(route, messages, size_bytes, now_ms, shape.plain, distinct=True, plan=plan, sender=state)
         behind = start + self._publish(batch, may_forward=may_forward)
-        state.service.traffic.count_in("SEND", behind - start)
+        state.service.traffic.frames_in["SEND"] += behind - start
         if receipts:
             state.confirm_run(receipts, behind)
         if (state.broker.enqueuer.begun or state.unfinished) and state.has_unfinished():
@@ -329,7 +329,7 @@ class Publishing:
 
     def _send_or_refuse(self, frame: Send, body: bytes, now_ms: int) -> bool:
         """Publish a quick SEND by itself; False if it has to wait."""
-        self._state.service.traffic.count_in("SEND")
+        self._state.service.traffic.frames_in["SEND"] += 1
         try:
             return self.send(frame, body, now_ms)
         except ArtemisError as error:
@@ -338,7 +338,7 @@ class Publishing:
 
     def _refuse(self, frame: Send, reason: str) -> None:
         """Count a SEND and answer ERROR to it."""
-        self._state.service.traffic.count_in("SEND")
+        self._state.service.traffic.frames_in["SEND"] += 1
         self._state.refuse(reason, frame.receipt, syntax=False)
 
     def keep_run(self, frames: list[tuple[AnyFrame, bytes]], start: int, now_ms: int) -> int:
@@ -383,7 +383,7 @@ class Publishing:
             route.take_over(messages)
         transaction.send_run(route, messages, kept_bytes)
         self.producers.note(route.address.name, len(messages), kept_bytes, now_ms)
-        traffic.count_in("SEND", len(messages))
+        traffic.frames_in["SEND"] += len(messages)
         return start + len(messages)
 
     # ---- one SEND --------------------------------------------------------------------------------
@@ -396,7 +396,7 @@ class Publishing:
         if not upload.may_go_on:
             state.blocked_by = upload
             return False
-        state.service.traffic.count_in("SEND")
+        state.service.traffic.frames_in["SEND"] += 1
         if upload.failure is not None:
             self._drop_without_room(frame, upload.failure)
             return True
@@ -436,7 +436,7 @@ class Publishing:
         else:
             sent = self._send_alone(frame, head, body, route, due_ms, now_ms)
             if sent is None:
-                state.service.traffic.count_in("SEND", -1)
+                state.service.traffic.frames_in["SEND"] -= 1
                 return False
             message = sent
         state.lsn_written = max(state.lsn_written, message.lsn)

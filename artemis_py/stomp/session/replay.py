@@ -6,10 +6,9 @@ from typing import Final, final
 
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.memory import SELECTORS, SUBSCRIPTION_BYTES, SUBSCRIPTIONS, selector_bytes
-from artemis_py.core.replay.addresses import Addresses, addresses_read
 from artemis_py.core.replay.bookmarks import bounds_of
 from artemis_py.core.replay.manager import Replays
-from artemis_py.core.replay.replay import Replay, pace_of
+from artemis_py.core.replay.replay import Addresses, Replay, addresses_read, pace_of
 from artemis_py.errors import BrokerError, NotAllowedError, NotFoundError
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.subscription import (
@@ -256,7 +255,7 @@ class Replaying:
             out = self._state.out
             subscription.writer.write(entries, out.parts())
             self._sent_lsn = out.segments[-1][0]
-            self._state.service.traffic.count_out("MESSAGE", len(entries))
+            self._state.service.traffic.frames_out["MESSAGE"] += len(entries)
         if replay.failure is None:
             return None
         self.unsubscribe(subscription)

@@ -11,10 +11,10 @@ from artemis_py.core.events import CLOSED, ERROR
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Awaited
 from artemis_py.errors import ArtemisError, StorageError
-from artemis_py.stomp.heartbeat import Pulse
+from artemis_py.stomp.heartbeat import Heartbeat
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.session.acknowledge import Acknowledging
-from artemis_py.stomp.session.connect import Entry, enter
+from artemis_py.stomp.session.connect import Admission, enter
 from artemis_py.stomp.session.publish import Publishing
 from artemis_py.stomp.session.state import Remainder, SessionState, UnfinishedFrame
 from artemis_py.stomp.session.subscriptions import Subscriptions
@@ -112,7 +112,7 @@ class Commands:
 
     def begin(self, frame: Frame, body: bytes) -> None:
         """Count a frame and what it costs. Raises FrameError for a body."""
-        self._state.service.traffic.count_in(frame.command)
+        self._state.service.traffic.frames_in[frame.command] += 1
         self._state.broker.budget.spend(COMMAND_UNITS)
         if body.strip(b"\r\n"):
             raise FrameError(f"{frame.command} has no body", syntax=True)
@@ -135,7 +135,7 @@ class Commands:
         elif command == "COMMIT":
             extra = self._transactions.commit(headers, now_ms)
             if extra is None:
-                self._state.service.traffic.count_in(command, -1)  # it comes again
+                self._state.service.traffic.frames_in[command] -= 1  # it comes again
                 return False
         elif command == "ABORT":
             self._transactions.abort(headers, now_ms)
@@ -169,15 +169,15 @@ class Session:
     """
 
     __slots__ = (
-        "_acknowledging", "_commands", "_input", "_publishing", "is_closing", "is_open", "out", "producers", "pulse",
-        "service", "state", "subscriptions", "transactions",
+        "_acknowledging", "_commands", "_input", "_publishing", "heartbeat", "is_closing", "is_open", "out",
+        "producers", "service", "state", "subscriptions", "transactions",
     )  # fmt: skip
 
     def __init__(self, service: StompService, origin: int, now_ms: int, owner: object) -> None:
         self.service = service
         self.state = SessionState(service, origin, owner, now_ms)
         self.out = self.state.out
-        self.pulse = Pulse(service.broker.clock, now_ms)
+        self.heartbeat = Heartbeat(service.broker.clock, now_ms)
         self.subscriptions = Subscriptions(self.state)
         self.transactions = Transactions(self.state)
         self._acknowledging = Acknowledging(self.state, self.subscriptions, self.transactions)
@@ -232,7 +232,7 @@ class Session:
 
     def receive(self, data: bytes, now_ms: int, stop_at: int = 0) -> None:
         """Take bytes from the client and carry out the frames that they complete."""
-        self.pulse.note_alive(now_ms)
+        self.heartbeat.note_alive(now_ms)
         if not self.is_open and not self.is_closing and self.state.blocked_by is None:
             parser = self._input.parser
             frames, data = parser.feed_one(data)
@@ -310,10 +310,10 @@ class Session:
         if isinstance(awaited, (Queue, Address)):
             self.state.tell_of_room(awaited)
         self.state.blocked_by = None
-        self.pulse.note_alive(now_ms)
+        self.heartbeat.note_alive(now_ms)
         if isinstance(awaited, UnfinishedFrame):
             self._answer(awaited)
-        elif isinstance(awaited, Entry):
+        elif isinstance(awaited, Admission):
             self._enter(awaited, now_ms)
         self.go_on(now_ms, stop_at)
 
@@ -331,10 +331,10 @@ class Session:
             if isinstance(frame, LargeSend):
                 return self._publishing.send_large(frame, now_ms)
             if isinstance(frame, Send):
-                self.service.traffic.count_in("SEND")
+                self.service.traffic.frames_in["SEND"] += 1
                 return self._publishing.send(frame, body, now_ms)
             if isinstance(frame, Refused):
-                self.service.traffic.count_in("invalid")
+                self.service.traffic.frames_in["invalid"] += 1
                 self.refuse(frame.reason, frame.receipt, syntax=frame.incomplete)
                 return True
             return self._handle_command(frame, body, now_ms)
@@ -362,7 +362,7 @@ class Session:
 
     # ---- beginning and end -----------------------------------------------------------------------
 
-    def _enter(self, entry: Entry, now_ms: int) -> None:
+    def _enter(self, entry: Admission, now_ms: int) -> None:
         """The login is decided: open the session, or refuse the client."""
         refusal = entry.admit(self.state)
         if refusal:
@@ -371,7 +371,7 @@ class Session:
             self._close_with(refusal, None)
         else:
             self.is_open = True  # from here on ``lost`` undoes what was counted
-            entry.welcome(self.state, self.pulse, now_ms)
+            entry.welcome(self.state, self.heartbeat, now_ms)
 
     def refuse(self, message: str, receipt: str | None, *, syntax: bool) -> None:
         """Answer with an ERROR, after which the session may have ended."""
@@ -391,13 +391,13 @@ class Session:
     def _close(self) -> None:
         """The client got an ERROR: the session ends."""
         if self.is_open:
-            self._leave(failed=True, now_ms=self.pulse.last_in_ms)
+            self._leave(failed=True, now_ms=self.heartbeat.last_in_ms)
         self._end()
 
     def kick(self, message: str, now_ms: int) -> None:
         """Close the session from the broker's side (silence, shutdown, a limit): ERROR, then the end."""
         if not self.is_closing:
-            self.pulse.note_alive(now_ms)
+            self.heartbeat.note_alive(now_ms)
             self.state.note(CLOSED, message)
             self._close_with(message, None)
 
@@ -424,7 +424,7 @@ class Session:
         self.is_open, self.is_closing = False, True
         self._input.parser.forget()
         awaited = self.state.blocked_by
-        if isinstance(awaited, Entry):
+        if isinstance(awaited, Admission):
             awaited.give_up()
             self.state.blocked_by = None
 
@@ -446,8 +446,8 @@ class Session:
         """
         if not self.is_open:
             return
-        why_over = self.pulse.why_over(now_ms, hears=self.state.blocked_by is None)
+        why_over = self.heartbeat.why_over(now_ms, hears=self.state.blocked_by is None)
         if why_over:
             self.kick(why_over, now_ms)
-        elif self.pulse.take_beat(now_ms):
+        elif self.heartbeat.take_beat(now_ms):
             self.out.parts().append(b"\n")

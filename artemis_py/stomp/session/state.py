@@ -14,7 +14,7 @@ from artemis_py.core.tasks import Awaited, Task
 from artemis_py.security.identity import Identity
 from artemis_py.security.permit import Permit
 from artemis_py.security.rights import DENIED, Rights
-from artemis_py.stomp.requests import Pending
+from artemis_py.stomp.management_requests import PendingRequest
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.temporaries import Client
 from artemis_py.stomp.wire import writer
@@ -47,7 +47,7 @@ class Remainder:
 # What a frame starts and one turn does not finish.
 
 
-Unfinished = Task | Pending
+Unfinished = Task | PendingRequest
 
 
 @final
@@ -59,7 +59,7 @@ class UnfinishedFrame:
         tasks: list[Unfinished],
         command: str,
         receipt: str | None,
-        extra: list[tuple[str, str]] | Remainder | Pending | None,
+        extra: list[tuple[str, str]] | Remainder | PendingRequest | None,
     ) -> None:
         self._tasks = tasks
         self.command = command
@@ -228,7 +228,7 @@ class SessionState:
         return len(self.unfinished) > 0
 
     def wait_for_unfinished(
-        self, command: str, receipt: str | None, extra: list[tuple[str, str]] | Remainder | Pending | None
+        self, command: str, receipt: str | None, extra: list[tuple[str, str]] | Remainder | PendingRequest | None
     ) -> None:
         """Wait for the unfinished tasks of a frame."""
         tasks, self.unfinished = self.unfinished, []
@@ -254,15 +254,15 @@ class SessionState:
         if last_lsn != self.lsn_before:
             self.lsn_written = self.lsn_before = last_lsn
 
-    def confirm(self, receipt: str, extra: list[tuple[str, str]] | Remainder | Pending | None = None) -> None:
+    def confirm(self, receipt: str, extra: list[tuple[str, str]] | Remainder | PendingRequest | None = None) -> None:
         """Answer RECEIPT once everything that the session wrote so far is durable. ``extra`` are further headers."""
         self.note_written()
-        if isinstance(extra, Pending) and extra.why_failed and self.tells_routing:
+        if isinstance(extra, PendingRequest) and extra.why_failed and self.tells_routing:
             extra = [*extra.headers(), ("reason", writer.escape(extra.why_failed[:_SHOWN_MAX], self.version))]
-        elif isinstance(extra, Remainder | Pending):
+        elif isinstance(extra, Remainder | PendingRequest):
             extra = extra.headers()
         self.out.parts(self.lsn_written).append(writer.receipt(receipt, self.version, extra or ()))
-        self.service.traffic.count_out("RECEIPT")
+        self.service.traffic.frames_out["RECEIPT"] += 1
 
     def confirm_run(self, receipts: list[tuple[int, str]], behind: int) -> None:
         """Answer the receipts of frames that were carried out together, each with the frame's place: of those before
@@ -274,12 +274,12 @@ class SessionState:
             if place < behind:
                 parts.append(writer.receipt(receipt, version))
                 count += 1
-        self.service.traffic.count_out("RECEIPT", count)
+        self.service.traffic.frames_out["RECEIPT"] += count
 
     def answer_error(self, message: str, receipt: str | None) -> None:
         """Answer ERROR."""
         self.out.parts().append(writer.error(message, self.version, receipt))
-        self.service.traffic.count_out("ERROR")
+        self.service.traffic.frames_out["ERROR"] += 1
 
     def refuse(self, message: str, receipt: str | None, *, syntax: bool) -> None:
         """Answer ERROR to a frame. STOMP 1.2 then ends the session; 1.1 only after bad syntax; 1.0 goes on."""

@@ -166,7 +166,7 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
         backlog_max=queue.consumer_defaults.backlog_for(backlog) if backlog or not browses else maxsize,
     )
     if destructive and not consumer.settles:
-        writer.tries, writer.leases = queue.contents.tries, queue.contents.leases
+        writer.delivery_attempts, writer.leases = queue.contents.delivery_attempts, queue.contents.leases
     writer.tells_bookmarks = queue.tells_bookmarks
     if queue.grouping.rule is not None and queue.grouping.rule.first_key is not None:
         writer.mark_firsts(queue.grouping.rule.first_key, consumer.firsts)

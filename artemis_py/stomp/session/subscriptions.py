@@ -342,7 +342,7 @@ class Subscriptions:
             subscription.writer.write(handed, out.parts())
             consumer.handed = []
             consumer.statistics.note_delivered(len(handed), self._state.broker.host.turn_ms, settles=not consumer.acks)
-            self._state.service.traffic.count_out("MESSAGE", len(handed))
+            self._state.service.traffic.frames_out["MESSAGE"] += len(handed)
         if entries:
             is_barrier = consumer.barrier is not None
             lsn = self._state.broker.log.last_lsn if is_barrier else 0
@@ -351,7 +351,7 @@ class Subscriptions:
                     lsn = entry.message.lsn
             subscription.writer.write(entries, out.parts(lsn), is_settled=is_barrier)
             consumer.outbox = []
-            self._state.service.traffic.count_out("MESSAGE", len(entries))
+            self._state.service.traffic.frames_out["MESSAGE"] += len(entries)
             subscription.queue.sent(consumer, entries)
             if consumer.settles and consumer.acks:  # sent at most once: the ACK will write nothing
                 self._state.lsn_written = self._state.broker.log.last_lsn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from artemis_py.core.addresses.route import Route
+from artemis_py.core.addresses.routing_table import Route
 from artemis_py.core.memory import ACKNOWLEDGED_BYTES, TRANSACTION_BYTES
 from artemis_py.core.publish_outcome import PublishOutcome
 from artemis_py.core.tasks import Task

@@ -12,7 +12,7 @@ from typing import Final
 
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST
-from artemis_py.core.operations.targets import RETRIED_HEADER
+from artemis_py.core.dead_letters import RETRIED_HEADER
 from artemis_py.core.publish.copies import HOPS_HEADER
 from artemis_py.message import Head, encode_headers, escape_header
 from artemis_py.stomp.foreign_headers import KNOWN, ForeignHeaders

@@ -7,7 +7,7 @@ from typing import Final, final
 
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.leases import Leases
-from artemis_py.core.queue.messages import DeliveryAttempts
+from artemis_py.core.queue.redelivery import DeliveryAttempts
 from artemis_py.core.reference import Lifetime
 from artemis_py.message import Head, Message, unescape_header
 from artemis_py.shown import escaped
@@ -102,7 +102,7 @@ class MessageWriter:
     __slots__ = (
         "_ack", "_first_line", "_firsts", "_like_body_bytes", "_like_bytes", "_like_head", "_like_id_bytes", "_prefix",
         "_sized_only", "_tag", "_version", "amq_message_id", "ingress_timestamp",
-        "leases", "lifetime", "tells_bookmarks", "tries",
+        "leases", "lifetime", "tells_bookmarks", "delivery_attempts",
     )  # fmt: skip
 
     def __init__(self, subscription: str | None, consumer_id: int, version: str, *, settles: bool) -> None:
@@ -117,7 +117,7 @@ class MessageWriter:
         self.ingress_timestamp = False
         self.lifetime: Lifetime | None = None
         """The queue's limits on expiration: the header expires shows the effective value."""
-        self.tries: DeliveryAttempts | None = None
+        self.delivery_attempts: DeliveryAttempts | None = None
         """The queue's counts of deliveries: the header delivery-count shows them."""
         self.leases: Leases | None = None
         """The queue's leases: the header lease-expires shows when that of a message ends."""
@@ -171,7 +171,9 @@ class MessageWriter:
 
     @property
     def _has_extras(self) -> bool:
-        return self.amq_message_id or self.ingress_timestamp or self.tells_bookmarks or self.tries is not None
+        return (
+            self.amq_message_id or self.ingress_timestamp or self.tells_bookmarks or self.delivery_attempts is not None
+        )
 
     def write(self, entries: list[Entry], out: list[Part], *, is_settled: bool = False) -> None:
         """Append the frames of ``entries`` to ``out``, in parts; a large body is a part that is not bytes.
@@ -229,8 +231,8 @@ class MessageWriter:
             lines += b"ingress-timestamp:%d\n" % message.timestamp_ms
         if self.tells_bookmarks and message.lsn:
             lines += b"bookmark:%d\n" % message.lsn
-        if self.tries is not None:
-            lines += b"delivery-count:%d\n" % (self.tries.count_of(message_id) + 1)
+        if self.delivery_attempts is not None:
+            lines += b"delivery-count:%d\n" % (self.delivery_attempts.count_of(message_id) + 1)
             if is_leased and self.leases is not None and self.leases.period_ms:
                 lines += b"lease-expires:%b\n" % self.leases.end_in_words().encode()
         if self._firsts and message_id in self._firsts:

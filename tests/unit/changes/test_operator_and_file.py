@@ -121,10 +121,10 @@ def test_nobody_makes_a_ring_of_a_queue_that_may_not_be_one(attributes: dict[str
     broker, start, ring = (broker_with(each, {}) for each in (attributes, attributes, {"ring_size": 5}))
     refused = f"ring-size stays as it is, because with it the queue {said}"
     with pytest.raises(BrokerError, match=refused):
-        broker.operations.set_ring_size("q", 5)
+        broker.queue_operations.set_ring_size("q", 5)
     with pytest.raises(BrokerError, match=said):
         broker.queue_changes.update(broker.queues["q"], {"ring_size": 5}, None, AutoDelete())
-    broker.operations.set_ring_size("q", -1)
+    broker.queue_operations.set_ring_size("q", -1)
     assert str(broker.queues["q"].flow.overflow.depth) == str(start.queues["q"].flow.overflow.depth)
     assert reload(broker, ring) == {*attributes, "ring_size"}
     assert broker.queues["q"].own == start.queues["q"].own

@@ -114,10 +114,10 @@ class MadeLog(ReplayLog):
     def request(self, spot: Spot, choice: AddressChoice | None, size_bytes: int, *, follows: bool = False) -> None:
         self.reads += 1
         first = spot.segment * SEGMENT_RECORDS + spot.offset // RECORD_BYTES
-        behind = min((spot.segment + 1) * SEGMENT_RECORDS, self.durable, first + max(size_bytes // RECORD_BYTES, 1))
-        records = self.records[first:behind]
-        end = Spot(*self._place(behind))
-        reaches_end = behind == self.durable
+        pending = min((spot.segment + 1) * SEGMENT_RECORDS, self.durable, first + max(size_bytes // RECORD_BYTES, 1))
+        records = self.records[first:pending]
+        end = Spot(*self._place(pending))
+        reaches_end = pending == self.durable
         last_lsn = records[-1].lsn if records else 0
         made = MadeSlice(spot, records, end, last_lsn, reaches_end=reaches_end)
         made.key = "" if choice is None else choice.key

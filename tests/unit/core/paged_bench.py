@@ -106,7 +106,7 @@ class PagedBench:
         for _ in range(100_000):
             if change.is_over:
                 return change
-            self.broker.handling.nudge(change)
+            self.broker.message_operations.nudge(change)
             self.work_disk()
             self.turn()
         raise AssertionError("the change does not end")

@@ -9,7 +9,8 @@ import pytest
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.order.entry import Entry
-from artemis_py.core.queue.pending import BarrierRule, PendingMessages, TargetDepth
+from artemis_py.core.queue.barriers import BarrierRule, TargetDepth
+from artemis_py.core.queue.messages import PendingMessages
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Account, Message
 from artemis_py.selector import compile_selector
@@ -53,19 +54,19 @@ def test_so_many_are_active() -> None:
 
 
 def test_they_stand_in_order_of_arrival_whoever_goes() -> None:
-    behind = PendingMessages(TargetDepth(1))
+    pending = PendingMessages(TargetDepth(1))
     entries = [entry_at(sequence) for sequence in (3, 1, 2)]
     for entry in entries:
-        behind.add(entry)
-    first = behind.first()
+        pending.add(entry)
+    first = pending.first()
     assert first is entries[1]
-    behind.barrier = first
-    behind.remove(entries[1])
-    assert behind.first() is entries[2]
-    assert (behind.first(), behind.count) == (entries[2], 2)
-    assert (behind.at(3), behind.at(1), behind.has(entry_at(3))) == (entries[0], None, False)
-    behind.aside_count = 1
-    assert behind.count == 1, "one of them waits for its time"
+    pending.barrier = first
+    pending.remove(entries[1])
+    assert pending.first() is entries[2]
+    assert (pending.first(), pending.count) == (entries[2], 2)
+    assert (pending.at(3), pending.at(1), pending.has(entry_at(3))) == (entries[0], None, False)
+    pending.aside_count = 1
+    assert pending.count == 1, "one of them waits for its time"
 
 
 def filled(attributes: dict[str, Any], depth: int) -> tuple[Broker, Queue]:

@@ -60,7 +60,7 @@ def costs_at(attributes: dict[str, Any], depth: int) -> dict[str, int]:
     costs["dispatch"] = lines_run(partial(queue.dispatch, NOW_MS))
     costs["release"] = lines_run(partial(let_go, queue, consumer))
     broker.detach(queue, consumer, failed=False, now_ms=NOW_MS)
-    broker.operations.set_ring_size("q", queue.message_count)
+    broker.queue_operations.set_ring_size("q", queue.message_count)
     costs["evict"] = lines_run(partial(send_numbers, broker, depth + 100))
     costs["replace"] = lines_run(partial(send_numbers, broker, depth + 100))
     assert queue.contents.counters.replaced == 40

@@ -14,9 +14,9 @@ from artemis_py.config.settings import AddressConfig, BrokerConfig, SettingsEntr
 from artemis_py.core.broker import Broker
 from artemis_py.core.events import GIVEN_UP
 from artemis_py.core.queue.acknowledge import Chosen
+from artemis_py.core.queue.arrivals import AfterEnqueue, Arrivals
 from artemis_py.core.queue.delivery import AfterRemoval
 from artemis_py.core.queue.messages import Contents
-from artemis_py.core.queue.parts import AfterEnqueue, Arrivals
 from artemis_py.core.transactions import Transaction
 from artemis_py.errors import BrokerError
 from artemis_py.management.operations.queues import _removed
@@ -53,7 +53,7 @@ def test_an_operator_hears_that_only_a_part_was_removed(operation: str, monkeypa
     send(broker, count=3000, head=DURABLE)
     managed: Any = SimpleNamespace(broker=broker, now_ms=lambda: NOW_MS)
     broker.budget.refill(4000)
-    steps = _removed(managed, {"queue": "q"}, getattr(broker.operations, operation))
+    steps = _removed(managed, {"queue": "q"}, getattr(broker.queue_operations, operation))
     next(steps)
     monkeypatch.setattr(MemoryLog, "settled", failing)
     turns = 0
@@ -88,11 +88,11 @@ def test_a_queue_that_fails_again_and_again_does_not_end_the_broker(monkeypatch:
     broker.detach(queue, consumer, failed=False, now_ms=NOW_MS)
     broker.budget.refill(16)
     send(broker)
-    assert queue.parts.tasks.unfinished
+    assert queue.tasks.unfinished
     for _ in range(200):
         broker.budget.refill(16)
         turn(broker)
-    assert not queue.parts.tasks.unfinished
+    assert not queue.tasks.unfinished
     assert not queue.gate.is_held
     assert not broker.agenda.tasks
     send(broker, "b")

@@ -9,7 +9,7 @@ import pytest
 from artemis_py.core.addresses.address import MULTICAST
 from artemis_py.core.broker import Broker
 from artemis_py.core.events import GIVEN_UP
-from artemis_py.core.queue.parts import Arrivals
+from artemis_py.core.queue.arrivals import Arrivals
 from artemis_py.core.transactions import Transaction
 from artemis_py.message import Message
 from artemis_py.records import Depth

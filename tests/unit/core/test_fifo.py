@@ -9,114 +9,114 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from artemis_py.core.order.entry import Entry
-from artemis_py.core.order.fifo import Lane
+from artemis_py.core.order.fifo import Fifo
 from tests.unit.core.parts import entry_of, ids, lines_run
 
 BLOCK = 256
 MILLION = 1_000_000
 
 
-def filled(count: int) -> Lane:
+def filled(count: int) -> Fifo:
     """A lane with ids 0, 1, 2, …: sequence and id are the same."""
-    lane = Lane()
-    lane.extend([entry_of(id=number) for number in range(count)])
-    return lane
+    fifo = Fifo()
+    fifo.extend([entry_of(id=number) for number in range(count)])
+    return fifo
 
 
 def test_append_and_pop_in_order() -> None:
     """First in, first out, across blocks."""
-    lane = filled(3 * BLOCK + 5)
-    assert [lane.pop().message.id for _ in range(3 * BLOCK + 5)] == list(range(3 * BLOCK + 5))
-    assert lane.count == 0
+    fifo = filled(3 * BLOCK + 5)
+    assert [fifo.pop().message.id for _ in range(3 * BLOCK + 5)] == list(range(3 * BLOCK + 5))
+    assert fifo.count == 0
 
 
 def test_pop_of_an_empty_lane() -> None:
     """There is nothing to take."""
     with pytest.raises(IndexError):
-        Lane().pop()
-    lane = filled(1)
-    lane.pop()
+        Fifo().pop()
+    fifo = filled(1)
+    fifo.pop()
     with pytest.raises(IndexError):
-        lane.pop()
+        fifo.pop()
 
 
 def test_pop_tells_the_sequence() -> None:
     """What was taken out knows its place."""
-    lane = filled(BLOCK + 2)
-    assert [lane.pop().sequence for _ in range(BLOCK + 2)] == list(range(BLOCK + 2))
+    fifo = filled(BLOCK + 2)
+    assert [fifo.pop().sequence for _ in range(BLOCK + 2)] == list(range(BLOCK + 2))
 
 
 def test_restore_goes_to_the_own_place() -> None:
     """Taken entries come back between the others, in any order of coming back."""
-    lane = filled(10)
-    taken = [lane.pop() for _ in range(6)]
+    fifo = filled(10)
+    taken = [fifo.pop() for _ in range(6)]
     for entry in (taken[4], taken[1], taken[5]):
-        lane.restore(entry)
-    assert ids(lane) == [1, 4, 5, 6, 7, 8, 9]
-    assert lane.pop() is taken[1]
+        fifo.restore(entry)
+    assert ids(fifo) == [1, 4, 5, 6, 7, 8, 9]
+    assert fifo.pop() is taken[1]
 
 
 def test_restore_to_an_empty_lane_far_behind_the_tail() -> None:
     """The block of the place is gone by then; it is made again."""
-    lane = filled(4 * BLOCK)
-    first = lane.pop()
-    while lane.count:
-        lane.pop()
-    lane.restore(first)
-    lane.extend([entry_of(id=5000)])
-    assert ids(lane) == [0, 5000]
-    assert lane.pop() is first
-    assert lane.pop().message.id == 5000
+    fifo = filled(4 * BLOCK)
+    first = fifo.pop()
+    while fifo.count:
+        fifo.pop()
+    fifo.restore(first)
+    fifo.extend([entry_of(id=5000)])
+    assert ids(fifo) == [0, 5000]
+    assert fifo.pop() is first
+    assert fifo.pop().message.id == 5000
 
 
 def test_head_sequences_stand_before_all() -> None:
     """Each head sequence is below every one before it."""
-    lane = filled(2)
+    fifo = filled(2)
     for number in range(100, 100 + BLOCK + 1):
         entry = entry_of(id=number)
-        entry.sequence = lane.take_head_sequence()
-        lane.restore(entry)
-    assert ids(lane) == [*range(100 + BLOCK, 99, -1), 0, 1]
+        entry.sequence = fifo.take_head_sequence()
+        fifo.restore(entry)
+    assert ids(fifo) == [*range(100 + BLOCK, 99, -1), 0, 1]
 
 
 def test_remove_and_at() -> None:
     """An entry can be taken out of the middle; its place is empty then."""
-    lane = filled(300)
-    entry = lane.at(290)
+    fifo = filled(300)
+    entry = fifo.at(290)
     assert entry is not None
-    lane.remove(290)
-    assert lane.at(290) is None
-    assert lane.at(10_000) is None
-    assert lane.count == 299
+    fifo.remove(290)
+    assert fifo.at(290) is None
+    assert fifo.at(10_000) is None
+    assert fifo.count == 299
     entry.sequence = 290
-    lane.restore(entry)
-    assert lane.at(290) is entry
+    fifo.restore(entry)
+    assert fifo.at(290) is entry
 
 
 def test_next_from_skips_holes() -> None:
     """The first entry at or after a sequence, over empty places and missing blocks."""
-    lane = filled(4 * BLOCK)
+    fifo = filled(4 * BLOCK)
     for sequence in range(5, 3 * BLOCK + 7):
-        lane.remove(sequence)
-    found = lane.next_from(5)
+        fifo.remove(sequence)
+    found = fifo.next_from(5)
     assert found is not None
     assert found.sequence == 3 * BLOCK + 7
-    assert lane.next_from(4 * BLOCK) is None
+    assert fifo.next_from(4 * BLOCK) is None
 
 
 def test_blocks_are_given_back() -> None:
     """A lane through which much has passed is as small as one that is new."""
-    lane = Lane()
+    fifo = Fifo()
     for number in range(40 * BLOCK):
-        lane.extend([entry_of(id=number)])
-        lane.pop()
-    assert len(lane._blocks) <= 1
-    lane = filled(40 * BLOCK)
+        fifo.extend([entry_of(id=number)])
+        fifo.pop()
+    assert len(fifo._blocks) <= 1
+    fifo = filled(40 * BLOCK)
     for sequence in range(40 * BLOCK):
         if sequence % (10 * BLOCK):
-            lane.remove(sequence)
-    assert len(lane._blocks) <= 4 + 1
-    assert sorted(lane._blocks) == lane._numbers
+            fifo.remove(sequence)
+    assert len(fifo._blocks) <= 4 + 1
+    assert sorted(fifo._blocks) == fifo._numbers
 
 
 def test_a_million_entries_cost_no_more_each() -> None:
@@ -124,21 +124,21 @@ def test_a_million_entries_cost_no_more_each() -> None:
     costs: list[list[int]] = []
     shared = entry_of(id=1)
     for depth in (10, MILLION):
-        lane = Lane()
-        lane.extend([shared] * depth)
+        fifo = Fifo()
+        fifo.extend([shared] * depth)
         back = Entry(shared.message)
-        back.sequence = lane.take_head_sequence()
+        back.sequence = fifo.take_head_sequence()
         middle = depth // 2
         costs.append(
             [
-                lines_run(partial(lane.extend, [shared])),
-                lines_run(partial(lane.restore, back)),
-                lines_run(lane.pop),
-                lines_run(lane.pop),
-                lines_run(partial(lane.at, middle)),
-                lines_run(partial(lane.next_from, middle)),
-                lines_run(partial(lane.remove, middle)),
-                lines_run(partial(lane.next_from, lane.tail)),
+                lines_run(partial(fifo.extend, [shared])),
+                lines_run(partial(fifo.restore, back)),
+                lines_run(fifo.pop),
+                lines_run(fifo.pop),
+                lines_run(partial(fifo.at, middle)),
+                lines_run(partial(fifo.next_from, middle)),
+                lines_run(partial(fifo.remove, middle)),
+                lines_run(partial(fifo.next_from, fifo.tail)),
             ]
         )
     assert costs[0] == costs[1]
@@ -148,8 +148,8 @@ def test_a_million_entries_cost_no_more_each() -> None:
 def test_append_of_many_costs_per_block() -> None:
     """A batch is laid down block by block, not entry by entry."""
     shared = entry_of()
-    lane = Lane()
-    assert lines_run(lambda: lane.extend([shared] * 100 * BLOCK)) < 100 * 30
+    fifo = Fifo()
+    assert lines_run(lambda: fifo.extend([shared] * 100 * BLOCK)) < 100 * 30
 
 
 OPERATIONS = st.lists(
@@ -169,7 +169,7 @@ class LaneBesideDict:
     """A lane and a plain dict of sequence to entry."""
 
     def __init__(self) -> None:
-        self.lane = Lane()
+        self.fifo = Fifo()
         self.here: dict[int, Entry] = {}
         self.out: list[Entry] = []
         self.tail = 0
@@ -184,7 +184,7 @@ class LaneBesideDict:
     def extend(self, count: int) -> None:
         """Append."""
         entries = [self.new() for _ in range(count)]
-        self.lane.extend(entries)
+        self.fifo.extend(entries)
         for entry in entries:
             self.here[self.tail] = entry
             self.tail += 1
@@ -193,7 +193,7 @@ class LaneBesideDict:
         """Take the first ones."""
         for _ in range(min(count, len(self.here))):
             sequence = min(self.here)
-            entry = self.lane.pop()
+            entry = self.fifo.pop()
             assert entry is self.here.pop(sequence)
             assert entry.sequence == sequence
             self.out.append(entry)
@@ -204,31 +204,31 @@ class LaneBesideDict:
             sequence = sorted(self.here)[pick % len(self.here)]
             entry = self.here.pop(sequence)
             entry.sequence = sequence
-            self.lane.remove(sequence)
+            self.fifo.remove(sequence)
             self.out.append(entry)
 
     def restore(self, pick: int) -> None:
         """Put one back."""
         if self.out:
             entry = self.out.pop(pick % len(self.out))
-            self.lane.restore(entry)
+            self.fifo.restore(entry)
             self.here[entry.sequence] = entry
 
     def put_at_head(self, _: int) -> None:
         """Put a new one before all."""
         self.head -= 1
         entry = self.new()
-        entry.sequence = self.lane.take_head_sequence()
+        entry.sequence = self.fifo.take_head_sequence()
         assert entry.sequence == self.head
-        self.lane.restore(entry)
+        self.fifo.restore(entry)
         self.here[self.head] = entry
 
     def look(self, sequence: int) -> None:
         """Ask for the next one."""
         after = [one for one in self.here if one >= sequence]
-        found = self.lane.next_from(sequence)
+        found = self.fifo.next_from(sequence)
         assert found is (self.here[min(after)] if after else None)
-        assert self.lane.at(sequence) is self.here.get(sequence)
+        assert self.fifo.at(sequence) is self.here.get(sequence)
 
 
 @given(OPERATIONS)
@@ -245,10 +245,10 @@ def test_lane_agrees_with_a_sorted_dict(operations: list[tuple[str, int]]) -> No
     }
     for name, argument in operations:
         steps[name](argument)
-        assert both.lane.count == len(both.here)
-    assert list(both.lane) == [both.here[sequence] for sequence in sorted(both.here)]
+        assert both.fifo.count == len(both.here)
+    assert list(both.fifo) == [both.here[sequence] for sequence in sorted(both.here)]
     live = {sequence // BLOCK for sequence in both.here}
-    assert live <= set(both.lane._blocks) <= live | {both.tail // BLOCK}
+    assert live <= set(both.fifo._blocks) <= live | {both.tail // BLOCK}
 
 
 def test_behind_a_gap_a_pop_costs_what_it_does_elsewhere() -> None:
@@ -256,7 +256,7 @@ def test_behind_a_gap_a_pop_costs_what_it_does_elsewhere() -> None:
     whole, gapped = filled(100), filled(100)
     for sequence in range(10, 20):
         gapped.remove(sequence)
-    for lane in (whole, gapped):
+    for fifo in (whole, gapped):
         for _ in range(20):
-            lane.pop()
+            fifo.pop()
     assert lines_run(gapped.pop) == lines_run(whole.pop)

@@ -230,7 +230,7 @@ def test_a_pause_after_a_rebalance_ends_on_a_paused_queue() -> None:
     send_to(broker, "g")
     broker.dispatch(NOW_MS)
     consumer_on(broker, queue)  # the groups are rebalanced, and wait for the first consumer
-    broker.operations.pause("q")
+    broker.queue_operations.pause("q")
     queue.acknowledge(first, [first.let_go(next(iter(first.held)))])
     for _ in range(10):
         broker.budget.refill(100)

@@ -9,7 +9,7 @@ import pytest
 
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.operations.choice import Choice
+from artemis_py.core.operations.message_filter import MessageFilter
 from artemis_py.core.operations.messages import Change
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.selector import compile_selector
@@ -19,8 +19,8 @@ from tests.unit.core.parts import consumer_on, head_of, held, send
 EU = "region = 'eu'"
 
 
-def chosen(text: str) -> Choice:
-    return Choice(compile_selector(text))
+def chosen(text: str) -> MessageFilter:
+    return MessageFilter(compile_selector(text))
 
 
 def fill(bench: PagedBench, count: int, region: str = "eu") -> None:
@@ -67,7 +67,7 @@ def test_what_matches_is_moved_and_the_rest_stays(messages_max: int, units: int)
     for number in range(30):
         fill(bench, 1, "eu" if number % 3 else "us")
     bench.settle()
-    change = bench.finish(bench.broker.handling.move(bench.queue, chosen(EU), "other"))
+    change = bench.finish(bench.broker.message_operations.move(bench.queue, chosen(EU), "other"))
     assert (change.done_count, change.kept, change.held_count) == (20, {}, 0)
     assert (counts(bench, "q"), counts(bench, "other")) == ((10, 10), (20, 20))
     bench.units = 10_000
@@ -78,7 +78,7 @@ def test_what_matches_is_moved_and_the_rest_stays(messages_max: int, units: int)
 def test_a_moved_message_says_where_it_comes_from() -> None:
     bench = PagedBench()
     send(bench.broker, "q", head=head_of("q", persistent=True, colour="red"), now_ms=bench.now_ms - 5)
-    bench.finish(bench.broker.handling.move(bench.queue, Choice(), "other"))
+    bench.finish(bench.broker.message_operations.move(bench.queue, MessageFilter(), "other"))
     (entry,) = bench.broker.queues["other"].contents.order
     assert (entry.message.timestamp_ms, entry.message.head.address) == (bench.now_ms - 5, "other")
     assert entry.message.head.properties == {
@@ -90,7 +90,7 @@ def test_a_moved_message_says_where_it_comes_from() -> None:
 def test_a_scheduled_message_stays_scheduled() -> None:
     bench = PagedBench()
     send(bench.broker, "q", due_ms=bench.now_ms + 500)
-    bench.finish(bench.broker.handling.move(bench.queue, Choice(), "other"))
+    bench.finish(bench.broker.message_operations.move(bench.queue, MessageFilter(), "other"))
     other = bench.broker.queues["other"].contents
     assert [other.waits_until.of(number) for number in other.scheduled] == [bench.now_ms + 500]
     bench.now_ms += 500
@@ -104,7 +104,7 @@ def test_what_a_consumer_has_is_named_and_left_alone() -> None:
     fill(bench, 4)
     consumer = consumer_on(bench.broker, bench.queue, window_bytes=1)
     bench.settle()
-    change = bench.finish(bench.broker.handling.move(bench.queue, chosen(EU), "other"))
+    change = bench.finish(bench.broker.message_operations.move(bench.queue, chosen(EU), "other"))
     assert (change.done_count, change.held_count, change.held_ids) == (3, 1, [1])
     assert held(consumer) == [1]
 
@@ -112,7 +112,7 @@ def test_what_a_consumer_has_is_named_and_left_alone() -> None:
 def test_what_comes_later_is_not_moved() -> None:
     bench = PagedBench(-1, units=1)
     fill(bench, 10)
-    change = bench.broker.handling.move(bench.queue, Choice(), "other")
+    change = bench.broker.message_operations.move(bench.queue, MessageFilter(), "other")
     bench.turn()
     fill(bench, 5, "late")
     bench.finish(change)
@@ -127,11 +127,11 @@ def test_consumers_are_served_meanwhile_and_nothing_is_lost_or_doubled(rng: rand
         bench = PagedBench(rng.choice((-1, 3)), units=rng.choice((5, 50, 500)))
         fill(bench, 40)
         bench.settle()
-        change = bench.broker.handling.move(bench.queue, Choice(), "other")
+        change = bench.broker.message_operations.move(bench.queue, MessageFilter(), "other")
         consumers: list[Consumer] = []
         delivered = 0
         while not change.is_over:
-            bench.broker.handling.nudge(change)
+            bench.broker.message_operations.nudge(change)
             if rng.random() < 0.1:
                 consumers.append(consumer_on(bench.broker, bench.queue, window_bytes=200))
             if consumers and rng.random() < 0.3:
@@ -159,7 +159,7 @@ def test_a_full_target_stops_a_move(policy: str) -> None:
     """Nothing is lost: what finds no room stays where it is."""
     bench = PagedBench(-1, other={"address_full_policy": policy, "max_size_messages": 3})
     fill(bench, 5)
-    change = bench.finish(bench.broker.handling.move(bench.queue, Choice(), "other"))
+    change = bench.finish(bench.broker.message_operations.move(bench.queue, MessageFilter(), "other"))
     assert (change.done_count, change.stopped_because) == (3, f"address other is full ({policy})")
     assert (counts(bench, "q"), counts(bench, "other")) == ((2, 2), (3, 3))
 
@@ -169,24 +169,24 @@ def test_a_move_to_an_address_asks_its_filters() -> None:
     fill(bench, 2)
     fill(bench, 1, "us")
     bench.broker.queues["other"].selector = compile_selector(EU)
-    change = bench.finish(bench.broker.handling.move(bench.queue, Choice(), "other"))
+    change = bench.finish(bench.broker.message_operations.move(bench.queue, MessageFilter(), "other"))
     assert change.done_count == 3, "a queue gets what an operator moves to it, whatever its filter says"
 
 
 def test_where_messages_cannot_go() -> None:
     bench = PagedBench()
-    handling = bench.broker.handling
+    message_operations = bench.broker.message_operations
     with pytest.raises(NotFoundError, match="there is no queue or address 'nowhere'"):
-        handling.move(bench.queue, Choice(), "nowhere")
+        message_operations.move(bench.queue, MessageFilter(), "nowhere")
     with pytest.raises(BrokerError, match="q is the queue itself"):
-        handling.move(bench.queue, Choice(), "q")
+        message_operations.move(bench.queue, MessageFilter(), "q")
     bench.broker.queues["other"].enabled = False
     with pytest.raises(BrokerError, match="queue other is disabled"):
-        handling.copy(bench.queue, Choice(), "other::other")
+        message_operations.copy(bench.queue, MessageFilter(), "other::other")
     with pytest.raises(BrokerError, match="queue other has no dead-letter-address"):
-        handling.send_to_dead_letters(bench.broker.queues["other"], Choice())
+        message_operations.send_to_dead_letters(bench.broker.queues["other"], MessageFilter())
     with pytest.raises(BrokerError, match="a priority is a number from 0 to 9, and not 10"):
-        handling.prioritize(bench.queue, Choice(), 10)
+        message_operations.prioritize(bench.queue, MessageFilter(), 10)
     assert not bench.broker.agenda
 
 
@@ -198,8 +198,8 @@ def test_a_target_that_breaks_off_gets_nothing_and_the_message_stays(monkeypatch
     def fail(*_: object) -> None:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(type(bench.broker.handling._targets.find("other")), "put", fail)
-    change = bench.finish(bench.broker.handling.move(bench.queue, Choice(), "other"))
+    monkeypatch.setattr(type(bench.broker.message_operations._targets.find("other")), "put", fail)
+    change = bench.finish(bench.broker.message_operations.move(bench.queue, MessageFilter(), "other"))
     assert (change.done_count, change.stopped_because) == (0, "a step of it failed; see the log of the broker")
     monkeypatch.undo()
     assert regions(bench, "q") == ["eu"] * 3
@@ -214,19 +214,19 @@ def test_a_target_that_breaks_off_gets_nothing_and_the_message_stays(monkeypatch
 def test_what_a_ring_gives_up_is_counted(verb: str, messages_max: int, ring_size: int, count: int, gone: int) -> None:
     """What is there, and what the change says to be gone, are all that was chosen."""
     bench = PagedBench(messages_max)
-    handling, queues = bench.broker.handling, bench.broker.queues
+    message_operations, queues = bench.broker.message_operations, bench.broker.queues
     target = {"dead": "graves", "retry": "q"}.get(verb, "other")
     source = queues["graves"] if verb == "retry" else bench.queue
     if verb == "retry":
         die(bench, count)
     else:
         fill(bench, count)
-    bench.broker.operations.set_ring_size(target, ring_size)
+    bench.broker.queue_operations.set_ring_size(target, ring_size)
     begin: dict[str, Callable[[], Change]] = {
-        "move": lambda: handling.move(source, Choice(), "other"),
-        "copy": lambda: handling.copy(source, Choice(), "other::other"),
-        "dead": lambda: handling.send_to_dead_letters(source, Choice()),
-        "retry": lambda: handling.retry(source, Choice()),
+        "move": lambda: message_operations.move(source, MessageFilter(), "other"),
+        "copy": lambda: message_operations.copy(source, MessageFilter(), "other::other"),
+        "dead": lambda: message_operations.send_to_dead_letters(source, MessageFilter()),
+        "retry": lambda: message_operations.retry(source, MessageFilter()),
     }
     change = bench.finish(begin[verb]())
     if target == "q" and messages_max > 0:  # what is in pages has no part in the ring yet
@@ -240,10 +240,10 @@ def test_what_a_ring_gives_up_is_counted(verb: str, messages_max: int, ring_size
 
 def test_older_messages_of_a_ring_count_too() -> None:
     bench = PagedBench(-1)
-    bench.broker.operations.set_ring_size("other", 2)
+    bench.broker.queue_operations.set_ring_size("other", 2)
     send(bench.broker, "other", 2)
     fill(bench, 1)
-    change = bench.finish(bench.broker.handling.move(bench.queue, Choice(), "other"))
+    change = bench.finish(bench.broker.message_operations.move(bench.queue, MessageFilter(), "other"))
     assert list(change.replaced.values()) == [1]
 
 
@@ -251,7 +251,7 @@ def test_newer_values_are_told() -> None:
     bench = PagedBench(-1, queue={"last_value_key": "region", "last_value": True})
     for _ in range(3):
         send(bench.broker, "other", head=head_of("other", persistent=True, region="eu"))
-    change = bench.finish(bench.broker.handling.move(bench.broker.queues["other"], Choice(), "q"))
+    change = bench.finish(bench.broker.message_operations.move(bench.broker.queues["other"], MessageFilter(), "q"))
     assert change.replaced == {"gone from queue q, where newer ones have the same last-value-key": 2}
 
 
@@ -259,14 +259,14 @@ def test_newer_values_are_told() -> None:
 def test_what_becomes_transient_is_told(verb: str) -> None:
     """Only of what would have survived a restart where it was."""
     bench = PagedBench(-1, queue={"durable": False})
-    begin = getattr(bench.broker.handling, verb)
+    begin = getattr(bench.broker.message_operations, verb)
     other = bench.broker.queues["other"]
     for persistent in (True, True, False):
         send(bench.broker, "other", head=head_of("other", persistent=persistent))
-    change = bench.finish(begin(other, Choice(), "q"))
+    change = bench.finish(begin(other, MessageFilter(), "q"))
     assert change.transient == {"queue q is not durable: what it has does not survive a restart": 2}
     assert (change.done_count, bench.queue.message_count) == (3, 3)
-    back = bench.finish(begin(bench.queue, Choice(), "late"))
+    back = bench.finish(begin(bench.queue, MessageFilter(), "late"))
     assert back.transient == {}
 
 
@@ -278,7 +278,7 @@ def test_copies_leave_the_originals(messages_max: int) -> None:
     bench = PagedBench(messages_max)
     fill(bench, 6)
     bench.settle()
-    assert bench.finish(bench.broker.handling.copy(bench.queue, Choice(), "other")).done_count == 6
+    assert bench.finish(bench.broker.message_operations.copy(bench.queue, MessageFilter(), "other")).done_count == 6
     assert (regions(bench, "q"), regions(bench, "other")) == (["eu"] * 6, ["eu"] * 6)
 
 
@@ -289,7 +289,7 @@ def test_removed_messages_are_gone(messages_max: int) -> None:
     fill(bench, 2, "us")
     send(bench.broker, "q", head=head_of("q", region="eu"), due_ms=bench.now_ms + 1000)
     bench.settle()
-    assert bench.finish(bench.broker.handling.remove(bench.queue, chosen(EU))).done_count == 7
+    assert bench.finish(bench.broker.message_operations.remove(bench.queue, chosen(EU))).done_count == 7
     assert (regions(bench, "q"), counts(bench, "graves"), bench.queue.contents.counters.killed) == (
         ["us"] * 2,
         (0, 0),
@@ -301,7 +301,7 @@ def test_expired_messages_say_that_they_were_forced() -> None:
     bench = PagedBench(2)
     fill(bench, 5)
     bench.settle()
-    assert bench.finish(bench.broker.handling.expire(bench.queue, Choice())).done_count == 5
+    assert bench.finish(bench.broker.message_operations.expire(bench.queue, MessageFilter())).done_count == 5
     assert [properties["reason"] for _, properties in contents(bench, "late")] == ["forced_expire"] * 5
     assert bench.queue.contents.counters.expired == 5
 
@@ -312,14 +312,14 @@ def test_a_priority_decides_the_order(messages_max: int) -> None:
     fill(bench, 3)
     fill(bench, 1, "us")
     bench.settle()
-    change = bench.finish(bench.broker.handling.prioritize(bench.queue, chosen("region = 'us'"), 9))
+    change = bench.finish(bench.broker.message_operations.prioritize(bench.queue, chosen("region = 'us'"), 9))
     assert change.done_count == 1
     bench.settle()
     found = contents(bench, "q")
     assert [properties.get("priority") for _, properties in found if properties.get("region") == "us"] == ["9"]
     if messages_max < 0:
         assert [region for region, _ in found] == ["us", "eu", "eu", "eu"]
-    again = bench.broker.handling.prioritize(bench.queue, Choice(ids=[5]), 4)
+    again = bench.broker.message_operations.prioritize(bench.queue, MessageFilter(ids=[5]), 4)
     assert bench.finish(again).done_count == 0
 
 
@@ -328,8 +328,14 @@ def test_one_message_by_its_number() -> None:
     fill(bench, 10)
     bench.settle()
     for number in (9, 1):
-        assert bench.finish(bench.broker.handling.remove(bench.queue, Choice(ids=[number]))).done_count == 1
-        assert bench.finish(bench.broker.handling.remove(bench.queue, Choice(ids=[number]))).done_count == 0
+        assert (
+            bench.finish(bench.broker.message_operations.remove(bench.queue, MessageFilter(ids=[number]))).done_count
+            == 1
+        )
+        assert (
+            bench.finish(bench.broker.message_operations.remove(bench.queue, MessageFilter(ids=[number]))).done_count
+            == 0
+        )
     assert bench.queue.message_count == 8
 
 
@@ -353,9 +359,21 @@ def test_dead_letters_go_back_to_their_queue(messages_max: int) -> None:
     bench = PagedBench(messages_max)
     graves = bench.broker.queues["graves"]
     die(bench, 4)
-    assert bench.finish(bench.broker.handling.retry(graves, Choice(origin="q", cause="max_cancels"))).done_count == 0
-    assert bench.finish(bench.broker.handling.retry(graves, Choice(origin="elsewhere"))).done_count == 0
-    assert bench.finish(bench.broker.handling.retry(graves, Choice(origin="q", cause="max_deliveries"))).done_count == 4
+    assert (
+        bench.finish(
+            bench.broker.message_operations.retry(graves, MessageFilter(origin="q", cause="max_cancels"))
+        ).done_count
+        == 0
+    )
+    assert (
+        bench.finish(bench.broker.message_operations.retry(graves, MessageFilter(origin="elsewhere"))).done_count == 0
+    )
+    assert (
+        bench.finish(
+            bench.broker.message_operations.retry(graves, MessageFilter(origin="q", cause="max_deliveries"))
+        ).done_count
+        == 4
+    )
     bench.settle()
     for _, properties in contents(bench, "q"):
         assert {name: properties[name] for name in ("destination", "_ART_RETRIED", "_AMQ_ORIG_QUEUE", "region")} == {
@@ -366,29 +384,29 @@ def test_dead_letters_go_back_to_their_queue(messages_max: int) -> None:
 def test_a_dead_letter_may_be_moved_before_it_goes_back() -> None:
     bench = PagedBench(-1)
     die(bench, 2)
-    handling, queues = bench.broker.handling, bench.broker.queues
-    bench.finish(handling.move(queues["graves"], Choice(), "late"))
-    assert bench.finish(handling.retry(queues["late"], Choice())).done_count == 2
+    message_operations, queues = bench.broker.message_operations, bench.broker.queues
+    bench.finish(message_operations.move(queues["graves"], MessageFilter(), "late"))
+    assert bench.finish(message_operations.retry(queues["late"], MessageFilter())).done_count == 2
     assert counts(bench, "q") == (2, 2)
 
 
 def test_what_came_from_nowhere_stays() -> None:
     bench = PagedBench(-1)
     send(bench.broker, "graves", 2)
-    change = bench.finish(bench.broker.handling.retry(bench.broker.queues["graves"], Choice()))
+    change = bench.finish(bench.broker.message_operations.retry(bench.broker.queues["graves"], MessageFilter()))
     assert (change.done_count, change.kept) == (0, {"does not say where it comes from": 2})
 
 
 def test_an_allowance_is_kept() -> None:
     bench = PagedBench(-1)
     die(bench, 6)
-    change = bench.broker.handling.retry(bench.broker.queues["graves"], Choice(), allowance=2)
+    change = bench.broker.message_operations.retry(bench.broker.queues["graves"], MessageFilter(), allowance=2)
     for done_count, allowance in ((2, 0), (2, 3), (5, 3)):
-        bench.broker.handling.nudge(change)
+        bench.broker.message_operations.nudge(change)
         bench.settle()
         assert (change.done_count, change.done, change.is_over) == (done_count, True, False)
         change.allowance = allowance
-    bench.broker.handling.nudge(change)
+    bench.broker.message_operations.nudge(change)
     bench.settle()
     assert (change.done_count, change.is_over) == (6, True)
 
@@ -397,7 +415,7 @@ def test_a_broker_that_stops_waits_for_no_change() -> None:
     bench = PagedBench(2)
     fill(bench, 30)
     bench.settle()
-    change = bench.broker.handling.move(bench.queue, Choice(), "other")
+    change = bench.broker.message_operations.move(bench.queue, MessageFilter(), "other")
     bench.turn()
     bench.broker.finish(bench.now_ms)
     assert (change.is_over, change.stopped_because) == (True, "the broker stopped")
@@ -408,7 +426,9 @@ def test_scheduled_messages_are_delivered_in_the_order_of_their_time() -> None:
     for delay_ms in (3000, 1000, 2000):
         send(bench.broker, "q", head=head_of("q", region=str(delay_ms)), due_ms=bench.now_ms + delay_ms)
     gone = 99
-    assert bench.broker.handling.deliver(bench.queue, [*bench.queue.contents.scheduled, gone], bench.now_ms) == 3
+    assert (
+        bench.broker.message_operations.deliver(bench.queue, [*bench.queue.contents.scheduled, gone], bench.now_ms) == 3
+    )
     bench.settle()
     assert regions(bench, "q") == ["1000", "2000", "3000"]
 
@@ -420,7 +440,7 @@ def test_a_slice_is_short_however_much_there_is() -> None:
     """In each turn a change gets on, and does no more than its share."""
     bench = PagedBench(-1)
     send(bench.broker, "q", 20_000, head=head_of("q", persistent=True))
-    change = bench.broker.handling.move(bench.queue, Choice(), "other")
+    change = bench.broker.message_operations.move(bench.queue, MessageFilter(), "other")
     most, before, turns = 0, 0, 0
     while not change.is_over:
         bench.turn()
@@ -433,7 +453,9 @@ def test_looking_costs_what_was_looked_at() -> None:
     bench = PagedBench(-1)
     send(bench.broker, "q", 5_000)
     change = Change(
-        bench.queue, chosen("region = 'none'"), bench.broker.handling.remove(bench.queue, Choice(ids=[])).deed
+        bench.queue,
+        chosen("region = 'none'"),
+        bench.broker.message_operations.remove(bench.queue, MessageFilter(ids=[])).operation,
     )
     budget = Budget()
     while not change.is_over:

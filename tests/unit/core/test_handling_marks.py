@@ -11,7 +11,7 @@ import pytest
 
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.operations.scan import SCHEDULED, STATES, Mark, Round
+from artemis_py.core.operations.scan import SCHEDULED, STATES, QueueScan, ScanCursor
 from tests.unit.core.paged_bench import PagedBench
 from tests.unit.core.parts import consumer_on, head_of, held, send
 from tests.unit.core.test_handling_round import act, everything, send_some
@@ -19,9 +19,9 @@ from tests.unit.core.test_handling_round import act, everything, send_some
 QUEUES: list[dict[str, Any]] = [{}, {"queue_type": "standard"}, {"sort_key": "tag"}, {"target_queue_depth": 7}]
 
 
-def through_json(mark: Mark) -> Mark:
+def through_json(scan_cursor: ScanCursor) -> ScanCursor:
     """The mark as a client brings it back."""
-    return Mark.of(json.loads(json.dumps(list(mark))))
+    return ScanCursor.of(json.loads(json.dumps(list(scan_cursor))))
 
 
 CASES = [
@@ -43,22 +43,22 @@ def test_what_stays_is_seen_once(queue: dict[str, Any], address: str, messages_m
         aside = set(bench.queue.contents.scheduled)
         seen: list[int] = []
         touched: set[int] = set()
-        mark: Mark | None = None
+        scan_cursor: ScanCursor | None = None
         is_done = False
         while not is_done:
-            round, budget = Round(bench.queue.parts, start=mark), Budget()
+            scan, budget = QueueScan(bench.queue, start=scan_cursor), Budget()
             wanted = rng.choice((1, 2, 7))
-            while wanted and not round.is_done:
+            while wanted and not scan.is_done:
                 budget.refill(rng.choice((1, 3, 50)))
-                sight = round.next(budget)
-                if sight is not None:
-                    seen.append(sight.message.id)
+                located = scan.next(budget)
+                if located is not None:
+                    seen.append(located.message.id)
                     wanted -= 1
                 if wanted:
                     act(bench, consumers, touched, rng)
                     aside |= set(bench.queue.contents.scheduled)
-            is_done, mark = round.is_done, None if round.is_done else through_json(round.mark)
-            round.close()
+            is_done, scan_cursor = scan.is_done, None if scan.is_done else through_json(scan.scan_cursor)
+            scan.close()
             for _ in range(rng.randrange(6)):
                 act(bench, consumers, touched, rng)
                 aside |= set(bench.queue.contents.scheduled)
@@ -77,20 +77,20 @@ def test_the_order_is_that_of_one_round(queue: dict[str, Any], rng: random.Rando
     consumer_on(bench.broker, bench.queue, window_bytes=300)
     bench.settle()
     found: list[int] = []
-    mark: Mark | None = None
+    scan_cursor: ScanCursor | None = None
     while len(found) <= 60:
-        round, budget = Round(bench.queue.parts, start=mark), Budget()
-        sight = None
-        while sight is None and not round.is_done:
+        scan, budget = QueueScan(bench.queue, start=scan_cursor), Budget()
+        located = None
+        while located is None and not scan.is_done:
             budget.refill(50)
-            sight = round.next(budget)
+            located = scan.next(budget)
             bench.work_disk()
             bench.turn()
-        if sight is None:
+        if located is None:
             break
-        found.append(sight.message.id)
-        mark = through_json(round.mark)
-        round.close()
+        found.append(located.message.id)
+        scan_cursor = through_json(scan.scan_cursor)
+        scan.close()
     assert found == everything(bench)
     assert len(found) == bench.queue.message_count
 
@@ -98,26 +98,26 @@ def test_the_order_is_that_of_one_round(queue: dict[str, Any], rng: random.Rando
 def test_what_was_shown_last_may_go() -> None:
     bench = PagedBench()
     send(bench.broker, "q", 5)
-    round, budget = Round(bench.queue.parts), Budget()
-    assert [round.next(budget).message.id for _ in range(3)] == [1, 2, 3]  # type: ignore[union-attr]
-    mark = round.mark
-    round.close()
+    scan, budget = QueueScan(bench.queue), Budget()
+    assert [scan.next(budget).message.id for _ in range(3)] == [1, 2, 3]  # type: ignore[union-attr]
+    scan_cursor = scan.scan_cursor
+    scan.close()
     consumer = consumer_on(bench.broker, bench.queue, window_bytes=10_000)
     bench.turn()
     gone = [consumer.let_go(number) for number in held(consumer)[:3]]
     bench.queue.acknowledge(consumer, gone)
     bench.broker.detach(bench.queue, consumer, failed=False, now_ms=bench.now_ms)
     bench.turn()
-    assert [round.message.id for round in _rest(bench, mark)] == [4, 5]
+    assert [scan.message.id for scan in _rest(bench, scan_cursor)] == [4, 5]
 
 
-def _rest(bench: PagedBench, mark: Mark, states: Collection[str] = STATES) -> list[Any]:
-    round, budget, found = Round(bench.queue.parts, states, start=mark), Budget(), []
-    while not round.is_done:
+def _rest(bench: PagedBench, scan_cursor: ScanCursor, states: Collection[str] = STATES) -> list[Any]:
+    scan, budget, found = QueueScan(bench.queue, states, start=scan_cursor), Budget(), []
+    while not scan.is_done:
         budget.refill(50)
-        sight = round.next(budget)
-        if sight is not None:
-            found.append(sight)
+        located = scan.next(budget)
+        if located is not None:
+            found.append(located)
     return found
 
 
@@ -125,16 +125,16 @@ def test_what_waits_for_its_time_comes_by_number() -> None:
     bench = PagedBench(-1)
     for wait_ms in (9000, 1000, 5000, 3000):
         send(bench.broker, "q", due_ms=bench.now_ms + wait_ms)
-    round = Round(bench.queue.parts, (SCHEDULED,))
-    assert round.next(Budget()) is not None
-    assert [sight.message.id for sight in _rest(bench, round.mark, (SCHEDULED,))] == [2, 3, 4]
+    scan = QueueScan(bench.queue, (SCHEDULED,))
+    assert scan.next(Budget()) is not None
+    assert [located.message.id for located in _rest(bench, scan.scan_cursor, (SCHEDULED,))] == [2, 3, 4]
 
 
 def test_a_mark_of_another_order_is_refused() -> None:
     bench, other = PagedBench(queue={"sort_key": "tag"}), PagedBench()
     for one in (bench, other):
         send(one.broker, "q", 3, head=head_of("q", tag="a"))
-    round = Round(bench.queue.parts, STATES)
-    assert round.next(Budget()) is not None
+    scan = QueueScan(bench.queue, STATES)
+    assert scan.next(Budget()) is not None
     with pytest.raises(ValueError, match="levels"):
-        Round(other.queue.parts, STATES, start=round.mark)
+        QueueScan(other.queue, STATES, start=scan.scan_cursor)

@@ -9,7 +9,7 @@ import pytest
 
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.operations.scan import DELIVERING, PAGED, READY, SCHEDULED, STATES, Round
+from artemis_py.core.operations.scan import DELIVERING, PAGED, READY, SCHEDULED, STATES, QueueScan
 from tests.unit.core.paged_bench import PagedBench
 from tests.unit.core.parts import consumer_on, head_of, held, ids, send
 
@@ -27,14 +27,14 @@ def send_some(bench: PagedBench, count: int, rng: random.Random) -> None:
 
 def everything(bench: PagedBench) -> list[int]:
     """The ids that a round shows, with a disk that works at once."""
-    round, budget, found = Round(bench.queue.parts), Budget(), []
-    while not round.is_done:
-        sight = round.next(budget)
-        if sight is None:
+    scan, budget, found = QueueScan(bench.queue), Budget(), []
+    while not scan.is_done:
+        located = scan.next(budget)
+        if located is None:
             bench.work_disk()
             bench.turn()
         else:
-            found.append(sight.message.id)
+            found.append(located.message.id)
     return found
 
 
@@ -48,13 +48,13 @@ def test_what_stays_is_seen_once(queue: dict[str, Any], messages_max: int, rng: 
         bench.settle()
         consumers: list[Consumer] = []
         there, seen, last_id = bench.queue.message_count, [], bench.broker.host.message_id
-        round, budget = Round(bench.queue.parts), Budget()
+        scan, budget = QueueScan(bench.queue), Budget()
         touched: set[int] = set()
-        while not round.is_done:
+        while not scan.is_done:
             budget.refill(rng.choice((1, 3, 50)))
-            sight = round.next(budget)
-            if sight is not None:
-                seen.append(sight.message.id)
+            located = scan.next(budget)
+            if located is not None:
+                seen.append(located.message.id)
             act(bench, consumers, touched, rng)
         assert len(seen) == len(set(seen)), "a message was shown twice"
         assert max(seen, default=0) <= last_id, "a message that came later was shown"
@@ -105,14 +105,14 @@ def test_each_message_is_in_one_state() -> None:
     consumer = consumer_on(bench.broker, bench.queue, window_bytes=1)
     bench.turn()
     states: dict[str, list[int]] = {state: [] for state in STATES}
-    round, budget = Round(bench.queue.parts), Budget()
-    while not round.is_done:
-        sight = round.next(budget)
-        if sight is None:
+    scan, budget = QueueScan(bench.queue), Budget()
+    while not scan.is_done:
+        located = scan.next(budget)
+        if located is None:
             bench.work_disk()
             bench.turn()
         else:
-            states[sight.state].append(sight.message.id)
+            states[located.state].append(located.message.id)
     assert states[DELIVERING] == held(consumer) == [1]
     assert states[SCHEDULED] == [4]
     assert states[READY] + states[PAGED] == [2, 3, 5, 6, 7]
@@ -126,13 +126,13 @@ def test_a_message_is_found_by_its_number_wherever_it_is() -> None:
     consumer_on(bench.broker, bench.queue, window_bytes=1)
     bench.turn()
     for number in range(1, 10):
-        round, budget, found = Round(bench.queue.parts, ids={number}), Budget(), []
-        while not round.is_done:
-            sight = round.next(budget)
-            if sight is None:
+        scan, budget, found = QueueScan(bench.queue, ids={number}), Budget(), []
+        while not scan.is_done:
+            located = scan.next(budget)
+            if located is None:
                 bench.work_disk()
                 bench.turn()
-            elif sight.message.id == number:
+            elif located.message.id == number:
                 found.append(number)
         assert found == [number]
 
@@ -140,10 +140,10 @@ def test_a_message_is_found_by_its_number_wherever_it_is() -> None:
 def test_nothing_is_left_of_a_round_that_is_closed() -> None:
     bench = PagedBench()
     send(bench.broker, "q", 3)
-    round = Round(bench.queue.parts)
-    assert round.next(Budget()) is not None
+    scan = QueueScan(bench.queue)
+    assert scan.next(Budget()) is not None
     assert len(bench.queue.contents.order.cursors) == 1  # type: ignore[attr-defined]
-    round.close()
+    scan.close()
     assert bench.queue.contents.order.cursors == []  # type: ignore[attr-defined]
-    assert round.next(Budget()) is None
+    assert scan.next(Budget()) is None
     assert ids(bench.queue.contents.order) == [1, 2, 3]

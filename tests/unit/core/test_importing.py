@@ -8,7 +8,7 @@ import pytest
 
 from artemis_py.config.settings import QueueConfig
 from artemis_py.core.operations.import_messages import Import, Share, Shares
-from artemis_py.core.queue.parts import Arrivals
+from artemis_py.core.queue.arrivals import Arrivals
 from artemis_py.core.reference import AutoDelete
 from tests.unit.core.paged_bench import PagedBench
 from tests.unit.core.parts import head_of

@@ -45,8 +45,8 @@ def test_ranking_agrees_with_a_sorted_list(seed: int) -> None:
             assert ranking.first() == places[0]
             assert ranking.first_of_last_rank() == min(place for place in places if place[0] == places[-1][0])
             looked = (rng.choice(STARTS) + rng.choice("abc"), rng.randrange(-sequence - 1, sequence + 1))
-            behind = bisect_right(places, looked)
-            assert ranking.after(looked) == (places[behind] if behind < len(places) else None)
+            pending = bisect_right(places, looked)
+            assert ranking.after(looked) == (places[pending] if pending < len(places) else None)
 
 
 def test_an_empty_ranking() -> None:

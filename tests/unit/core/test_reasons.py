@@ -34,7 +34,7 @@ def made(**attributes: Any) -> tuple[Broker, Queue]:
 
 def closed(queue: Queue, *, is_held: bool = False) -> Reason | None:
     """Why the queue lets nothing out, a second after the start."""
-    return why_closed(queue.parts.basis, NOW_MS + 1000, is_held=is_held)
+    return why_closed(queue.state, NOW_MS + 1000, is_held=is_held)
 
 
 def kind_of(reason: Reason | None) -> str:
@@ -94,13 +94,13 @@ def test_the_backlog_of_the_queue_counts_what_is_out_either_way() -> None:
 
 def test_nobody_is_there() -> None:
     broker, queue = made()
-    assert kind_of(why_nobody(queue.parts.basis)) == NO_CONSUMER
+    assert kind_of(why_nobody(queue.state)) == NO_CONSUMER
     consumer_on(broker, queue, browses=True)
-    reason = why_nobody(queue.parts.basis)
+    reason = why_nobody(queue.state)
     assert reason is not None
     assert (reason.text, reason.fields) == ("no consumer is attached, only 1 browsing", {"browsers": 1})
     consumer_on(broker, queue)
-    assert why_nobody(queue.parts.basis) is None
+    assert why_nobody(queue.state) is None
 
 
 def test_a_consumer_at_its_backlog() -> None:
@@ -111,15 +111,15 @@ def test_a_consumer_at_its_backlog() -> None:
     broker.tick(NOW_MS + 2500)
     send(broker, count=2, now_ms=NOW_MS + 2500)
     turn(broker, NOW_MS + 2500)
-    reason = why_no_room(queue.parts.basis, consumer, NOW_MS + 4000, 2)
+    reason = why_no_room(queue.state, consumer, NOW_MS + 4000, 2)
     assert reason is not None
     assert (reason.kind, reason.fields) == (BACKLOG, {"held": 2, "max_backlog": 2, "oldest_ms": 4000})
     assert "2 of 2 messages held without an acknowledgement, the oldest for 4 s" in reason.text
-    held = what_it_holds(queue.parts.basis, consumer, NOW_MS + 4000)
+    held = what_it_holds(queue.state, consumer, NOW_MS + 4000)
     assert held is not None
     assert held.text == "has 2 messages and did not acknowledge, the oldest for 4 s"
     consumer.let_go(next(iter(consumer.held)))
-    held = what_it_holds(queue.parts.basis, consumer, NOW_MS + 4000)
+    held = what_it_holds(queue.state, consumer, NOW_MS + 4000)
     assert held is not None
     assert held.fields == {"held": 1, "oldest_ms": 1500}
 
@@ -127,26 +127,26 @@ def test_a_consumer_at_its_backlog() -> None:
 def test_what_is_sent_at_most_once_has_no_lease() -> None:
     broker, queue = made(delivery_semantics="at-most-once", max_per_subscription_backlog=1)
     consumer = consumer_on(broker, queue, settles=True, acks=True, backlog_max=1)
-    assert what_it_holds(queue.parts.basis, consumer, NOW_MS) is None
+    assert what_it_holds(queue.state, consumer, NOW_MS) is None
     send(broker, count=2)
     turn(broker)
-    reason = why_no_room(queue.parts.basis, consumer, NOW_MS + 9, 1)
+    reason = why_no_room(queue.state, consumer, NOW_MS + 9, 1)
     assert reason is not None
     assert (reason.kind, reason.fields) == (BACKLOG, {"held": 1, "max_backlog": 1})
     assert "1 of 1 message sent at most once and not acknowledged;" in reason.text
-    held = what_it_holds(queue.parts.basis, consumer, NOW_MS)
+    held = what_it_holds(queue.state, consumer, NOW_MS)
     assert held is not None
     assert held.text == "was sent 1 message at most once and did not acknowledge"
-    assert what_is_leased(queue.parts.basis, NOW_MS) is None
+    assert what_is_leased(queue.state, NOW_MS) is None
 
 
 def test_what_is_leased_and_until_when() -> None:
     broker, queue = made(lease_period=60_000, max_per_subscription_backlog=5)
-    assert what_is_leased(queue.parts.basis, NOW_MS) is None
+    assert what_is_leased(queue.state, NOW_MS) is None
     consumer = consumer_on(broker, queue, backlog_max=5)
     send(broker, count=3)
     turn(broker)
-    reason = what_is_leased(queue.parts.basis, NOW_MS + 15_500)
+    reason = what_is_leased(queue.state, NOW_MS + 15_500)
     assert reason is not None
     assert reason.fields == {"leased": 3, "consumer": consumer.id, "ends_in_ms": 44_500}
     assert reason.text == f"3 messages are leased; the first lease ends in 44.5 s, of consumer {consumer.id}"
@@ -154,7 +154,7 @@ def test_what_is_leased_and_until_when() -> None:
     consumer_on(broker, queue, backlog_max=5)
     send(broker)
     turn(broker)
-    reason = what_is_leased(queue.parts.basis, NOW_MS)
+    reason = what_is_leased(queue.state, NOW_MS)
     assert reason is not None
     assert reason.text == "1 message is leased without an end (no lease-period)"
     assert "ends_in_ms" not in reason.fields
@@ -166,7 +166,7 @@ def test_leases_go_by_steady_time() -> None:
     send(broker)
     turn(broker)
     broker.clock.set_ahead(3_600_000)
-    reason = what_is_leased(queue.parts.basis, NOW_MS + 3_600_000 + 10_000)
+    reason = what_is_leased(queue.state, NOW_MS + 3_600_000 + 10_000)
     assert reason is not None
     assert reason.fields["ends_in_ms"] == 50_000
 

@@ -77,7 +77,7 @@ def test_a_plain_queue() -> None:
     assert seen(queue) == PLAIN
     assert isinstance(queue.distribution, RoundRobin)
     assert isinstance(queue.flow.overflow, Unbounded)
-    assert queue.parts.redelivery.attempts_max == 10
+    assert queue.state.redelivery.attempts_max == 10
 
 
 @pytest.mark.parametrize("attribute", sorted(OTHER))
@@ -112,7 +112,7 @@ def test_redelivery_of_the_address() -> None:
             "max_delivery_attempts": 4,
         }
     )
-    redelivery = queue.parts.redelivery
+    redelivery = queue.state.redelivery
     assert (redelivery.delay_ms, redelivery.multiplier, redelivery.collision_factor) == (100, 1.5, 0.2)
     assert (redelivery.attempts_max, redelivery.delay_ms_max) == (4, 1000)
 
@@ -332,18 +332,18 @@ def test_set_ring_size() -> None:
     """While running: bigger, smaller, none, and what is refused."""
     broker = broker_of(queue_config(ring_size=2))
     send(broker, count=3)
-    broker.operations.set_ring_size("q", 4)
+    broker.queue_operations.set_ring_size("q", 4)
     send(broker, count=3)
     assert broker.queues["q"].message_count == 4
-    broker.operations.set_ring_size("q", -1)
+    broker.queue_operations.set_ring_size("q", -1)
     send(broker, count=3)
     assert broker.queues["q"].message_count == 7
-    broker.operations.set_ring_size("q", 1)
+    broker.queue_operations.set_ring_size("q", 1)
     assert broker.queues["q"].message_count == 7
     with pytest.raises(BrokerError):
-        broker.operations.set_ring_size("q", -2)
+        broker.queue_operations.set_ring_size("q", -2)
     with pytest.raises(NotFoundError):
-        broker.operations.set_ring_size("other", 1)
+        broker.queue_operations.set_ring_size("other", 1)
 
 
 def test_max_consumers() -> None:

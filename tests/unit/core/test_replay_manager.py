@@ -14,10 +14,9 @@ from artemis_py.core.clock import Clock
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.memory import REPLAYS, Holdings
 from artemis_py.core.replay import manager, slices
-from artemis_py.core.replay.addresses import Addresses
 from artemis_py.core.replay.bookmarks import bounds_of
 from artemis_py.core.replay.manager import Replays
-from artemis_py.core.replay.replay import Replay, pace_of
+from artemis_py.core.replay.replay import Addresses, Replay, pace_of
 from artemis_py.errors import BrokerError
 from artemis_py.message import Account
 from tests.unit.core.made_log import START_MS, MadeLog, Record

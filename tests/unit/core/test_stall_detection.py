@@ -180,7 +180,7 @@ def test_a_queue_without_consumers_waits_for_nothing() -> None:
 
 def test_a_queue_without_attributes_of_amps_has_nothing_of_it() -> None:
     broker = broker_of(queue_config())
-    assert broker.queues["q"].parts.stall_detection is None
+    assert broker.queues["q"].stall_detection is None
     consumer_on(broker, broker.queues["q"], window_bytes=1)
     send(broker, count=5)
     turn(broker)

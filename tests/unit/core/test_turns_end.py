@@ -13,8 +13,8 @@ import pytest
 from artemis_py.core.broker import Broker
 from artemis_py.core.budget import WORK_PARTS
 from artemis_py.core.order.entry import PURGED
+from artemis_py.core.queue.arrivals import AfterEnqueue
 from artemis_py.core.queue.messages import Contents
-from artemis_py.core.queue.parts import AfterEnqueue
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Task
 from artemis_py.errors import ArtemisError
@@ -153,7 +153,7 @@ def bury(count: int) -> tuple[Bench, int]:
 
 def refuse(count: int) -> tuple[Bench, int]:
     bench, consumer = _held(count)
-    bench.broker.operations.pause("q")
+    bench.broker.queue_operations.pause("q")
     last_id = next(reversed(consumer.held))
     lines = bench.run(lambda: bench.queue.refuse_up_to(consumer, last_id, NOW_MS))
     assert (bench.queue.contents.order.count, bench.queue.contents.counters.held_count) == (count, 0)
@@ -171,7 +171,7 @@ def acknowledge(count: int) -> tuple[Bench, int]:
 def shed(count: int) -> tuple[Bench, int]:
     """What comes back to a ring that has become small meanwhile is given up."""
     bench, consumer = _held(count)
-    bench.broker.operations.set_ring_size("q", 10)
+    bench.broker.queue_operations.set_ring_size("q", 10)
     lines = bench.run(lambda: bench.broker.detach(bench.queue, consumer, failed=False, now_ms=NOW_MS))
     assert (bench.queue.contents.order.count, bench.queue.contents.counters.replaced) == (10, count - 10)
     return bench, lines
@@ -266,7 +266,7 @@ def test_the_name_of_a_deleted_queue_is_free_at_once() -> None:
 def test_a_purge_takes_its_share_of_a_turn() -> None:
     """Two in the first turn, which begins it and goes on with it: so nobody waits long for theirs."""
     bench = _filled(FEW * 10)
-    bench.run(lambda: bench.broker.operations.purge("q", NOW_MS))
+    bench.run(lambda: bench.broker.queue_operations.purge("q", NOW_MS))
     assert bench.queue.message_count == 0
     assert bench.units <= 2 * (UNITS // WORK_PARTS) + UNITS_OVER
 
@@ -340,7 +340,7 @@ def test_a_task_that_fails_lets_the_next_go_on(monkeypatch: pytest.MonkeyPatch) 
     assert bench.broker.events.counts["ART-1006"] == 1
     assert work is not None
     assert (work.failed, work.may_go_on) == (True, True)
-    assert (len(bench.broker.agenda), queue.parts.tasks.may_go_on) == (0, True)
+    assert (len(bench.broker.agenda), queue.tasks.may_go_on) == (0, True)
     bench.run(int)
     assert other.held
 
@@ -376,6 +376,6 @@ def test_a_queue_that_breaks_off_behind_a_task_blames_nobody(monkeypatch: pytest
             _once(bench)
     assert (work.done, work.failed) == (True, False)
     assert bench.broker.events.counts["ART-1006"] == 1
-    assert (len(bench.broker.agenda), queue.parts.tasks.may_go_on) == (0, True)
+    assert (len(bench.broker.agenda), queue.tasks.may_go_on) == (0, True)
     bench.run(int)
     assert other.held

@@ -6,7 +6,7 @@ import gc
 import tracemalloc
 from collections.abc import Callable
 
-from artemis_py.core.addresses.route import Route
+from artemis_py.core.addresses.routing_table import Route
 from artemis_py.core.broker import Broker
 from artemis_py.core.events import REJECTED, Event
 from artemis_py.core.reference import Ages

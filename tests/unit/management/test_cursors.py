@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from artemis_py.core.operations.choice import Choice
+from artemis_py.core.operations.message_filter import MessageFilter
 from artemis_py.errors import BadRequestError
 from artemis_py.management.given import given_of
 from artemis_py.management.lists.selection import Selection
@@ -130,7 +130,7 @@ def test_a_cursor_belongs_to_its_run_queue_and_states() -> None:
 def test_a_cursor_of_another_order_is_refused() -> None:
     bench, other = filled(3, sort_key="parity"), filled(3)
     cursors = Cursors()
-    round = cursors.round(bench.queue, ("ready",), Choice(), "")
-    text = cursors.text_of(other.queue, ("ready",), round.mark)
+    scan = cursors.scan(bench.queue, ("ready",), MessageFilter(), "")
+    text = cursors.text_of(other.queue, ("ready",), scan.scan_cursor)
     with pytest.raises(BadRequestError, match="the order of queue q is another one"):
-        cursors.round(other.queue, ("ready",), Choice(), text)
+        cursors.scan(other.queue, ("ready",), MessageFilter(), text)

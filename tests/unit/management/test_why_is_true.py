@@ -11,8 +11,8 @@ import pytest
 from artemis_py.config.settings import QueueConfig
 from artemis_py.core.consumer import Consumer, Reader
 from artemis_py.core.pages.cursor import ReadAhead
+from artemis_py.core.queue.barriers import TargetDepth
 from artemis_py.core.queue.overflow import Unbounded
-from artemis_py.core.queue.pending import TargetDepth
 from artemis_py.management.why.asking import LINES_MAX, Asking
 from artemis_py.management.why.cause import KILLED
 from artemis_py.management.why.causes import CAUSES
@@ -78,7 +78,7 @@ class World:
             (self.queue.pause if rng.random() < 0.4 else self.queue.resume)()
         elif number < 0.83:
             bench.broker.addresses["q"].paused = rng.random() < 0.5
-            self.queue.parts.note_ready()
+            self.queue.state.note_ready()
         elif number < 0.95:
             bench.turn()
             if rng.random() < 0.5:
@@ -162,10 +162,10 @@ class World:
     against_max_backlog = against_rebalance = against_leased = all_acknowledge
 
     def against_target_queue_depth(self, finding: Finding) -> None:
-        behind = self.queue.contents.behind
-        assert behind is not None
-        assert isinstance(behind.threshold, TargetDepth)
-        behind.threshold.target = 1000
+        pending = self.queue.contents.pending
+        assert pending is not None
+        assert isinstance(pending.threshold, TargetDepth)
+        pending.threshold.target = 1000
 
     def one_acknowledges(self, finding: Finding) -> None:
         self.acknowledge([self.named(finding.about or finding.sentence)])
@@ -204,7 +204,7 @@ class World:
         self.detach(self.named(finding.about))
 
     def against_read_ahead(self, finding: Finding) -> None:
-        reading = self.queue.parts.pages.reading
+        reading = self.queue.pages.reading
         if finding.place.setting in ("ring-size", "max-depth-messages", "max-depth-bytes"):
             self.queue.flow.overflow = Unbounded()
         else:

@@ -237,7 +237,7 @@ def test_a_queue_that_was_disabled(tmp_path: Path) -> None:
     found = it.not_delivered()
     assert [reason.code for reason in found] == ["no-consumer", "disabled"]
     assert found[1].sentence == "the queue is not enabled: no further messages come to it"
-    it.broker.operations.purge("q", NOW_MS)
+    it.broker.queue_operations.purge("q", NOW_MS)
     assert one(it.not_delivered(), "disabled").sentence == "nothing comes any more: the queue is not enabled"
 
 

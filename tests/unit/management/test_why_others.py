@@ -188,7 +188,7 @@ def test_each_way_to_be_lost(tmp_path: Path) -> None:
     reason = one(why_dropped(it), "policy-drop")
     assert (reason.used, reason.place.value) == (3, "DROP")
     assert reason.place.where.startswith(it.line("<address-full-policy>"))
-    it.broker.operations.purge("q", NOW_MS)
+    it.broker.queue_operations.purge("q", NOW_MS)
     assert one(why_dropped(it), "purged").used == 2
 
 

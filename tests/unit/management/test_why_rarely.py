@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from artemis_py.core.memory import OUTPUT, TRANSACTIONS
-from artemis_py.core.operations.choice import Choice
+from artemis_py.core.operations.message_filter import MessageFilter
 from artemis_py.core.order.entry import DAMAGED
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue.recovery import Recovery
+from artemis_py.core.queue.recovery_point import Recovery
 from artemis_py.management.why.asking import Asking
 from artemis_py.management.why.blocked import blocked
 from artemis_py.management.why.dead import dead
@@ -121,7 +121,9 @@ def test_what_an_operator_sent_to_the_dead_letters() -> None:
     for _ in range(2):
         send(bench.broker, "q", head=head_of("q", persistent=True))
     bench.settle()
-    assert bench.finish(bench.broker.handling.send_to_dead_letters(bench.queue, Choice())).done_count == 2
+    assert (
+        bench.finish(bench.broker.message_operations.send_to_dead_letters(bench.queue, MessageFilter())).done_count == 2
+    )
     bench.settle()
     asking = Asking(bench.managed, bench.broker.addresses["q"])
     for _ in dropped(asking, asking.address, None):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from artemis_py.config.matching import WildcardSyntax
-from artemis_py.core.replay.addresses import Addresses
+from artemis_py.core.replay.replay import Addresses
 from artemis_py.logged import SLICE_BYTES, AddressChoice, Logged, Slice, Spot
 from artemis_py.storage.bodies import LargeStore
 from artemis_py.storage.disk.disk import FileDisk

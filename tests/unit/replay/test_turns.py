@@ -6,11 +6,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.replay.addresses import Addresses
 from artemis_py.core.replay.bookmarks import Bounds
 from artemis_py.core.replay.manager import Replays
 from artemis_py.core.replay.recovery_points import Fills
-from artemis_py.core.replay.replay import Replay, pace_of
+from artemis_py.core.replay.replay import Addresses, Replay, pace_of
 from artemis_py.server.replays import ReplayTurns
 from tests.unit.core.made_log import MadeLog
 from tests.wire.in_process import InProcessBroker, configuration

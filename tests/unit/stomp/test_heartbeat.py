@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.stomp.heartbeat import BeatRules, Beats, negotiate
+from artemis_py.stomp.heartbeat import HeartbeatIntervals, HeartbeatRules, negotiate
 from artemis_py.stomp.wire.frames import FrameError
 from tests.unit.stomp.frame_tools import acceptor
 
 
-def rules(ttl_override_ms: int = -1, **params: object) -> BeatRules:
-    return BeatRules.of(acceptor(**params), ttl_override_ms)
+def rules(ttl_override_ms: int = -1, **params: object) -> HeartbeatRules:
+    return HeartbeatRules.of(acceptor(**params), ttl_override_ms)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_ttl_is_twice_the_period_and_a_second_at_least() -> None:
 
 
 def test_no_header_no_answer_and_no_end() -> None:
-    assert negotiate(None, rules()) == Beats(send_ms=0, ttl_ms=0, header=None)
+    assert negotiate(None, rules()) == HeartbeatIntervals(send_ms=0, ttl_ms=0, header=None)
 
 
 def test_a_client_without_beats_is_not_expected_to_send() -> None:
@@ -58,7 +58,7 @@ def test_a_client_without_beats_is_not_expected_to_send() -> None:
 
 def test_a_ttl_for_silent_clients_where_the_file_asks_for_one() -> None:
     assert negotiate(None, rules(connectionTtl=7000)).ttl_ms == 7000
-    assert negotiate("0,0", rules(connectionTtl=7000)) == Beats(send_ms=0, ttl_ms=7000, header="0,3500")
+    assert negotiate("0,0", rules(connectionTtl=7000)) == HeartbeatIntervals(send_ms=0, ttl_ms=7000, header="0,3500")
     assert negotiate(None, rules(9000)).ttl_ms == 9000
     assert negotiate(None, rules(9000, connectionTtl=7000)).ttl_ms == 7000
 

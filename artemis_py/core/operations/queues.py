@@ -16,7 +16,7 @@ from artemis_py.errors import BrokerError, NotFoundError
 
 
 @final
-class Operations:
+class QueueOperations:
     """Changes to queues by name. They survive a restart, and the operational log tells them."""
 
     __slots__ = ("_host", "_registry")

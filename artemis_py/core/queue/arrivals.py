@@ -1,24 +1,20 @@
-"""The parts of a queue: how messages arrive, how it keeps to its limits, and its larger tasks."""
+"""How messages arrive on a queue, what follows when some were added, and the tasks of a queue."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import final
 
 from artemis_py.core.budget import OVERDRAFT_UNITS, Budget
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.order.entry import ABANDONED, DELETED, REPLACED, Entry
-from artemis_py.core.pages.cursor import ReadAhead
+from artemis_py.core.order.entry import ABANDONED, REPLACED, Entry
 from artemis_py.core.pages.page_stream import PageStream
 from artemis_py.core.queue.alerts import AlertWatch
-from artemis_py.core.queue.basis import QueueBasis
-from artemis_py.core.queue.delivery import AfterRemoval, Delivery, StallDetection
+from artemis_py.core.queue.delivery import AfterRemoval, Delivery
 from artemis_py.core.queue.messages import not_before_ms
 from artemis_py.core.queue.paged import QueuePages
-from artemis_py.core.queue.redelivery import Redelivery
+from artemis_py.core.queue.state import QueueState
 from artemis_py.core.tasks import Task, TaskLine
 from artemis_py.message import Message
-from artemis_py.paged import PagedMessage
 
 # ---- after enqueue ---------------------------------------------------------------------------------------------------
 #
@@ -29,7 +25,7 @@ from artemis_py.paged import PagedMessage
 class AfterEnqueue:
     """Serves consumers first, then trims the queue or makes senders wait.
 
-    It trims in one go. Only entries that come back may be more than one turn can trim (see ``Return``).
+    It trims in one go. Only entries that come back may be more than one turn can trim (see ``Release``).
     """
 
     __slots__ = (
@@ -37,15 +33,15 @@ class AfterEnqueue:
         "_reference", "_wake_ups",
     )  # fmt: skip
 
-    def __init__(self, basis: QueueBasis, delivery: Delivery, after_removal: AfterRemoval) -> None:
-        self._reference = basis.reference
-        self._host = basis.host
-        self._contents = basis.contents
-        self._flow = basis.flow
-        self._gate = basis.gate
-        self._wake_ups = basis.wake_ups
-        self._distribution = basis.distribution
-        self._activates = basis.activation is not None
+    def __init__(self, state: QueueState, delivery: Delivery, after_removal: AfterRemoval) -> None:
+        self._reference = state.reference
+        self._host = state.host
+        self._contents = state.contents
+        self._flow = state.flow
+        self._gate = state.gate
+        self._wake_ups = state.wake_ups
+        self._distribution = state.distribution
+        self._activates = state.activation is not None
         """Does dispatch do something without a consumer, too: make messages active?"""
         self._delivery = delivery
         self._after_removal = after_removal
@@ -108,11 +104,11 @@ class QueueTasks(TaskLine):
     dispatches nothing.
     """
 
-    def __init__(self, basis: QueueBasis, after_enqueue: AfterEnqueue, after_removal: AfterRemoval) -> None:
+    def __init__(self, state: QueueState, after_enqueue: AfterEnqueue, after_removal: AfterRemoval) -> None:
         super().__init__()
-        self._reference = basis.reference
-        self._host = basis.host
-        self._gate = basis.gate
+        self._reference = state.reference
+        self._host = state.host
+        self._gate = state.gate
         self._after_enqueue = after_enqueue
         self._after_removal = after_removal
         self._holding_count = 0
@@ -209,27 +205,27 @@ class Arrivals:
 
     def __init__(
         self,
-        basis: QueueBasis,
+        state: QueueState,
         pages: QueuePages,
         after_enqueue: AfterEnqueue,
         after_removal: AfterRemoval,
         alerts: AlertWatch | None,
     ) -> None:
-        self._reference = basis.reference
-        self._host = basis.host
-        self._contents = basis.contents
-        self._flow = basis.flow
-        self._grouping = basis.grouping
-        self._wake_ups = basis.wake_ups
-        self._distribution = basis.distribution
-        self._gate = basis.gate
+        self._reference = state.reference
+        self._host = state.host
+        self._contents = state.contents
+        self._flow = state.flow
+        self._grouping = state.grouping
+        self._wake_ups = state.wake_ups
+        self._distribution = state.distribution
+        self._gate = state.gate
         self._pages = pages
         self._after_enqueue = after_enqueue
         self._after_removal = after_removal
         self._alerts = alerts
         self._goes_to_tail = not self._contents.holds and self._contents.last_values is None
         """Does every arrival go to the tail?"""
-        self._is_plain = self._goes_to_tail and self._contents.behind is None
+        self._is_plain = self._goes_to_tail and self._contents.pending is None
         """And is it active there?"""
 
     # ---- handed over -----------------------------------------------------------------------------
@@ -344,7 +340,7 @@ class Arrivals:
         self._grouping.look_for([message])
         self._contents.count_in([entry], message.size_bytes)
         try:
-            if self._contents.behind is None:
+            if self._contents.pending is None:
                 self._contents.put_aside(entry, due_ms)
             else:
                 self._contents.append_held(entry, due_ms)
@@ -391,7 +387,7 @@ class Arrivals:
             if keeps_place or contents.last_values is not None:
                 self._append_ready(ready, now_ms)
                 ready = []
-            if contents.behind is not None and not entry.attempts:
+            if contents.pending is not None and not entry.attempts:
                 contents.append_held(entry, due_ms)
                 continue
             if keeps_place:
@@ -415,116 +411,3 @@ class Arrivals:
             self._contents.order.extend(entries)
         else:
             self._append(entries, now_ms)
-
-
-# ---- parts -----------------------------------------------------------------------------------------------------------
-#
-# The parts of a queue, and what several of its verbs have in common.
-
-
-@final
-class QueueParts:
-    """The parts of one queue. Each owns what it changes and knows only parts above it here."""
-
-    __slots__ = (
-        "activation", "after_enqueue", "after_removal", "alerts", "arrivals", "basis", "contents", "delivery",
-        "distribution", "flow", "gate", "grouping", "host", "pages", "redelivery", "reference",
-        "stall_detection", "tasks", "wake_ups",
-    )  # fmt: skip
-
-    def __init__(self, basis: QueueBasis, *, redelivery: Redelivery, read_ahead: ReadAhead) -> None:
-        self.basis = basis
-        self.reference = basis.reference
-        self.host = basis.host
-        self.contents = basis.contents
-        self.grouping = basis.grouping
-        self.distribution = basis.distribution
-        self.gate = basis.gate
-        self.flow = basis.flow
-        self.wake_ups = basis.wake_ups
-        self.activation = basis.activation
-        self.redelivery = redelivery
-        alerts = basis.reference.rules.alerts
-        self.alerts = None if alerts is None else AlertWatch(basis.reference, basis.host, basis.contents, alerts)
-        self.pages = QueuePages(basis, self.alerts, read_ahead)
-        self.after_removal = AfterRemoval(basis, self.pages.reading)
-        self.stall_detection = StallDetection(basis) if basis.contents.deferred is not None else None
-        """Watches backlogs; None on a queue where nobody asks for any."""
-        self.delivery = Delivery(basis, self.pages, self.after_removal, self.stall_detection)
-        self.after_enqueue = AfterEnqueue(basis, self.delivery, self.after_removal)
-        self.tasks = QueueTasks(basis, self.after_enqueue, self.after_removal)
-        self.arrivals = Arrivals(basis, self.pages, self.after_enqueue, self.after_removal, self.alerts)
-
-    def note_ready(self) -> None:
-        """There may be something to dispatch."""
-        self.host.note_ready(self.reference)
-
-    def wake(self, consumer: Consumer) -> None:
-        """The consumer has room or credit again."""
-        self.basis.wake(consumer)
-
-    def acknowledge(self, consumer: Consumer, entries: list[Entry]) -> None:
-        """The consumer settled entries that it let go."""
-        consumer.statistics.note_acknowledged(len(entries), self.host.turn_ms)
-        if not consumer.destructive:
-            self.contents.has_shown(len(entries))
-            return
-        if consumer.settles:
-            self.confirm(len(entries))
-            return
-        messages = [entry.message for entry in entries]
-        try:
-            self.contents.acknowledge_held(messages, consumer.actor)
-        except Exception:
-            self.reclaim(entries)
-            raise
-        if self.grouping.groups is not None:
-            self.grouping.settle(messages)
-
-    def reclaim(self, entries: Sequence[Entry]) -> None:
-        """What was to become of entries that a consumer has let go has failed: they are on the queue again."""
-        self.contents.reclaim(entries)
-        self.grouping.settle([entry.message for entry in entries])
-        self.wake_ups.wake_dry()
-        self.note_ready()
-
-    def expire_held(self, consumer: Consumer, entries: list[Entry]) -> None:
-        """The consumer had entries expire that it let go. Where nothing is taken away, or nothing comes back, it is an
-        acknowledgement.
-        """
-        if not consumer.destructive or consumer.settles:
-            self.acknowledge(consumer, entries)
-            return
-        messages = [entry.message for entry in entries]
-        if self.reference.deleted:
-            self.contents.kill_held(messages, DELETED)
-            return
-        try:
-            self.contents.expire_held(messages, consumer.actor)
-        except Exception:
-            self.reclaim(entries)
-            raise
-        if self.grouping.groups is not None:
-            self.grouping.settle(messages)
-
-    def confirm(self, count: int) -> None:
-        """A consumer acknowledged so many messages that left the queue when they were sent: there is room in the
-        backlog again, and that is all.
-        """
-        self.gate.unconfirmed_count -= count
-        if self.gate.counts or self.activation is not None:
-            self.note_ready()
-
-    def note_attempt(self, entry: Entry, due_ms: int, consumer: Consumer, cause: str) -> None:
-        """Record what a restart must know of a failed delivery."""
-        message, log, reference = entry.message, self.host.log, self.reference
-        if reference.durable and message.head.persistent:
-            if isinstance(message, PagedMessage):
-                log.page_attempted(reference.id, message, entry.attempts, due_ms, consumer.actor, cause)
-            else:
-                log.attempted(reference.id, message, entry.attempts, due_ms, consumer.actor, cause)
-
-    def tell_left(self, consumer: Consumer, *, failed: bool) -> None:
-        """Tell a retained log that a consumer left. What it held is back."""
-        if consumer.actor is not None:
-            self.host.log.story.consumer_closed(consumer.actor, failed=failed)

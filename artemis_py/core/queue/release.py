@@ -13,8 +13,8 @@ from typing import Final, final
 from artemis_py.core.budget import SLICE_MAX, Budget
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import DEAD, DELETED, NACKED, Entry
-from artemis_py.core.queue.messages import MAX_DELIVERIES
-from artemis_py.core.queue.parts import QueueParts
+from artemis_py.core.queue.redelivery import MAX_DELIVERIES
+from artemis_py.core.queue.state import QueueState
 from artemis_py.core.tasks import Task
 from artemis_py.units import date_after
 
@@ -26,7 +26,7 @@ _COPY_UNITS: Final = 8
 
 
 @final
-class Return(Task):
+class Release(Task):
     """Returns entries that a consumer let go (``entries``), or else those that it holds, up to the message ``up_to``.
 
     ``failed`` counts a delivery attempt, after which an entry may be dead or delayed. ``cause`` says what failed: a
@@ -37,7 +37,7 @@ class Return(Task):
 
     def __init__(
         self,
-        parts: QueueParts,
+        state: QueueState,
         consumer: Consumer,
         entries: list[Entry] | None,
         *,
@@ -48,7 +48,7 @@ class Return(Task):
         leaves: bool = False,
     ) -> None:
         self.holds = consumer.destructive
-        self._parts = parts
+        self._state = state
         self._consumer = consumer
         self._entries = entries
         self._holders: list[Consumer] | None = None
@@ -59,7 +59,7 @@ class Return(Task):
         self._failed = failed
         self._cause = cause
         self._sent = sent
-        may_die = failed or parts.contents.tries is not None
+        may_die = failed or state.contents.delivery_attempts is not None
         self._units_each = _BACK_UNITS + _COPY_UNITS if may_die else _BACK_UNITS
         """What each entry may cost: nobody knows beforehand how many are dead."""
         self._leaves = leaves
@@ -99,7 +99,7 @@ class Return(Task):
         if not self._has_made_room(budget) or not self._has_put_off(budget):
             return False
         if self._leaves:
-            self._parts.tell_left(self._consumer, failed=self._failed)
+            self._state.record_left(self._consumer, failed=self._failed)
         return True
 
     def _next(self, count: int) -> list[Entry]:
@@ -116,13 +116,13 @@ class Return(Task):
         return consumer.let_go_up_to(self._up_to, count)
 
     def _take_back(self, entries: list[Entry], now_ms: int) -> None:
-        parts = self._parts
+        state = self._state
         if not self._consumer.destructive:
-            parts.contents.has_shown(len(entries))
+            state.contents.has_shown(len(entries))
             return
         messages = [entry.message for entry in entries]
-        if parts.reference.deleted:
-            parts.contents.kill_held(messages, DELETED)
+        if state.reference.deleted:
+            state.contents.kill_held(messages, DELETED)
             return
         holders: Iterable[Consumer] = repeat(self._consumer)
         if self._holders is not None:
@@ -133,27 +133,27 @@ class Return(Task):
                 self._give_back(entry, holder, now_ms)
                 back_count += 1
         except Exception:
-            parts.contents.reclaim(entries[back_count:])
+            state.contents.reclaim(entries[back_count:])
             raise
         finally:
-            parts.grouping.settle(messages)
+            state.grouping.settle(messages)
 
     def break_off(self, now_ms: int) -> bool:
         """The rest goes back as it is."""
         while entries := self._next(SLICE_MAX):
             if not self._consumer.destructive:
-                self._parts.contents.has_shown(len(entries))
+                self._state.contents.has_shown(len(entries))
             else:
-                self._parts.reclaim(entries)
+                self._state.reclaim(entries)
         if self._leaves:
-            self._parts.tell_left(self._consumer, failed=self._failed)
+            self._state.record_left(self._consumer, failed=self._failed)
         return False
 
     def _give_back(self, entry: Entry, holder: Consumer, now_ms: int) -> None:
         """Nothing has changed until the entry is in its place, or gone: what raises before that leaves it in
         delivery.
         """
-        contents = self._parts.contents
+        contents = self._state.contents
         if contents.is_outdated(entry):
             contents.give_up(entry)
             contents.come_back(entry.message)
@@ -172,8 +172,8 @@ class Return(Task):
 
     def _is_dead(self, entry: Entry, holder: Consumer, now_ms: int) -> bool:
         """Count a failed attempt. Returns True when it was the last; otherwise the next may have to wait."""
-        parts, message = self._parts, entry.message
-        redelivery = parts.redelivery
+        state, message = self._state, entry.message
+        redelivery = state.redelivery
         entry.attempts += 1
         if redelivery.is_exhausted(entry.attempts):
             self._send_to_dead_letters(entry, holder, MAX_DELIVERIES)
@@ -181,7 +181,7 @@ class Return(Task):
         due_ms = 0
         if redelivery.delay_ms > 0:
             due_ms = date_after(now_ms, redelivery.delay_after(entry.attempts, message.id))
-        parts.note_attempt(entry, due_ms, holder, self._cause)
+        state.note_attempt(entry, due_ms, holder, self._cause)
         if due_ms:
             self._delayed.append((entry, due_ms))
         return False
@@ -190,10 +190,10 @@ class Return(Task):
         """Count a delivery that came to nothing, failed or not. Returns True when the queue allows no more of them, and
         the entry is dead.
         """
-        tries = self._parts.contents.tries
-        if tries is None:
+        delivery_attempts = self._state.contents.delivery_attempts
+        if delivery_attempts is None:
             return False
-        reason = tries.note(entry.message.id, refused=self._failed and self._cause == NACKED)
+        reason = delivery_attempts.note(entry.message.id, refused=self._failed and self._cause == NACKED)
         if not reason:
             return False
         entry.attempts += self._failed
@@ -201,24 +201,24 @@ class Return(Task):
         return True
 
     def _send_to_dead_letters(self, entry: Entry, holder: Consumer, reason: str) -> None:
-        parts = self._parts
-        parts.host.copies.join()
+        state = self._state
+        state.host.copies.join()
         if holder.actor is not None and self._failed:  # not for a restart, but for readers who ask why it died
-            parts.note_attempt(entry, 0, holder, self._cause)
-        parts.contents.kill([entry.message], DEAD, holder.actor)
-        parts.contents.come_back(entry.message)
-        parts.host.copies.note_dead(parts.reference, entry.message, reason)
+            state.note_attempt(entry, 0, holder, self._cause)
+        state.contents.kill([entry.message], DEAD, holder.actor)
+        state.contents.come_back(entry.message)
+        state.host.copies.note_dead(state.reference, entry.message, reason)
         self._dead_count += 1
 
     def _all_are_back(self) -> None:
-        if not self._consumer.destructive or self._parts.reference.deleted or not self._restored_count:
+        if not self._consumer.destructive or self._state.reference.deleted or not self._restored_count:
             self._excess = 0
         else:
-            self._excess = self._parts.flow.excess(self._restored_count, arriving=False)
+            self._excess = self._state.flow.excess(self._restored_count, arriving=False)
 
     def _has_made_room(self, budget: Budget) -> bool:
         """Trim the queue after entries came back. Returns False while that is unfinished."""
-        contents, flow = self._parts.contents, self._parts.flow
+        contents, flow = self._state.contents, self._state.flow
         order = contents.order
         while self._excess > 0 and order.count and flow.is_beyond:
             contents.give_up_least()
@@ -236,20 +236,20 @@ class Return(Task):
         """Put aside entries that wait for their next attempt, then let the queue go on. Returns False while that is
         unfinished.
         """
-        parts, delayed = self._parts, self._delayed
+        state, delayed = self._state, self._delayed
         while self._put_off_count < len(delayed):
             entry, due_ms = delayed[self._put_off_count]
             self._put_off_count += 1
-            if parts.contents.stands(entry):
-                parts.contents.put_aside(entry, due_ms)
-                parts.contents.order.remove(entry, entry.sequence)
+            if state.contents.stands(entry):
+                state.contents.put_aside(entry, due_ms)
+                state.contents.order.remove(entry, entry.sequence)
             budget.spend(1)
             if budget.is_spent and self._put_off_count < len(delayed):
                 return False
-        if self._consumer.destructive and not parts.reference.deleted:
-            parts.wake_ups.wake_dry()
-            parts.note_ready()
+        if self._consumer.destructive and not state.reference.deleted:
+            state.wake_ups.wake_dry()
+            state.note_ready()
         for holder in self._everybody:
             if holder.parked:
-                parts.wake(holder)
+                state.wake(holder)
         return True

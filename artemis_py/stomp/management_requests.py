@@ -36,7 +36,7 @@ class Request:
 
 
 @final
-class Pending:
+class PendingRequest:
     """A request that is being carried out. The sender's next frames wait for it."""
 
     __slots__ = ("done", "failed", "failure", "reply", "why_failed")
@@ -57,8 +57,8 @@ class Pending:
         return [(SUCCEEDED, "true" if self.failure is None else "false")]
 
 
-class Receiver(Protocol):
+class RequestReceiver(Protocol):
     """Who answers requests."""
 
-    def receive(self, request: Request) -> Pending:
+    def receive(self, request: Request) -> PendingRequest:
         """Begin to carry out a request."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final, final
 
 from artemis_py.core.budget import Budget
-from artemis_py.core.operations.targets import cause_of, comes_from
+from artemis_py.core.dead_letters import cause_of, comes_from
 from artemis_py.message import Head, Message
 from artemis_py.selector import Selector
 
@@ -16,7 +16,7 @@ _PER_MESSAGE: Final = frozenset({"AMQTimestamp", "AMQExpiration", "AMQSize"})
 
 
 @final
-class Choice:
+class MessageFilter:
     """Messages by their numbers; or those that a selector matches, and, of dead and expired ones, those that come from
     one queue or address (``origin``) or went for one ``cause``. What is not given chooses nothing out. A change
     ends when it is done with the first ``count_max`` of them (None: with all).
