@@ -444,9 +444,9 @@ def _unknown(queue: str) -> NotFoundError:
 
 
 def _taken(queue: Queue, entry: Entry, receipt: str | None, lease_s: float) -> Taken:
-    message, tries = entry.message, queue.contents.tries
+    message, delivery_attempts = entry.message, queue.contents.delivery_attempts
     body: bytes | LargeBody = message.body
-    count = tries.count_of(message.id) + 1 if tries is not None else entry.returned + 1
+    count = delivery_attempts.count_of(message.id) + 1 if delivery_attempts is not None else entry.returned + 1
     return Taken(
         queue.name,
         receipt,
