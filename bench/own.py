@@ -1,4 +1,4 @@
-"""artemis_py itself, from this checkout and from an older one, and the relay that shows what the kernel alone costs."""
+"""artemis_py itself: from this checkout, in several builds, and from an older one; and how one is started."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from artemis_py.perf.startup import running
 from artemis_py.perf.target import Target
 from artemis_py.stomp.client import frame
 from artemis_py.version import IS_COMPILED, VERSION
-from bench.broker import CACHE, LOOPBACK, ON_ANOTHER_PORT, Broker, free_port
+from bench.broker import CACHE, LOOPBACK, Broker, free_port
 from bench.certificate import write_certificate, write_pem
 from bench.driver import START_LIMIT_S
 
@@ -73,7 +73,6 @@ class ArtemisPy(Broker):
         self._parameters = parameters
         self._persistent = persistent
         self._http_port: int | None = None
-        self._tls: Target | None = None
 
     def absent(self) -> str | None:
         """Never."""
@@ -90,7 +89,7 @@ class ArtemisPy(Broker):
         encrypted = ""
         if tls:
             tls_port = free_port()
-            self._tls = Target(LOOPBACK, tls_port, trust=str(write_certificate(home)))
+            self.tls = Target(LOOPBACK, tls_port, trust=str(write_certificate(home)))
             encrypted = ENCRYPTED.format(host=LOOPBACK, port=tls_port, key=write_pem(home))
         text = CONFIGURATION.format(
             home=home,
@@ -109,10 +108,6 @@ class ArtemisPy(Broker):
     def python(self) -> list[str]:
         """The command before ``-m``."""
         return [sys.executable]
-
-    def tls_target(self) -> Target | None:
-        """The acceptor for TLS of the configuration written last."""
-        return self._tls
 
     def url(self) -> str:
         """The acceptor for HTTP of the configuration written last."""
@@ -297,45 +292,3 @@ def _check_out(commit: str, folder: Path) -> bool:
     except (OSError, subprocess.SubprocessError):
         return False
     return True
-
-
-SOURCE: Final = Path(__file__).with_name("relay.c")
-
-
-class Relay(Broker):
-    """``relay.c``: no broker, but what the kernel and the protocol alone cost with this load generator."""
-
-    name = "relay"
-    title = "relay in C"
-    unsupported = frozenset({"3", "3i", "recovery"}) | ON_ANOTHER_PORT
-
-    def absent(self) -> str | None:
-        """Compiles it when its source has changed."""
-        return self._problem
-
-    @cached_property
-    def _problem(self) -> str | None:
-        compiler = shutil.which("cc") or shutil.which("gcc")
-        if compiler is None:
-            return "there is no C compiler"
-        if self._program.exists() and self._program.stat().st_mtime > SOURCE.stat().st_mtime:
-            return None
-        self._program.parent.mkdir(parents=True, exist_ok=True)
-        part = self._program.with_suffix(f".{os.getpid()}")  # others may compile or run it at this moment
-        made = subprocess.run([compiler, "-O2", "-o", part, SOURCE], capture_output=True, check=False)
-        if made.returncode != 0:
-            return f"{SOURCE.name} does not compile"
-        part.replace(self._program)
-        return None
-
-    @property
-    def _program(self) -> Path:
-        return CACHE / "relay"
-
-    def version(self) -> str:
-        """It comes with this checkout."""
-        return VERSION
-
-    def command(self, home: Path, port: int, *, tls: bool = False) -> list[str]:
-        """With a file for what is durable."""
-        return [str(self._program), str(port), str(home / "log")]

@@ -16,9 +16,10 @@ from bench.brokers import BROKERS, present
 from bench.coilmq import CoilMq
 from bench.comparison import Comparison, headline_rows, other_load, verdict
 from bench.driver import Measured, group, measure
-from bench.own import ArtemisPy, Relay
+from bench.own import ArtemisPy
 from bench.part import Extent, NotMeasured, Part, Say
 from bench.rabbitmq import RabbitMq
+from bench.relay import Relay
 from bench.targets import TARGETS
 from tests.unit.perf.compilers import needs_a_compiler
 

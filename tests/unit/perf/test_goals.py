@@ -18,8 +18,9 @@ from bench.brokers import BROKERS
 from bench.driver import Measured, measure
 from bench.goals import BUILDS, CPU, GOALS, HEAD, P50, RATE, Goals, pairs, wanted
 from bench.nats import Nats
-from bench.own import ArtemisPy, Older, OnAsyncio, Relay
+from bench.own import ArtemisPy, Older, OnAsyncio
 from bench.redis import COUNT, Redis, RedisLink, RedisSink, command
+from bench.relay import Relay
 from tests.unit.perf.compilers import needs_a_compiler
 
 SCENARIOS = list(dict.fromkeys(goal.scenario for goal in GOALS))
