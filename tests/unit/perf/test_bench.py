@@ -216,4 +216,4 @@ def test_a_part_that_fails_does_not_keep_others_from_being_written(
     assert "Not measured: the disk is full." in written
     assert "Not measured: it rains." in written
     assert len(set(document.stamps(written).values())) == 1
-    assert "part 2 of 2: day, about 1 minutes" in capsys.readouterr().err
+    assert "part 2 of 2: day, about 1.5 minutes" in capsys.readouterr().err
