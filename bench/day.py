@@ -15,7 +15,7 @@ from bench.part import Extent, Part, Say, Table
 if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
 
-    from bench.long_log import LongLog
+    from bench.day_log import DayLog
 
 SEGMENTS: Final = 5_000
 _HEAD: Final = ("question", "rows", "segments read", "MB read", "seconds", "of all")
@@ -81,11 +81,11 @@ class Day(Part):
 def measure_day(extent: Extent, say: Say) -> Day:
     """Writes the log and asks. Raises PipelineError when an answer lacks rows."""
     segments = extent.segments or (SEGMENTS // 10 if extent.quick else SEGMENTS)
-    from bench.long_log import LongLog
+    from bench.day_log import DayLog
 
     with tempfile.TemporaryDirectory(prefix="bench-day-", ignore_cleanup_errors=True) as folder:
         home = Path(folder)
-        log = LongLog(home, segments)
+        log = DayLog(home, segments)
         log.write(lambda number: say(f"day: {number:,} of {segments:,} segments are written"))
         files = [path for path in home.glob("*/artemis-journal-*") if path.is_file()]
         day = Day(segments, log.messages)
@@ -105,11 +105,11 @@ def measure_day(extent: Extent, say: Say) -> Day:
 _Question = tuple[str, int | None, float, dict[str, str], list["Filter"]]
 
 
-def _questions(log: LongLog) -> list[_Question]:
+def _questions(log: DayLog) -> list[_Question]:
     """Question, its rows where they are known, the share of the segments that it may read, options and filters."""
     from pyspark.sql.datasource import EqualTo, GreaterThanOrEqual, IsNotNull, LessThan, StringStartsWith
 
-    from bench.long_log import ADDRESSES, BEGIN_MS, DAY_MS, RARE_EVERY
+    from bench.day_log import ADDRESSES, BEGIN_MS, DAY_MS, RARE_EVERY
 
     wanted = log.messages // 2
     noon = BEGIN_MS + DAY_MS // 2

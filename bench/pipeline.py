@@ -89,7 +89,7 @@ def _spark() -> Iterator[SparkSession]:
 
 def measure_reads(spark: SparkSession, home: Path, messages: int, rounds: int, say: Say, found: list[Finding]) -> None:
     """How fast a log of a day is read, all of it and one hour. Raises PipelineError when rows are missing."""
-    from bench.day_log import write_day
+    from bench.pipeline_log import write_day
     from bench.struct_walk import StructWalk
 
     say(f"pipeline: writes a day of log, {messages:,} messages")
@@ -132,7 +132,7 @@ def _log(spark: SparkSession, log: Path, **options: str) -> DataFrame:
 def _hour(spark: SparkSession, log: Path) -> DataFrame:
     from pyspark.sql import functions
 
-    from bench.day_log import BEGIN_MS, HOUR_MS
+    from bench.pipeline_log import BEGIN_MS, HOUR_MS
 
     begin_s, end_s = ((BEGIN_MS + hour * HOUR_MS) / 1000 for hour in (_HOUR, _HOUR + 1))
     when = functions.col("publishedAt")

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from artemis_py.storage.format.codec import FILE_HEADER_BYTES, MESSAGE, RECORD_HEADER_BYTES
-from bench.day_log import BODY_BYTES
+from bench.pipeline_log import BODY_BYTES
 
 _HEADER = Struct("<IIQB")
 _SCHEMA = pa.schema([pa.field("offset", pa.int64()), pa.field("value", pa.binary())])

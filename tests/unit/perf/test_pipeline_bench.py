@@ -10,13 +10,13 @@ from artemis_py.storage.format.scan import Damage, log_files, whole_records
 from artemis_py.storage.format.segment_index import index_fields
 from bench import pipeline
 from bench.__main__ import main
-from bench.day_log import BEGIN_MS, BODY_BYTES, HOUR_MS, write_day
 from bench.findings import Finding, Findings
 from bench.own import Retaining
+from bench.pipeline_log import BEGIN_MS, BODY_BYTES, HOUR_MS, write_day
 
 
 def test_a_day_of_log_is_what_a_broker_would_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.day_log._SEGMENT_BYTES", 100_000)
+    monkeypatch.setattr("bench.pipeline_log._SEGMENT_BYTES", 100_000)
     write_day(tmp_path, 2400)
     files = log_files([tmp_path])
     assert len(files) > 3
