@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from artemis_py.perf.target import Target
-from bench.broker import DURABLE, LOOPBACK, ON_ANOTHER_PORT, Broker, free_port
+from bench.broker import DURABLE, LOOPBACK, ON_ANOTHER_PORT, Broker, debian_version, free_port
 from bench.certificate import PASSWORD, write_certificate, write_pkcs12
 
 JARS: Final = Path("/usr/share/activemq/lib")
@@ -27,9 +26,6 @@ class ActiveMqClassic(Broker):
     gets_faster = True
     unsupported = DURABLE | ON_ANOTHER_PORT
 
-    def __init__(self) -> None:
-        self._tls: Target | None = None
-
     def absent(self) -> str | None:
         """Looks for the package and for Java."""
         if shutil.which("java") is None:
@@ -40,9 +36,7 @@ class ActiveMqClassic(Broker):
 
     def version(self) -> str:
         """As the package says."""
-        query = ["dpkg-query", "--show", "--showformat=${Version}", "activemq"]
-        found = subprocess.run(query, capture_output=True, text=True, check=False).stdout
-        return found.partition("+")[0] or "?"
+        return debian_version("activemq")
 
     def command(self, home: Path, port: int, *, tls: bool = False) -> list[str]:
         """Configured by a URI alone, so that neither Spring nor XML is needed."""
@@ -55,7 +49,7 @@ class ActiveMqClassic(Broker):
         ports = f"stomp://{LOOPBACK}:{port}"
         if tls:
             tls_port = free_port()
-            self._tls = self._prefetching(Target(LOOPBACK, tls_port, trust=str(write_certificate(home))))
+            self.tls = self._prefetching(Target(LOOPBACK, tls_port, trust=str(write_certificate(home))))
             ports += f",stomp+ssl://{LOOPBACK}:{tls_port}"
             properties |= {
                 "javax.net.ssl.keyStore": write_pkcs12(home),
@@ -78,10 +72,6 @@ class ActiveMqClassic(Broker):
     def target(self, port: int) -> Target:
         """Its port without TLS."""
         return self._prefetching(Target(LOOPBACK, port))
-
-    def tls_target(self) -> Target | None:
-        """Its second connector."""
-        return self._tls
 
     @staticmethod
     def _prefetching(target: Target) -> Target:

@@ -42,9 +42,6 @@ class Artemis(Broker):
     title = "Apache Artemis"
     gets_faster = True
 
-    def __init__(self) -> None:
-        self._tls: Target | None = None
-
     def _home(self) -> Path | None:
         named = os.environ.get("ARTEMIS_HOME")
         if named:
@@ -79,13 +76,9 @@ class Artemis(Broker):
         encrypted = ""
         if tls:
             tls_port = free_port()
-            self._tls = Target(LOOPBACK, tls_port, trust=str(write_certificate(home)))
+            self.tls = Target(LOOPBACK, tls_port, trust=str(write_certificate(home)))
             encrypted = ENCRYPTED.format(host=LOOPBACK, port=tls_port, key=write_pkcs12(home), password=PASSWORD)
         acceptors = ACCEPTOR.format(host=LOOPBACK, port=port, encrypted=encrypted)
         text = file.read_text(encoding="utf-8")
         file.write_text(ACCEPTORS.sub(acceptors, text), encoding="utf-8")
         return [str(instance / "bin" / "artemis"), "run"]
-
-    def tls_target(self) -> Target | None:
-        """Its second acceptor."""
-        return self._tls

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
 import socket
+import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,6 +37,8 @@ class Broker(ABC):
     scenarios: ClassVar[Mapping[str, type[Scenario]]] = SCENARIOS
     link: ClassVar[type[Link]] = Link
     gets_faster: ClassVar[bool] = False
+    tls: Target | None = None
+    """Its port for TLS, from when ``command`` was asked for one."""
 
     def scenario(self, name: str) -> Scenario | None:
         """As it is asked for, None where it is not."""
@@ -57,13 +63,38 @@ class Broker(ABC):
         """How the load generator talks to it."""
         return Target(LOOPBACK, port)
 
-    def tls_target(self) -> Target | None:
-        """The same over TLS; None if it was not asked for it, or has none. Asked after ``command``."""
-        return None
-
     def metrics_url(self) -> str | None:
         """Where it tells how many syncs it made; asked after ``command``."""
         return None
+
+
+class Program(Broker):
+    """One that is a single program: at the path in the environment's ``variable``, or on the path."""
+
+    program: ClassVar[str]
+    variable: ClassVar[str]
+
+    @property
+    def executable(self) -> str | None:
+        """None when it is not here."""
+        return shutil.which(os.environ.get(self.variable) or self.program)
+
+    def absent(self) -> str | None:
+        """Looks for the program."""
+        return None if self.executable else f"no {self.program} on the path, and none at {self.variable}"
+
+    def version(self) -> str:
+        """As the program says: ``v2.15.2`` or ``v=7.0.15``."""
+        command = [self.executable or "", "--version"]
+        found = re.search(r"\bv=?(\d\S*)", subprocess.run(command, capture_output=True, text=True, check=False).stdout)
+        return "?" if found is None else found[1]
+
+
+def debian_version(package: str) -> str:
+    """The version of a Debian package, without Debian's own part of it."""
+    query = ["dpkg-query", "--show", "--showformat=${Version}", package]
+    found = subprocess.run(query, capture_output=True, text=True, check=False).stdout
+    return re.split(r"[+-]", found)[0] or "?"
 
 
 def free_port() -> int:

@@ -11,11 +11,14 @@ from bench.artemis import Artemis
 from bench.broker import Broker
 from bench.coilmq import CoilMq
 from bench.nats import Nats
-from bench.own import ArtemisPy, Older, Relay
+from bench.own import ArtemisPy, Interpreted, Older, OnAsyncio
 from bench.rabbitmq import RabbitMq
 from bench.redis import Redis
+from bench.relay import Relay
 
-BROKERS: Final = (ArtemisPy, ActiveMqClassic, CoilMq, Artemis, RabbitMq, Nats, Redis, Older, Relay)
+BROKERS: Final = (
+    ArtemisPy, ActiveMqClassic, CoilMq, Artemis, RabbitMq, Nats, Redis, Relay, Interpreted, OnAsyncio, Older,
+)  # fmt: skip
 
 
 def present(names: Sequence[str]) -> tuple[list[Broker], list[str]]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import statistics
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from artemis_py.perf.report import align, number, with_unit
+from artemis_py.perf.report import number, with_unit
 from artemis_py.perf.result import METRICS, Outcome
-from bench.driver import Measured
-from bench.targets import TARGETS, peers_of
+from bench.brokers import present
+from bench.driver import Measured, measure
+from bench.part import VERDICTS, Extent, Part, Say, Table
+from bench.targets import DURABLE_PEERS, TARGETS, TRANSIENT_PEERS, peers_of
 
 OWN = "artemis_py"
 DETAILS = (
@@ -66,7 +69,7 @@ def headline_rows(found: Sequence[Measured]) -> list[list[str]]:
                 *cells,
                 "" if judged.ratio is None else f"{judged.ratio:.1f} ×",
                 "" if target is None else target.text(outcome.headline),
-                {None: "", True: "met", False: "NOT MET"}[judged.met],
+                VERDICTS[judged.met],
             ]
         )
     return rows
@@ -113,22 +116,84 @@ def other_load(found: Sequence[Measured]) -> str | None:
     )
 
 
-def text(found: Sequence[Measured]) -> str:
-    """For a terminal."""
-    left = frozenset({0, 1, 2})
-    parts = [align(headline_rows(found), left), [""], align(detail_rows(found), frozenset({0, 1}))]
-    if load := other_load(found):
-        parts.append(["", f"{load}."])
-    if problems := failures(found):
-        parts += [["", "Failures:"], problems]
-    return "\n".join(line for part in parts for line in part)
+def notes(found: Sequence[Measured], absent: Sequence[str]) -> list[str]:
+    """What was measured, what kept the machine busy besides, what is absent, and what has failed."""
+    load = other_load(found)
+    return [
+        ", ".join(f"{one.broker.title} {one.version}" for one in found) + ".",
+        *([f"{load}."] if load else []),
+        *(f"Not measured: {line}." for line in absent),
+        *(f"Failure: {line}" for line in failures(found)),
+    ]
 
 
-def markdown(rows: Sequence[Sequence[str]], left: int) -> list[str]:
-    """A Markdown table whose first ``left`` columns stand to the left."""
-    head, *body = rows
-    rule = [":--" if place < left else "--:" for place in range(len(head))]
-    return ["| " + " | ".join(row) + " |" for row in (head, rule, *body)]
+@dataclass(frozen=True, slots=True)
+class Comparison(Part):
+    """All scenarios with all brokers, and which brokers are not here."""
+
+    found: Sequence[Measured]
+    absent: Sequence[str]
+
+    def tables(self) -> list[Table]:
+        """The headlines, and the rest."""
+        return [Table(headline_rows(self.found), 3), Table(detail_rows(self.found), 2)]
+
+    def notes(self) -> list[str]:
+        """Versions and failures."""
+        return notes(self.found, self.absent)
+
+    @property
+    def missed(self) -> list[str]:
+        """The scenarios whose target is not met."""
+        return [name for name in self.found[0].outcomes if verdict(self.found, name).met is False]
+
+    def as_json(self) -> object:
+        """Every round of every broker, and the verdicts."""
+        brokers = {
+            one.broker.name: {"version": one.version, "results": [each.as_json() for each in one.outcomes.values()]}
+            for one in self.found
+        }
+        verdicts = [verdict(self.found, scenario) for scenario in self.found[0].outcomes]
+        judged = {one.scenario: {"ratio": one.ratio, "met": one.met} for one in verdicts}
+        return {"absent": list(self.absent), "brokers": brokers, "verdicts": judged}
+
+    def headlines(self) -> str:
+        """The speed of the broker in some sentences, each beside the peers, for README.md."""
+        own = next(one for one in self.found if one.broker.name == OWN)
+        told = (
+            (
+                "from a producer to a consumer, no two headers alike",
+                self._beside("1u", TRANSIENT_PEERS | DURABLE_PEERS),
+            ),
+            ("durable, in blocks", self._beside("3", DURABLE_PEERS)),
+            ("durable, from 100 senders that wait for each RECEIPT", self._beside("11", DURABLE_PEERS)),
+        )
+        text = (
+            "- **Fast**: messages of 100 bytes a second, in [one run on one machine](docs/benchmarks.md) beside other "
+            f"brokers: {'; '.join(f'{what}: {rates}' for what, rates in told)}. So measured, artemis_py {own.version} "
+            f"is ready in {self._beside('10')}, and a queued 100-byte message takes {self._beside('7')} of memory."
+        )
+        return textwrap.fill(text, 119, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+
+    def _beside(self, scenario: str, peers: frozenset[str] = frozenset()) -> str:
+        """Our headline, and those of some peers in brackets."""
+        wanted = [one for one in self.found if one.broker.name in (OWN, *peers)]
+        told = {one.broker: value for one in wanted if (value := one.headline(scenario)) is not None}
+        metric = METRICS[_outcome(self.found, scenario).headline]
+        shown = {
+            broker: f"{number(metric.name, value)} {metric.unit}".removesuffix(" /s") for broker, value in told.items()
+        }
+        own = next((text for broker, text in shown.items() if broker.name == OWN), "?")
+        others = [f"{broker.title} {text}" for broker, text in shown.items() if broker.name != OWN]
+        return f"{own} ({', '.join(others)})" if others else own
+
+
+def measure_brokers(names: Sequence[str], extent: Extent, say: Say) -> Comparison:
+    """Scenarios with all brokers that are here, by turns. Raises PerfError for an unknown name."""
+    brokers, absent = present(extent.brokers)
+    for line in absent:
+        say(f"not measured: {line}")
+    return Comparison(measure(brokers, names, extent.options, extent.rounds, say), absent)
 
 
 def _cell(metric: str, value: float | None, bare: bool = False) -> str:

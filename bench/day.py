@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from artemis_py.errors import PipelineError
-from artemis_py.perf.report import align
-from bench.comparison import markdown
+from bench.part import Extent, Part, Say, Table
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
 
-    from bench.long_log import LongLog
+    from bench.day_log import DayLog
 
-DAY: Final = "day"
-SEGMENTS: Final = 20_000
+SEGMENTS: Final = 5_000
 _HEAD: Final = ("question", "rows", "segments read", "MB read", "seconds", "of all")
 _MB: Final = 1_000_000
 
@@ -38,7 +35,7 @@ class Answer:
 
 
 @dataclass
-class Day:
+class Day(Part):
     """What was measured of one log."""
 
     segments: int = 0
@@ -46,11 +43,16 @@ class Day:
     log_bytes: int = 0
     beside_bytes: int = 0
     answers: list[Answer] = field(default_factory=list)
-    missed: list[str] = field(default_factory=list)
+    greedy: list[str] = field(default_factory=list)
     """Questions that read more than belongs to what they return."""
 
-    def rows(self) -> list[tuple[str, ...]]:
-        """The table, its head first."""
+    @property
+    def missed(self) -> list[str]:
+        """The same."""
+        return self.greedy
+
+    def tables(self) -> list[Table]:
+        """One row for each question."""
         whole = max((one.size_bytes for one in self.answers), default=0) or 1
         rows: list[tuple[str, ...]] = [_HEAD]
         for one in self.answers:
@@ -58,7 +60,7 @@ class Day:
             share = f"{100 * one.size_bytes / whole:.2f} %"
             read_mb = f"{one.size_bytes / _MB:,.2f}"
             rows.append((one.question, f"{one.rows:,}", f"{one.segments:,}", read_mb, seconds, share))
-        return rows
+        return [Table(rows)]
 
     def told(self) -> str:
         """Of which log."""
@@ -66,13 +68,9 @@ class Day:
         sizes = f"{log_mb:,.0f} MB of log; indexes and places beside it {beside_mb:,.0f} MB"
         return f"{self.segments:,} segments, {self.messages:,} messages, {sizes}"
 
-    def text(self) -> str:
-        """For a terminal."""
-        return "\n".join([self.told(), *align(self.rows(), frozenset({0}))])
-
-    def section(self) -> list[str]:
-        """For the document."""
-        return [f"{self.told()}.", "", *markdown(self.rows(), 1)]
+    def notes(self) -> list[str]:
+        """Of which log."""
+        return [f"{self.told()}."]
 
     def as_json(self) -> dict[str, object]:
         """Everything."""
@@ -80,13 +78,14 @@ class Day:
         return {"log": self.told(), "answers": [{name: getattr(one, name) for name in names} for one in self.answers]}
 
 
-def measure_day(segments: int, say: Callable[[str], None]) -> Day:
+def measure_day(extent: Extent, say: Say) -> Day:
     """Writes the log and asks. Raises PipelineError when an answer lacks rows."""
-    from bench.long_log import LongLog
+    segments = extent.segments or (SEGMENTS // 10 if extent.quick else SEGMENTS)
+    from bench.day_log import DayLog
 
     with tempfile.TemporaryDirectory(prefix="bench-day-", ignore_cleanup_errors=True) as folder:
         home = Path(folder)
-        log = LongLog(home, segments)
+        log = DayLog(home, segments)
         log.write(lambda number: say(f"day: {number:,} of {segments:,} segments are written"))
         files = [path for path in home.glob("*/artemis-journal-*") if path.is_file()]
         day = Day(segments, log.messages)
@@ -99,18 +98,18 @@ def measure_day(segments: int, say: Callable[[str], None]) -> Day:
             if expected is not None and answer.rows != expected:
                 raise PipelineError(f"{question}: {answer.rows:,} rows instead of {expected:,}")
             if answer.segments > max(8, share * segments):
-                day.missed.append(question)
+                day.greedy.append(question)
     return day
 
 
 _Question = tuple[str, int | None, float, dict[str, str], list["Filter"]]
 
 
-def _questions(log: LongLog) -> list[_Question]:
+def _questions(log: DayLog) -> list[_Question]:
     """Question, its rows where they are known, the share of the segments that it may read, options and filters."""
     from pyspark.sql.datasource import EqualTo, GreaterThanOrEqual, IsNotNull, LessThan, StringStartsWith
 
-    from bench.long_log import ADDRESSES, BEGIN_MS, DAY_MS, RARE_EVERY
+    from bench.day_log import ADDRESSES, BEGIN_MS, DAY_MS, RARE_EVERY
 
     wanted = log.messages // 2
     noon = BEGIN_MS + DAY_MS // 2

@@ -1,98 +1,178 @@
-"""A day of a broker's log, written without the broker: hours of wall clock would pass otherwise."""
+"""A day of a broker's log in many segments, written by the broker's own journal and retention, with its own clock."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from artemis_py.message import Account, Head, Message, encode_headers
-from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import Batch, Kept
-from artemis_py.storage.format.records import (
-    BATCH,
-    KIND_JOURNAL,
-    ORIGIN,
-    QUEUE,
-    SESSION,
-    FileHeader,
-    encode_file_header,
-    encode_record,
-)
-from artemis_py.storage.format.segment_index import encode_index, index_name, index_of
+from artemis_py.records import Actor, Depth
+from artemis_py.storage.disk.committer import Commit, Committer, carry_out
+from artemis_py.storage.disk.disk import FileDisk
+from artemis_py.storage.journal.index import Segment
+from artemis_py.storage.journal.index_files import write_index, write_survey
+from artemis_py.storage.journal.journal import Journal
+from artemis_py.storage.journal.settings import JournalSettings, JournalStart, SegmentCare
+from artemis_py.storage.retention.retention import Retention, RetentionSettings
+from artemis_py.storage.retention.survey import Survey
 
 BEGIN_MS: Final = 1_700_000_000_000
-HOUR_MS: Final = 3_600_000
-HOURS: Final = 24
-BODY_BYTES: Final = 100
-_SEGMENT_BYTES: Final = 10 << 20
-"""As the broker's own, ``journal-file-size``."""
-_BATCH_MESSAGES: Final = 100
-_BODY: Final = bytes(range(BODY_BYTES))
-_QUEUE: Final = {"id": 3, "name": "orders", "address": "orders"}
-_SESSION: Final = {"id": 7, "client": "10.0.0.1:50000", "user": "ann", "protocol": "1.2"}
+DAY_MS: Final = 86_400_000
+ADDRESSES: Final = 10
+SEGMENT_BYTES: Final = 64 << 10
+"""Small ones, so that there can be many of them."""
+RARE_EVERY: Final = 100
+"""In one segment of so many there is a message to a rare address, and one that dies."""
+_RUN: Final = 10
+_BODY: Final = bytes(range(100))
+_DEAD_QUEUE: Final = ADDRESSES + 1
+_RARE_QUEUE: Final = ADDRESSES + 2
 
 
-def write_day(folder: Path, messages: int) -> None:
-    """Messages of 100 bytes, evenly over a day, in segments with indexes: each batch has its time and its sender."""
-    folder.mkdir(parents=True, exist_ok=True)
-    day = _Day(messages)
-    number = 0
-    while day.sent < messages:
-        number += 1
-        parts = [encode_file_header(FileHeader(KIND_JOURNAL, number, day.lsn, day.now_ms))]
-        size_bytes = len(parts[0])
-        for records in day.batches():
-            parts += records
-            size_bytes += sum(map(len, records))
-            if size_bytes >= _SEGMENT_BYTES:
-                break
-        data = b"".join(parts)
-        path = folder / f"artemis-journal-{number:012}.log"
-        path.write_bytes(data)
-        path.with_name(index_name(path.name)).write_bytes(encode_index(index_of(data, path.name).fields()))
+class DayLog:
+    """Ten queues whose messages are consumed at once, in segments that are closed, surveyed and retained as a broker
+    does it; nothing is synced.
+    """
 
-
-class _Day:
-    """How far the day has gone."""
-
-    def __init__(self, messages: int) -> None:
-        self.sent = 0
-        self.lsn = 1
-        self._messages = messages
-        self._number = 0
-        block = encode_headers([("destination", "/queue/orders"), ("persistent", "true")])
-        self._head = Head(block, "orders", 4, True, False, "ANYCAST")
+    def __init__(self, folder: Path, segments: int) -> None:
+        self.messages = 0
+        self.dead = 0
+        self.rare = 0
+        self._segments = segments
+        self._now_ms = BEGIN_MS
+        self._disk = FileDisk(folder / "journal")
+        journal = folder / "journal"
+        self._retention = Retention(
+            self._disk, journal, RetentionSettings(folder / "retained", None, None), lambda: self._now_ms
+        )
+        settings = JournalSettings(
+            file_bytes=SEGMENT_BYTES, sync_transactional=False, sync_non_transactional=False, retains=True,
+            broker_name="day",
+        )  # fmt: skip
+        care = SegmentCare(retire=self._retention.retire, closed=self._close)
+        self._journal = Journal(self._disk, _AtOnce(), settings, start=JournalStart(), care=care)
+        self._heads = [_head(f"orders.{number}") for number in range(ADDRESSES)]
         self._account = Account()
 
-    @property
-    def now_ms(self) -> int:
-        """When the next message comes."""
-        return BEGIN_MS + self.sent * HOURS * HOUR_MS // self._messages
+    def write(self, say: Callable[[int], None]) -> None:
+        """All of it; told is how many segments there are."""
+        with _unsynced():
+            self._write(say)
 
-    def batches(self) -> Iterator[list[bytes]]:
-        """The records of one segment, a batch at a time; the first names the queue and the session, too."""
-        yield [self._batch(), self._told(QUEUE, _QUEUE), self._told(SESSION, _SESSION)]
-        while self.sent < self._messages:
-            now_ms = self.now_ms
-            records = [self._batch(), self._record(ORIGIN, codec.encode_origin(7))]
-            published = [self._kept(now_ms) for _ in range(min(_BATCH_MESSAGES, self._messages - self.sent))]
-            yield records + codec.encode_published(published)
+    def _write(self, say: Callable[[int], None]) -> None:
+        consumers = self._begin()
+        told = number = 0
+        while (number := self._journal.segments[-1].number) <= self._segments:
+            self._now_ms = BEGIN_MS + number * DAY_MS // self._segments
+            runs = [self._run(queue) for queue in range(ADDRESSES)]
+            for queue, run in enumerate(runs):
+                self._journal.records.published_run(run, queue + 1, 0)
+            if self._journal.records.audit.end_turn():
+                held = sum(one.head.size_bytes + len(one.body) for one in runs[0])
+                self._journal.records.audit.depths([Depth(queue + 1, _RUN, held, 0, 0) for queue in range(ADDRESSES)])
+                if number % RARE_EVERY == 0:
+                    self._seldom(runs[0].pop())
+            self._turn()
+            for queue, run in enumerate(runs):
+                self._journal.records.audit.delivered(queue + 1, run, consumers[queue])
+                self._journal.records.settled(queue + 1, run, "acked", consumers[queue])
+            self._turn()
+            if number - told >= 1000:
+                told = number
+                say(number)
+        self._journal.finish()
 
-    def _batch(self) -> bytes:
-        self._number += 1
-        return self._record(BATCH, codec.encode_batch(Batch(self._number, self.now_ms, self.sent, 3)))
+    def _begin(self) -> list[Actor]:
+        journal = self._journal
+        names = [*(f"orders.{number}" for number in range(ADDRESSES)), "DLQ", "rare"]
+        for number, name in enumerate(names, 1):
+            journal.records.queue_changed({"id": number, "name": name, "address": name, "routing_type": "ANYCAST"})
+        journal.records.audit.session_opened(1, {"client": "10.0.0.1:50000", "protocol": "STOMP 1.2"})
+        fields = {"subscription": "s", "ack": "client"}
+        opened = [journal.records.audit.consumer_opened(1, queue + 1, fields) for queue in range(ADDRESSES)]
+        return [actor for actor in opened if actor is not None]
 
-    def _told(self, kind: int, fields: dict[str, object]) -> bytes:
-        return self._record(kind, codec.encode_fields(dict(fields)))
+    def _run(self, queue: int) -> list[Message]:
+        return [self._message(self._heads[queue], 1) for _ in range(_RUN)]
 
-    def _record(self, kind: int, payload: bytes) -> bytes:
-        record = encode_record(kind, self.lsn, payload)
-        self.lsn += 1
-        return record
+    def _message(self, head: Head, origin: int) -> Message:
+        self.messages += 1
+        return Message(head, _BODY, self.messages, self._now_ms, 0, self._account, origin)
 
-    def _kept(self, now_ms: int) -> Kept:
-        self.sent += 1
-        kept = Kept(Message(self._head, _BODY, self.sent, now_ms, 0, self._account, 0), self.lsn, [3])
-        self.lsn += 1
-        return kept
+    def _seldom(self, dying: Message) -> None:
+        """One to the rare address, consumed in the next moment, and one that dies and whose copy is purged."""
+        journal = self._journal
+        rare = self._message(_head("rare"), 1)
+        journal.records.published(rare, [_RARE_QUEUE], 0)
+        journal.records.settled(_RARE_QUEUE, [rare], "acked")
+        headers = {"_AMQ_ORIG_ADDRESS": "orders.0", "_AMQ_ORIG_MESSAGE_ID": str(dying.id), "reason": "max_deliveries"}
+        copy = self._message(_head("DLQ", headers), 0)
+        journal.records.begin_group()
+        journal.records.settled(1, [dying], "dead")
+        journal.records.published(copy, [_DEAD_QUEUE], 0)
+        journal.records.end_group()
+        journal.records.settled(_DEAD_QUEUE, [copy], "purged")
+        self.dead += 1
+        self.rare += 1
+
+    def _turn(self) -> None:
+        self._journal.records.now_ms = self._now_ms
+        self._journal.poll()
+        self._journal.seal()
+        self._journal.poll()
+
+    def _close(self, segment: Segment) -> None:
+        """What the broker's store does, at once instead of in threads."""
+        index = segment.index
+        if index is None or not write_index(self._disk, index):
+            return
+        path = self._disk.directory / segment.name
+        survey = Survey(path.read_bytes(), index.size_bytes)
+        survey.step(1 << 30)
+        write_survey(path, survey.fields(), survey.places())
+        segment.index = None
+
+
+def _head(address: str, more: dict[str, str] | None = None) -> Head:
+    headers = {"destination": address, "persistent": "true", **(more or {})}
+    return Head(encode_headers([*headers.items()]), address, 4, True, False, "ANYCAST")
+
+
+@contextmanager
+def _unsynced() -> Iterator[None]:
+    """Files of a measurement need not survive a crash: a disk's syncs would be most of what writing them takes."""
+    true_syncs = os.fsync, os.fdatasync
+    os.fsync = os.fdatasync = lambda _number: None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        os.fsync, os.fdatasync = true_syncs
+
+
+class _AtOnce(Committer):
+    """Everything in the caller's thread."""
+
+    def __init__(self) -> None:
+        self.busy = False
+        self.failure = None
+        self._done: Commit | None = None
+
+    def submit(self, commit: Commit) -> None:
+        self.run_now(commit)
+
+    def finished(self) -> Commit | None:
+        done, self._done = self._done, None
+        return done
+
+    def run_now(self, commit: Commit) -> None:
+        carry_out(commit)
+        self._done = commit
+
+    def later(self, work: Callable[[], None]) -> None:
+        work()
+
+    def stop(self) -> None:
+        """Nothing is under way."""

@@ -7,17 +7,15 @@ import math
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from artemis_py.errors import PerfError
 from artemis_py.perf.registry import SCENARIOS, choose
-from artemis_py.perf.report import align
 from artemis_py.perf.result import METRICS
-from bench.comparison import markdown
+from bench.part import VERDICTS, Extent, Part, Say, Table
 
-DEPTH: Final = "depth"
 DEPTHS: Final = (1_000, 100_000, 1_000_000)
 _WITHIN_LOGARITHM: Final = frozenset({"depth-priority", "depth-sorted", "depth-last-value"})
 _LIMIT_S: Final = 600.0
@@ -25,7 +23,6 @@ _FLAT: Final = 1.5
 """How much dearer a message may be at the greatest depth where the depth should not matter: a thousand messages are in
 the processor's caches, a million are not.
 """
-Say = Callable[[str], None]
 
 
 @dataclass
@@ -56,7 +53,7 @@ class Growth:
 
 
 @dataclass
-class DeepQueues:
+class DeepQueues(Part):
     """All types of queues."""
 
     found: list[Growth]
@@ -66,13 +63,11 @@ class DeepQueues:
         """The promises that were not kept."""
         return [one.scenario for one in self.found if not one.met]
 
-    def text(self) -> str:
-        """For a terminal."""
-        return "\n\n".join("\n".join(align(rows, frozenset({0}))) for rows in self._tables())
-
-    def section(self) -> list[str]:
-        """For the document."""
-        return [line for rows in self._tables() for line in (*markdown(rows, 1), "")][:-1]
+    def tables(self) -> list[Table]:
+        """One for all that have the same operations, nearly."""
+        groups = [one for one in self.found if "group" in one.scenario]
+        types = [one for one in self.found if one not in groups]
+        return [Table(_rows(some)) for some in (types, groups) if some]
 
     def as_json(self) -> list[dict[str, Any]]:
         """Every figure."""
@@ -81,15 +76,10 @@ class DeepQueues:
             for one in self.found
         ]
 
-    def _tables(self) -> list[list[list[str]]]:
-        """One table for all that have the same operations, nearly."""
-        groups = [one for one in self.found if "group" in one.scenario]
-        types = [one for one in self.found if one not in groups]
-        return [_rows(some) for some in (types, groups) if some]
 
-
-def measure_depths(depths: Sequence[int], rounds: int, say: Say) -> DeepQueues:
-    """Each type at each depth, ``rounds`` times, each time in a new process. Raises PerfError when one fails."""
+def measure_depths(extent: Extent, say: Say) -> DeepQueues:
+    """Each type at each depth, so many rounds, each time in a new process. Raises PerfError when one fails."""
+    depths, rounds = DEPTHS[:2] if extent.quick else DEPTHS, extent.rounds
     found = [Growth(one.id, one.title) for one in choose([name for name in SCENARIOS if name.startswith("depth-")])]
     for one in found:
         for depth in depths:
@@ -118,7 +108,7 @@ def _rows(found: Sequence[Growth]) -> list[list[str]]:
     for one in found:
         for depth in depths:
             last = depth == depths[-1]
-            verdict = [f"{one.ratio:.2f}", f"≤ {one.ratio_max:.1f}", "met" if one.met else "NOT MET"]
+            verdict = [f"{one.ratio:.2f}", f"≤ {one.ratio_max:.1f}", VERDICTS[one.met]]
             costs = one.costs_us[depth]
             cells = [f"{costs[name]:.2f}" if name in costs else "" for name in names]
             rows.append([one.title, f"{depth:,}", *cells, *(verdict if last else ["", "", ""])])

@@ -1,79 +1,76 @@
-"""Writes the tables of a run into ``docs/benchmarks.md``, between two marks each; what is around is written by hand."""
+"""Writes what a run has measured into ``docs/benchmarks.md``, and its headlines into ``README.md``.
+
+The tables stand between two marks for each part. The first of both carries the stamp of the run: date, commit and
+machine, which also stand at the top of the page. So a table of another day, build or machine can be told from the rest
+(``stamps``); what is around the marks is written by hand.
+"""
 
 from __future__ import annotations
 
 import os
 import platform
+import re
+import subprocess
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from artemis_py.errors import PerfError
-from artemis_py.perf.scenario import Options
-from bench.comparison import detail_rows, failures, headline_rows, markdown, other_load
-from bench.driver import Measured
-from bench.own import ArtemisPy
+from artemis_py.version import IS_COMPILED, VERSION
+from bench.own import ROOT
 
-DOCUMENT: Final = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
-BROKERS: Final = "bench"
-"""The table of all scenarios."""
-
-
-def write(table: str, found: Sequence[Measured], absent: Sequence[str], options: Options, rounds: int) -> None:
-    """Replaces a table of brokers, by its name. Raises PerfError when its marks are missing."""
-    before, after = _around(_begin(table), _end(table))
-    _write(before, section(found, absent, options, rounds), after)
-
-
-def write_part(name: str, lines: Sequence[str], rounds: int) -> None:
-    """Replaces the table of a part that has no peers, by its name. Raises PerfError when its marks are missing."""
-    before, after = _around(_begin(name), _end(name))
-    times = "1 round" if rounds == 1 else f"{rounds} rounds"
-    head = f"{time.strftime('%-d %B %Y', time.gmtime())}. {machine()}. artemis_py {ArtemisPy().version()}, {times}."
-    _write(before, [head, "", *lines], after)
+DOCUMENT: Final = ROOT / "docs" / "benchmarks.md"
+README: Final = ROOT / "README.md"
+RUN: Final = "run"
+"""The part at the top of the page: of which run it is."""
+SPEED: Final = "speed"
+"""The headlines in README.md."""
+_MARKS: Final = re.compile(
+    r"<!-- (?P<name>[a-z]+): begin(?:, (?P<stamp>[^>]*))? -->\n(?P<body>.*?)(?P<indent> *)<!-- (?P=name): end -->",
+    re.DOTALL,
+)
 
 
-def _begin(name: str) -> str:
-    return f"<!-- {name}: begin -->"
+def write(name: str, stamp: str, body: str, file: Path | None = None) -> None:
+    """Replaces a part, by its name, with its stamp. Raises PerfError when its marks are missing."""
+    file = file or DOCUMENT
+    text = file.read_text(encoding="utf-8")
+    found = next((one for one in _MARKS.finditer(text) if one["name"] == name), None)
+    if found is None:
+        raise PerfError(f"{file.name} lacks the marks <!-- {name}: begin --> and <!-- {name}: end -->")
+    part = f"<!-- {name}: begin, {stamp} -->\n{body}\n{found['indent']}<!-- {name}: end -->"
+    file.write_text(text[: found.start()] + part + text[found.end() :], encoding="utf-8")
 
 
-def _end(name: str) -> str:
-    return f"<!-- {name}: end -->"
+def stamps(text: str) -> dict[str, str]:
+    """The stamp of each part of a page, empty where it was never measured."""
+    return {found["name"]: found["stamp"] or "" for found in _MARKS.finditer(text)}
 
 
-def _around(begin: str, end: str) -> tuple[str, str]:
-    """What stands before and behind a table, marks included."""
-    before, found_begin, rest = DOCUMENT.read_text(encoding="utf-8").partition(begin)
-    _, found_end, after = rest.partition(end)
-    if not found_begin or not found_end:
-        raise PerfError(f"{DOCUMENT.name} lacks {begin} or {end}")
-    return before + begin, end + after
+def by_hand(text: str) -> str:
+    """What of a page no run has written."""
+    return _MARKS.sub("", text)
 
 
-def _write(before: str, lines: Sequence[str], after: str) -> None:
-    middle = "\n".join(lines)
-    DOCUMENT.write_text(f"{before}\n{middle}\n{after}", encoding="utf-8")
+def stamp() -> str:
+    """Today, this build and this machine: what all figures of a page have in common."""
+    return f"{time.strftime('%-d %B %Y', time.gmtime())}, {build()}, {machine()}"
 
 
-def section(found: Sequence[Measured], absent: Sequence[str], options: Options, rounds: int) -> list[str]:
-    """The lines between the marks."""
-    versions = ", ".join(f"{one.broker.title} {one.version}" for one in found)
-    times = "1 round" if rounds == 1 else f"{rounds} rounds"
-    lines = [
-        f"{time.strftime('%-d %B %Y', time.gmtime())}. {machine()}.",
-        f"{versions}. {times}, about {options.seconds:g} s per scenario, medians.",
-        *([f"{load}."] if (load := other_load(found)) else []),
-        "",
-        *markdown(headline_rows(found), 3),
-        "",
-        *markdown(detail_rows(found), 2),
-    ]
-    if absent:
-        lines += ["", *(f"Not measured: {line}." for line in absent)]
-    if problems := failures(found):
-        lines += ["", "Failures:", "", *(f"- {problem}" for problem in problems)]
-    return lines
+def build() -> str:
+    """Version and commit of this checkout, and whether it is compiled."""
+    commit = _git("rev-parse", "--short=8", "HEAD") or "no commit"
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--", "artemis_py", "bench")
+    how = "compiled" if IS_COMPILED else "interpreted"
+    return f"artemis_py {VERSION} of {commit}{' with changes' if changed else ''} ({how})"
+
+
+def _git(*words: str) -> str:
+    try:
+        done = subprocess.run(["git", "-C", ROOT, *words], capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return done.stdout.strip()
 
 
 def machine() -> str:

@@ -98,7 +98,7 @@ def _measure_group(measured: Measured, wanted: Sequence[Scenario], options: Opti
                 return
             with running(command, run.target, START_LIMIT_S, progress.show, broker.link) as started:
                 run.process = ProcessTree(started.pid)
-                target = broker.tls_target() if wanted[0].over_tls else run.target
+                target = broker.tls if wanted[0].over_tls else run.target
                 if target is None:
                     return
                 run.target = target

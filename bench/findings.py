@@ -1,13 +1,11 @@
-"""What the pipeline's benchmark measures, and its table."""
+"""Single quantities over the rounds, such as those of the pipeline, and their table."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from artemis_py.perf.report import align
-from bench.comparison import markdown
+from bench.part import VERDICTS, Part, Table
 
 
 @dataclass(slots=True)
@@ -25,13 +23,6 @@ class Finding:
     def median(self) -> float | None:
         """None when nothing was measured."""
         return statistics.median(self.values) if self.values else None
-
-    @property
-    def best(self) -> float | None:
-        """The best round, which other load disturbed least."""
-        if not self.values:
-            return None
-        return min(self.values) if self.unit not in MORE_IS_BETTER else max(self.values)
 
     @property
     def met(self) -> bool | None:
@@ -55,28 +46,31 @@ class Finding:
         return f"{value:,.{self.digits}f}{gap}{self.unit}"
 
 
-MORE_IS_BETTER = frozenset({"/s"})
+@dataclass
+class Findings(Part):
+    """What was measured, and what could not be."""
 
+    what: str
+    """The head of the table."""
+    found: list[Finding] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
 
-def rows(findings: Sequence[Finding]) -> list[list[str]]:
-    """The table."""
-    verdicts = {None: "", True: "met", False: "NOT MET"}
-    head = ["pipeline", "median", "best", "target", ""]
-    return [head] + [
-        [one.name, one.shown(one.median), one.shown(one.best), one.target(), verdicts[one.met]] for one in findings
-    ]
+    @property
+    def missed(self) -> list[str]:
+        """The promises that were not kept."""
+        return [one.name for one in self.found if one.met is False]
 
+    def tables(self) -> list[Table]:
+        """One row for each."""
+        head = [self.what, "", "target", ""]
+        rows = [[one.name, one.shown(one.median), one.target(), VERDICTS[one.met]] for one in self.found]
+        return [Table([head, *rows])] if rows else []
 
-def text(findings: Sequence[Finding], problems: Sequence[str]) -> str:
-    """For a terminal."""
-    return "\n".join([*align(rows(findings), frozenset({0})), *problems])
+    def notes(self) -> list[str]:
+        """The problems."""
+        return [f"{problem[:1].upper()}{problem[1:]}." for problem in self.problems]
 
-
-def section(findings: Sequence[Finding], problems: Sequence[str]) -> list[str]:
-    """For the document."""
-    return [*markdown(rows(findings), 1), *(["", *(f"- {problem}" for problem in problems)] if problems else [])]
-
-
-def as_json(findings: Sequence[Finding]) -> list[dict[str, object]]:
-    """Every round."""
-    return [{"name": one.name, "unit": one.unit, "values": one.values, "met": one.met} for one in findings]
+    def as_json(self) -> object:
+        """Every round."""
+        told = [{"name": one.name, "unit": one.unit, "values": one.values, "met": one.met} for one in self.found]
+        return {"findings": told, "problems": self.problems}

@@ -1,4 +1,5 @@
-"""What a message may cost: goals against an older version of this broker, against brokers, and against a relay in C.
+"""What a message costs beside one other each: the goals, against brokers, a relay in C and an older version of this
+broker; and the builds of this broker beside one another.
 
 Everything is measured in the same run, and those that are compared follow one another. A ratio is that of a round, and
 the table shows the median of the rounds.
@@ -7,44 +8,36 @@ the table shows the median of the rounds.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rich.console import Console
-from rich.table import Table
-
 from artemis_py.perf.report import with_unit
 from artemis_py.perf.result import METRICS
-from artemis_py.perf.scenario import Options
 from bench.brokers import BROKERS, present
-from bench.comparison import OWN, failures, markdown, other_load
+from bench.comparison import OWN, failures, notes
 from bench.driver import Measured, measure
+from bench.own import Older
+from bench.part import VERDICTS, Extent, Part, Say, Table
 
 CPU: Final = "cpu_s_per_million"
 RATE: Final = "messages_per_second"
 P50: Final = "p50_us"
-GOAL: Final = "goals"
-"""What they are called among scenarios."""
 HEAD: Final = ("", "row", "measured", "compared with", "ours", "theirs", "ratio", "goal", "")
-LEFT: Final = 4
-"""How many columns stand to the left."""
 TITLES: Final = {broker.name: broker.title for broker in BROKERS}
-VERDICTS: Final[Mapping[bool | None, str]] = {None: "", True: "met", False: "NOT MET"}
-_WIDE: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
     """Our value of a metric, divided by that of ``peer`` in the same scenario, or in another (``of``).
 
-    What costs is at most ``times``, a rate at least.
+    What costs is at most ``times``, a rate at least; None is a comparison without a goal.
     """
 
     scenario: str
     metric: str
     peer: str
-    times: float
+    times: float | None = None
     of: str | None = None
 
     @property
@@ -54,10 +47,14 @@ class Goal:
 
     def text(self) -> str:
         """For the table."""
+        if self.times is None:
+            return ""
         return f"{'≥' if METRICS[self.metric].more_is_better else '≤'} {self.times:g} ×"
 
-    def met(self, ratio: float) -> bool:
+    def met(self, ratio: float) -> bool | None:
         """Is it good enough?"""
+        if self.times is None:
+            return None
         return ratio >= self.times if METRICS[self.metric].more_is_better else ratio <= self.times
 
 
@@ -82,12 +79,23 @@ GOALS: Final = (
     Goal("3", CPU, "older", 0.8),
     Goal("3", RATE, "redis", 2),
 )
+BUILDS: Final = tuple(
+    Goal(scenario, metric, peer)
+    for scenario, metric in (("1", CPU), ("8", CPU), ("13", CPU), ("4", P50), ("11", RATE), ("11", CPU))
+    for peer in ("interpreted", "asyncio")
+)
+"""As it runs here beside the same sources interpreted, and on asyncio's own loop."""
 
 
-def pairs() -> dict[str, set[str]]:
+def wanted(goals: Sequence[Goal]) -> list[Goal]:
+    """Those against an older version only where ``OLD`` names one."""
+    return [goal for goal in goals if goal.peer != Older.name or Older.is_named()]
+
+
+def pairs(goals: Sequence[Goal]) -> dict[str, set[str]]:
     """The brokers that are measured in each scenario."""
     found: dict[str, set[str]] = {}
-    for goal in GOALS:
+    for goal in goals:
         found.setdefault(goal.scenario, {OWN})
         found.setdefault(goal.other, {OWN}).add(goal.peer)
     return found
@@ -143,9 +151,10 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Goals:
+class Goals(Part):
     """What was measured for them, and which peers are not here."""
 
+    goals: Sequence[Goal]
     found: Sequence[Measured]
     absent: Sequence[str]
 
@@ -154,7 +163,7 @@ class Goals:
         by_name = {one.broker.name: one for one in self.found}
         own = by_name[OWN]
         judged = []
-        for goal in GOALS:
+        for goal in self.goals:
             peer = by_name.get(goal.peer)
             ours, theirs = _values(own, goal.scenario, goal.metric), _values(peer, goal.other, goal.metric)
             name = own.outcomes[goal.other].title if peer is own else TITLES[goal.peer]
@@ -168,28 +177,14 @@ class Goals:
         """The scenarios of goals that were not met."""
         return [one.goal.scenario for one in self.judged() if one.met is False]
 
-    def text(self) -> str:
-        """For a terminal."""
-        console = Console(highlight=False)
-        if not console.is_terminal:
-            console = Console(highlight=False, width=_WIDE)
-        table = Table()
-        for place, name in enumerate(HEAD):
-            table.add_column(name, justify="left" if place < LEFT else "right")
-        scenario = GOALS[0].scenario
-        for one in self.judged():
-            if one.goal.scenario != scenario:
-                table.add_section()
-                scenario = one.goal.scenario
-            table.add_row(*one.cells(), style={None: "dim", True: None, False: "bold red"}[one.met])
-        with console.capture() as captured:
-            console.print(table)
-        return "\n".join([captured.get().rstrip(), *self._notes()])
+    def tables(self) -> list[Table]:
+        """One row for each, without the last two columns where nothing is promised."""
+        columns = len(HEAD) if any(goal.times is not None for goal in self.goals) else len(HEAD) - 2
+        return [Table([row[:columns] for row in (list(HEAD), *(one.cells() for one in self.judged()))], 4)]
 
-    def section(self) -> list[str]:
-        """In Markdown, for the document."""
-        rows = [list(HEAD), *(one.cells() for one in self.judged())]
-        return [*markdown(rows, LEFT), *(line for note in self._notes() for line in ("", note))]
+    def notes(self) -> list[str]:
+        """Versions and failures."""
+        return notes(self.found, self.absent)
 
     def as_json(self) -> dict[str, object]:
         """For programs, with each round behind it."""
@@ -204,22 +199,15 @@ class Goals:
             "failures": failures(self.found),
         }
 
-    def _notes(self) -> list[str]:
-        load = other_load(self.found)
-        return [
-            ", ".join(f"{one.broker.title} {one.version}" for one in self.found) + ".",
-            *([f"{load}."] if load else []),
-            *(f"Not measured: {line}." for line in self.absent),
-            *(f"Failure: {line}" for line in failures(self.found)),
-        ]
 
-
-def measure_goals(options: Options, rounds: int, say: Callable[[str], None]) -> Goals:
-    """Starts each broker for each of its scenarios. Every round costs about three minutes."""
-    found, absent = present(list(dict.fromkeys((OWN, *(goal.peer for goal in GOALS)))))
+def measure_goals(goals: Sequence[Goal], extent: Extent, say: Say) -> Goals:
+    """Starts each broker for each of its scenarios."""
+    goals = wanted(goals)
+    found, absent = present(list(dict.fromkeys((OWN, *(goal.peer for goal in goals)))))
     for line in absent:
         say(f"not measured: {line}")
-    return Goals(measure(found, list(pairs()), options, rounds, say, pairs()), absent)
+    scenarios = pairs(goals)
+    return Goals(goals, measure(found, list(scenarios), extent.options, extent.rounds, say, scenarios), absent)
 
 
 def _values(measured: Measured | None, scenario: str, metric: str) -> list[float]:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Final
@@ -15,7 +12,7 @@ from artemis_py.perf.link import Link
 from artemis_py.perf.scenario import Run, Scenario
 from artemis_py.perf.streams import Stream, Transient, TransientLarge
 from artemis_py.perf.target import Target
-from bench.broker import LOOPBACK, Broker
+from bench.broker import LOOPBACK, Program
 
 # By default the server lets a consumer go that is 64 MiB behind; here producer and consumer are one program.
 CONFIGURATION: Final = """\
@@ -89,31 +86,21 @@ class NatsTransientLarge(NatsStream, TransientLarge):
     """Scenario 2."""
 
 
-class Nats(Broker):
+class Nats(Program):
     """``NATS_SERVER``, or ``nats-server`` on the path; without JetStream."""
 
     name = "nats"
     title = "NATS core"
+    program = "nats-server"
+    variable = "NATS_SERVER"
     scenarios: ClassVar[Mapping[str, type[Scenario]]] = {"1": NatsTransient, "2": NatsTransientLarge}
     link = NatsLink
-
-    def _program(self) -> str | None:
-        return shutil.which(os.environ.get("NATS_SERVER") or "nats-server")
-
-    def absent(self) -> str | None:
-        """Looks for the program."""
-        return "no nats-server on the path, and none at NATS_SERVER" if self._program() is None else None
-
-    def version(self) -> str:
-        """As the program says."""
-        found = subprocess.run([self._program() or "", "--version"], capture_output=True, text=True, check=False).stdout
-        return found.rpartition(":")[2].strip().removeprefix("v") or "?"
 
     def command(self, home: Path, port: int, *, tls: bool = False) -> list[str]:
         """A file with the port and the limits."""
         file = home / "nats.conf"
         file.write_text(CONFIGURATION.format(host=LOOPBACK, port=port), encoding="utf-8")
-        return [self._program() or "", "--config", str(file)]
+        return [self.executable or "", "--config", str(file)]
 
     def target(self, port: int) -> Target:
         """Subjects have no prefix."""

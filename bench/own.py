@@ -1,4 +1,4 @@
-"""artemis_py itself, from this checkout and from an older one, and the relay that shows what the kernel alone costs."""
+"""artemis_py itself: from this checkout, in several builds, and from an older one; and how one is started."""
 
 from __future__ import annotations
 
@@ -6,23 +6,33 @@ import os
 import shutil
 import subprocess
 import sys
-from contextlib import suppress
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from artemis_py.perf.link import Link
+from artemis_py.perf.process import ProcessTree
+from artemis_py.perf.scenario import Options, Run
+from artemis_py.perf.startup import running
 from artemis_py.perf.target import Target
+from artemis_py.stomp.client import frame
 from artemis_py.version import IS_COMPILED, VERSION
-from bench.broker import CACHE, LOOPBACK, ON_ANOTHER_PORT, Broker, free_port
+from bench.broker import CACHE, LOOPBACK, Broker, free_port
 from bench.certificate import write_certificate, write_pem
+from bench.driver import START_LIMIT_S
 
+ROOT: Final = Path(__file__).resolve().parent.parent
 # What a user would write, with limits on memory out of the way: a queue is filled on purpose.
 CONFIGURATION: Final = """\
 <?xml version="1.0"?>
 <configuration xmlns="urn:activemq">
   <core xmlns="urn:activemq:core">
     <name>bench</name>
-    <persistence-enabled>true</persistence-enabled>
+    <persistence-enabled>{persistent}</persistence-enabled>
     <max-disk-usage>-1</max-disk-usage>
 {more}    <journal-directory>{home}/journal</journal-directory>
     <bindings-directory>{home}/bindings</bindings-directory>
@@ -31,14 +41,15 @@ CONFIGURATION: Final = """\
     <security-enabled>false</security-enabled>
     <global-max-size>10GiB</global-max-size>
     <acceptors>
-      <acceptor name="stomp">tcp://{host}:{port}?protocols=STOMP;anycastPrefix=/queue/;multicastPrefix=/topic/</acceptor>
+      <acceptor name="stomp">tcp://{host}:{port}?protocols=STOMP;anycastPrefix=/queue/;multicastPrefix=/topic/{parameters}\
+</acceptor>
 {encrypted}      <acceptor name="http">tcp://{host}:{http_port}?protocols=HTTP</acceptor>
     </acceptors>
     <address-settings>
       <address-setting match="#">
         <max-size-bytes>-1</max-size-bytes>
       </address-setting>
-    </address-settings>
+{settings}    </address-settings>
   </core>
 </configuration>
 """
@@ -49,17 +60,19 @@ sslEnabled=true;keyStorePath={key}</acceptor>
 
 
 class ArtemisPy(Broker):
-    """The broker of this project."""
+    """The broker of this project. ``more`` are further elements of the configuration's core, ``settings`` further
+    address-settings, ``parameters`` those of the acceptor for STOMP.
+    """
 
     name = "artemis_py"
     title = "artemis_py"
 
-    more = ""
-    """Further elements of the configuration's core."""
-
-    def __init__(self) -> None:
+    def __init__(self, more: str = "", settings: str = "", parameters: str = "", *, persistent: bool = True) -> None:
+        self._more = more
+        self._settings = settings
+        self._parameters = parameters
+        self._persistent = persistent
         self._http_port: int | None = None
-        self._tls: Target | None = None
 
     def absent(self) -> str | None:
         """Never."""
@@ -73,13 +86,21 @@ class ArtemisPy(Broker):
         """A configuration of its own, run by this interpreter."""
         file = home / "broker.xml"
         self._http_port = free_port()
-        more, encrypted = self.more.format(home=home), ""
+        encrypted = ""
         if tls:
             tls_port = free_port()
-            self._tls = Target(LOOPBACK, tls_port, trust=str(write_certificate(home)))
+            self.tls = Target(LOOPBACK, tls_port, trust=str(write_certificate(home)))
             encrypted = ENCRYPTED.format(host=LOOPBACK, port=tls_port, key=write_pem(home))
         text = CONFIGURATION.format(
-            home=home, host=LOOPBACK, port=port, http_port=self._http_port, more=more, encrypted=encrypted
+            home=home,
+            host=LOOPBACK,
+            port=port,
+            http_port=self._http_port,
+            more=self._more.replace("{home}", str(home)),
+            encrypted=encrypted,
+            settings=self._settings,
+            parameters=self._parameters,
+            persistent=str(self._persistent).lower(),
         )
         file.write_text(text, encoding="utf-8")
         return [*self.python(), "-m", "artemis_py", "run", str(file)]
@@ -88,13 +109,13 @@ class ArtemisPy(Broker):
         """The command before ``-m``."""
         return [sys.executable]
 
-    def tls_target(self) -> Target | None:
-        """The acceptor for TLS of the configuration written last."""
-        return self._tls
+    def url(self) -> str:
+        """The acceptor for HTTP of the configuration written last."""
+        return f"http://{LOOPBACK}:{self._http_port}"
 
     def metrics_url(self) -> str | None:
-        """The acceptor for HTTP of the configuration written last."""
-        return None if self._http_port is None else f"http://{LOOPBACK}:{self._http_port}/metrics"
+        """Below that."""
+        return None if self._http_port is None else f"{self.url()}/metrics"
 
 
 QUEUE: Final = "bench.jobs"
@@ -102,19 +123,107 @@ QUEUE: Final = "bench.jobs"
 
 
 class Retaining(ArtemisPy):
-    """The same, which keeps its log for the pipeline."""
+    """The same, which keeps its log for the pipeline and for replays."""
 
     title = "artemis_py with retention"
-    more = f"""\
+
+    def __init__(self) -> None:
+        super().__init__(f"""\
     <journal-retention-directory unit="DAYS" period="1">{{home}}/retained</journal-retention-directory>
     <addresses>
       <address name="{QUEUE}"><anycast><queue name="{QUEUE}" max-per-subscription-backlog="-1"/></anycast></address>
     </addresses>
-"""
+""")
 
-    def log_url(self) -> str:
-        """Where it serves its log."""
-        return f"http://{LOOPBACK}:{self._http_port}"
+
+class Own:
+    """A broker of this checkout that runs: where it listens, and what its process costs."""
+
+    def __init__(self, run: Run, url: str) -> None:
+        self.run = run
+        self.target = run.target
+        self.home = Path(run.options.directory)
+        self.url = url
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU time that it has used."""
+        assert self.run.process is not None
+        return self.run.process.usage().cpu_s
+
+    @property
+    def memory_bytes(self) -> int:
+        """Resident memory."""
+        assert self.run.process is not None
+        return self.run.process.usage().resident_bytes
+
+
+@contextmanager
+def started(broker: ArtemisPy, seconds: float = 1.0) -> Iterator[Own]:
+    """Starts it in a directory that is removed with the block. Raises PerfError if it does not start."""
+    port = free_port()
+    with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as home:
+        command = broker.command(Path(home), port)
+        options = Options(seconds=seconds, directory=home, metrics_url=broker.metrics_url())
+        run = Run(broker.target(port), options)
+        with running(command, run.target, START_LIMIT_S, run.progress.show) as process:
+            run.process = ProcessTree(process.pid)
+            yield Own(run, broker.url())
+
+
+_BLOCK: Final = 500
+
+
+def fill(target: Target, queue: str, count: int, body: bytes = b"x", *, persistent: bool = False) -> None:
+    """Sends so many messages to a queue; receipts prove that the broker has all of them."""
+    headers = (("destination", f"/queue/{queue}"), *((("persistent", "true"),) if persistent else ()))
+    message = frame("SEND", headers, body)
+    with Link(target) as link:
+        for start in range(0, count, _BLOCK):
+            link.send(message * (min(_BLOCK, count - start) - 1))
+            link.confirmed("SEND", headers, body)
+
+
+class OnAsyncio(ArtemisPy):
+    """The same on the loop of asyncio."""
+
+    name = "asyncio"
+    title = "artemis_py on asyncio"
+
+    def absent(self) -> str | None:
+        """It is no other where there is no uvloop."""
+        return "uvloop is not installed" if find_spec("uvloop") is None else None
+
+    def python(self) -> list[str]:
+        """With the variable that asks for it."""
+        return ["env", "ARTEMIS_PY_LOOP=asyncio", sys.executable]
+
+
+class Interpreted(ArtemisPy):
+    """The same sources without what was compiled of them."""
+
+    name = "interpreted"
+    title = "artemis_py interpreted"
+
+    def absent(self) -> str | None:
+        """It is no other where nothing is compiled."""
+        return None if IS_COMPILED else "artemis_py is not compiled here"
+
+    def version(self) -> str:
+        """As this checkout."""
+        return f"{VERSION} (interpreted)"
+
+    @cached_property
+    def _sources(self) -> Path:
+        folder = CACHE / "interpreted"
+        shutil.rmtree(folder, ignore_errors=True)
+        for name in ("artemis_py", "schema"):
+            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("*.so"))
+        return folder
+
+    def python(self) -> list[str]:
+        """This interpreter, which looks for modules in the copy, and not in the current directory (-P)."""
+        return ["env", f"PYTHONPATH={self._sources}", sys.executable, "-P"]
 
 
 class Older(ArtemisPy):
@@ -126,6 +235,11 @@ class Older(ArtemisPy):
 
     name = "older"
     title = "artemis_py at OLD"
+
+    @staticmethod
+    def is_named() -> bool:
+        """Does ``OLD`` name one?"""
+        return bool(os.environ.get("OLD"))
 
     def absent(self) -> str | None:
         """Checks it out and compiles it when that was not done yet."""
@@ -169,9 +283,8 @@ COMPILE_LIMIT_S: Final = 1800
 
 def _check_out(commit: str, folder: Path) -> bool:
     """The files of a commit in a new directory; False if there is no such commit."""
-    repository = Path(__file__).resolve().parent.parent
     try:
-        archive = subprocess.run(["git", "-C", repository, "archive", commit], capture_output=True, check=True)
+        archive = subprocess.run(["git", "-C", ROOT, "archive", commit], capture_output=True, check=True)
         part = folder.with_suffix(".part")
         part.mkdir(parents=True, exist_ok=True)
         subprocess.run(["tar", "-x", "-C", part], input=archive.stdout, check=True)
@@ -179,45 +292,3 @@ def _check_out(commit: str, folder: Path) -> bool:
     except (OSError, subprocess.SubprocessError):
         return False
     return True
-
-
-SOURCE: Final = Path(__file__).with_name("relay.c")
-
-
-class Relay(Broker):
-    """``relay.c``: no broker, but what the kernel and the protocol alone cost with this load generator."""
-
-    name = "relay"
-    title = "relay in C"
-    unsupported = frozenset({"3", "3i", "recovery"}) | ON_ANOTHER_PORT
-
-    def absent(self) -> str | None:
-        """Compiles it when its source has changed."""
-        return self._problem
-
-    @cached_property
-    def _problem(self) -> str | None:
-        compiler = shutil.which("cc") or shutil.which("gcc")
-        if compiler is None:
-            return "there is no C compiler"
-        if self._program.exists() and self._program.stat().st_mtime > SOURCE.stat().st_mtime:
-            return None
-        self._program.parent.mkdir(parents=True, exist_ok=True)
-        part = self._program.with_suffix(f".{os.getpid()}")  # others may compile or run it at this moment
-        made = subprocess.run([compiler, "-O2", "-o", part, SOURCE], capture_output=True, check=False)
-        if made.returncode != 0:
-            return f"{SOURCE.name} does not compile"
-        part.replace(self._program)
-        return None
-
-    @property
-    def _program(self) -> Path:
-        return CACHE / "relay"
-
-    def version(self) -> str:
-        """It comes with this checkout."""
-        return VERSION
-
-    def command(self, home: Path, port: int, *, tls: bool = False) -> list[str]:
-        """With a file for what is durable."""
-        return [str(self._program), str(port), str(home / "log")]

@@ -7,7 +7,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,44 +16,18 @@ from artemis_py.errors import ArtemisError, PipelineError
 from artemis_py.perf.process import ProcessTree
 from artemis_py.perf.result import MILLION
 from artemis_py.spark.runtime.java import INSTALL, ensure_java
-from bench import findings
-from bench.findings import Finding
+from bench.findings import Finding, Findings
+from bench.own import ROOT
+from bench.part import Extent, Say
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-PIPELINE: Final = "pipeline"
-ROOT: Final = Path(__file__).resolve().parent.parent
+MESSAGES: Final = 1_000_000
 _HOUR: Final = 10
 _ROWS_PER_SECOND_MIN: Final = 800_000
 _WARM_HOURS: Final = 5
 _WARM_UPS: Final = 3
-Say = Callable[[str], None]
-
-
-@dataclass
-class Pipeline:
-    """What was measured, and what could not be."""
-
-    findings: list[Finding] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-
-    @property
-    def missed(self) -> list[str]:
-        """The promises that were not kept."""
-        return [one.name for one in self.findings if one.met is False]
-
-    def text(self) -> str:
-        """For a terminal."""
-        return findings.text(self.findings, self.problems)
-
-    def section(self) -> list[str]:
-        """For the document."""
-        return findings.section(self.findings, self.problems)
-
-    def as_json(self) -> dict[str, object]:
-        """Every round."""
-        return {"findings": findings.as_json(self.findings), "problems": self.problems}
 
 
 def absent() -> str | None:
@@ -69,9 +42,11 @@ def absent() -> str | None:
     return None
 
 
-def measure_pipeline(messages: int, rounds: int, seconds: float, say: Say) -> Pipeline:
-    """All of it, ``rounds`` times. What fails is kept as a problem, and the rest goes on."""
-    pipeline = Pipeline()
+def measure_pipeline(extent: Extent, say: Say) -> Findings:
+    """All of it, so many rounds. What fails is kept as a problem, and the rest goes on."""
+    pipeline = Findings("pipeline")
+    rounds, seconds = extent.rounds, extent.seconds
+    messages = extent.messages or (MESSAGES // 10 if extent.quick else MESSAGES)
     lacking = absent()
     if lacking is not None:
         pipeline.problems.append(f"not measured: {lacking}")
@@ -81,7 +56,7 @@ def measure_pipeline(messages: int, rounds: int, seconds: float, say: Say) -> Pi
     from bench.pipeline_live import Live
 
     with tempfile.TemporaryDirectory(prefix="bench-pipeline-", ignore_cleanup_errors=True) as folder:
-        home, found = Path(folder), pipeline.findings
+        home, found = Path(folder), pipeline.found
         parts: tuple[Callable[[Live], None], ...] = (
             lambda live: measure_reads(live.spark, home, messages, rounds, say, found),
             lambda live: live.lag(rounds),
@@ -114,7 +89,7 @@ def _spark() -> Iterator[SparkSession]:
 
 def measure_reads(spark: SparkSession, home: Path, messages: int, rounds: int, say: Say, found: list[Finding]) -> None:
     """How fast a log of a day is read, all of it and one hour. Raises PipelineError when rows are missing."""
-    from bench.day_log import write_day
+    from bench.pipeline_log import write_day
     from bench.struct_walk import StructWalk
 
     say(f"pipeline: writes a day of log, {messages:,} messages")
@@ -157,7 +132,7 @@ def _log(spark: SparkSession, log: Path, **options: str) -> DataFrame:
 def _hour(spark: SparkSession, log: Path) -> DataFrame:
     from pyspark.sql import functions
 
-    from bench.day_log import BEGIN_MS, HOUR_MS
+    from bench.pipeline_log import BEGIN_MS, HOUR_MS
 
     begin_s, end_s = ((BEGIN_MS + hour * HOUR_MS) / 1000 for hour in (_HOUR, _HOUR + 1))
     when = functions.col("publishedAt")

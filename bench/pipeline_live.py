@@ -5,8 +5,8 @@ from __future__ import annotations
 import statistics
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,17 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 from artemis_py.errors import PerfError
 from artemis_py.perf.frames import body_of
 from artemis_py.perf.link import Link
-from artemis_py.perf.process import ProcessTree
-from artemis_py.perf.progress import Progress
 from artemis_py.perf.registry import choose
-from artemis_py.perf.scenario import Options, Run
-from artemis_py.perf.startup import running
 from artemis_py.perf.target import Target
 from artemis_py.stomp.client import frame
-from bench.broker import free_port
-from bench.driver import START_LIMIT_S
 from bench.findings import Finding
-from bench.own import QUEUE, Retaining
+from bench.own import QUEUE, Own, Retaining, started
+from bench.part import Say
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,9 +41,7 @@ _TRIGGERS: Final = {"0 seconds": "batch after batch", "1 second": "a batch each 
 class Live:
     """Lag, cost and sink, each beside a broker that keeps its log. They raise PerfError and PipelineError."""
 
-    def __init__(
-        self, spark: SparkSession, home: Path, seconds: float, say: Callable[[str], None], found: list[Finding]
-    ) -> None:
+    def __init__(self, spark: SparkSession, home: Path, seconds: float, say: Say, found: list[Finding]) -> None:
         self.spark = spark
         self._home = home
         home.mkdir(exist_ok=True)
@@ -57,24 +50,16 @@ class Live:
         self._found = found
         self._queries = 0
 
-    @contextmanager
-    def _broker(self, name: str) -> Iterator[tuple[Retaining, Run]]:
-        broker, port, progress = Retaining(), free_port(), Progress()
-        folder = self._home / name
-        folder.mkdir()
-        command = broker.command(folder, port)
-        options = Options(seconds=self._seconds, directory=str(folder), metrics_url=broker.metrics_url())
-        target = broker.target(port)
-        with running(command, target, START_LIMIT_S, progress.show) as started:
-            yield broker, Run(target, options, ProcessTree(started.pid), progress)
+    def _broker(self) -> AbstractContextManager[Own]:
+        return started(Retaining(), self._seconds)
 
     @contextmanager
-    def _following(self, broker: Retaining, trigger: str = "0 seconds") -> Iterator[StreamingQuery]:
+    def _following(self, broker: Own, trigger: str = "0 seconds") -> Iterator[StreamingQuery]:
         """A query that reads all that comes, and tells of each batch the times of its oldest and newest row."""
         from pyspark.sql import functions
 
         self._queries += 1
-        stream = self.spark.readStream.format("artemis").option("url", broker.log_url()).load()
+        stream = self.spark.readStream.format("artemis").option("url", broker.url).load()
         times_ms = functions.unix_millis("timestamp")
         oldest, newest = functions.min(times_ms).alias("oldest_ms"), functions.max(times_ms).alias("newest_ms")
         query = (
@@ -93,7 +78,7 @@ class Live:
         """Of each micro-batch, when it is done: how old is its newest row, and how old its oldest?"""
         batches = _BATCHES if rounds > 1 else _BATCHES // 4
         self._say(f"pipeline: {batches} micro-batches behind a broker with {_PER_SECOND:,} messages/s")
-        with self._broker("lag") as (broker, run), _sending(run.target), self._following(broker) as query:
+        with self._broker() as broker, _sending(broker.target), self._following(broker) as query:
             done = _progress(query, batches + _BATCHES_PASSED_OVER)[_BATCHES_PASSED_OVER:]
         newest, oldest = zip(*(_ages(one) for one in done), strict=True)
         self._found += [
@@ -117,7 +102,8 @@ class Live:
             self._found += loss.findings
         self._found.append(drift)
         scenario = choose([_LOAD])[0]
-        with self._broker("cost") as (broker, run):
+        with self._broker() as broker:
+            run = broker.run
 
             def beside(trigger: str) -> dict[str, float]:
                 with self._following(broker, trigger) as query:
@@ -142,12 +128,13 @@ class Live:
         rate = Finding("write, rows of 100 bytes", "/s")
         self._found.append(rate)
         rows = self.spark.range(_SINK_ROWS, numPartitions=2).selectExpr("repeat('x', 100) AS value")
-        with self._broker("sink") as (_, run):
+        with self._broker() as broker:
+            url = f"tcp://{broker.target.host}:{broker.target.port}"
             for number in range(rounds + 1):
                 self._say(f"pipeline: round {number} of {rounds}, {_SINK_ROWS:,} rows to the broker")
                 began = time.perf_counter()
                 sink = rows.write.format("artemis").mode("append").option("routingType", "ANYCAST")
-                sink.options(url=f"tcp://{run.target.host}:{run.target.port}", address="bench.sink").save()
+                sink.options(url=url, address="bench.sink").save()
                 if number:  # the first one warms up
                     rate.values.append(_SINK_ROWS / (time.perf_counter() - began))
 
@@ -159,11 +146,11 @@ class Live:
         self._found += [read, consumed]
         for number in range(rounds + 1):
             self._say(f"pipeline: round {number} of {rounds}, {jobs:,} messages of a queue")
-            with self._broker(f"queue{number}") as (broker, run), Link(run.target) as link:
+            with self._broker() as broker, Link(broker.target) as link:
                 for _ in range(jobs // _BURST):
                     link.send(_durable_frame(QUEUE) * _BURST)
                 link.confirmed("SUBSCRIBE", (("id", "last"), ("destination", "/topic/bench.last")))
-                stomp_url = f"tcp://{run.target.host}:{run.target.port}"
+                stomp_url = f"tcp://{broker.target.host}:{broker.target.port}"
                 rates = [
                     self._streamed(broker, jobs, subscribe=QUEUE, startingOffsets="earliest"),
                     self._streamed(broker, jobs, queue=QUEUE, stompUrl=stomp_url),
@@ -171,10 +158,10 @@ class Live:
             for finding, rate in zip((read, consumed), rates, strict=True):
                 finding.values += [rate] if number else []  # the first one warms up
 
-    def _streamed(self, broker: Retaining, rows: int, **options: str) -> float:
+    def _streamed(self, broker: Own, rows: int, **options: str) -> float:
         """Rows per second of a query's triggers, over all that is there."""
         self._queries += 1
-        source = self.spark.readStream.format("artemis").options(url=broker.log_url(), **options)
+        source = self.spark.readStream.format("artemis").options(url=broker.url, **options)
         writer = source.option("maxMessagesPerTrigger", _JOBS_PER_BATCH).load().writeStream.format("noop")
         writer = writer.option("checkpointLocation", str(self._home / f"checkpoint{self._queries}"))
         query = writer.trigger(availableNow=True).start()

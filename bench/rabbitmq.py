@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from artemis_py.perf.target import Target
-from bench.broker import LOOPBACK, ON_ANOTHER_PORT, Broker, free_port
+from bench.broker import LOOPBACK, ON_ANOTHER_PORT, Broker, debian_version, free_port
 from bench.certificate import write_certificate, write_pem
 
 SERVER: Final = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
@@ -41,25 +40,20 @@ class RabbitMq(Broker):
     name = "rabbitmq"
     title = "RabbitMQ"
 
-    def __init__(self) -> None:
-        self._tls: Target | None = None
-
     def absent(self) -> str | None:
         """Looks for the package."""
         return None if SERVER.exists() else "Debian's package rabbitmq-server is not installed"
 
     def version(self) -> str:
         """As the package says."""
-        query = ["dpkg-query", "--show", "--showformat=${Version}", "rabbitmq-server"]
-        found = subprocess.run(query, capture_output=True, text=True, check=False).stdout
-        return found.partition("-")[0] or "?"
+        return debian_version("rabbitmq-server")
 
     def command(self, home: Path, port: int, *, tls: bool = False) -> list[str]:
         """Everything it writes stays in ``home``, its cookie too."""
         configuration = CONFIGURATION.format(host=LOOPBACK, port=port)
         if tls:
             tls_port, certificate = free_port(), write_certificate(home)
-            self._tls = self._guest(Target(LOOPBACK, tls_port, trust=str(certificate)))
+            self.tls = self._guest(Target(LOOPBACK, tls_port, trust=str(certificate)))
             configuration += ENCRYPTED.format(
                 host=LOOPBACK, port=tls_port, certificate=certificate, key=write_pem(home)
             )
@@ -82,10 +76,6 @@ class RabbitMq(Broker):
     def target(self, port: int) -> Target:
         """Its port without TLS."""
         return self._guest(Target(LOOPBACK, port))
-
-    def tls_target(self) -> Target | None:
-        """Its second listener."""
-        return self._tls
 
     @staticmethod
     def _guest(target: Target) -> Target:

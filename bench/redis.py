@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,7 +16,7 @@ from artemis_py.perf.link import Link
 from artemis_py.perf.scenario import Run, Scenario
 from artemis_py.perf.sync import SyncProducers, Window
 from artemis_py.perf.target import Target
-from bench.broker import LOOPBACK, Broker
+from bench.broker import LOOPBACK, Program
 
 READERS: Final = "readers"
 """The consumer group."""
@@ -205,30 +202,19 @@ class RedisDurable(Durable):
 # ---- the server --------------------------------------------------------------------------------------
 
 
-class Redis(Broker):
+class Redis(Program):
     """``REDIS_SERVER``, or ``redis-server`` on the path (Debian's package), with ``appendfsync always``."""
 
     name = "redis"
     title = "Redis Streams"
+    program = "redis-server"
+    variable = "REDIS_SERVER"
     scenarios: ClassVar[Mapping[str, type[Scenario]]] = {
         "3": RedisDurable,
         "4": RedisDurableSync,
         "11": RedisDurableSyncProducers,
     }
     link = RedisLink
-
-    def _program(self) -> str | None:
-        return shutil.which(os.environ.get("REDIS_SERVER") or "redis-server")
-
-    def absent(self) -> str | None:
-        """Looks for the program."""
-        return "no redis-server on the path, and none at REDIS_SERVER" if self._program() is None else None
-
-    def version(self) -> str:
-        """As the program says."""
-        found = subprocess.run([self._program() or "", "--version"], capture_output=True, text=True, check=False).stdout
-        match = re.search(r"v=(\S+)", found)
-        return "?" if match is None else match[1]
 
     def command(self, home: Path, port: int, *, tls: bool = False) -> list[str]:
         """An append-only file, synced before each answer; no snapshots, and no rewriting of the file meanwhile."""
@@ -242,7 +228,7 @@ class Redis(Broker):
             "save": "",
         }
         words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-        return [self._program() or "", *words]
+        return [self.executable or "", *words]
 
     def target(self, port: int) -> Target:
         """Keys have no prefix."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from artemis_py.storage.format.records import FILE_HEADER_BYTES, HEADER, MESSAGE, RECORD_HEADER_BYTES
-from bench.day_log import BODY_BYTES
+from bench.pipeline_log import BODY_BYTES
 
 _HEADER = HEADER.struct
 _SCHEMA = pa.schema([pa.field("offset", pa.int64()), pa.field("value", pa.binary())])

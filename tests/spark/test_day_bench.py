@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from artemis_py.perf.scenario import Options
 from bench.day import Day, measure_day
+from bench.part import Extent
 
 
 def test_questions_cost_what_they_return() -> None:
-    day: Day = measure_day(120, lambda _line: None)
+    day: Day = measure_day(Extent(Options(), 1, [], segments=120), lambda _line: None)
     assert day.missed == []
     answers = {one.question: one for one in day.answers}
     whole = answers["all messages"]
@@ -18,5 +20,5 @@ def test_questions_cost_what_they_return() -> None:
     assert answers["one message"].segments == 1
     assert answers["queues, now"].segments <= 3
     assert day.beside_bytes < day.log_bytes / 10
-    assert "| one address of ten |" in "\n".join(day.section())
-    assert day.text().splitlines()[0] == day.told()
+    assert "| one address of ten |" in day.section()
+    assert day.text().splitlines()[-1] == f"{day.told()}."

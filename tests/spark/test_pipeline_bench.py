@@ -39,7 +39,7 @@ def test_rows_that_are_missing_are_an_error(
         folder.mkdir()
         (folder / "artemis-journal-000000000001.log").write_bytes(bytes(1000))
 
-    monkeypatch.setattr("bench.day_log.write_day", write_nothing)
+    monkeypatch.setattr("bench.pipeline_log.write_day", write_nothing)
     with pytest.raises(PipelineError, match="all columns: 0 rows of 100 messages"):
         measure_reads(spark, tmp_path, 100, 1, lambda _: None, [])
 

@@ -8,16 +8,18 @@ from artemis_py.errors import PerfError
 from artemis_py.perf.registry import choose
 from artemis_py.perf.scenario import Options
 from bench import document
-from bench.__main__ import DEFAULT_BROKERS, DEFAULT_SCENARIOS
+from bench.__main__ import DEFAULT_BROKERS, MINUTES, PARTS, SCENARIOS, main
 from bench.activemq import ActiveMqClassic
 from bench.artemis import Artemis
 from bench.broker import Broker
 from bench.brokers import BROKERS, present
 from bench.coilmq import CoilMq
-from bench.comparison import headline_rows, other_load, text, verdict
+from bench.comparison import Comparison, headline_rows, other_load, verdict
 from bench.driver import Measured, group, measure
-from bench.own import ArtemisPy, Relay
+from bench.own import ArtemisPy
+from bench.part import Extent, NotMeasured, Part, Say
 from bench.rabbitmq import RabbitMq
+from bench.relay import Relay
 from bench.targets import TARGETS
 from tests.unit.perf.compilers import needs_a_compiler
 
@@ -117,7 +119,7 @@ def test_a_missed_target_is_plain_in_the_table() -> None:
         "≥ 3 ×",
         "NOT MET",
     ]
-    assert "NOT MET" in text(compare("1", 100.0, 100.0, None))
+    assert "NOT MET" in Comparison(compare("1", 100.0, 100.0, None), []).text()
 
 
 def test_the_load_of_other_programs_is_named() -> None:
@@ -128,12 +130,13 @@ def test_the_load_of_other_programs_is_named() -> None:
     assert other_load(found) == (
         "Other programs used 3 % of the machine's CPU time in the median measurement, 60 % in the worst"
     )
-    assert "60 % in the worst." in text(found)
+    assert "60 % in the worst." in Comparison(found, []).text()
 
 
 def test_every_target_belongs_to_a_scenario_of_the_default_set() -> None:
-    assert set(TARGETS) <= set(DEFAULT_SCENARIOS.split(","))
+    assert set(TARGETS) <= set(SCENARIOS)
     assert set(DEFAULT_BROKERS.split(",")) <= {broker.name for broker in BROKERS}
+    assert set(MINUTES) == set(PARTS)
 
 
 def test_scenarios_that_want_a_fresh_broker_stand_alone() -> None:
@@ -171,22 +174,46 @@ def test_a_run_with_the_relay(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     assert [outcome.failures for outcome in outcomes.values()] == [[], [], [], []]
     assert said[:2] == ["round 1 of 2: relay in C, scenario 10", "round 1 of 2: relay in C, scenario 1 5"]
 
-    file = tmp_path / "benchmarks.md"
-    file.write_text("before\n<!-- bench: begin -->\nold\n<!-- bench: end -->\nafter\n", encoding="utf-8")
-    monkeypatch.setattr(document, "DOCUMENT", file)
-    document.write("bench", found, ["CoilMQ (no pip)"], options, 2)
-    written = file.read_text(encoding="utf-8")
-    assert written.startswith("before\n")
-    assert written.endswith("after\n")
-    assert "old" not in written
-    assert "| 1 | transient 100 B | messages/s |" in written
-    assert "Not measured: CoilMQ (no pip)." in written
+    section = Comparison(found, ["CoilMQ (no pip)"]).section()
+    assert "| 1 | transient 100 B | messages/s |" in section
+    assert "Not measured: CoilMQ (no pip)." in section
 
 
-def test_a_document_without_marks_is_left_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_headlines_name_what_was_measured_against_what() -> None:
+    brokers = (ArtemisPy(), CoilMq(), RabbitMq(), Artemis())
+    values: dict[str, tuple[float | None, ...]] = {
+        "1u": (425_577.0, 78_973.0, 41_325.0, 124_619.0),
+        "3": (9_000.0, None, 7_000.0, 5_000.0),
+        "11": (8_000.0, None, 6_000.0, None),
+        "10": (150.0, 39.0, 1_472.0, 1_192.0),
+        "7": (347.0, 1_070.0, 4_506.0, 3_937.0),
+    }
+    found = [Measured(broker, "1 (compiled)") for broker in brokers]
+    for scenario, of_each in values.items():
+        for one, value in zip(found, of_each, strict=True):
+            one.outcomes |= measured(one.broker, scenario, value).outcomes
+    text = " ".join(Comparison(found, []).headlines().split())
+    assert "no two headers alike: 425,577 (CoilMQ 78,973, RabbitMQ 41,325, Apache Artemis 124,619);" in text
+    assert "in blocks: 9,000 (RabbitMQ 7,000, Apache Artemis 5,000);" in text
+    assert "wait for each RECEIPT: 8,000 (RabbitMQ 6,000). So measured, artemis_py 1 (compiled) is ready in" in text
+    assert text.endswith("ready in 150 ms, and a queued 100-byte message takes 347 B of memory.")
+
+
+def test_a_part_that_fails_does_not_keep_others_from_being_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(_extent: Extent, _say: Say) -> Part:
+        raise PerfError("the disk is full")
+
+    measures = {"goals": fails, "day": lambda *_: NotMeasured("it rains")}
+    monkeypatch.setattr("bench.__main__.PARTS", measures)
     file = tmp_path / "benchmarks.md"
-    file.write_text("mine", encoding="utf-8")
+    names = ("run", "goals", "day")
+    file.write_text("".join(f"<!-- {name}: begin -->\n<!-- {name}: end -->\n" for name in names), "utf-8")
     monkeypatch.setattr(document, "DOCUMENT", file)
-    with pytest.raises(PerfError):
-        document.write("bench", [], [], Options(), 1)
-    assert file.read_text(encoding="utf-8") == "mine"
+    assert main(["--scenario", "goals,day", "--write", "--check"]) == 1
+    written = file.read_text("utf-8")
+    assert "Not measured: the disk is full." in written
+    assert "Not measured: it rains." in written
+    assert len(set(document.stamps(written).values())) == 1
+    assert "part 2 of 2: day, about 1.5 minutes" in capsys.readouterr().err

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
 from artemis_py.errors import PerfError
-from bench import deep_queues, document
+from artemis_py.perf.scenario import Options
+from bench import deep_queues
 from bench.__main__ import main
 from bench.deep_queues import DeepQueues, Growth, measure_depths
+from bench.part import Extent
 
 
 def growth(scenario: str, *totals_us: float) -> Growth:
@@ -45,26 +46,20 @@ def test_the_table_judges_where_the_queue_is_deepest() -> None:
 
 
 def test_every_type_is_measured_in_a_process_of_its_own(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(deep_queues, "SCENARIOS", ["depth-last-value", "depth-groups", "1"])
-    monkeypatch.setattr("bench.__main__.DEPTHS", (200, 400))
-    file = tmp_path / "benchmarks.md"
-    file.write_text("a\n<!-- depth: begin -->\nold\n<!-- depth: end -->\nb\n", encoding="utf-8")
-    monkeypatch.setattr(document, "DOCUMENT", file)
-    assert main(["--scenario", "depth", "--rounds", "1", "--json", "--write"]) == 0
+    monkeypatch.setattr(deep_queues, "DEPTHS", (200, 400))
+    assert main(["--scenario", "depth", "--rounds", "1", "--json"]) == 0
     told = {one["scenario"]: one["costs_us"] for one in json.loads(capsys.readouterr().out)["depth"]}
     assert set(told) == {"depth-last-value", "depth-groups"}
     assert all(cost > 0 for costs in told.values() for one in costs.values() for cost in one.values())
     assert {"arrive_us", "dispatch_us", "release_us", "acknowledge_us", "pass_us"} == set(told["depth-groups"]["400"])
     assert {"expire_us", "evict_us", "replace_us"} < set(told["depth-last-value"]["200"])
-    written = file.read_text(encoding="utf-8")
-    assert "| last-value queue | 400 |" in written
-    assert "| sticky groups | 200 |" in written
-    assert "old" not in written
 
 
 def test_a_measurement_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deep_queues, "SCENARIOS", ["depth-groups"])
+    monkeypatch.setattr(deep_queues, "DEPTHS", (2,))
     with pytest.raises(PerfError, match="depth-groups at 2: groups need more messages"):
-        measure_depths([2], 1, str)
+        measure_depths(Extent(Options(), 1, []), str)

@@ -13,14 +13,14 @@ from artemis_py.perf.runner import new_outcome
 from artemis_py.perf.scenario import Options
 from artemis_py.perf.startup import running
 from artemis_py.perf.target import Target
-from bench import document
 from bench.broker import Broker, free_port
 from bench.brokers import BROKERS
 from bench.driver import Measured, measure
-from bench.goals import CPU, GOALS, HEAD, P50, RATE, Goals, pairs
+from bench.goals import BUILDS, CPU, GOALS, HEAD, P50, RATE, Goals, pairs, wanted
 from bench.nats import Nats
-from bench.own import ArtemisPy, Older, Relay
+from bench.own import ArtemisPy, Older, OnAsyncio
 from bench.redis import COUNT, Redis, RedisLink, RedisSink, command
+from bench.relay import Relay
 from tests.unit.perf.compilers import needs_a_compiler
 
 SCENARIOS = list(dict.fromkeys(goal.scenario for goal in GOALS))
@@ -42,16 +42,17 @@ def cells(goals: Goals, scenario: str, peer: str) -> list[str]:
 
 def test_each_goal_is_about_something_that_can_be_measured() -> None:
     known = {broker.name: broker for broker in BROKERS}
-    for goal in GOALS:
+    for goal in (*GOALS, *BUILDS):
         assert known[goal.peer]().scenario(goal.other) is not None
-        assert {goal.peer, "artemis_py"} <= pairs()[goal.other] | {goal.peer}
+        assert {goal.peer, "artemis_py"} <= pairs([goal])[goal.other] | {"artemis_py"}
         assert goal.metric in (CPU, RATE, P50)
-    assert pairs()["1"] == {"artemis_py", "older", "nats"}
-    assert pairs()["1w"] == {"artemis_py"}
+    assert pairs(GOALS)["1"] == {"artemis_py", "older", "nats"}
+    assert pairs(GOALS)["1w"] == {"artemis_py"}
 
 
 def test_costs_are_at_most_and_rates_at_least_the_goal() -> None:
     goals = Goals(
+        GOALS,
         [
             measured(ArtemisPy(), [{CPU: 20.0, P50: 90.0, RATE: 50_000.0}]),
             measured(Older(), [{CPU: 40.0, P50: 100.0}]),
@@ -69,8 +70,8 @@ def test_costs_are_at_most_and_rates_at_least_the_goal() -> None:
     assert cells(goals, "1", "nats") == ["NATS core", "50,000/s", "40,000/s", "1.25 ×", "≥ 1 ×", "met"]
     assert cells(goals, "8", "artemis") == ["Apache Artemis", "20.00 µs", "absent", "", "≤ 0.4 ×", ""]
     assert cells(goals, "3", "older") == ["artemis_py at OLD", "20.00 µs", "40.00 µs", "0.50 ×", "≤ 0.8 ×", "met"]
-    assert cells(goals, "13", "relay")[2] != cells(Goals([goals.found[0]], []), "13", "relay")[2] == "absent"
-    assert cells(Goals([*goals.found[:1], measured(Nats())], []), "1", "nats")[2] == "-"
+    assert cells(goals, "13", "relay")[2] != cells(Goals(GOALS, [goals.found[0]], []), "13", "relay")[2] == "absent"
+    assert cells(Goals(GOALS, [*goals.found[:1], measured(Nats())], []), "1", "nats")[2] == "-"
     assert cells(goals, "1w", "artemis_py") == ["transient 100 B", "20.00 µs", "20.00 µs", "1.00 ×", "≤ 3 ×", "met"]
     assert goals.missed == ["13", "4", "11", "8", "3"]
 
@@ -78,15 +79,15 @@ def test_costs_are_at_most_and_rates_at_least_the_goal() -> None:
 def test_a_ratio_is_that_of_a_round_where_both_have_all_of_them() -> None:
     own = measured(ArtemisPy(), [{CPU: 10.0}, {CPU: 30.0}, {CPU: 20.0}])
     all_of_them = measured(Older(), [{CPU: 10.0}, {CPU: 100.0}, {CPU: 100.0}])
-    assert cells(Goals([own, all_of_them], []), "6", "older")[3] == "0.30 ×"
+    assert cells(Goals(GOALS, [own, all_of_them], []), "6", "older")[3] == "0.30 ×"
     two = measured(Older(), [{CPU: 10.0}, {CPU: 100.0}])
-    assert cells(Goals([own, two], []), "6", "older")[3] == "0.36 ×"
+    assert cells(Goals(GOALS, [own, two], []), "6", "older")[3] == "0.36 ×"
 
 
-def test_the_table_in_all_its_forms(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_table_in_all_its_forms() -> None:
     own = measured(ArtemisPy(), [{CPU: 20.0, "other_load_percent": 3.0}])
     own.outcomes["1"].failures.append("stalled")
-    goals = Goals([own, measured(Older(), [{CPU: 40.0}])], ["NATS core (no nats-server)"])
+    goals = Goals(GOALS, [own, measured(Older(), [{CPU: 40.0}])], ["NATS core (no nats-server)"])
     text = goals.text()
     assert "artemis_py 1, artemis_py at OLD 1." in text
     assert "Other programs used 3 % of the machine's CPU time" in text
@@ -106,14 +107,24 @@ def test_the_table_in_all_its_forms(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         "met": True,
     }
     assert len(told["rows"]) == len(GOALS)
-    file = tmp_path / "benchmarks.md"
-    file.write_text("before\n<!-- goals: begin -->\n<!-- goals: end -->\nafter\n", encoding="utf-8")
-    monkeypatch.setattr(document, "DOCUMENT", file)
-    document.write_part("goals", goals.section(), 1)
-    written = file.read_text(encoding="utf-8")
-    assert f"| {' | '.join(HEAD)} |" in written
-    assert "| 13 | 1 producer, window 1, receipts | CPU per message | artemis_py at OLD | 20.00 µs |" in written
-    assert "Not measured: NATS core (no nats-server)." in written
+    section = goals.section()
+    assert f"| {' | '.join(HEAD)} |" in section
+    assert "| 13 | 1 producer, window 1, receipts | CPU per message | artemis_py at OLD | 20.00 µs |" in section
+    assert "Not measured: NATS core (no nats-server)." in section
+
+
+def test_builds_are_compared_without_a_goal() -> None:
+    builds = Goals(BUILDS, [measured(ArtemisPy(), [{CPU: 20.0}]), measured(OnAsyncio(), [{CPU: 40.0}])], [])
+    assert builds.missed == []
+    rows = {row[0]: row for row in builds.tables()[0].rows if row[3] == "artemis_py on asyncio"}
+    assert rows["13"][4:] == ["20.00 µs", "40.00 µs", "0.50 ×"]
+
+
+def test_an_older_version_is_compared_only_where_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OLD", raising=False)
+    assert {goal.peer for goal in wanted(GOALS)} == {"relay", "redis", "artemis", "nats", "artemis_py"}
+    monkeypatch.setenv("OLD", "HEAD")
+    assert wanted(GOALS) == list(GOALS)
 
 
 def test_with_pairs_each_scenario_is_for_some_and_has_its_own_start(monkeypatch: pytest.MonkeyPatch) -> None:
