@@ -70,14 +70,14 @@ class DayLog:
             runs = [self._run(queue) for queue in range(ADDRESSES)]
             for queue, run in enumerate(runs):
                 self._journal.records.published_run(run, queue + 1, 0)
-            if self._journal.records.audit.end_turn():
+            if self._journal.records.story.end_turn():
                 held = sum(one.head.size_bytes + len(one.body) for one in runs[0])
-                self._journal.records.audit.depths([Depth(queue + 1, _RUN, held, 0, 0) for queue in range(ADDRESSES)])
+                self._journal.records.story.depths([Depth(queue + 1, _RUN, held, 0, 0) for queue in range(ADDRESSES)])
                 if number % RARE_EVERY == 0:
                     self._seldom(runs[0].pop())
             self._turn()
             for queue, run in enumerate(runs):
-                self._journal.records.audit.delivered(queue + 1, run, consumers[queue])
+                self._journal.records.story.delivered(queue + 1, run, consumers[queue])
                 self._journal.records.settled(queue + 1, run, "acked", consumers[queue])
             self._turn()
             if number - told >= 1000:
@@ -90,9 +90,9 @@ class DayLog:
         names = [*(f"orders.{number}" for number in range(ADDRESSES)), "DLQ", "rare"]
         for number, name in enumerate(names, 1):
             journal.records.queue_changed({"id": number, "name": name, "address": name, "routing_type": "ANYCAST"})
-        journal.records.audit.session_opened(1, {"client": "10.0.0.1:50000", "protocol": "STOMP 1.2"})
+        journal.records.story.session_opened(1, {"client": "10.0.0.1:50000", "protocol": "STOMP 1.2"})
         fields = {"subscription": "s", "ack": "client"}
-        opened = [journal.records.audit.consumer_opened(1, queue + 1, fields) for queue in range(ADDRESSES)]
+        opened = [journal.records.story.consumer_opened(1, queue + 1, fields) for queue in range(ADDRESSES)]
         return [actor for actor in opened if actor is not None]
 
     def _run(self, queue: int) -> list[Message]:
