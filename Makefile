@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install compile interpreted fresh run test test-compiled check bench way soak explore docs dashboards clean
+.PHONY: help install compile interpreted fresh run test test-compiled check bench way soak explore docs site dashboards clean
 
 help: ## list the targets
 	@echo "artemis_py: a message broker in Python. Targets:"
@@ -80,6 +80,10 @@ docs: $(VENV)/.installed ## regenerate the pages that are made of code: configur
 	@mv docs/.why.md docs/why.md
 	$(PY) -m tests.oracle.differences.document
 
+site: $(VENV)/.installed-site ## make the pages of docs/ into a site with search (build/site); a broken link fails
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict
+	@echo "Ready: $(PY) -m http.server --directory build/site"
+
 dashboards: $(VENV)/.installed-dev ## write the Grafana dashboards again (monitoring/grafana/dashboards)
 	$(PY) -m monitoring.dashboards
 
@@ -103,6 +107,11 @@ $(VENV)/.installed: pyproject.toml | $(PY)
 $(VENV)/.installed-test: $(VENV)/.installed
 	@echo "Installing what the tests need …"
 	@ARTEMIS_PY_MYPYC=0 $(PIP) --editable '.[test]'
+	@touch $@
+
+$(VENV)/.installed-site: $(VENV)/.installed
+	@echo "Installing MkDocs …"
+	@ARTEMIS_PY_MYPYC=0 $(PIP) --editable '.[docs]'
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed-test

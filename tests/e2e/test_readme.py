@@ -1,69 +1,79 @@
-"""The README's five minutes, run as written: its blocks, its client, its commands, on other ports."""
+"""The README's five minutes, run as written: its commands, its client, its edit, on other ports."""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import running
+from tests.e2e.broker_process import BrokerProcess, eventually, running
 
 ROOT = Path(__file__).resolve().parents[2]
-README = (ROOT / "README.md").read_text()
+README = (ROOT / "README.md").read_text("utf-8")
+TOUR = README.partition("\n## Five minutes\n")[2].partition("\n## ")[0]
+SHIPPED = (ROOT / "broker.xml").read_text("utf-8")
+WAIT_S = 60.0
 
 pytestmark = pytest.mark.e2e
 
 
 def _block(mark: str) -> str:
     """The Python that stands behind this mark."""
-    found = re.search(rf"<!-- {re.escape(mark)} -->\n```python\n(.*?)```", README, re.DOTALL)
+    found = re.search(rf"<!-- {re.escape(mark)} -->\n```python\n(.*?)```", TOUR, re.DOTALL)
     assert found is not None
     return found.group(1)
 
 
-def _shell_lines() -> list[str]:
-    return [line for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL) for line in block.splitlines() if line]
+def _commands() -> list[list[str]]:
+    """The arguments of each ``artemis-py``."""
+    lines = [line for block in re.findall(r"```sh\n(.*?)```", TOUR, re.DOTALL) for line in block.splitlines()]
+    return [shlex.split(line)[1:] for line in lines if line.startswith(".venv/bin/artemis-py ")]
 
 
-def test_the_tour(tmp_path: Path) -> None:
-    shipped = (ROOT / "broker.xml").read_text().replace("${STOMP_PORT:61613}", "0").replace("${HTTP_PORT:8161}", "0")
-    with running(shipped, tmp_path) as broker:
-        (tmp_path / "hello.py").write_text(_block("tour: hello.py").replace("61613", str(broker.port)))
-        [password] = re.findall(r"first user: admin    password: (\S+)", broker.said)
-        said = _run([sys.executable, "hello.py"], tmp_path, ARTEMIS_PY_PASSWORD=password)
-        promised = re.search(r"It prints `([^`]*)`", README)
-        assert promised is not None
-        assert said.strip() == promised.group(1)
-        [curl] = [line for line in _shell_lines() if line.startswith("curl")]
-        shown = _run(["bash", "-c", curl.replace("8161", str(broker.ports["http"]))], tmp_path)
-    assert 'artemis_messages_acknowledged{address="orders",broker="artemis_py",queue="orders"} 1.0' in shown
-
-
-def _run(command: list[str], folder: Path, **variables: str) -> str:
-    environment = {**os.environ, **variables}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=True)
+def _said(command: list[str], folder: Path, **variables: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
     return done.stdout
 
 
-def test_the_commands_about_the_configuration(tmp_path: Path) -> None:
-    changed = (
-        (ROOT / "broker.xml").read_text().replace('<queue name="orders"/>', '<queue name="orders" ring-size="3"/>')
-    )
-    assert 'ring-size="3"' in changed
-    (tmp_path / "broker.xml").write_text(changed)
-    commands = [line for line in _shell_lines() if line.startswith(".venv/bin/artemis-py")]
-    assert [command.split()[1] for command in commands] == ["check", "explain"]
-    for command in commands:
-        arguments = command.split()[1:]
-        done = subprocess.run(
-            [sys.executable, "-m", "artemis_py", *arguments],
-            cwd=tmp_path, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
-            capture_output=True, text=True, timeout=120, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        assert "Traceback" not in done.stderr
-    assert "ring of 3" in done.stdout
+def test_the_tour(tmp_path: Path) -> None:
+    assert [words[0] for words in _commands()] == ["send", "receive", "check", "explain"]
+    shipped = SHIPPED.replace("${STOMP_PORT:61613}", "0").replace("${HTTP_PORT:8161}", "0")
+    with running(shipped, tmp_path) as broker:
+        [password] = re.findall(r"first user: admin    password: (\S+)", broker.said)
+        login = {"ARTEMIS_PY_USER": "admin", "ARTEMIS_PY_PASSWORD": password}
+        assert "export ARTEMIS_PY_USER=admin\n" in TOUR
+        where = {"ARTEMIS_PY_STOMP_URL": f"stomp://127.0.0.1:{broker.port}"}
+        send, receive, *about_the_file = _commands()
+        _said([sys.executable, "-m", "artemis_py", *send], tmp_path, **login, **where)
+        assert send[-1] in _said([sys.executable, "-m", "artemis_py", *receive], tmp_path, **login, **where)
+
+        (tmp_path / "hello.py").write_text(_block("tour: hello.py").replace("61613", str(broker.port)))
+        promised = re.search(r"It prints `([^`]*)`", TOUR)
+        assert promised is not None
+        assert _said([sys.executable, "hello.py"], tmp_path, **login).strip() == promised.group(1)
+
+        _save_the_edit(tmp_path / "broker.xml", broker)
+        for command in about_the_file:
+            shown = _said([sys.executable, "-m", "artemis_py", *command], tmp_path)
+        assert "ring of 3" in shown
+
+
+def _save_the_edit(file: Path, broker: BrokerProcess) -> None:
+    """The broker reads it by itself, and its log says what README says."""
+    [queue] = re.findall(r"```xml\n(.*?)\n```", TOUR)
+    edited = file.read_text("utf-8").replace('<queue name="orders"/>', queue)
+    assert queue in edited
+    promised = re.search(r"its log says `([^`]*)`", TOUR)
+    assert promised is not None
+    file.write_text(edited, "utf-8")
+    eventually("applied", lambda: promised.group(1) in broker.said, bool, WAIT_S)

@@ -1,4 +1,4 @@
-"""What README and docs/pipeline.md show of Spark, run as written, on the broker.xml that comes with it."""
+"""What docs/spark.md and docs/pipeline.md show of Spark, run as written, on the broker.xml that comes with it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ADMIN = {"login": "admin", "passcode": PASSWORD}
 
 def blocks(document: str, heading: str, language: str) -> list[str]:
     """The code of one language below a heading, up to the next heading of any depth."""
-    text = (ROOT / document).read_text("utf-8")
+    text = "\n" + (ROOT / document).read_text("utf-8")
     section = re.split(r"^#+ ", text.partition(f"\n{heading}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
     return re.findall(rf"^```{language}\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
 
@@ -83,9 +83,9 @@ class Reader:
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """The one of the README, with the two lines that it shows, and a queue to consume."""
+    """The one that comes with the broker, with the two lines that docs/spark.md shows, and a queue to consume."""
     folder = tmp_path_factory.mktemp("documented")
-    [lines] = blocks("README.md", "## Spark", "xml")
+    [lines] = blocks("docs/spark.md", "# Spark in five minutes", "xml")
     text = (ROOT / "broker.xml").read_text("utf-8").replace("<persistence-enabled>false</persistence-enabled>", lines)
     assert lines in text
     [queue] = blocks("docs/pipeline.md", "### Consume a queue", "xml")
@@ -113,11 +113,11 @@ def planned(query: StreamingQuery) -> None:
     eventually("planned", lambda: query.lastProgress, lambda seen: seen is not None, WAIT_S)
 
 
-def test_the_readme(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
-    table, stream = blocks("README.md", "## Spark", "python")
+def test_five_minutes(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
+    table, stream = blocks("docs/spark.md", "# Spark in five minutes", "python")
     hello = next(code for code in blocks("README.md", "## Five minutes", "python") if "two coffees" in code)
     hello = hello.replace("61613", str(reader.broker.port))
-    environment = {**os.environ, "ARTEMIS_PY_PASSWORD": PASSWORD}
+    environment = {**os.environ, "ARTEMIS_PY_USER": "admin", "ARTEMIS_PY_PASSWORD": PASSWORD}
     command = [sys.executable, "-c", hello]
     subprocess.run(command, env=environment, capture_output=True, timeout=WAIT_S, check=True)
     reader.run(table)

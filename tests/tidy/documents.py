@@ -55,3 +55,8 @@ def missing_citations(root: Path, name: str, text: str) -> list[str]:
 def targets_without_help(makefile: str) -> list[str]:
     """Targets that people call, without the ``## text`` that ``make help`` shows."""
     return [name for name, rest in TARGET.findall(makefile) if "## " not in rest]
+
+
+def pages_of_the_site(configuration: str) -> list[str]:
+    """The pages that mkdocs.yml lists, in their order."""
+    return re.findall(r"^ +- ([\w-]+\.md)$", configuration.partition("\nnav:\n")[2], re.MULTILINE)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.tidy.documents import anchors, broken_links, missing_citations, targets_without_help
+from tests.tidy.documents import anchors, broken_links, missing_citations, pages_of_the_site, targets_without_help
 from tests.tidy.sources import ROOT, project_files, shown, text_files
 
 
@@ -21,6 +22,14 @@ def test_documents_that_are_cited_are_here() -> None:
     named = {shown(path): path for path in text_files() if path.suffix in (".py", ".md")}
     texts = {name: path.read_text("utf-8") for name, path in named.items() if not name.startswith("tests/tidy/")}
     assert [found for name, text in texts.items() for found in missing_citations(ROOT, name, text)] == []
+
+
+def test_each_page_has_its_place_in_the_site() -> None:
+    listed = pages_of_the_site((ROOT / "mkdocs.yml").read_text("utf-8"))
+    hook = (ROOT / "tools" / "site_hook.py").read_text("utf-8")
+    from_outside = re.findall(r'^    "[A-Z]+\.md": "([\w-]+\.md)",$', hook, re.MULTILINE)
+    assert from_outside
+    assert sorted(listed) == sorted([*from_outside, *(path.name for path in (ROOT / "docs").glob("*.md"))])
 
 
 def test_make_help_lists_every_target() -> None:
@@ -63,6 +72,11 @@ def test_anchors_are_spelled_as_readers_link_them() -> None:
         "twice",
         "twice-1",
     }
+
+
+def test_a_page_of_the_site_is_found() -> None:
+    configuration = "docs_dir: docs\nnav:\n  - Start:\n      - index.md\n      - a-b.md\n"
+    assert pages_of_the_site(configuration) == ["index.md", "a-b.md"]
 
 
 def test_a_target_without_help_is_found() -> None:

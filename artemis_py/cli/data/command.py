@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "each message on the queues that it was on. What is there is left as it is. An import that broke off goes on "
         "where it was when the same command runs again.",
     )
-    back.add_argument("input", type=Path, metavar="IN", help="a file that exp has written")
+    back.add_argument("input", type=Path, metavar="IN", help="a file that exp has written, ours or Artemis'")
     back.add_argument(
         "--queue", action="append", default=[], metavar="NAME", help="only into this one; may be repeated"
     )
@@ -235,6 +235,11 @@ def _notes_of(one: Import, done: Imported) -> list[str]:
                 f"{done.depths.get(name, 0):,} now; consumers may have taken the others, or its ring-size, max-depth "
                 "or last-value-key may have made them give way"
             )
+    for kind, count in sorted(one.opaque.items()):
+        notes.append(
+            f"OPAQUE {many(count, 'message')} of the type {kind}: the {'body is' if count == 1 else 'bodies are'} in "
+            "an encoding of Java's, which clients of STOMP cannot read"
+        )
     for name, count in sorted(done.transient.items()):
         goes = "goes" if count == 1 else "go"
         notes.append(

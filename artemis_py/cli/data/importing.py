@@ -1,4 +1,6 @@
-"""Brings an export into a running broker over HTTP. It may break off at any line, and go on there."""
+"""Brings an export into a running broker over HTTP. It may break off at any line, and go on there. An export of Artemis
+is read as the lines that ours would have.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from artemis_py.cli.broker_http import BrokerHttp, RefusedError
+from artemis_py.cli.data.artemis_xml import ArtemisExport, is_artemis_export
 from artemis_py.cli.data.destinations import Kept
 from artemis_py.cli.data.making import Maker
 from artemis_py.cli.data.manager import Manager, UnmanageableError
@@ -130,6 +133,8 @@ class Import:
     ) -> None:
         self.maker: Maker | None = None
         """What was made; None: nothing was tried."""
+        self.opaque: Counter[str] = Counter()
+        """Messages of an Artemis whose bodies have an encoding of Java's, by type."""
         self._path = path
         self._broker = broker
         self._kept = Kept()
@@ -153,7 +158,7 @@ class Import:
         """Bring everything in. Returns what was done before, and what is done in all. Raises ArtemisError."""
         try:
             with (
-                self._path.open(encoding="utf-8") as file,
+                self._opened() as file,
                 tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES_MAX) as self._body,
             ):
                 return self._run(self._lines(file))
@@ -161,6 +166,13 @@ class Import:
             raise ArtemisError(f"{self._path}: {error.strerror or error}") from None
         except UnicodeDecodeError as error:
             raise ExportError(f"{self._path}: this is no line of an export: {error}") from None
+
+    def _opened(self) -> IO[str] | ArtemisExport:
+        if not is_artemis_export(self._path):
+            return self._path.open(encoding="utf-8")
+        export = ArtemisExport(self._path)
+        self.opaque = export.opaque
+        return export
 
     def _run(self, lines: Iterator[tuple[str, Any]]) -> tuple[Imported, Imported]:
         kind, value = next(lines, ("", None))
@@ -207,7 +219,7 @@ class Import:
                 return
         self.maker.make(kept.only(self._queues))
 
-    def _lines(self, file: IO[str]) -> Iterator[tuple[str, Any]]:
+    def _lines(self, file: IO[str] | ArtemisExport) -> Iterator[tuple[str, Any]]:
         while line := file.readline(_LINE_BYTES_MAX):
             self._line += 1
             self._read_bytes += len(line)

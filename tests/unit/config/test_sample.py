@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from artemis_py.cli.init import STARTER
 from artemis_py.config.explain.reference import reference
 from artemis_py.config.reader import load
 from artemis_py.config.tables.acceptor_params import PARAMS
@@ -24,6 +25,11 @@ def test_the_sample_has_nothing_to_complain_of() -> None:
         ("stomp", 61613, ("STOMP",), None),
         ("http", 8161, ("HTTP",), None),
     ]
+
+
+def test_init_writes_the_same() -> None:
+    sample = (ROOT / "broker.xml").read_text("utf-8")
+    assert STARTER.read_text("utf-8") == sample, "run: cp broker.xml artemis_py/cli/broker.xml"
 
 
 def test_the_sample_shows_what_its_comments_say() -> None:

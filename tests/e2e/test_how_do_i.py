@@ -1,0 +1,117 @@
+"""docs/how-do-i.md: each answer is played as it stands there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from artemis_py.cli.main import main
+from tests.e2e.broker_process import LOOPBACK, BrokerProcess, running
+from tests.e2e.forks import run_text
+from tests.queues.test_document import whole
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "how-do-i.md").read_text("utf-8")
+ANSWERS = dict(re.findall(r"^### … (.*?)\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL))
+COMMANDS = [question for question, answer in ANSWERS.items() if "```sh" in answer]
+CONFIGURATIONS = re.findall(r"^```xml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+RETAINED = """<persistence-enabled>true</persistence-enabled>
+<journal-retention-directory unit="DAYS" period="7">data/retained</journal-retention-directory>"""
+PASSWORD = "chosen for the first user"
+ANSWER_LINES_MAX = 20
+RUN_S = 120
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """The one that comes with the broker, with persistence and a log."""
+    folder = tmp_path_factory.mktemp("how")
+    text = (ROOT / "broker.xml").read_text("utf-8")
+    text = text.replace("<persistence-enabled>false</persistence-enabled>", RETAINED)
+    assert RETAINED in text
+    text = re.sub(r"\$\{(STOMP|HTTP)_PORT:\d+\}", "0", text).replace(">data/", f">{folder}/data/")
+    text = text.replace("<name>", f"<journal-directory>{folder}/data/journal</journal-directory><name>", 1)
+    with running(text, folder, {**os.environ, "ARTEMIS_PY_NEW_PASSWORD": PASSWORD}) as process:
+        yield process
+
+
+@pytest.fixture
+def place(tmp_path: Path, broker: BrokerProcess) -> Path:
+    """A folder with the shipped file, the broker's data, and the command."""
+    (tmp_path / "broker.xml").write_text((ROOT / "broker.xml").read_text("utf-8"))
+    (tmp_path / "data").symlink_to(broker.log.parent / "data")
+    command = tmp_path / "bin" / "artemis-py"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m artemis_py "$@"\n')
+    command.chmod(0o755)
+    return tmp_path
+
+
+def play(block: str, place: Path, broker: BrokerProcess) -> str:
+    """What the lines print. Plain commands are forked, which is quicker than to start Python for each."""
+    environment = {
+        **os.environ,
+        "PATH": f"{place}/bin:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "XDG_CONFIG_HOME": str(place / "config"),
+        "ARTEMIS_PY_URL": f"http://{LOOPBACK}:{broker.ports['http']}",
+        "ARTEMIS_PY_STOMP_URL": f"stomp://{LOOPBACK}:{broker.port}",
+        "ARTEMIS_PY_USER": "admin",
+        "ARTEMIS_PY_PASSWORD": PASSWORD,
+    }
+    if re.search(r"\|\||\w+=\$\(", block):
+        return _printed(["bash", "-ec", block], place, environment)
+    said = []
+    for line in block.splitlines():
+        if line.startswith("artemis-py ") and "|" not in line:
+            words = shlex.split(line.replace("$ARTEMIS_PY_URL", environment["ARTEMIS_PY_URL"]))[1:]
+            done = run_text(words, folder=place, environment=environment, timeout=RUN_S)
+            assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+            said.append(done.stdout)
+        else:
+            said.append(_printed(["bash", "-ec", line], place, environment))
+    assert "Traceback" not in "".join(said)
+    return "".join(said)
+
+
+def _printed(command: list[str], place: Path, environment: dict[str, str]) -> str:
+    done = subprocess.run(
+        command, cwd=place, env=environment, capture_output=True, text=True, timeout=RUN_S, check=False
+    )
+    assert done.returncode == 0, f"{command[-1]}\n{done.stdout}{done.stderr}"
+    assert "Traceback" not in done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("question", COMMANDS)
+def test_the_commands_do_it(question: str, place: Path, broker: BrokerProcess) -> None:
+    answer = ANSWERS[question]
+    for line in re.findall(r"^<!-- before: (.*) -->$", answer, re.MULTILINE):
+        play(line, place, broker)
+    if "artemis-py init" in answer:
+        (place / "broker.xml").unlink()
+    for block in re.findall(r"^```sh\n(.*?)^```$", answer, re.MULTILINE | re.DOTALL):
+        assert play(block, place, broker).strip()
+
+
+@pytest.mark.parametrize("core", CONFIGURATIONS)
+def test_a_configuration_passes_check(core: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "broker.xml"
+    file.write_text(whole(core), "utf-8")
+    assert main(["check", str(file), "--silence", "no-port"]) == 0
+    assert " 0 warnings" in capsys.readouterr().out
+
+
+def test_answers_are_short() -> None:
+    assert len(ANSWERS) >= 40
+    lines = {question: len([line for line in answer.splitlines() if line]) for question, answer in ANSWERS.items()}
+    assert {question: count for question, count in lines.items() if count > ANSWER_LINES_MAX} == {}

@@ -1,0 +1,58 @@
+"""Each command that a page shows is one: its words and options are parsed, and nothing is run."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from artemis_py.cli.main import COMMANDS, command_of
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+_COMMAND = re.compile(
+    r"(?:^|[|&;(]|\w=\S+ |timeout \d )\s*(?:\.venv/bin/|/opt/[\w/-]+/bin/)?artemis-py "
+    r"((?:[^|&;#)\n\"']|\"[^\"]*\"|'[^']*')*)"
+)
+_ITSELF = {"help", "--version", "COMMAND", "__complete"}
+
+
+def shown(text: str) -> list[str]:
+    """The commands in the blocks for a shell."""
+    blocks = re.findall(r"^ *```sh\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL)
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    return [found for line in lines for found in _COMMAND.findall(re.sub(r"(^|\s)#.*", "", line))]
+
+
+def words_of(line: str) -> list[str]:
+    """Its words, without where its output goes."""
+    words = shlex.split(re.sub(r"\s\d?>+\s*\S+", "", re.sub(r"\$\w+", "1", line)))
+    return [word for word in words if word not in ("…", "...")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+def test_commands_of_a_page(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = []
+    for line in shown(page.read_text("utf-8")):
+        name, *rest = words_of(line) or ["help"]
+        if name in _ITSELF:
+            continue
+        if name not in COMMANDS:
+            wrong.append(f"{line}: there is no command {name}")
+            continue
+        parser = argparse.ArgumentParser(prog=name)
+        command_of(name).add_arguments(parser)
+        try:
+            parser.parse_args(rest)
+        except SystemExit as end:
+            if end.code:
+                wrong.append(f"{line}: {capsys.readouterr().err.splitlines()[-1]}")
+    assert wrong == []
+
+
+def test_a_command_that_is_none_is_found() -> None:
+    text = "```sh\nFOO=1 artemis-py send orders 'a | b' --ttl 5 > out | artemis-py nonsense x  # artemis-py no\n```\n"
+    assert [words_of(line) for line in shown(text)] == [["send", "orders", "a | b", "--ttl", "5"], ["nonsense", "x"]]
