@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import Final, Protocol, cast, final
+from typing import Final, cast, final
 
 from artemis_py.security.login import CONNECTIONS, DEADLINE, EXPIRED
 from artemis_py.server.client import LIGHT_BYTES, NOTHING, Weight
@@ -18,68 +18,53 @@ from artemis_py.shown import many
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.session.session import Session
 
-# ---- place -----------------------------------------------------------------------------------------------------------
+# ---- connection count ------------------------------------------------------------------------------------------------
 #
 # One connection counts as open at its acceptor, and until its login among those of its peer without a login.
 
 
-class Counting(Protocol):
-    """What an acceptor counts."""
-
-    before_login: ConnectionsBeforeLogin
-
-    def admit(self) -> str | None:
-        """Count one more connection, or return why it is refused."""
-
-    def forget(self) -> None:
-        """A connection that was counted is gone."""
-
-    def why_over_limit(self) -> str:
-        """Count a client whose peer has too many connections without a login, and return what it is told."""
-
-
 @final
-class Place:
-    """Taken once, and left once."""
+class ConnectionCount:
+    """Counts one connection once, until it ends."""
 
-    __slots__ = ("_acceptor", "_is_counted", "_network", "is_over_limit")
+    __slots__ = ("_acceptance", "_is_counted", "_network", "is_over_limit")
 
-    def __init__(self, acceptor: Counting) -> None:
-        self._acceptor = acceptor
+    def __init__(self, acceptance: Acceptance) -> None:
+        self._acceptance = acceptance
         self._is_counted = False
         self._network: str | None = None
         """The peer whose connections without a login include this one; None if none does."""
         self.is_over_limit = False
         """Was the connection refused because its peer has too many without a login?"""
 
-    def take(self, peer: str) -> str | None:
+    def add(self, peer: str) -> str | None:
         """Count the connection of the IP address ``peer``, or return why it is refused."""
-        refusal = self._acceptor.admit()
+        refusal = self._acceptance.admit()
         if refusal is not None:
             return refusal
         self._is_counted = True
-        before_login = self._acceptor.before_login
+        before_login = self._acceptance.before_login
         if before_login.each_max < 0:
             return None
         network = network_of(peer)
         if not before_login.add(network):
             self.is_over_limit = True
-            return self._acceptor.why_over_limit()
+            return self._acceptance.why_over_limit()
         self._network = network
         return None
 
     def logged_in(self) -> None:
         """It is no longer a connection without a login."""
         if self._network is not None:
-            self._acceptor.before_login.forget(self._network)
+            self._acceptance.before_login.forget(self._network)
             self._network = None
 
-    def leave(self) -> None:
+    def end(self) -> None:
         """The connection is gone; may be called twice."""
         self.logged_in()
         if self._is_counted:
             self._is_counted = False
-            self._acceptor.forget()
+            self._acceptance.forget()
 
 
 # ---- connection ------------------------------------------------------------------------------------------------------
@@ -159,14 +144,14 @@ class Connection(asyncio.BufferedProtocol):
     """
 
     __slots__ = (
-        "_acceptance", "_eof", "_inbox", "_is_held", "_place", "_turns", "credit", "in_line", "intake", "is_dirty",
+        "_acceptance", "_count", "_eof", "_inbox", "_is_held", "_turns", "credit", "in_line", "intake", "is_dirty",
         "period", "session", "socket", "weight",
     )  # fmt: skip
 
     def __init__(self, acceptance: Acceptance) -> None:
         self._acceptance = acceptance
         self._turns = acceptance.turns
-        self._place = Place(acceptance)
+        self._count = ConnectionCount(acceptance)
         self._inbox: bytes = b""
         self._is_held = False
         """Is it in the account of memory held for clients?"""
@@ -198,9 +183,9 @@ class Connection(asyncio.BufferedProtocol):
         self.socket.set_up(transport)
         acceptance = self._acceptance
         now_ms = turns.clock_ms()
-        refusal = self._place.take(self.session.state.peer)
+        refusal = self._count.add(self.session.state.peer)
         if refusal is not None:
-            self._eof = self._place.is_over_limit  # no time to read the ERROR: such connections must not add up
+            self._eof = self._count.is_over_limit  # no time to read the ERROR: such connections must not add up
             self.session.kick(refusal, now_ms)
             turns.output.mark_dirty(self)
         elif acceptance.handshake_ms > 0:
@@ -240,7 +225,7 @@ class Connection(asyncio.BufferedProtocol):
     def _forget_socket(self) -> None:
         """The socket is gone or no longer used; may be called twice."""
         self.socket.forget()
-        self._place.leave()
+        self._count.end()
         self._turns.stats.connections.discard(self)
 
     def pause_writing(self) -> None:
@@ -302,7 +287,7 @@ class Connection(asyncio.BufferedProtocol):
             session.heartbeat.note_alive(now_ms)
             intake.go_on(now_ms, stop_at)
         if not was_open and session.is_open:
-            self._place.logged_in()
+            self._count.logged_in()
             self._watch_pulse(now_ms)
         awaited = state.blocked_by
         if awaited is not None and not was_blocked:
@@ -323,7 +308,7 @@ class Connection(asyncio.BufferedProtocol):
         was_open = session.is_open
         session.unblock(now_ms, stop_at)
         if not was_open and session.is_open:
-            self._place.logged_in()
+            self._count.logged_in()
             self._watch_pulse(now_ms)
         turns.output.mark_dirty(self)  # also if it waits again: what it has answered goes out
         if session.blocked_by is not None:

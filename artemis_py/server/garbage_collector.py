@@ -17,7 +17,7 @@ _YOUNG_MAX: Final = 5_000
 millisecond, or more than one where the processor's caches are shared. Objects that come and go below this number are
 never searched.
 """
-_WORK_MAX: Final = 2 * TURN_UNITS
+WORK_MAX: Final = 2 * TURN_UNITS
 """Python counts an old object that goes against a new one that comes. So where as many messages leave as arrive, it
 would search nothing, and all of them at once when that changes: 80 ms with 300,000. After this much work (in units of a
 turn's budget) the new objects are searched in any case.
@@ -44,9 +44,10 @@ class GarbageCollector:
     def __init__(self, loop: AbstractEventLoop) -> None:
         self._loop = loop
         self._is_resting = True
-        self._work = 0
-        """What turns have done since the new objects were searched."""
-        self._message_count = 0
+        self.work = 0
+        """What turns have done since the new objects were searched, in units. Each turn adds to it."""
+        self.message_count = 0
+        """How many messages the broker has in memory, as the last turn says."""
         self._wait_s = _CHECK_EVERY_S
         gc.disable()
 
@@ -60,14 +61,11 @@ class GarbageCollector:
         gc.enable()
         self._is_resting = False
 
-    def note_turn(self, spent_units: int, message_count: int) -> None:
-        """A turn has done so much work, and the broker has so many messages in memory."""
-        self._message_count = message_count
-        self._work += spent_units
-        if self._work >= _WORK_MAX:
-            self._work = 0
-            if message_count >= _MESSAGES_MIN and not self._is_resting:
-                gc.collect(0)
+    def search_young(self) -> None:
+        """``WORK_MAX`` is reached: search the new objects, if there can be many."""
+        self.work = 0
+        if self.message_count >= _MESSAGES_MIN and not self._is_resting:
+            gc.collect(0)
 
     def rest(self) -> None:
         """The broker has ended, and another one may start in this process: what it leaves is collected now."""
@@ -77,7 +75,7 @@ class GarbageCollector:
         gc.collect()
 
     def _check(self) -> None:
-        if not self._is_resting and self._message_count <= _MESSAGES_MAX:
+        if not self._is_resting and self.message_count <= _MESSAGES_MAX:
             if gc.get_freeze_count() <= _OBJECTS_MAX:
                 self._wait_s = _CHECK_EVERY_S
                 gc.unfreeze()

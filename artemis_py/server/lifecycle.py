@@ -25,7 +25,7 @@ from artemis_py.server.failures import TurnError
 from artemis_py.server.garbage_collector import GarbageCollector
 from artemis_py.server.operational_log import write_to_stderr
 from artemis_py.server.ports import Bound, console_url, shown_port
-from artemis_py.server.server import Server, Taken
+from artemis_py.server.server import Server, Takeover
 from artemis_py.shown import begin_log, log, many, say, warn
 from artemis_py.storage.disk.disk import DiskError, LockedError, NoSpaceError
 from artemis_py.storage.disk.lock import DirectoryLock
@@ -322,7 +322,7 @@ class _Life:
         """Returns the exit code."""
         part = self._config.shared_store
         if part is None:
-            return await self._work(Taken(progress=self._tell_of_progress))
+            return await self._work(Takeover(progress=self._tell_of_progress))
         while True:
             code = await self._stand_by(part)
             if code != GAVE_BACK or self._signals.has_come or not part.restart_backup:
@@ -347,7 +347,7 @@ class _Life:
         if self._accepts_loss:
             _accept_losses(self._config, lock)
         self._notifier.progress("takes over")
-        return await self._work(Taken(lock, standby.give_up_sockets(), self._tell_of_progress))
+        return await self._work(Takeover(lock, standby.give_up_sockets(), self._tell_of_progress))
 
     def _tell_of_progress(self, done: int, total: int) -> None:
         self._notifier.progress(f"has read {done} of {total} journal files")
@@ -364,10 +364,12 @@ class _Life:
             warn("stopping", STOPPING)
             self._notifier.stopping("stopping", max(self._config.graceful_shutdown_timeout, 0))
 
-    async def _work(self, taken: Taken) -> int:
+    async def _work(self, takeover: Takeover) -> int:
         config, signals = self._config, self._signals
         try:
-            server = Server(config, self._loop, signals.stopping, self._authenticator, taken=taken, source=self._source)
+            server = Server(
+                config, self._loop, signals.stopping, self._authenticator, takeover=takeover, source=self._source
+            )
         except LossError as loss:
             from artemis_py.storage.recovery.damage_report import loss_lines
 

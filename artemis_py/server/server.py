@@ -57,14 +57,14 @@ if TYPE_CHECKING:
     from artemis_py.server.user_files import UserFilesWatch
 
 
-# ---- surroundings ----------------------------------------------------------------------------------------------------
+# ---- environment -----------------------------------------------------------------------------------------------------
 #
 # What a server takes from its machine: the clocks, the disk, and a limit of the process.
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class Environment:
     """A broker for tests puts clocks that can be moved and a disk that can lose power in their place.
 
     ``wall_ns`` is the date in nanoseconds since 1970, ``steady_ns`` never goes back. ``open_disk`` opens a directory of
@@ -79,7 +79,7 @@ class Surroundings:
     descriptors: Callable[[], Descriptors] = raise_limit
 
 
-OF_THIS_MACHINE: Final = Surroundings()
+THIS_MACHINE: Final = Environment()
 
 
 # ---- load ------------------------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ class Drain:
                 await asyncio.wait_for(hurry.wait(), _CHECK_EVERY_S)
 
 
-def remains(broker: Broker) -> str:
+def summary_of_stop(broker: Broker) -> str:
     """What a broker that stops leaves behind, in a few words."""
     count = queue_count = in_delivery = durable = 0
     for queue in broker.queues.values():
@@ -223,7 +223,7 @@ scrape.
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class Takeover:
     """What a broker has when its turn comes; one of a pair has the lock of the journal directory, and open HTTP
     sockets.
     """
@@ -244,11 +244,11 @@ class Server:
         loop: asyncio.AbstractEventLoop,
         stopping: asyncio.Event,
         authenticator: Authenticator | None = None,
-        around: Surroundings = OF_THIS_MACHINE,
-        taken: Taken | None = None,
+        around: Environment = THIS_MACHINE,
+        takeover: Takeover | None = None,
         source: Source | None = None,
     ) -> None:
-        taken = taken or Taken()
+        takeover = takeover or Takeover()
         self.config = config
         self._loop = loop
         self.limited_log = RateLimitedLog()
@@ -259,7 +259,7 @@ class Server:
         self._disk_check_is_due = False
         files_max, open_disk = self._descriptors.open_files_max, around.open_disk
         self.store = store = open_store(
-            config, self._wake, self._check_disk_soon, files_max, open_disk, taken.lock, taken.progress
+            config, self._wake, self._check_disk_soon, files_max, open_disk, takeover.lock, takeover.progress
         )
         self.stats.rooms = store.rooms
         self.stats.large = store.large
@@ -309,7 +309,7 @@ class Server:
             store.open_files,
             self._security,
             load.is_busy,
-            taken.sockets,
+            takeover.sockets,
         )
         self.configuration = RunningConfiguration(source, config, loop, self.turns, self.ports, self._security)
         self.ports.http.routes = self._routes(store) + console_routes(has_another=config.console_war is not None)
@@ -491,7 +491,7 @@ class Server:
         """
         self._is_stopping = True
         self._end_watches()
-        left = remains(self.broker)
+        left = summary_of_stop(self.broker)
         if self.gives_back:
             self.store.hand_over()
         self.ports.close_to_stomp()

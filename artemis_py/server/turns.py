@@ -19,7 +19,7 @@ from artemis_py.server.calls import Calls
 from artemis_py.server.client import Client
 from artemis_py.server.events.notify import Notifying
 from artemis_py.server.failures import Isolation, TurnError, shown
-from artemis_py.server.garbage_collector import GarbageCollector
+from artemis_py.server.garbage_collector import WORK_MAX, GarbageCollector
 from artemis_py.server.input import TurnInput, Watches
 from artemis_py.server.management_messages import ManagementMessages
 from artemis_py.server.memory import MemoryGuard
@@ -152,7 +152,7 @@ class Turns:
         self.notifying: Notifying | None = None
         """Tells of notifications."""
         self.collector: GarbageCollector | None = None
-        """Is told of the work of each turn; None: Python's cycle collector does as it likes."""
+        """Counts the work of turns; None: Python's garbage collector runs as it likes."""
         self.on_end: Callable[[], None] | None = None
         """Called at the end of each turn, when what happened in it can be looked at."""
         self._wakeup = Wakeup(loop, self.run)
@@ -237,7 +237,7 @@ class Turns:
         self._wakeup.has_ended = True
         self.on_failure(failure)
 
-    def _run(self, now_ms: int) -> None:  # noqa: PLR0912 - the whole order of a turn, on one page
+    def _run(self, now_ms: int) -> None:  # noqa: PLR0912, PLR0915 - the whole order of a turn, on one page
         started_ns = perf_counter_ns()
         broker, clock, durability, output = self.broker, self.broker.clock, self._durability, self.output
         steady_ms = now_ms - clock.shift_ms
@@ -291,8 +291,12 @@ class Turns:
             self._wakeup.wake_at(clock.due_ms, steady_ms)
         if self._has_more:
             self._wakeup.schedule_behind()
-        if self.collector is not None:
-            self.collector.note_turn(self.units - broker.budget.left, broker.memory.account.message_count)
+        collector = self.collector
+        if collector is not None:
+            collector.message_count = broker.memory.account.message_count
+            collector.work += self.units - broker.budget.left
+            if collector.work >= WORK_MAX:
+                collector.search_young()
         self.stats.turn_took(perf_counter_ns() - started_ns)
         if self.on_end is not None:
             self.on_end()

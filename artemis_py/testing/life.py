@@ -10,7 +10,7 @@ from artemis_py.config.problems import Problems
 from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.security.realms import open_realms
 from artemis_py.server.descriptors import Descriptors
-from artemis_py.server.server import Server, Surroundings
+from artemis_py.server.server import Environment, Server
 from artemis_py.storage.recovery.recovery import LossError
 from artemis_py.testing.configuration import stomp_acceptor
 from artemis_py.testing.sending import Sender, open_sender
@@ -91,7 +91,7 @@ class Life:
 async def begin_life(config: BrokerConfig, time: MovedTime, disk: MachineDisk, waits: Waits) -> Life:
     """Start a broker on the running loop. Raises ArtemisError if it cannot start."""
     stopping = asyncio.Event()
-    around = Surroundings(
+    around = Environment(
         wall_ns=time.wall_ns,
         steady_ns=time.steady_ns,
         open_disk=disk.open,

@@ -33,7 +33,6 @@ _IMPORTED: Final = (
     "artemis_py.cli.run",
     "artemis_py.server.http.connection",
     "artemis_py.server.http.log_routes",
-    "artemis_py.server.http.log_routes",
     "artemis_py.server.journal_store",
     "artemis_py.server.lifecycle",
     __name__,

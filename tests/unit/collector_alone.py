@@ -29,6 +29,14 @@ def cycle() -> weakref.ref[Node]:
     return weakref.ref(one)
 
 
+def note_turn(held: GarbageCollector, spent_units: int, message_count: int) -> None:
+    """As a turn does."""
+    held.message_count = message_count
+    held.work += spent_units
+    if held.work >= collector.WORK_MAX:
+        held.search_young()
+
+
 @pytest.fixture
 def loop() -> Iterator[asyncio.AbstractEventLoop]:
     thresholds, callbacks = gc.get_threshold(), gc.callbacks.copy()
@@ -77,7 +85,7 @@ def test_where_as_much_comes_as_goes_it_is_searched_as_well(
         for _ in range(1000):
             kept.popleft()
             kept.append(Node())
-        held.note_turn(TURN_UNITS, message_count)
+        note_turn(held, TURN_UNITS, message_count)
     if message_count < collector._MESSAGES_MIN:
         assert not searched, "there is little to search"
     else:
@@ -86,7 +94,7 @@ def test_where_as_much_comes_as_goes_it_is_searched_as_well(
     held.rest()
     searched.clear()
     for _ in range(10):
-        held.note_turn(TURN_UNITS, message_count)
+        note_turn(held, TURN_UNITS, message_count)
     assert not searched, "the broker has ended"
 
 
@@ -124,10 +132,10 @@ def test_objects_are_not_counted_where_there_are_many(
     monkeypatch.setattr(loop, "call_later", lambda wait_s, _call: waits.append(wait_s))
     held = GarbageCollector(loop)
     held.begin()
-    held.note_turn(1, collector._MESSAGES_MAX + 1)
+    note_turn(held, 1, collector._MESSAGES_MAX + 1)
     held._check()
     assert (len(counted), waits[-1]) == (0, collector._CHECK_EVERY_S)
-    held.note_turn(1, collector._MESSAGES_MAX)
+    note_turn(held, 1, collector._MESSAGES_MAX)
     for _ in range(9):
         held._check()
     assert len(counted) == 9

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -13,6 +14,7 @@ from artemis_py.core.broker import Broker
 from artemis_py.records import MemoryLog
 from artemis_py.server.connection import Acceptance
 from artemis_py.server.failures import RateLimitedLog
+from artemis_py.server.garbage_collector import WORK_MAX
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import Turns
 from artemis_py.stomp.service import StompService
@@ -156,16 +158,15 @@ def test_who_waits_for_what_is_durable_already_is_called_in_the_next_turn(stage:
     assert called == ["it is"]
 
 
-def test_the_collector_is_told_what_each_turn_did(stage: SocketPairBroker) -> None:
-    told: list[tuple[int, int]] = []
-
-    class Listener:
-        def note_turn(self, spent_units: int, message_count: int) -> None:
-            told.append((spent_units, message_count))
-
+def test_the_collector_counts_the_work_of_each_turn(stage: SocketPairBroker) -> None:
+    searched: list[int] = []
+    collector = SimpleNamespace(work=0, message_count=0, search_young=lambda: searched.append(collector.work))
     client = stage.client()
-    stage.turns.collector = cast(Any, Listener())
-    turns = stage.turns_of(client)
-    assert len(told) == turns
-    assert sum(units for units, _ in told) > 0
-    assert told[-1][1] == stage.turns.broker.memory.account.message_count == 1
+    stage.turns.collector = cast(Any, collector)
+    stage.turns_of(client)
+    assert 0 < collector.work < WORK_MAX
+    assert collector.message_count == stage.turns.broker.memory.account.message_count == 1
+    assert not searched
+    collector.work = WORK_MAX
+    stage.turns_of(client)
+    assert searched
