@@ -311,7 +311,10 @@ _GREW: Final[tuple[Part | Text, ...]] = (
     Text("address", "address_bytes", "address"),
 )
 _PURGED: Final[tuple[Part, ...]] = (Part(PAGE_PURGED_FIELDS), Part(PLACE, times="kept"), Part(PURGED, is_optional=True))
-_PLACES: Final[tuple[Part | Text, ...]] = (Part(PAGE_PLACES_FIELDS), Text("places", "", "a bit for each place, the lowest first"))
+_PLACES: Final[tuple[Part | Text, ...]] = (
+    Part(PAGE_PLACES_FIELDS),
+    Text("places", "", "a bit for each place, the lowest first"),
+)
 _PAGED: Final[tuple[Part | Text, ...]] = (Part(PAGED_FIELDS), Text("message", "", "the payload of a MESSAGE record"))
 KINDS: Final[tuple[Kind, ...]] = (
     Kind(BATCH, "batch", "the beginning of a batch", (Part(BATCH_FIELDS),)),
