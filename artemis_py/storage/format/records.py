@@ -164,7 +164,7 @@ ATTEMPTS_MAX: Final = 65535
 # ---- the table ---------------------------------------------------------------------------------------------------
 
 
-_CHECKED: Final = (
+_CHECKED: Final[tuple[tuple[str, str, str], ...]] = (
     ("length", "I", "length of the payload in bytes"),
     ("lsn", "Q", "lsn, the log sequence number: every record has its own"),
     ("type", "B", "type"),
@@ -295,85 +295,51 @@ PAGE_PLACES_FIELDS: Final = Layout(
 PAGED_FIELDS: Final = Layout(("origin", "Q", "number of the connection that sent it"))
 
 _CONSUMER: Final = Part(CONSUMER_ID, is_optional=True)
-_IDS: Final[tuple[Part | Text, ...]] = (Part(IDS_FIELDS), Part(MESSAGE_ID, times="count"), _CONSUMER)
-_OF_CAUSE: Final = Part(CAUSE, is_optional=True)
-KINDS: Final = (
+_CAUSE: Final = Part(CAUSE, is_optional=True)
+_IDS: Final[tuple[Part, ...]] = (Part(MESSAGE_ID, times="count"), _CONSUMER)
+_MESSAGE: Final[tuple[Part | Text, ...]] = (
+    Part(MESSAGE_FIELDS),
+    Part(QUEUE_STATE, times="queues"),
+    Text("address", "address_bytes", "address"),
+    Text("head", "head_bytes", "header block: the lines of a STOMP 1.2 MESSAGE, ended by an empty line"),
+    Text("body", "", "body, to the end of the payload; with flag 4 what stands for it"),
+)
+_GREW: Final[tuple[Part | Text, ...]] = (
+    Part(PAGE_GREW_FIELDS),
+    Part(SHARE, times="shares"),
+    Part(PAGE_BEGIN, is_optional=True),
+    Text("address", "address_bytes", "address"),
+)
+_PURGED: Final[tuple[Part, ...]] = (Part(PAGE_PURGED_FIELDS), Part(PLACE, times="kept"), Part(PURGED, is_optional=True))
+_PLACES: Final[tuple[Part | Text, ...]] = (
+    Part(PAGE_PLACES_FIELDS),
+    Text("places", "", "a bit for each place, the lowest first"),
+)
+_PAGED: Final[tuple[Part | Text, ...]] = (Part(PAGED_FIELDS), Text("message", "", "the payload of a MESSAGE record"))
+KINDS: Final[tuple[Kind, ...]] = (
     Kind(BATCH, "batch", "the beginning of a batch", (Part(BATCH_FIELDS),)),
-    Kind(
-        MESSAGE,
-        "message",
-        "a message and the queues that it reached",
-        (
-            Part(MESSAGE_FIELDS),
-            Part(QUEUE_STATE, times="queues"),
-            Text("address", "address_bytes", "address"),
-            Text("head", "head_bytes", "header block: the lines of a STOMP 1.2 MESSAGE, ended by an empty line"),
-            Text("body", "", "body, to the end of the payload; with flag 4 what stands for it"),
-        ),
-    ),
-    Kind(
-        SETTLED,
-        "settled",
-        "a queue is done with messages",
-        (Part(SETTLED_FIELDS), Part(MESSAGE_ID, times="count"), _CONSUMER),
-    ),
-    Kind(ATTEMPTED, "attempted", "a delivery failed", (Part(ATTEMPTED_FIELDS), _OF_CAUSE)),
-    Kind(DUE, "due", "scheduled messages took their places", _IDS),
+    Kind(MESSAGE, "message", "a message and the queues that it reached", _MESSAGE),
+    Kind(SETTLED, "settled", "a queue is done with messages", (Part(SETTLED_FIELDS), *_IDS)),
+    Kind(ATTEMPTED, "attempted", "a delivery failed", (Part(ATTEMPTED_FIELDS), _CAUSE)),
+    Kind(DUE, "due", "scheduled messages took their places", (Part(IDS_FIELDS), *_IDS)),
     Kind(ADDRESS, "address", "an address was created, changed or deleted", is_json=True),
     Kind(QUEUE, "queue", "a queue was created or changed", is_json=True),
     Kind(QUEUE_DELETED, "queue-deleted", "a queue was deleted", is_json=True),
-    Kind(
-        DUPLICATE,
-        "duplicate-id",
-        "an address saw a duplicate id, or a transaction was committed under it",
-        is_json=True,
-    ),
+    Kind(DUPLICATE, "duplicate-id", "an address saw a duplicate id, or a transaction was committed under it",
+         is_json=True),
     Kind(GROUP, "group", "records that count together or not at all"),
-    Kind(DELIVERED, "delivered", "consumers were sent messages (only with retention)", _IDS),
+    Kind(DELIVERED, "delivered", "consumers were sent messages (only with retention)", (Part(IDS_FIELDS), *_IDS)),
     Kind(DUPLICATES_CLEARED, "duplicate-ids-cleared", "an address forgets its duplicate ids", is_json=True),
     Kind(PAGE_OPENED, "page-opened", "an address got a new page", is_json=True),
-    Kind(
-        PAGE_GREW,
-        "page-grew",
-        "the valid size of a page, and its messages for durable queues",
-        (
-            Part(PAGE_GREW_FIELDS),
-            Part(SHARE, times="shares"),
-            Part(PAGE_BEGIN, is_optional=True),
-            Text("address", "address_bytes", "address"),
-        ),
-    ),
-    Kind(
-        PAGE_SETTLED,
-        "page-settled",
-        "a queue is done with messages of one page",
-        (Part(PAGE_SETTLED_FIELDS), Part(PLACE, times="count"), Part(MESSAGE_ID, times="count"), _CONSUMER),
-    ),
-    Kind(
-        PAGE_PURGED,
-        "page-purged",
-        "a queue is done with a whole page, except for some messages",
-        (Part(PAGE_PURGED_FIELDS), Part(PLACE, times="kept"), Part(PURGED, is_optional=True)),
-    ),
-    Kind(
-        PAGE_ATTEMPTED,
-        "page-attempted",
-        "a delivery of a message in a page failed",
-        (Part(PAGE_ATTEMPTED_FIELDS), _OF_CAUSE),
-    ),
+    Kind(PAGE_GREW, "page-grew", "the valid size of a page, and its messages for durable queues", _GREW),
+    Kind(PAGE_SETTLED, "page-settled", "a queue is done with messages of one page",
+         (Part(PAGE_SETTLED_FIELDS), Part(PLACE, times="count"), *_IDS)),
+    Kind(PAGE_PURGED, "page-purged", "a queue is done with a whole page, except for some messages", _PURGED),
+    Kind(PAGE_ATTEMPTED, "page-attempted", "a delivery of a message in a page failed",
+         (Part(PAGE_ATTEMPTED_FIELDS), _CAUSE)),
     Kind(PAGE_DROPPED, "page-dropped", "every queue is done with a page", (Part(PAGE_DROPPED_FIELDS),)),
-    Kind(
-        PAGE_PLACES,
-        "page-places",
-        "all places of a page that a queue is done with",
-        (Part(PAGE_PLACES_FIELDS), Text("places", "", "a bit for each place, the lowest first")),
-    ),
-    Kind(
-        PAGED,
-        "paged",
-        "a message; only in page files",
-        (Part(PAGED_FIELDS), Text("message", "", "the payload of a MESSAGE record")),
-    ),
+    Kind(PAGE_PLACES, "page-places", "all places of a page that a queue is done with", _PLACES),
+    Kind(PAGED, "paged", "a message; only in page files", _PAGED),
     Kind(SESSION, "session", "who a client is (only with retention)", is_json=True),
     Kind(CONSUMER, "consumer", "a consumer joined, or left (only with retention)", is_json=True),
     Kind(ORIGIN, "origin", "the sender of the messages that follow (only with retention)", (Part(ORIGIN_FIELDS),)),
@@ -382,13 +348,9 @@ KINDS: Final = (
     Kind(DEPTHS, "depths", "the number of messages on each queue (only with retention)", (Part(DEPTH, times="*"),)),
     Kind(BROKER, "broker", "which broker writes this, and since when (only with retention)", is_json=True),
     Kind(TRANSACTION, "transaction", "the GROUP that contains this is a client's transaction (only with retention)"),
-    Kind(
-        CONFIGURED,
-        "configured",
-        "an operator configured something besides addresses and queues, or undid it",
-        is_json=True,
-    ),
-)
+    Kind(CONFIGURED, "configured", "an operator configured something besides addresses and queues, or undid it",
+         is_json=True),
+)  # fmt: skip
 """Every kind of record in a log or page, by number."""
 RECORD_NAMES: Final = {kind.number: kind.name for kind in KINDS}
 
