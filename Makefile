@@ -13,13 +13,14 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install compile interpreted fresh run test test-compiled check bench way soak explore docs site dashboards clean
+.PHONY: help install compile interpreted fresh run test test-compiled check bench way soak explore docs site dashboards locked lock release clean
 
 help: ## list the targets
 	@echo "artemis_py: a message broker in Python. Targets:"
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo "Variables: PYTHON=python3.12 (interpreter), CONFIG=broker.xml (make run), ROUNDS=3 (make explore),"
 	@echo "           ARGS='…' (make run, test, bench, soak, explore), such as ARGS='--seed 1' to repeat a run of tests"
+	@echo "           VERSION=0.2.0 (make release)"
 	@echo "           OLD=commit or directory of an older version to measure beside this one (make bench)"
 
 install: $(VENV)/.installed ## create .venv with the command artemis-py
@@ -50,6 +51,7 @@ test-compiled: $(VENV)/.installed-dev ## run the tests of compiled modules, and 
 check: $(VENV)/.installed-dev ## ruff, mypy --strict and the tidy tests
 	@failed=0; \
 	$(PY) -m ruff check --output-format=concise . || failed=1; \
+	$(PY) -m ruff format --check --quiet . || { echo "run: $(PY) -m ruff format ."; failed=1; }; \
 	$(PY) -m mypy || failed=1; \
 	$(PY) -m pytest -q --durations=0 tests/tidy || failed=1; \
 	exit $$failed
@@ -86,6 +88,19 @@ site: $(VENV)/.installed-site ## make the pages of docs/ into a site with search
 
 dashboards: $(VENV)/.installed-dev ## write the Grafana dashboards again (monitoring/grafana/dashboards)
 	$(PY) -m monitoring.dashboards
+
+locked: | $(PY) ## install exactly what requirements-dev.txt has, for tests, checks and the site (others then install nothing)
+	@echo "Installing what requirements-dev.txt has …"
+	@$(PIP) --require-hashes --requirement requirements-dev.txt
+	@ARTEMIS_PY_MYPYC=0 $(PIP) --no-deps --no-build-isolation --editable .
+	@touch $(VENV)/.installed $(VENV)/.installed-test $(VENV)/.installed-dev $(VENV)/.installed-site
+
+lock: $(VENV)/.installed-dev ## write requirements-dev.txt anew: the newest packages that pyproject.toml allows, with hashes
+	@$(PY) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
+		--no-header --upgrade --extra test --extra dev --extra docs --output-file requirements-dev.txt pyproject.toml
+
+release: $(VENV)/.installed-dev ## build sdist and wheel of VERSION, try them, date the changelog, commit and tag (ARGS=--dry-run: only try)
+	@$(PY) tools/release.py "$(VERSION)" $(ARGS)
 
 clean: ## remove .venv, caches and build results (never the broker's data)
 	rm -f *__mypyc.*.so && find artemis_py -name '*.so' -delete

@@ -1,6 +1,6 @@
 """A hook of MkDocs for ``make site``: takes in the pages that stand outside docs/, and the links that lead out of it.
 
-README becomes the first page; ARCHITECTURE and CHANGELOG are pages, too. A link to a file that is no page (an alert
+README becomes the first page; ARCHITECTURE and others are pages, too. A link to a file that is no page (an alert
 rule, a manifest) becomes the path of that file in a checkout.
 """
 
@@ -18,6 +18,8 @@ OUTSIDE: Final = {
     "README.md": "index.md",
     "ARCHITECTURE.md": "architecture.md",
     "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security-policy.md",
 }
 _LINK: Final = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
 _PICTURE: Final = re.compile(r"(!\[[^\]]*\]\()docs/")

@@ -39,7 +39,7 @@ _AMQ_OperationName:removeAllMessages        [3]
 
 ## Notifications
 
-What happens in the broker is told to those who listen: as messages on the address `activemq.notifications`
+What happens in the broker goes to those who listen: as messages on the address `activemq.notifications`
 (`management-notification-address`), and as [events](#events) over HTTP. A message has no body and Artemis' headers, so
 a selector chooses:
 
@@ -86,7 +86,7 @@ Each event has an `event:` line with its kind and one `data:` line with a JSON o
 | `notification` | something happened | `type`, `at` (epoch ms), and the fields of the type |
 | `state` | first for each `watch`, and after changes were left out | `watch`, `at`, `data`: everything |
 | `changes` | about once a second, if something changed | `watch`, `at`, `data`: what changed |
-| `problem` | a `watch` cannot be told of, such as a queue that was deleted | `watch`, `at`, `error` |
+| `problem` | a `watch` cannot be reported, such as a queue that was deleted | `watch`, `at`, `error` |
 | `problem` | the last event: the client may not have them any more, or its login has ended | `error` |
 | `lost` | the client read too slowly | `count`: how many notifications were left out |
 

@@ -73,7 +73,7 @@ curl 'http://127.0.0.1:8161/api/queues?where=messageCount%3E0&sort=messageCount:
   what came of it: `AUD-1001` in the [operational log](queues.md#operational-log). `result` has what the answer counts
   (`retried 0, kept 6`), `done` where it counts nothing, or why nothing was done. `AUD-1002` is a request that lacked a
   permission, also one that only looks.
-- **What survives a restart**, what can change while a queue is there, and what clients are told:
+- **What survives a restart**, what can change while a queue is there, and what clients see:
   [destinations.md](destinations.md).
 - **Turns stay short.** Lists go on in steps, of at most 2 ms in a turn, however many rows there are. To remove very
   many messages goes on in an eighth of each turn.

@@ -1,9 +1,9 @@
 """The rows of the specification that the queues are built from, each with what it says in a few words: Qpid Broker-J's
 (Q-01 to Q-82; 2.1 what its attributes mean; 3.1 to 3.28 where its sources disagree), those rows of AMPS (A-01 to A-67)
-that this version keeps, those of rings (R-01 to R-22), and Artemis' scenarios (2.3 to 2.17.20). docs/queues.md says
+that this version keeps, those of rings (R-01 to R-22), and Artemis' scenarios (2.3 to 2.17.20). rows.md says
 what these rows lead to.
 
-``test_rows.py`` compares them with the tests that have their numbers in their names, and with docs/queues.md.
+``test_rows.py`` compares them with the tests that have their numbers in their names, and with rows.md.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def test_Q_76_several_ways_to_one_queue(cut: bool) -> None:
 
 
 def test_Q_76_two_diverts_to_one_address_bring_two_copies(cut: bool) -> None:
-    """As in Artemis; in Qpid one publish comes to a queue once (docs/queues.md, Rows of the specification)."""
+    """As in Artemis; in Qpid one publish comes to a queue once (rows.md)."""
     goal = '<address name="goal"><anycast><queue name="goal"/></anycast></address>'
     diverts = "".join(
         f'<divert name="{name}"><address>q</address><forwarding-address>goal</forwarding-address></divert>'

@@ -1,4 +1,4 @@
-"""Each row of the specification is a test that has its number in its name, or docs/queues.md says why not. So no row
+"""Each row of the specification is a test that has its number in its name, or rows.md says why not. So no row
 can be lost without somebody noticing.
 """
 
@@ -16,7 +16,7 @@ from tests.tidy.sources import ROOT
 _QPID_NUMBER = re.compile(r"_Q_(\d+)(?=_)")
 _AMPS_NUMBER = re.compile(r"_A_(\d+)(?=_)")
 _ARTEMIS_NUMBER = re.compile(r"_runtime_(\d+(?:_\d+)*)(?=_)")
-_SECTION = "## Rows of the specification\n"
+_PAGE = ROOT / "tests" / "queues" / "rows.md"
 
 
 @cache
@@ -31,9 +31,8 @@ test_names.__test__ = False  # type: ignore[attr-defined]
 
 
 def explained() -> dict[str, str]:
-    """The rows of which the documentation says why they have no test, or not in all they say, with what it says."""
-    page = (ROOT / "docs" / "queues.md").read_text("utf-8")
-    lines = [line.split("|")[1:-1] for line in page.partition(_SECTION)[2].splitlines() if line.startswith("|")]
+    """The rows of which rows.md says why they have no test, or not in all they say, with what it says."""
+    lines = [line.split("|")[1:-1] for line in _PAGE.read_text("utf-8").splitlines() if line.startswith("|")]
     return {row.strip(): f"{what} {why}" for rows, what, why in lines[2:] for row in rows.split(",")}
 
 
@@ -71,7 +70,7 @@ def test_each_subtlety_is_shown_by_a_test_or_explained() -> None:
 def test_each_attribute_of_qpid_is_one_here_or_explained() -> None:
     ours = set(settings_of(QueueConfig))
     assert sorted(name for name in ATTRIBUTES.values() if name is not None and name not in ours) == []
-    told = (ROOT / "docs" / "queues.md").read_text("utf-8").partition(_SECTION)[2]
+    told = _PAGE.read_text("utf-8")
     assert [name for name, here in ATTRIBUTES.items() if here is None and f"`{name}`" not in told] == []
 
 

@@ -198,7 +198,7 @@ def test_writing(reader: Reader, tmp_path: Path) -> None:
 
 
 def test_every_test_that_the_document_names_is_there() -> None:
-    text = (ROOT / "docs" / "pipeline.md").read_text("utf-8")
+    text = (ROOT / "tests" / "spark" / "guarantees.md").read_text("utf-8")
     named = set(re.findall(r"`(test_\w+)`", text))
     sources = [path.read_text("utf-8") for path in ROOT.glob("tests/**/test_*.py")]
     found = {name for source in sources for name in re.findall(r"^def (test_\w+)", source, re.MULTILINE)}

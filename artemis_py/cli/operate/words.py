@@ -9,7 +9,7 @@ WORDS: Final[dict[str, str]] = {
     "queue": "list, show, browse, create, change, purge and delete queues of a running broker, and move messages",
     "message": "show, move, copy, retry and remove single messages of a queue",
     "dead": "list dead and expired messages by where they came from, and send them back there",
-    "job": "list works that go on by themselves, and stop them",
+    "job": "list background jobs, and stop them",
     "address": "list, show, create, change, pause, block, purge and delete the addresses of a running broker",
     "consumer": "list the consumers of a running broker, and close them",
     "why": "say why a running broker does not do what you expect, with the setting and a remedy",

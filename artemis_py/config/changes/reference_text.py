@@ -64,7 +64,7 @@ restarts. One that operators made stays |
 **FORCE is the only way in which a reload loses messages.** Consumers of a deleted queue are disconnected with an ERROR
 that says so. They have 10 s to be gone, all together. A queue whose consumer is still there then stays; the reload
 tells it and goes on, and the next one tries again. If clients connect again and `auto-create-queues` allows it, the
-queue comes into being anew, empty.
+queue is created anew, empty.
 A start applies FORCE, too, so an edit while the broker is stopped has the same result.
 
 ## What a start does to messages
@@ -86,13 +86,13 @@ beyond it. (A reload drops none at once) |
 | `max-size-…`, `address-full-policy`, `max-consumers`, `exclusive`, `purge-on-no-consumers`, `auto-delete-…` | the \
 messages are there; the setting counts for what happens then |
 
-- **A queue that stays is told with each start and each reload**: a line `CFG-1002` with the place in the file, the
+- **A queue that stays is named at each start and each reload**: a line `CFG-1002` with the place in the file, the
   number of messages, and what to do; a warning of `/health/ready`; `failures` and `pendingRestart` of
   `broker configuration`; `artemis_config_last_reload_successful` 0, `artemis_config_pending_restart` 1 for each.
 - **What to do**: consume the messages, or move them to another queue (`artemis-py queue move`); then delete the queue
   and reload. A queue without messages needs none of it: a start makes it as the file says. It stays paused if it was.
-- **Messages that a start drops, and those that are too old for their queue**, are told by `CFG-1004`, with their
-  number and the reason. Messages in pages are not read at a start: their number is told where they may be too old.
+- **Messages that a start drops, and those that are too old for their queue**, are in `CFG-1004`, with their
+  number and the reason. Messages in pages are not read at a start: their number is given where they may be too old.
 - **Before**: `artemis-py check` reads the journal, if there is one, and warns of all this with numbers.
   `artemis-py diff --running` and `broker reload` say the same of a running broker.
 

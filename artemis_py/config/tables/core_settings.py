@@ -164,7 +164,7 @@ class CoreSettings:
         1000, "number of addresses and queues of which is remembered who decides about them", check=NOT_NEGATIVE
     )
     populate_validated_user: bool = boolean(
-        False, "write the sender's user into each message, as `JMSXUserID`, in the place of what the client wrote there"
+        False, "write the sender's user into each message, as `JMSXUserID`, replacing what the client wrote there"
     )
     reject_empty_validated_user: bool = boolean(
         False, "refuse messages without such a user; without populate-validated-user: all messages"

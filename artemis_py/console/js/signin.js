@@ -51,7 +51,7 @@ export class SignIn {
       h(
         "form",
         { onsubmit: (event) => this.#submit(event), "aria-label": "Log in" },
-        h("div", null, h("h1", null, "Log in"), h("p", { class: "soft" }, "The broker wants to know who you are.")),
+        h("div", null, h("h1", null, "Log in"), h("p", { class: "soft" }, "This broker requires a login.")),
         this.problem && problemBox(this.problem),
         this.#isToken
           ? field("token", "Token", "password", { autocomplete: "off", autofocus: true })

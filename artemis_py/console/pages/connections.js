@@ -21,7 +21,7 @@ export const ROOM = url("acceptors", { where: ["started=true", "connectionsLeft>
 
 function room(app) {
   const rows = app.feed.value(ROOM)?.data ?? [];
-  return rows.length > 0 ? rows.map((row) => `${row.name} has room for ${count(row.connectionsLeft)} more`).join(", ") + "." : null;
+  return rows.length > 0 ? rows.map((row) => `${row.name}: ${count(row.connectionCount)} of ${count(row.connectionCount + row.connectionsLeft)} connections`).join(", ") + "." : null;
 }
 
 const columns = () => [

@@ -81,7 +81,7 @@ export class LogPage {
         tile("Began", day(data.at(-1)?.firstTime), { note: isAll ? "nothing is older" : `of the newest ${data.length}` }),
         tile("Cursors", count(cursors.length)),
       ),
-      card("Cursors", cursors.length === 0 ? empty("Nobody keeps a cursor", "A reader that does keeps files from being deleted until it has read them.") : shortTable("Cursors", this.columns, cursors), { bare: true, note: String(cursors.length) }),
+      card("Cursors", cursors.length === 0 ? empty("No cursors", "A cursor keeps log files until they are read.") : shortTable("Cursors", this.columns, cursors), { bare: true, note: String(cursors.length) }),
       card("Segments", shortTable("Segments", SEGMENTS, data, { key: (row) => row.segment }), { bare: true, note: isAll ? "the newest first" : `the newest ${data.length} of ${count(total)}` }),
     ];
   }

@@ -15,12 +15,12 @@ from artemis_py.management.operation import Argument
 from artemis_py.selector import CLIENT_LIMITS, Selector, compile_selector
 
 ALL: Final = "all"
-FILTER: Final = Argument("filter", TEXT, "a selector, such as region = 'eu' AND AMQPriority > 4; without it all", "")
+FILTER: Final = Argument("filter", TEXT, "a selector, such as region = 'eu' AND AMQPriority > 4; without it, all", "")
 NEEDED_FILTER: Final = Argument("filter", TEXT, "a selector, such as region = 'eu' AND AMQPriority > 4")
 WHICH: Final = Argument(
     "which", TEXT, f"in which state: {ALL}, or some of {', '.join(STATES)}, with commas between", ALL
 )
-COUNT: Final = Argument("count", NUMBER, "at most so many, the first ones of the queue; without it all", None)
+COUNT: Final = Argument("count", NUMBER, "at most so many, the first ones of the queue; without it, all", None)
 MESSAGE: Final = Argument("message", NUMBER, "the number of the message (messageID)")
 
 

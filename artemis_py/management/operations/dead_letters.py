@@ -23,7 +23,7 @@ from artemis_py.management.operations.listing import LISTING, selected
 
 RATE_MAX: Final = 100_000
 _QUEUE: Final = Argument(
-    "queue", TEXT, "the queue on which they are; without it all queues that get dead or expired messages", ""
+    "queue", TEXT, "the queue on which they are; without it, all queues that get dead or expired messages", ""
 )
 _ORIGIN: Final = Argument("origin", TEXT, "the queue or address from which they come; without it any", "")
 _GROUPS_SHOWN_MAX: Final = 100
@@ -157,7 +157,7 @@ DEAD_LETTER_OPERATIONS: Final = (
         " newer values, by the queue; transient: how many are on a queue that is not durable; inDelivery and"
         " inDeliveryMessages: those left to their consumers; kept: those that stayed, by reason; stoppedBecause: why"
         " it ended early. With dry-run nothing changes: count, inDelivery, and groups by origin and cause. With a"
-        " rate: the number of the job that goes on by itself, and planned",
+        " rate: the number of the background job, and planned",
         arguments=(
             _QUEUE,
             FILTER,

@@ -29,7 +29,7 @@ def _stop(managed: Managed, given: Given) -> Steps:
 _NO_JOBS: Final = "Artemis has no jobs."
 
 JOB_OPERATIONS: Final = (
-    listing("listJobs", "/api/jobs", "job ls", JOBS, "Works that go on by themselves, one row each.", _list),
+    listing("listJobs", "/api/jobs", "job ls", JOBS, "Background jobs, one row each.", _list),
     Operation(
         name="stopJob",
         right=EDIT,

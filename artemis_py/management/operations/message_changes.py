@@ -152,7 +152,7 @@ def _both(  # noqa: PLR0913 - a row of the table has as many
 MESSAGE_CHANGES: Final = (
     *_both(
         "removeMessage", "removeMessages", "remove", _remove,
-        "Remove {}. They are gone, and no dead letters.", "removed", filter=NEEDED_FILTER,
+        "Remove {}. They are deleted, not dead-lettered.", "removed", filter=NEEDED_FILTER,
         destroys="{} of queue {{queue}}",
         makes_copies=False,
         mbeans=("long messageID=message", "String filter", "int flushLimit=_, String filter"),

@@ -160,7 +160,7 @@ SESSION_OPERATIONS: Final = (
         path="/api/transactions/{transaction}/rollback",
         command="transaction rollback",
         sentence="Forget what an open transaction would publish; what it would acknowledge goes back to its queues as a"
-        " failed delivery. The client is told by an ERROR when it goes on with the transaction.",
+        " failed delivery. The client gets an ERROR when it uses the transaction again.",
         result="rolledBack: the transaction",
         destroys="what transaction {transaction} would publish",
         arguments=(TRANSACTION,),
@@ -174,7 +174,7 @@ SESSION_OPERATIONS: Final = (
         path="/api/transactions/{transaction}/commit",
         command="transaction commit",
         sentence="Carry out what an open transaction has so far, together. Nobody knows whether its client wanted to do"
-        " more: it is told by an ERROR when it goes on. Refused when a destination has no room now.",
+        " more: it gets an ERROR when it goes on. Refused when a destination has no room now.",
         result="committed: the transaction",
         arguments=(TRANSACTION,),
         work=_commit,

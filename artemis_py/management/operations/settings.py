@@ -140,7 +140,7 @@ SETTINGS_OPERATIONS: Final = (
         method="POST",
         path="/api/settings",
         command="settings set",
-        sentence="Give all addresses that a match covers these settings, in the place of what broker.xml, or an "
+        sentence="Give all addresses that a match covers these settings, instead of what broker.xml, or an "
         "earlier call, says for the same match. A restart and a reload keep them.",
         result=_RESULT,
         arguments=(

@@ -259,7 +259,7 @@ class Model:
         elif what == FAIL:
             text = f"senders get an ERROR for {over:g}/s"
         elif what == DROP:
-            text = f"{over:g}/s are dropped, and nobody is told"
+            text = f"{over:g}/s are dropped without an error"
         elif what == RING:
             text = f"the ring is full: {over:g}/s push out older messages"
         else:

@@ -30,8 +30,8 @@ CAUSES: Final[dict[str, Cause]] = {
             BLOCKED,
             (
                 "not-blocked",
-                "Nothing stands against senders.",
-                "If a sender waits all the same, ask about its connection.",
+                "Nothing holds senders back.",
+                "If a sender still waits, ask about its connection.",
                 (),
                 OF_ADDRESS,
             ),
@@ -152,7 +152,7 @@ CAUSES: Final[dict[str, Cause]] = {
             ),
             (
                 "others",
-                "Further queues lost messages, fewer than those that are told of.",
+                "Further queues lost messages, fewer than those that are listed.",
                 "Ask about one of them: artemis-py why dropped QUEUE.",
                 (),
                 OF_ADDRESS,

@@ -173,7 +173,7 @@ DELIVERY_CAUSES: Final[list[Cause]] = rows(
         (),
         OF_QUEUE,
     ),
-    (core.DUE, "Nothing stands against it: it goes out now.", "Ask again.", (), OF_QUEUE),
+    (core.DUE, "Nothing holds it back: it goes out now.", "Ask again.", (), OF_QUEUE),
     (
         core.HELD,
         "A consumer has the messages and did not acknowledge.",

@@ -55,7 +55,7 @@ def about_message(asking: Asking, queue: Queue, message_id: int) -> Findings:
     _about_group(asking, queue, entry)
     yield from _about_takers(asking, queue, entry)
     if not asking.found:
-        asking.add("due", "nothing stands against it: it goes out with the next turn that has room")
+        asking.add("due", "nothing holds it back: it goes out with the next turn that has room")
 
 
 def _scheduled(asking: Asking, queue: Queue, message_id: int) -> Findings:

@@ -35,7 +35,7 @@ def _log_in(screen: Screen, user: str, password: str, *, keep: bool = False) -> 
 def test_a_wrong_login_and_a_right_one(browser: Browser, secured: BrokerProcess) -> None:
     screen = Screen(browser, secured)
     screen.open("/queues")
-    screen.sees("The broker wants to know who you are.")
+    screen.sees("This broker requires a login.")
     _log_in(screen, "ann", "wrong")
     screen.sees("invalid")
     _log_in(screen, "ann", USERS["ann"])
@@ -44,7 +44,7 @@ def test_a_wrong_login_and_a_right_one(browser: Browser, secured: BrokerProcess)
         screen.run("return document.cookie + JSON.stringify(sessionStorage) + JSON.stringify(localStorage)") == "{}{}"
     )
     screen.open("/queues")
-    screen.sees("The broker wants to know who you are.")
+    screen.sees("This broker requires a login.")
 
 
 def test_a_login_that_is_kept(browser: Browser, secured: BrokerProcess) -> None:
@@ -55,7 +55,7 @@ def test_a_login_that_is_kept(browser: Browser, secured: BrokerProcess) -> None:
     screen.open("/")
     screen.sees("Taking messages.", "Log out")
     screen.press("Log out")
-    screen.sees("The broker wants to know who you are.")
+    screen.sees("This broker requires a login.")
 
 
 def test_what_is_not_allowed_is_said(browser: Browser, secured: BrokerProcess) -> None:

@@ -164,7 +164,7 @@ def test_users(screen: Screen) -> None:
         screen.press("bob")
         screen.sees("Its connections", "connectionCount", "plain text")
         screen.press("Its connections")
-        screen.sees("stomp has room for 19 more.", "1 connection\n")
+        screen.sees("stomp: 1 of 20 connections.", "1 connection\n")
     screen.go("/")
     screen.sees("Connections to stomp")
 
@@ -205,5 +205,5 @@ def test_the_log_and_its_cursors(screen: Screen) -> None:
     screen.types("#action-name", "lake")
     screen.press("Delete", "dialog")
     screen.press("Close", "dialog")
-    screen.sees("Nobody keeps a cursor")
+    screen.sees("No cursors")
     assert screen.complaints() == []

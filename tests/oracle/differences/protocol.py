@@ -262,7 +262,7 @@ SESSIONS: Final = (
         "A SEND without permission in a transaction, in STOMP 1.0 and 1.1",
         "COMMIT fails",
         "only the SEND is refused, as for any other reason",
-        "the client was told",
+        "the client knew",
         shown=False,
     ),
     Departure(

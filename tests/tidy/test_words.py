@@ -1,0 +1,53 @@
+"""Documents, help texts and the console say it in the field's words; the rule is also shown bad examples."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from artemis_py.cli.main import COMMANDS, command_of
+from tests.tidy.sources import ROOT, project_files, shown
+from tests.tidy.words import phrases_in, prose_of
+
+
+def test_documents() -> None:
+    pages = [path for path in project_files() if path.suffix == ".md" and not shown(path).startswith("tests/")]
+    assert [found for path in pages for found in phrases_in(shown(path), prose_of(path.read_text("utf-8")))] == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_texts(name: str) -> None:
+    parser = argparse.ArgumentParser(prog=name)
+    command_of(name).add_arguments(parser)
+    texts = [COMMANDS[name][1], *(one.format_help() for one in _parsers(parser))]
+    assert [found for text in texts for found in phrases_in(f"artemis-py {name} --help", text)] == []
+
+
+def _parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for below in action.choices.values():
+                yield from _parsers(below)
+
+
+def test_console() -> None:
+    files = [path for path in (ROOT / "artemis_py" / "console").rglob("*") if path.suffix in (".js", ".html")]
+    assert files
+    texts = {path: re.sub(r"^\s*(//|/?\*).*$", "", path.read_text("utf-8"), flags=re.MULTILINE) for path in files}
+    assert [found for path, text in texts.items() for found in phrases_in(shown(path), text)] == []
+
+
+@pytest.mark.parametrize(
+    "text", ["At last Grafana starts.", "They are gone,\nand no dead letters.", "One is\ntold.", "It refuses nobody."]
+)
+def test_a_phrase_is_found(text: str) -> None:
+    [found] = phrases_in("x.md", f"First.\n{text}\n")
+    assert found.startswith("x.md:2: ")
+
+
+def test_code_is_no_prose() -> None:
+    assert phrases_in("x.md", prose_of("`at last` is fine\n```\nat last\n```\n")) == []

@@ -1,0 +1,68 @@
+"""Words and phrases that made readers stop, with what to say instead."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+INSTEAD: Final = {
+    r"gone, and no dead letters": "deleted, not dead-lettered",
+    r"refuses nobody": "requires a login",
+    r"wants? to know who you are": "Log in to NAME",
+    r"without it all\b": "without it, all",
+    r"has room for \S+ more": "5 of 1,000 connections",
+    r"go(es)? on by (itself|themselves)": "background job; runs in the background",
+    r"keeps a cursor": "a cursor keeps files until its reader has read them",
+    r"\bat last\b": "finally",
+    r"\ball the same\b": "still, anyway",
+    r"\bin the end\b": "finally, at the end",
+    r"nothing comes of it": "is aborted",
+    r"that (is|are) none\b": "invalid",
+    r"\b(is|are|was|were) told\b": "is reported, is logged, is named",
+    r"\btold of\b": "reported",
+    r"com(es?|ing) into being|came into being": "is created",
+    r"for want of": "for lack of",
+    r"what is wanted": "what was asked for",
+    r"in the place of": "replaces, instead of",
+    r"whatever becomes of": "whatever happens to",
+    r"nobody has looked": "unknown, not checked",
+    r"does not know of it": "does not know it",
+    r"has nothing against": "accepts",
+    r"stands? against": "prevents",
+    r"is (of|about) nobody": "concerns no user",
+    r"leaves? much to be": "is incomplete",
+    r"it goes without saying": "(leave it out)",
+    r"simply|obviously|of course|basically": "(leave it out)",
+    r"in order to": "to",
+    r"utili[sz]e": "use",
+    r"please note|note that": "(say it)",
+    r"\bdeeds?\b": "operation on messages",
+    r"\bgraves?\b|\bbury\b|\bburied\b": "dead-letter address, dead-letter",
+    r"\bseats?\b": "consumers",
+    r"\btally\b|\btallies\b": "counters",
+    r"\bdealings\b": "consumer statistics",
+    r"\baftermath\b": "after removal",
+    r"\bvitals\b": "health",
+    r"\brota\b": "input scheduler",
+    r"\bdoors\b": "authentication",
+}
+"""An expression, and what to say instead of it."""
+
+_EXPRESSIONS: Final = {re.compile(pattern, re.IGNORECASE): instead for pattern, instead in INSTEAD.items()}
+_QUOTED: Final = re.compile(r"^(```|~~~).*?^\1\s*$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+
+
+def prose_of(markdown: str) -> str:
+    """The text without code, on the same lines."""
+    return _QUOTED.sub(lambda found: "\n" * found[0].count("\n"), markdown)
+
+
+def phrases_in(name: str, text: str) -> list[str]:
+    """Each phrase with its line, also one that a line break divides, and what to say instead."""
+    joined = re.sub(r"[ \t]*\n[ \t]*(?:\* )?(?!\n)", "\n", text)
+    found = []
+    for expression, instead in _EXPRESSIONS.items():
+        for match in expression.finditer(joined.replace("\n", " ")):
+            line = joined.count("\n", 0, match.start()) + 1
+            found.append(f"{name}:{line}: {match[0]!r}; say: {instead}")
+    return found
