@@ -6,10 +6,10 @@ import asyncio
 from functools import partial
 from typing import Final, Protocol, cast, final
 
-from artemis_py.server.client import LIGHT_BYTES, NOTHING, Weight
+from artemis_py.server.client import LIGHT_BYTES, NOTHING, Client, Weight
 from artemis_py.server.logins.counts import CONNECTIONS, DEADLINE, EXPIRED
 from artemis_py.server.logins.networks import Newcomers, network_of
-from artemis_py.server.socket import WRITE_HIGH_BYTES, WRITE_LOW_BYTES, ClientSocket, Intake
+from artemis_py.server.socket import WRITE_HIGH_BYTES, WRITE_LOW_BYTES, ClientSocket
 from artemis_py.server.transports import CLIENT_CERTIFICATE, shown_address
 from artemis_py.server.turns import Turns
 from artemis_py.server.websocket.first_bytes import FirstBytes
@@ -153,15 +153,12 @@ class Acceptance:
 
 
 @final
-class Connection(asyncio.BufferedProtocol):
+class Connection(Client):
     """Reads into the one shared buffer, keeps input for the turn, and writes what the session releases. It is the
     ``Client`` of the turns.
     """
 
-    __slots__ = (
-        "_acceptance", "_eof", "_inbox", "_is_held", "_place", "_turns", "credit", "in_line", "intake", "is_dirty",
-        "period", "session", "socket", "weight",
-    )  # fmt: skip
+    __slots__ = ("_acceptance", "_eof", "_inbox", "_is_held", "_place", "_turns")
 
     def __init__(self, acceptance: Acceptance) -> None:
         self._acceptance = acceptance
@@ -175,7 +172,7 @@ class Connection(asyncio.BufferedProtocol):
         self.weight = NOTHING
         self.socket = ClientSocket()
         self.session = Session(acceptance.service, acceptance.next_origin(), acceptance.turns.clock_ms(), self)
-        self.intake: Intake = FirstBytes(self, acceptance.web)
+        self.intake = FirstBytes(self, acceptance.web)
 
     # ---- called by the loop ----------------------------------------------------------------------
 
@@ -297,7 +294,10 @@ class Connection(asyncio.BufferedProtocol):
         state = session.state
         was_open, was_blocked = session.is_open, state.blocked_by is not None
         if data:
-            intake.receive(data, now_ms, stop_at)
+            if intake is session:  # known to compiled code as a class, and asked directly
+                session.receive(data, now_ms, stop_at)
+            else:
+                intake.receive(data, now_ms, stop_at)
         elif intake.has_more:
             session.pulse.note_alive(now_ms)
             intake.go_on(now_ms, stop_at)
@@ -367,13 +367,12 @@ class Connection(asyncio.BufferedProtocol):
         self._turns.schedule()
         self.weigh()
 
-    def flush(self, durable_lsn: int, now_ms: int) -> None:
-        """Write what is durable, and close when the session is over and everything is written."""
+    def flush(self, durable_lsn: int, now_ms: int) -> bool:
         self.is_dirty = False
         turns, session, socket = self._turns, self.session, self.socket
         transport = socket.transport
         if transport is None:
-            return
+            return bool(session.out.segments)
         segments = session.out.segments
         parts = session.out.take(durable_lsn) if segments and segments[0][0] <= durable_lsn else []
         flow = socket.flow
@@ -391,6 +390,7 @@ class Connection(asyncio.BufferedProtocol):
             self.weigh()
         if self._eof or session.is_closing:
             self._end(now_ms)
+        return len(session.out.segments) > 0
 
     def _end(self, now_ms: int) -> None:
         """The client sends no more, or the session is over: close once everything is written."""

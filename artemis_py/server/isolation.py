@@ -7,7 +7,7 @@ from typing import final
 
 from artemis_py.core.broker import Broker
 from artemis_py.errors import StorageError
-from artemis_py.server.client import Client
+from artemis_py.server.client import Recipient
 from artemis_py.server.stats import ServerStats
 from artemis_py.stomp.session.session import Session
 
@@ -30,7 +30,7 @@ class Isolation:
         self._clock_ms = clock_ms
         self._schedule = schedule
 
-    def cut_off(self, connection: Client, step: str, error: Exception) -> None:
+    def cut_off(self, connection: Recipient, step: str, error: Exception) -> None:
         """A step of this connection failed: the connection ends, and the failure is logged and counted. Raises the
         error if the disk failed, which concerns all connections.
         """

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, cast, final
+from typing import Final, final
 
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.memory import CONNECTION_BYTES, CONNECTIONS
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import LargeBody
-from artemis_py.server.client import Client
+from artemis_py.server.client import Recipient
 from artemis_py.server.socket import ClientSocket
 from artemis_py.server.turns import Turns
 from artemis_py.stomp.session.state import SessionState
@@ -90,7 +90,7 @@ class Inbox:
 
 
 @final
-class Taker:
+class Taker(Recipient):
     """The owner of the consumer, as the turns know their clients. ``came`` is called in a turn when there is a message
     and what it depends on is durable; ``broke`` when a step of it has failed.
     """
@@ -132,13 +132,13 @@ class Taker:
         self._is_open = True
         self._turns.guard.holdings.move(CONNECTIONS, CONNECTION_BYTES)
 
-    def flush(self, durable_lsn: int, now_ms: int) -> None:
-        """Called at the end of a turn in which something came, or became durable."""
+    def flush(self, durable_lsn: int, now_ms: int) -> bool:
         self.is_dirty = False
         came, entry = self._came, self.session.entry
         if self.session.out.take(durable_lsn) and came is not None and entry is not None:
             self._came = None
             came(self, entry)
+        return bool(self.session.out)
 
     def close(self, now_ms: int) -> None:
         """Detach the consumer. A message that it holds goes back; one that no client got was never delivered. May be
@@ -149,7 +149,7 @@ class Taker:
             return
         self._is_open = False
         self._turns.guard.holdings.move(CONNECTIONS, -CONNECTION_BYTES)
-        self._turns.output.forget(cast(Client, self))
+        self._turns.output.forget(self)
         self._take_back(now_ms)
         failure = self.session.subscriptions.close_all(failed=False, now_ms=now_ms)
         self.session.out.clear()
