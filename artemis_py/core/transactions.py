@@ -283,9 +283,9 @@ class Transaction:
                 now_ms,
                 plain=False,
                 due_ms=due_ms,
-                filter_results=filter_results,
                 sender=self.sender,
             )
+            batch.filter_results = filter_results
             admission.publish(batch, admitted=True)
             start = end
 

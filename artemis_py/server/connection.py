@@ -7,9 +7,9 @@ from functools import partial
 from typing import Final, cast, final
 
 from artemis_py.security.login import CONNECTIONS, DEADLINE, EXPIRED
-from artemis_py.server.client import LIGHT_BYTES, NOTHING, Weight
+from artemis_py.server.client import LIGHT_BYTES, NOTHING, Client, Weight
 from artemis_py.server.logins.networks import ConnectionsBeforeLogin, network_of
-from artemis_py.server.socket import WRITE_HIGH_BYTES, WRITE_LOW_BYTES, ClientSocket, Intake
+from artemis_py.server.socket import WRITE_HIGH_BYTES, WRITE_LOW_BYTES, ClientSocket
 from artemis_py.server.transports import CLIENT_CERTIFICATE, shown_address
 from artemis_py.server.turns import Turns
 from artemis_py.server.websocket.protocol_detection import ProtocolDetection
@@ -138,15 +138,12 @@ class Acceptance:
 
 
 @final
-class Connection(asyncio.BufferedProtocol):
+class Connection(Client):
     """Reads into the one shared buffer, keeps input for the turn, and writes what the session releases. It is the
     ``Client`` of the turns.
     """
 
-    __slots__ = (
-        "_acceptance", "_count", "_eof", "_inbox", "_is_held", "_turns", "credit", "in_line", "intake", "is_dirty",
-        "period", "session", "socket", "weight",
-    )  # fmt: skip
+    __slots__ = ("_acceptance", "_count", "_eof", "_inbox", "_is_held", "_turns")
 
     def __init__(self, acceptance: Acceptance) -> None:
         self._acceptance = acceptance
@@ -160,7 +157,7 @@ class Connection(asyncio.BufferedProtocol):
         self.weight = NOTHING
         self.socket = ClientSocket()
         self.session = Session(acceptance.service, acceptance.next_origin(), acceptance.turns.clock_ms(), self)
-        self.intake: Intake = ProtocolDetection(self, acceptance.web)
+        self.intake = ProtocolDetection(self, acceptance.web)
 
     # ---- called by the loop ----------------------------------------------------------------------
 
@@ -282,7 +279,10 @@ class Connection(asyncio.BufferedProtocol):
         state = session.state
         was_open, was_blocked = session.is_open, state.blocked_by is not None
         if data:
-            intake.receive(data, now_ms, stop_at)
+            if intake is session:  # known to compiled code as a class, and asked directly
+                session.receive(data, now_ms, stop_at)
+            else:
+                intake.receive(data, now_ms, stop_at)
         elif intake.has_more:
             session.heartbeat.note_alive(now_ms)
             intake.go_on(now_ms, stop_at)
@@ -352,13 +352,12 @@ class Connection(asyncio.BufferedProtocol):
         self._turns.schedule()
         self.weigh()
 
-    def flush(self, durable_lsn: int, now_ms: int) -> None:
-        """Write what is durable, and close when the session is over and everything is written."""
+    def flush(self, durable_lsn: int, now_ms: int) -> bool:
         self.is_dirty = False
         turns, session, socket = self._turns, self.session, self.socket
         transport = socket.transport
         if transport is None:
-            return
+            return bool(session.out.segments)
         segments = session.out.segments
         parts = session.out.take(durable_lsn) if segments and segments[0][0] <= durable_lsn else []
         flow = socket.flow
@@ -376,6 +375,7 @@ class Connection(asyncio.BufferedProtocol):
             self.weigh()
         if self._eof or session.is_closing:
             self._end(now_ms)
+        return len(session.out.segments) > 0
 
     def _end(self, now_ms: int) -> None:
         """The client sends no more, or the session is over: close once everything is written."""

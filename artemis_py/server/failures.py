@@ -13,7 +13,7 @@ from typing import Any, Final, final
 from artemis_py.core.broker import Broker
 from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.log_codes import CONNECTION, OTHER
-from artemis_py.server.client import Client
+from artemis_py.server.client import Recipient
 from artemis_py.shown import escaped, warn
 from artemis_py.stomp.session.session import Session
 
@@ -200,7 +200,7 @@ class Isolation:
         self._clock_ms = clock_ms
         self._schedule = schedule
 
-    def fail(self, connection: Client, step: str, error: Exception) -> None:
+    def fail(self, connection: Recipient, step: str, error: Exception) -> None:
         """A step of this connection failed: the connection ends, and the failure is logged and counted. Raises the
         error if the disk failed, which concerns all connections.
         """

@@ -10,7 +10,7 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
 from artemis_py.histogram import Histogram
 from artemis_py.records import Durability
-from artemis_py.server.client import Client
+from artemis_py.server.client import Recipient
 from artemis_py.server.failures import Isolation
 
 
@@ -23,9 +23,9 @@ class TurnOutput:
     __slots__ = ("_awaiting", "_broker", "_delays", "_durable_lsn", "_durability", "_isolation", "dirty", "waiting")
 
     def __init__(self, broker: Broker, durability: Durability, isolation: Isolation, delays: Histogram) -> None:
-        self.dirty: list[Any] = []
+        self.dirty: list[Recipient] = []
         """Connections to be flushed at the end of the turn."""
-        self.waiting: set[Any] = set()
+        self.waiting: set[Recipient] = set()
         """Connections with output that depends on a record not yet durable."""
         self._broker = broker
         self._durability = durability
@@ -35,7 +35,7 @@ class TurnOutput:
         self._awaiting: deque[tuple[int, Callable[[], None]]] = deque()
         """Callbacks that wait for a durable lsn, in the order of lsn."""
 
-    def mark_dirty(self, connection: Client) -> None:
+    def mark_dirty(self, connection: Recipient) -> None:
         """Flush this connection at the end of the turn."""
         if not connection.is_dirty:
             connection.is_dirty = True
@@ -78,11 +78,10 @@ class TurnOutput:
         dirty, self.dirty = self.dirty, []
         for connection in dirty:
             try:
-                connection.flush(durable_lsn, now_ms)
+                if connection.flush(durable_lsn, now_ms):
+                    self.waiting.add(connection)
             except Exception as error:
                 self._isolation.fail(connection, "flush", error)
-            if connection.session.out.segments:
-                self.waiting.add(connection)
 
     def make_room(self, served: list[Consumer]) -> None:
         """Give consumers a turn's worth of room again if their client accepted the output."""
@@ -98,6 +97,6 @@ class TurnOutput:
         """Call ``call`` when everything up to the lsn of a record survives a crash; the lsns of calls never fall."""
         self._awaiting.append((lsn, call))
 
-    def forget(self, connection: Client) -> None:
+    def forget(self, connection: Recipient) -> None:
         """A connection is gone: remove it everywhere."""
         self.waiting.discard(connection)

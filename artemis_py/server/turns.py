@@ -16,7 +16,7 @@ from artemis_py.core.notifications import CONNECTION_CREATED, CONNECTION_DESTROY
 from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.records import Durability
 from artemis_py.server.calls import Calls
-from artemis_py.server.client import Client
+from artemis_py.server.client import Client, Recipient
 from artemis_py.server.events.notify import Notifying
 from artemis_py.server.failures import Isolation, TurnError, shown
 from artemis_py.server.garbage_collector import WORK_MAX, GarbageCollector
@@ -344,7 +344,7 @@ class Turns:
             return None
         for piece in large.take_fetched():
             if piece.owner is not None:  # an operator's download looks for itself
-                reader: Client = piece.owner  # type: ignore[assignment]
+                reader: Recipient = piece.owner  # type: ignore[assignment]
                 self.output.mark_dirty(reader)
         return None
 

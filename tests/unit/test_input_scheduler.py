@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import pytest
 
 from artemis_py.core.budget import Budget
-from artemis_py.server.connection import Connection
+from artemis_py.server.client import Client as ServerClient
 from artemis_py.server.input import INPUT_SHARE, QUANTUM_MIN, InputScheduler
 
 TURN = 10_000
 SHARE = TURN // INPUT_SHARE
 
 
-class Client:
+class Client(ServerClient):
     """A connection that has ``work`` units waiting, in steps of ``step`` units that cannot be divided."""
 
     def __init__(self, name: str, work: int, step: int = 1) -> None:
@@ -39,7 +37,7 @@ class Client:
         return self.work > 0
 
 
-def _nobody_fails(connection: Connection, step: str, error: Exception) -> None:
+def _nobody_fails(connection: ServerClient, step: str, error: Exception) -> None:
     raise error
 
 
@@ -54,7 +52,7 @@ class Line:
     def add(self, *clients: Client) -> None:
         for client in clients:
             client.budget, client.line = self.budget, self.served
-            self.scheduler.add(cast(Connection, client))
+            self.scheduler.add(client)
 
     def turn(self) -> int:
         """One turn; returns what it spent."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import final
 
 from artemis_py.core.addresses.address import Address, Plan
@@ -107,56 +106,89 @@ class Diverted:
 # ---- batch -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
+@final
 class Batch:
     """Messages on their way into one address together.
 
     ``size_bytes`` is the sum of their encoded sizes. ``plain`` promises that none of them is persistent, expires or
-    carries a duplicate id, ``distinct`` only the last of these. ``due_ms`` above 0 schedules them. ``hops`` counts how
-    often they were forwarded.
+    carries a duplicate id, ``distinct`` only the last of these. ``due_ms`` above 0 schedules them. ``plan`` is that
+    of the route's address, once somebody has looked it up. ``sender`` is the client that sends them; None: the broker
+    does.
     """
 
-    route: Route
-    messages: list[Message]
-    size_bytes: int
-    now_ms: int
-    plain: bool
-    due_ms: int = 0
-    hops: int = 0
-    distinct: bool = False
-    paged: bool = False
-    refused_by: Queue | None = None
-    """The queue that took no more, where not all messages were taken because of a queue and not of the address."""
-    refused_bytes: int = 0
-    """The encoded size of the message that it did not take."""
-    waits_for: TaskLine | None = None
-    """What must be on its queues before anything of the batch can be taken, where not all messages were taken because
-    of that.
-    """
-    limited: bool = False
-    """May the depth limit of a queue that the batch goes to keep it back?"""
-    filter_results: dict[Message, FilterResults] | None = None
-    """What selectors say of the messages, where they were asked before."""
-    passed: tuple[str, ...] = ()
-    """The diverts that made this copy, one behind the other."""
-    diverted: Diverted | None = None
-    """The message that an exclusive divert took, if this is a copy of one."""
-    plan: Plan | None = None
-    """The plan of the route's address, once somebody has looked it up."""
-    sender: Sender | None = None
-    """The client that sends them; None: the broker does."""
-    in_pages: list[Message] | None = None
-    """Those that are in pages by now."""
-    memory_bytes: int = field(init=False, default=0)
-    """What the messages add to their address' size."""
+    __slots__ = (
+        "distinct", "diverted", "due_ms", "filter_results", "hops", "in_pages", "limited", "memory_bytes", "messages",
+        "now_ms", "paged", "passed", "plain", "plan", "refused_by", "refused_bytes", "route", "sender", "size_bytes",
+        "waits_for",
+    )  # fmt: skip
 
-    def __post_init__(self) -> None:
-        """Large bodies come alone: several messages have none. Those in files take no memory."""
-        messages = self.messages
-        size_bytes = self.size_bytes
-        if len(messages) == 1 and messages[0].body.__class__ is LargeBody:
+    def __init__(
+        self,
+        route: Route,
+        messages: list[Message],
+        size_bytes: int,
+        now_ms: int,
+        plain: bool,
+        due_ms: int = 0,
+        *,
+        distinct: bool = False,
+        plan: Plan | None = None,
+        sender: Sender | None = None,
+    ) -> None:
+        self.route = route
+        self.messages = messages
+        self.size_bytes = size_bytes
+        self.now_ms = now_ms
+        self.plain = plain
+        self.due_ms = due_ms
+        self.distinct = distinct
+        self.plan = plan
+        self.sender = sender
+        self.hops = 0
+        """How often they were forwarded."""
+        self.passed: tuple[str, ...] = ()
+        """The diverts that made this copy, one behind the other."""
+        self.diverted: Diverted | None = None
+        """The message that an exclusive divert took, if this is a copy of one."""
+        self.paged = False
+        self.refused_by: Queue | None = None
+        """The queue that took no more, where not all messages were taken because of a queue and not of the address."""
+        self.refused_bytes = 0
+        """The encoded size of the message that it did not take."""
+        self.waits_for: TaskLine | None = None
+        """What must be on its queues before anything of the batch can be taken, where not all messages were taken
+        because of that.
+        """
+        self.limited = False
+        """May the depth limit of a queue that the batch goes to keep it back?"""
+        self.filter_results: dict[Message, FilterResults] | None = None
+        """What selectors say of the messages, where they were asked before."""
+        self.in_pages: list[Message] | None = None
+        """Those that are in pages by now."""
+        # Large bodies come alone: several messages have none. Those in files take no memory.
+        if len(messages) == 1 and isinstance(messages[0].body, LargeBody):
             size_bytes = messages[0].head.size_bytes
         self.memory_bytes = size_bytes + MESSAGE_OVERHEAD_BYTES * len(messages)
+        """What the messages add to their address' size."""
+
+    def part(self, messages: list[Message]) -> Batch:
+        """A batch of some of the messages, to which applies what applies to all."""
+        part = Batch(
+            self.route,
+            messages,
+            sum([message.size_bytes for message in messages]),
+            self.now_ms,
+            self.plain,
+            self.due_ms,
+            distinct=self.distinct,
+            plan=self.plan,
+            sender=self.sender,
+        )
+        part.hops, part.passed, part.diverted = self.hops, self.passed, self.diverted
+        part.filter_results = self.filter_results
+        part.paged = self.paged
+        part.limited = self.limited
+        return part
 
     def filter_results_of(self, message: Message) -> FilterResults:
         """What selectors say of one of the messages, as far as it is known."""

@@ -141,7 +141,8 @@ class AddressTarget(Target):
     def put(self, copy: Message, now_ms: int, due_ms: int) -> None:
         route = self._bindings.route_to(self._address, None, copy.head.routing_type)
         copy.head = route.head_of(copy.head)
-        batch = Batch(route, [copy], copy.size_bytes, now_ms, plain=False, due_ms=due_ms, hops=1)
+        batch = Batch(route, [copy], copy.size_bytes, now_ms, plain=False, due_ms=due_ms)
+        batch.hops = 1
         self._admission.publish(batch, admitted=True)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final, final
 
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST, PLAIN, Address, Plan
@@ -365,7 +364,7 @@ class Admission:
                 if refusing.flow.overflow.refuses:
                     self._host.log.story.refused(address.name, "reject", message)
                 return index
-            one = replace(batch, messages=[message], size_bytes=size_bytes)
+            one = batch.part([message])
             if (
                 not address.is_paging
                 and address.refusal is None
@@ -408,14 +407,15 @@ class Admission:
                 self._publish_rest(batch, messages[index:])
                 break
             else:
-                one = replace(batch, messages=[message], size_bytes=message.size_bytes, paged=address.must_page)
+                one = batch.part([message])
+                one.paged = address.must_page
                 self._router.publish(one)
         return len(messages)
 
     def _publish_rest(self, batch: Batch, messages: list[Message]) -> None:
         """From here on nothing in the batch can be refused one by one: it goes to pages."""
-        rest = replace(batch, paged=True)
-        rest.narrow(messages)
+        rest = batch.part(messages)
+        rest.paged = True
         self._router.publish(rest)
 
 
@@ -619,11 +619,9 @@ class Forwarding:
             now_ms,
             plain=False,
             due_ms=forward.due_ms,
-            hops=forward.hops,
             distinct=forward.as_it_is,
-            passed=forward.passed,
-            diverted=forward.diverted,
         )
+        batch.hops, batch.passed, batch.diverted = forward.hops, forward.passed, forward.diverted
         self._admission.publish(batch, admitted=True)
         return route.address.unrouted_message_count == unrouted_count
 

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, cast, final
+from typing import Any, Final, final
 
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.memory import CONNECTION_BYTES, CONNECTIONS
@@ -19,7 +19,7 @@ from artemis_py.message import LargeBody
 from artemis_py.security.identity import Identity
 from artemis_py.security.rights import UNKNOWN_PEER, Authorizer, Peer
 from artemis_py.server.calls import Calls
-from artemis_py.server.client import Client
+from artemis_py.server.client import Recipient
 from artemis_py.server.messages.publish import Posting
 from artemis_py.server.socket import ClientSocket
 from artemis_py.server.turns import Turns
@@ -115,7 +115,7 @@ class Inbox:
 
 
 @final
-class Taker:
+class Taker(Recipient):
     """The owner of the consumer, as the turns know their clients. ``on_message`` is called in a turn when there is a
     message and what it depends on is durable; ``on_failure`` when a step of it has failed.
     """
@@ -157,13 +157,13 @@ class Taker:
         self._is_open = True
         self._turns.guard.holdings.move(CONNECTIONS, CONNECTION_BYTES)
 
-    def flush(self, durable_lsn: int, now_ms: int) -> None:
-        """Called at the end of a turn in which a message was delivered, or became durable."""
+    def flush(self, durable_lsn: int, now_ms: int) -> bool:
         self.is_dirty = False
         on_message, entry = self._on_message, self.session.entry
         if self.session.out.take(durable_lsn) and on_message is not None and entry is not None:
             self._on_message = None
             on_message(self, entry)
+        return bool(self.session.out)
 
     def close(self, now_ms: int) -> None:
         """Detach the consumer. A message that it holds goes back; one that no client got was never delivered. May be
@@ -174,7 +174,7 @@ class Taker:
             return
         self._is_open = False
         self._turns.guard.holdings.move(CONNECTIONS, -CONNECTION_BYTES)
-        self._turns.output.forget(cast(Client, self))
+        self._turns.output.forget(self)
         self._take_back(now_ms)
         failure = self.session.subscriptions.close_all(failed=False, now_ms=now_ms)
         self.session.out.clear()

@@ -293,7 +293,7 @@ class Publishing:
         number = host.message_id + 1
         for position in range(start, limit):
             frame, body = frames[position]
-            if frame.__class__ is not Send or frame.shape is not shape or not frame.quick:
+            if not isinstance(frame, Send) or frame.shape is not shape or not frame.quick:
                 break
             head = frame.head if stamp is None else stamped(frame.head, stamp)
             append(Message(head, body, number, now_ms, 0, account, origin))
@@ -365,7 +365,9 @@ class Publishing:
         end = min(len(frames), start + max(transactions.operations_left, 0))
         for position in range(start, end):
             frame, body = frames[position]
-            if frame.__class__ is not Send or frame.shape is not shape or frame.transaction != name or frame.receipt:
+            if not isinstance(frame, Send) or frame.shape is not shape or not frame.gathers:
+                break
+            if frame.transaction != name:
                 break
             head = frame.head if stamp is None else stamped(frame.head, stamp)
             size_bytes = head.size_bytes + len(body) + MESSAGE_OVERHEAD_BYTES

@@ -284,9 +284,9 @@ class Session:
             frame, body = frames[position]
             state.lsn_before = log.last_lsn
             budget.left -= 1
-            if frame.__class__ is Send and frame.quick:
+            if isinstance(frame, Send) and frame.quick:
                 position = self._publishing.send_run(frames, position, now_ms)
-            elif frame.__class__ is Send and frame.gathers:
+            elif isinstance(frame, Send) and frame.gathers:
                 position = self._publishing.keep_run(frames, position, now_ms)
             elif isinstance(frame, AckRun):
                 self._acknowledge_run(frame, now_ms)

@@ -59,8 +59,9 @@ class Parser:
     """
 
     __slots__ = (
-        "_header_bytes_max", "_last_with_receipt", "_position", "_reads_ack_runs", "_rules", "_searched_bytes",
-        "dialect", "error", "read_units", "start", "unfinished", "unread",
+        "_cr_at", "_crlf_end", "_header_bytes_max", "_last_block", "_last_send", "_last_with_receipt", "_lf_end",
+        "_position", "_reads_ack_runs", "_rules", "_searched_bytes", "dialect", "error", "read_units", "start",
+        "unfinished", "unread",
     )  # fmt: skip
 
     def __init__(self, dialect: Dialect, rules: BodyRules | None = None) -> None:
@@ -80,6 +81,12 @@ class Parser:
         self._searched_bytes = 0
         """How far it has been searched for the end of the block."""
         self._reads_ack_runs = dialect.version == "1.2" and dialect.limits.allow_any_ack
+        self._lf_end = self._cr_at = self._crlf_end = -1
+        """The next "\\n\\n", CR and "\\n\\r\\n" in the data; each is looked for again when it is passed."""
+        self._last_block = b""
+        """The header block of the last frame from the cache, with the empty line; it is likely to come again."""
+        self._last_send: Send | None = None
+        """That frame."""
         self._last_with_receipt: tuple[bytes, bytes, Send | None] = (b"", b"", None)
         """The bytes before and after the id of a receipt, and the frame."""
         self.unfinished: UnfinishedFrame | None = None
@@ -101,6 +108,7 @@ class Parser:
         self.unfinished = None
         self.unread = b""
         self.start = bytearray()
+        self._last_block, self._last_send = b"", None
         self._last_with_receipt = (b"", b"", None)
 
     def feed(self, data: bytes, frames_max: int = sys.maxsize) -> list[tuple[AnyFrame, bytes]]:
@@ -191,9 +199,8 @@ class Parser:
     def _scan(self, data: bytes, position: int, frames: list[tuple[AnyFrame, bytes]], frames_max: int) -> None:
         memo = self.dialect.memo
         body_bytes_max = self.dialect.limits.body_bytes_max
-        find = data.find
         size = len(data)
-        lf_end = cr_at = crlf_end = -1  # the next "\n\n", CR and "\n\r\n"; each is looked for again when it is passed
+        self._lf_end = self._cr_at = self._crlf_end = -1
         while position < size and frames_max > 0:
             first = data[position]
             if first == _LF or first == _CR:  # noqa: PLR1714, SIM109 - two comparisons cost less than a container
@@ -203,20 +210,19 @@ class Parser:
                     return
                 position = after
                 continue
-            if lf_end < position:
-                lf_end = find(b"\n\n", position) & _NOWHERE
-            if cr_at < position:
-                cr_at = find(_CR, position) & _NOWHERE
-            if lf_end < cr_at:
-                block = data[position:lf_end]
-                body_at = lf_end + 2
+            last_block = self._last_block
+            known = self._last_send
+            if known is not None and data[position : position + len(last_block)] == last_block:
+                body_at = position + len(last_block)  # without a search, which costs more than all else of a frame
+                block = b""
             else:
-                if crlf_end < position:
-                    crlf_end = find(b"\n\r\n", position) & _NOWHERE
-                block, body_at = self._block_with_cr(data, position, lf_end, crlf_end)
+                block, body_at = self._next_block(data, position)
                 if body_at < 0:
                     return
-            known = memo.get(block)
+                known = memo.get(block)
+                if known is not None and self._lf_end < self._cr_at:
+                    self._last_block = data[position:body_at]
+                    self._last_send = known
             if known is not None:
                 frame: BodiedFrame = known
             else:
@@ -231,7 +237,7 @@ class Parser:
                 frame = self._read(block)
                 frames_max -= self.read_units
             length = frame.content_length
-            nul = find(0, body_at) if length < 0 else body_at + length
+            nul = data.find(0, body_at) if length < 0 else body_at + length
             if not 0 <= nul < size:
                 unfinished = self.unfinished = UnfinishedFrame(frame, data[body_at:], length + 1 or -1, self._rules)
                 unfinished.check_size()
@@ -246,6 +252,18 @@ class Parser:
             position = nul + 1
         self.unread = data if position < size else b""
         self._position = position
+
+    def _next_block(self, data: bytes, position: int) -> tuple[bytes, int]:
+        """The header block at ``position``, and where its body begins; -1 if the block is incomplete."""
+        if self._lf_end < position:
+            self._lf_end = data.find(b"\n\n", position) & _NOWHERE
+        if self._cr_at < position:
+            self._cr_at = data.find(_CR, position) & _NOWHERE
+        if self._lf_end < self._cr_at:
+            return data[position : self._lf_end], self._lf_end + 2
+        if self._crlf_end < position:
+            self._crlf_end = data.find(b"\n\r\n", position) & _NOWHERE
+        return self._block_with_cr(data, position, self._lf_end, self._crlf_end)
 
     def _block_with_cr(self, data: bytes, position: int, lf_end: int, crlf_end: int) -> tuple[bytes, int]:
         """The header block at ``position``, whose lines may end with CR LF, and where its body begins. -1 if it is
@@ -266,7 +284,7 @@ class Parser:
         """Like ``_block_with_cr``, for a single block."""
         lf_end, crlf_end = data.find(b"\n\n", position) & _NOWHERE, data.find(b"\n\r\n", position) & _NOWHERE
         found = self._block_with_cr(data, position, lf_end, crlf_end)
-        if b"\0" in found[0]:
+        if 0 in found[0]:
             self._refuse_block(found[0])
         return found
 
@@ -306,14 +324,15 @@ class Parser:
         """Refuse the beginning of a frame, ending with ``data``, if no empty line can make it valid."""
         start = self.start
         size = len(start)
-        if size > self._header_bytes_max + len("\n\r") or b"\0" in data:
+        if size > self._header_bytes_max + len("\n\r") or 0 in data:
             self._refuse_block(bytes(start))
         if size - len(data) <= _FIRST_LINE_BYTES_MAX < size and start.find(b"\n", 0, _FIRST_LINE_BYTES_MAX) < 0:
             raise FrameError("No command: the first line of the frame does not end")
         self._searched_bytes = max(size - len("\n\r"), 0)
 
     def _read(self, block: bytes) -> BodiedFrame:
-        if len(block) > self._header_bytes_max or b"\0" in block:
+        # A byte that is looked for as bytes costs much more: Python takes them for a number first, which fails.
+        if len(block) > self._header_bytes_max or 0 in block:
             self._refuse_block(block)
         before, after, like = self._last_with_receipt
         if like is not None and block.startswith(before) and block.endswith(after):

@@ -10,37 +10,55 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from queue import SimpleQueue
 from time import perf_counter_ns
+from typing import final
 
 from mypy_extensions import mypyc_attr
 
 from artemis_py.storage.disk.disk import Disk, DiskError, NoSpaceError
 
 
-@dataclass(slots=True)
+@final
 class Write:
-    """Bytes for one place in one file."""
-
-    disk: Disk
-    name: str
-    offset: int
-    data: bytes
-    sync: bool
-    create_bytes: int = -1
-    """Create the file first, with this size; -1 if it exists."""
-    renamed_from: str | None = None
-    """Use this file, created ahead, instead of creating one."""
-    begins: bool = False
-    """Create the file first, empty; the first sync makes it durable."""
-    ends: bool = False
-    """Nothing more will be written to the file."""
-    may_fail: bool = False
-    """May this write fail for lack of room without failing the batch? Then the file is removed, and ``failure`` says
-    why.
+    """Bytes for one place in one file. ``begins``: create the file first, empty; the first sync makes it durable.
+    ``ends``: nothing more will be written to the file.
     """
-    failure: str | None = None
+
+    __slots__ = (
+        "begins", "create_bytes", "data", "disk", "ends", "failure", "may_fail", "name", "offset", "renamed_from",
+        "sync",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        disk: Disk,
+        name: str,
+        offset: int,
+        data: bytes,
+        sync: bool,
+        create_bytes: int = -1,
+        *,
+        begins: bool = False,
+        ends: bool = False,
+        may_fail: bool = False,
+    ) -> None:
+        self.disk = disk
+        self.name = name
+        self.offset = offset
+        self.data = data
+        self.sync = sync
+        self.create_bytes = create_bytes
+        """Create the file first, with this size; -1 if it exists."""
+        self.renamed_from: str | None = None
+        """Use this file, created ahead, instead of creating one."""
+        self.begins = begins
+        self.ends = ends
+        self.may_fail = may_fail
+        """May this write fail for lack of room without failing the batch? Then the file is removed, and ``failure``
+        says why.
+        """
+        self.failure: str | None = None
 
 
 def bytes_of(writes: list[Write]) -> int:
@@ -48,23 +66,26 @@ def bytes_of(writes: list[Write]) -> int:
     return sum([len(write.data) + max(write.create_bytes, 0) for write in writes])
 
 
-@dataclass(slots=True)
+@final
 class Commit:
     """One batch: its writes in order, and the lsn that is durable when all of them are. What a record refers to (a
     page, a large body) is written before the record, so a crash in between leaves no dangling reference.
+    ``size_bytes``: how many bytes are to be written, including new files; 0: unknown.
     """
 
-    writes: list[Write]
-    lsn: int
-    size_bytes: int = 0
-    """How many bytes are to be written, including new files; 0: unknown."""
-    may_wait: bool = False
-    """May the batch fail for lack of room without failing the committer? Then ``failure`` says so, and the batch can be
-    submitted again.
-    """
-    failure: str | None = None
-    duration_ns: int = 0
-    """How long it took to write the batch and to make it durable."""
+    __slots__ = ("duration_ns", "failure", "lsn", "may_wait", "size_bytes", "writes")
+
+    def __init__(self, writes: list[Write], lsn: int, size_bytes: int = 0, *, may_wait: bool = False) -> None:
+        self.writes = writes
+        self.lsn = lsn
+        self.size_bytes = size_bytes
+        self.may_wait = may_wait
+        """May the batch fail for lack of room without failing the committer? Then ``failure`` says so, and the batch
+        can be submitted again.
+        """
+        self.failure: str | None = None
+        self.duration_ns = 0
+        """How long it took to write the batch and to make it durable."""
 
 
 def carry_out(commit: Commit) -> None:

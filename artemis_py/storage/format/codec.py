@@ -372,7 +372,7 @@ def decode_depths(payload: bytes) -> list[Depth]:
     return [Depth(*fields) for fields in _DEPTH.iter_unpack(payload)]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class Batch:
     """The first record of a batch, which becomes durable as a whole.
 
@@ -383,6 +383,12 @@ class Batch:
     now_ms: int
     message_id: int
     queue_id: int
+
+    def __init__(self, number: int, now_ms: int, message_id: int, queue_id: int) -> None:
+        self.number = number
+        self.now_ms = now_ms
+        self.message_id = message_id
+        self.queue_id = queue_id
 
 
 def encode_batch(batch: Batch) -> bytes:

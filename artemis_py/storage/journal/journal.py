@@ -227,7 +227,8 @@ class Journal(Durability):
             # Synced batches must not depend on unsynced ones. A sync here may take long.
             sync, self.inline = True, False
         self._syncing, self._replaces = sync, False
-        write = Write(self._disk, segment.name, segment.written_bytes, data, sync, file.create_bytes, file.spare)
+        write = Write(self._disk, segment.name, segment.written_bytes, data, sync, file.create_bytes)
+        write.renamed_from = file.spare
         size_bytes = len(data) + max(file.create_bytes, 0)
         if writes:
             size_bytes += bytes_of(writes)
