@@ -43,6 +43,7 @@ MODULES: Final = (
     "histogram.py",
     "logged.py",
     "message.py",
+    "outbound.py",
     "paged.py",
     "records.py",
     "uploads.py",

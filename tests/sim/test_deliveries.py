@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
+from artemis_py.outbound import Outbound, Part
 from artemis_py.stomp.session.subscription import Subscription
 from artemis_py.stomp.session.subscriptions import Subscriptions
-from artemis_py.stomp.wire.outbound import Outbound, Part
 from tests.sim.deliveries import Medium, TooEarly
 from tests.sim.prepared import QUEUE_ID, commit, last_segment, message, open_journal, prepare, records
 from tests.sim.world import CrashWorld

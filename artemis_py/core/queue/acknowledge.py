@@ -133,8 +133,8 @@ def take_late(
     """A consumer settles a message that it does not hold. Under ``leasing="sublet"`` it may settle what another one
     holds; what nobody holds it may settle in any case, unless it ``refuses`` it.
 
-    Returns whose message it is now, the holder's or else the consumer's, and its entry, which is in delivery and out of
-    everybody's hands; None when nothing may be done.
+    Returns the holder, or else the consumer, that settles it, and its entry, which is in delivery and held by no
+    consumer. Returns None if the consumer may not settle it.
     """
     contents = state.contents
     leases = contents.leases

@@ -17,7 +17,7 @@ from artemis_py.message import Message
 class Leases:
     """The leases of one queue. All are equally long, so that the one which began first ends first.
 
-    A message acknowledged in a transaction is in nobody's hands: its lease says nothing until the transaction ends. The
+    A message acknowledged in a transaction has no holder: its lease does not count until the transaction ends. The
     leases do not survive a restart, because no consumer does.
     """
 

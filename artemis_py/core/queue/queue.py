@@ -90,8 +90,7 @@ class Queue:
         self.grouping = state.grouping
         self.distribution = state.distribution
         self.gate = state.gate
-        self.wake_ups = state.wake_ups
-        self.activation = state.activation
+        self.wake_ups, self.activation = state.wake_ups, state.activation
         alerts = reference.rules.alerts
         self.alerts = None if alerts is None else AlertWatch(reference, host, state.contents, alerts)
         self.pages = QueuePages(state, self.alerts, read_ahead)

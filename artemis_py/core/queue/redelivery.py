@@ -52,7 +52,7 @@ class Redelivery:
 
 # ---- delivery attempts -----------------------------------------------------------------------------------------------
 #
-# How often messages were delivered in vain, where a queue limits or tells that (AMPS' MaxDeliveries, MaxCancels).
+# How often messages were delivered and came back, where a queue limits or tells that (AMPS' MaxDeliveries, MaxCancels).
 
 
 MAX_DELIVERIES: Final = "max_deliveries"
@@ -86,7 +86,7 @@ class DeliveryAttempts:
         return MAX_DELIVERIES if 0 < self.deliveries_max <= deliveries else ""
 
     def count_of(self, message_id: int) -> int:
-        """How many deliveries of a message came to nothing."""
+        """How often a message was delivered and came back."""
         return self._counts.get(message_id, (0, 0))[0]
 
     def forget(self, messages: list[Message]) -> None:

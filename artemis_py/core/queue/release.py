@@ -187,7 +187,7 @@ class Release(Task):
         return False
 
     def _was_tried_enough(self, entry: Entry, holder: Consumer) -> bool:
-        """Count a delivery that came to nothing, failed or not. Returns True when the queue allows no more of them, and
+        """Count a delivery after which the message came back, failed or not. Returns True at the limit of the queue:
         the entry is dead.
         """
         delivery_attempts = self._state.contents.delivery_attempts

@@ -11,6 +11,7 @@ from artemis_py.core.events import CLOSED, ERROR
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Awaited
 from artemis_py.errors import ArtemisError, StorageError
+from artemis_py.outbound import PART_BYTES
 from artemis_py.stomp.heartbeat import Heartbeat
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.session.acknowledge import Acknowledging
@@ -20,7 +21,6 @@ from artemis_py.stomp.session.state import Remainder, SessionState, UnfinishedFr
 from artemis_py.stomp.session.subscriptions import Subscriptions
 from artemis_py.stomp.session.transactions import Transactions
 from artemis_py.stomp.wire.frames import AckRun, AnyFrame, BodiedFrame, Frame, FrameError, LargeSend, Refused, Send
-from artemis_py.stomp.wire.outbound import PART_BYTES
 from artemis_py.stomp.wire.parser import Parser
 
 # ---- input -----------------------------------------------------------------------------------------------------------

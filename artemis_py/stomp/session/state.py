@@ -11,6 +11,7 @@ from artemis_py.core.events import BLOCKED, ERROR, UNBLOCKED
 from artemis_py.core.notifications import SESSION_CLOSED, Fields
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Awaited, Task
+from artemis_py.outbound import Outbound
 from artemis_py.security.identity import Identity
 from artemis_py.security.permit import Permit
 from artemis_py.security.rights import DENIED, Rights
@@ -18,7 +19,6 @@ from artemis_py.stomp.management_requests import PendingRequest
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.temporaries import Client
 from artemis_py.stomp.wire import writer
-from artemis_py.stomp.wire.outbound import Outbound
 
 # ---- remainder -------------------------------------------------------------------------------------------------------
 #

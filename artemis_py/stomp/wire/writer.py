@@ -10,9 +10,9 @@ from artemis_py.core.queue.leases import Leases
 from artemis_py.core.queue.redelivery import DeliveryAttempts
 from artemis_py.core.reference import Lifetime
 from artemis_py.message import Head, Message, unescape_header
+from artemis_py.outbound import Part
 from artemis_py.shown import escaped
 from artemis_py.stomp.wire.dialect import DELIVERY_COUNT
-from artemis_py.stomp.wire.outbound import Part
 
 _BREAKS: Final = str.maketrans({"\n": " ", "\r": " ", "\0": " "})
 _NAME_BREAKS: Final = str.maketrans({"\n": "_", "\r": "_", "\0": "_", ":": "_"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artemis_py.stomp.wire.outbound import Outbound
+from artemis_py.outbound import Outbound
 
 
 def test_what_depends_on_nothing_leaves_at_once() -> None:

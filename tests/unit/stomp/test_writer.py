@@ -6,8 +6,8 @@ import pytest
 
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import Entry
+from artemis_py.outbound import Part
 from artemis_py.stomp.wire import writer
-from artemis_py.stomp.wire.outbound import Part
 from artemis_py.stomp.wire.writer import MessageWriter
 from tests.unit.stomp.frame_tools import entry
 

@@ -14,7 +14,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.operations.scan import SCHEDULED, STATES, QueueScan, ScanCursor
 from tests.unit.core.paged_bench import PagedBench
 from tests.unit.core.parts import consumer_on, head_of, held, send
-from tests.unit.core.test_handling_round import act, everything, send_some
+from tests.unit.core.test_scan import act, everything, send_some
 
 QUEUES: list[dict[str, Any]] = [{}, {"queue_type": "standard"}, {"sort_key": "tag"}, {"target_queue_depth": 7}]
 
