@@ -95,7 +95,7 @@ CLIENTS = st.sampled_from([0, 21, 22, 23])
 def _page_settled(queue: int, reason: int, ids: list[int], consumer: int) -> bytes:
     header = records.PAGE_SETTLED_FIELDS.struct.pack(queue, 1, 2, reason, len(ids), 99)
     numbers = b"".join(number.to_bytes(8, "little") for number in [*range(len(ids)), *ids])
-    return header + numbers + codec.encode_behind(consumer)
+    return header + numbers + (records.CONSUMER_ID.struct.pack(consumer) if consumer else b"")
 
 
 def _told(fields: dict[str, Any]) -> bytes:
