@@ -9,6 +9,7 @@ from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.addresses.enqueue import Enqueuer
 from artemis_py.core.addresses.routing_table import Bindings, Route
 from artemis_py.core.budget import Budget
+from artemis_py.core.clock import NEVER_MS
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.destinations.amend import AddressChanges, QueueChanges, SettingsChanges
 from artemis_py.core.destinations.auto_create import Resolver
@@ -124,7 +125,6 @@ class Broker:
         self.log.now_ms = now_ms
         self._sweep.begin_with(now_ms)
         self.registry.give_retained()
-        self.clock.renew()
         self.started = True
 
     def redeploy(
@@ -189,7 +189,7 @@ class Broker:
                 self.registry.note_queue(queue)
             self.slow_consumers.note_consumer(queue, consumer, now_ms)
             if queue.gate.opens_at_ms:
-                self.timers.note_gate(queue.gate.opens_at_ms, queue.id)
+                self.timers.gates.set(queue.id, queue.gate.opens_at_ms)
         except Exception:  # a consumer that no session knows would be waited for
             self.detach(queue, consumer, failed=False, now_ms=now_ms)
             raise
@@ -252,11 +252,10 @@ class Broker:
             return
         self.budget.allow(_TICK_PARTS)
         if is_due:
-            self.timers.look_at_clock(self.clock.shift_ms, now_ms)
+            self.timers.look_at_clock(now_ms)
             if self._due.run(now_ms):
                 self._sweep.run(now_ms)
                 self.slow_consumers.run(now_ms)
-            self.clock.renew()
         if self.agenda.tasks:
             share = self.budget.lend()
             self._work_off(share, now_ms)
@@ -325,8 +324,8 @@ class Broker:
 
     def next_due_ms(self) -> int | None:
         """The date at which something is to be done next if nobody sets the clock until then, or None."""
-        steady_ms = self.clock.next_due_ms()
-        return None if steady_ms is None else self.clock.date_ms(steady_ms)
+        clock = self.clock
+        return None if clock.due_ms == NEVER_MS else clock.date_ms(clock.due_ms)
 
 
 # ---- depths ----------------------------------------------------------------------------------------------------------

@@ -1,23 +1,30 @@
 """Carries out what is due: scheduled messages become ready, gates open, and queues answer their alarms.
 
-Of scheduled messages that are due together the earliest is first in line. So all of them are collected before the first
-one moves (``DueMessages``). Each queue then puts the latest at its head first, and each of the others before it. A
+Of scheduled messages that are due together the earliest is first in line. So all of a queue are collected before the
+first one moves (``DueMessages``). The queue then puts the latest at its head first, and each of the others before it. A
 restart finds them in the same order: a message that the log mentions later stands further in front.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Final, final
 
 from artemis_py.core.budget import Budget
+from artemis_py.core.clock import NOBODY, Alarms
 from artemis_py.core.faults import set_aside
 from artemis_py.core.host import Host
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.scheduled import AGAIN_MS
 from artemis_py.core.tasks import Task
 
+_RING_PARTS: Final = 2
+"""One in this many of the units that are left goes to alarms that ring, the rest to what they ring for."""
+_RING_UNITS: Final = 2
 _TAKE_UNITS: Final = 2
+GATE: Final = "gate"
+ALARM: Final = "alarm"
+LEASE: Final = "lease"
 
 
 @final
@@ -27,125 +34,112 @@ class Due:
     def __init__(self, host: Host, queues: dict[int, Queue]) -> None:
         self._host = host
         self._queues = queues
-        self._messages: DueMessages | None = None
-        """Scheduled messages that are due, while they are taken from the schedule; None before the first."""
+        self._messages = DueMessages(host, queues)
 
     def run(self, now_ms: int) -> bool:
-        """Begin what is due at the date ``now_ms``. Returns False when that takes several turns; what is due later must
-        wait for it.
+        """Have the clock ring, and begin what is due at the date ``now_ms``. Returns False when scheduled messages take
+        several turns; what is due later must wait for them.
         """
-        host = self._host
-        is_done = self._messages is None or self._messages.done
-        if is_done and host.timers.scheduled.is_due(now_ms, host.clock.shift_ms):
-            messages = self._messages = DueMessages(host, self._queues, now_ms)
-            is_done = messages.done = messages.work(host.budget, now_ms)
-            if not is_done:
-                host.agenda.add(messages)
-        if not is_done:
-            return False
-        self._open_gates(host.clock.steady_ms(now_ms))
+        host, timers, messages = self._host, self._host.timers, self._messages
         self._ring(now_ms)
-        self._end_leases(now_ms)
+        if messages.done and timers.has_scheduled:
+            messages.done = messages.work(host.budget, now_ms)
+            if messages.done:
+                self._ring(now_ms)  # what is ready now may have expired
+            else:
+                host.agenda.add(messages)
+        if not messages.done:
+            return False
+        self._answer(timers.gates, GATE, now_ms)
+        self._answer(timers.alarms, ALARM, now_ms)
+        self._answer(timers.leases, LEASE, now_ms)
         return True
 
-    def _open_gates(self, steady_ms: int) -> None:
-        timers = self._host.timers
-        for queue_id in timers.pop_gates(steady_ms):
-            queue = self._queues.get(queue_id)
-            if queue is None:
-                continue
-            if queue.is_held:
-                timers.note_gate(steady_ms, queue_id)
-            else:
-                queue.tick_gate(steady_ms)
-
     def _ring(self, now_ms: int) -> None:
-        """Have queues answer their alarms. Alarms that are left when the budget is spent are due in the next turn,
-        too.
-        """
-        budget = self._host.budget
-        is_more = True
-        while is_more:
-            count_max = budget.slice_of(1)
-            ringing, count = self._host.timers.pop_alarms(now_ms, count_max)
-            budget.spend(count)
-            for queue_id in ringing:
-                queue = self._queues.get(queue_id)
-                if queue is None:
-                    continue
-                try:
-                    queue.look_again(now_ms)
-                except Exception as error:
-                    set_aside(self._host, queue, "alarm", error)
-            is_more = count == count_max and not budget.is_spent
+        clock, budget = self._host.clock, self._host.budget
+        count_max = max(budget.left // (_RING_PARTS * _RING_UNITS), 1)
+        budget.spend(_RING_UNITS * clock.ring(clock.steady_ms(now_ms), count_max))
 
-    def _end_leases(self, now_ms: int) -> None:
-        """Have queues take back what consumers held for too long. What is left when the budget is spent follows in the
-        next turn.
-        """
-        host = self._host
-        budget, steady_ms = host.budget, host.clock.steady_ms(now_ms)
-        is_more = True
-        while is_more:
-            count_max = budget.slice_of(1)
-            ending, count = host.timers.pop_leases(steady_ms, count_max)
-            budget.spend(count)
-            for queue_id in ending:
-                queue = self._queues.get(queue_id)
-                if queue is None:
-                    continue
+    def _answer(self, alarms: Alarms, step: str, now_ms: int) -> None:
+        """Have queues do what they have waited for. What is left when the budget is spent follows in the next turn."""
+        budget, steady_ms = self._host.budget, self._host.clock.steady_ms(now_ms)
+        while alarms.due:
+            budget.spend(1)
+            queue = self._queues.get(alarms.take())
+            if queue is not None:
                 try:
-                    queue.end_leases(now_ms)
+                    self._do(queue, step, steady_ms, now_ms)
                 except Exception as error:
-                    set_aside(host, queue, "lease", error)
-            is_more = count == count_max and not budget.is_spent
+                    set_aside(self._host, queue, step, error)
+                    alarms.set_by(queue.id, (now_ms if alarms.by_date else steady_ms) + AGAIN_MS)
+            if budget.is_spent:
+                return
+
+    def _do(self, queue: Queue, step: str, steady_ms: int, now_ms: int) -> None:
+        if step == ALARM:
+            queue.look_again(now_ms)
+        elif step == LEASE:
+            queue.end_leases(now_ms)
+        elif queue.is_held:
+            self._host.timers.gates.set(queue.id, steady_ms)
+        else:
+            queue.tick_gate(steady_ms)
 
 
 @final
 class DueMessages(Task):
-    """Takes everything due at the date ``until_ms`` from the schedule and hands it to the queues."""
+    """Takes scheduled messages that are due, queue by queue, and hands them to their queues."""
 
-    def __init__(self, host: Host, queues: dict[int, Queue], until_ms: int) -> None:
+    def __init__(self, host: Host, queues: dict[int, Queue]) -> None:
+        self.done = True
         self._host = host
         self._queues = queues
-        self._until_ms = until_ms
-        self._shift_ms = host.clock.shift_ms
-        self._groups: dict[int, list[Entry]] = {}
-        self._ready: deque[tuple[int, list[Entry]]] | None = None
+        self._queue_id = NOBODY
+        """The queue whose messages are being collected, or nobody."""
+        self._until_ms = 0
+        """The date until which they are due."""
+        self._shift_ms = 0
+        self._entries: list[Entry] = []
 
     def work(self, budget: Budget, now_ms: int) -> bool:
-        ready = self._ready
-        while ready is None:
+        timers = self._host.timers
+        while self._queue_id != NOBODY or timers.has_scheduled:
+            if self._queue_id == NOBODY:
+                budget.spend(1)
+                self._queue_id = timers.take_scheduled()
+                self._until_ms, self._shift_ms = now_ms, self._host.clock.shift_ms
             if self._collect(budget):
-                ready = self._ready = deque(self._groups.items())
-                # ``Due`` keeps this work until the next one, which must not keep messages that are gone.
-                self._groups = {}
-            elif budget.is_spent:
-                return False
-        while ready:
-            queue_id, entries = ready.popleft()
-            queue = self._queues.get(queue_id)
-            if queue is None:
-                continue
-            try:
-                queue.fall_due(entries, now_ms, budget)
-            except Exception as error:
-                set_aside(self._host, queue, "schedule", error)
-            if budget.is_spent and ready:
-                return False
-        return True
+                self._hand_over(budget, now_ms)
+            if budget.is_spent:
+                break
+        return self._queue_id == NOBODY and not timers.has_scheduled
 
     def _collect(self, budget: Budget) -> bool:
-        """Take some due items from the schedule. Returns True when none is left."""
+        """Take some due messages of a queue. Returns True when none is left."""
         timers = self._host.timers
-        count = budget.slice_of(_TAKE_UNITS)
-        due = timers.scheduled.pop_due(self._until_ms, self._shift_ms, count)
-        budget.spend(_TAKE_UNITS * len(due))
-        for item in due:
-            entry = timers.entry_of(item)
-            if entry is not None:
-                self._groups.setdefault(item[0], []).append(entry)
-        return len(due) < count
+        schedule = timers.schedules.get(self._queue_id)
+        if schedule is None:
+            return True
+        count_max = budget.slice_of(_TAKE_UNITS)
+        entries, count = schedule.pop_due(self._until_ms, self._shift_ms, count_max)
+        budget.spend(_TAKE_UNITS * count)
+        self._entries += entries
+        if count == count_max:
+            return False
+        timers.wait_on(self._queue_id, schedule)
+        return True
+
+    def _hand_over(self, budget: Budget, now_ms: int) -> None:
+        """All messages of a queue that are due are collected: it is the next one's turn."""
+        queue, entries = self._queues.get(self._queue_id), self._entries
+        self._queue_id, self._entries = NOBODY, []
+        if queue is None or not entries:
+            return
+        try:
+            queue.fall_due(entries, now_ms, budget)
+        except Exception as error:
+            set_aside(self._host, queue, "schedule", error)
+            queue.contents.wait_again(entries, now_ms + AGAIN_MS)
 
     def break_off(self, now_ms: int) -> bool:
-        return bool(self._ready)
+        return True

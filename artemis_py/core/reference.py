@@ -10,8 +10,8 @@ from heapq import heappop, heappush
 from typing import Final, NamedTuple, final
 
 from artemis_py.config.settings import AddressSettings
+from artemis_py.core.heap import drop_void
 from artemis_py.core.memory import Memory
-from artemis_py.core.timers import drop_void
 from artemis_py.message import Message
 from artemis_py.units import DELAY_MAX_MS
 

@@ -19,7 +19,6 @@ from artemis_py.core.notifications import Fields
 from artemis_py.core.notify import tell_consumer
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Task
-from artemis_py.core.timers import Schedule
 from artemis_py.shown import many
 
 KILL: Final = "KILL"
@@ -48,13 +47,11 @@ class Slow(NamedTuple):
 class _Watch:
     """One queue: when it was looked at last, and what had come until then."""
 
-    __slots__ = ("added", "due_ms", "is_enough", "place", "queue_id", "since_ms", "span_ms")
+    __slots__ = ("added", "is_enough", "place", "queue_id", "since_ms", "span_ms")
 
     def __init__(self, queue: Queue, steady_ms: int) -> None:
         self.queue_id = queue.id
         self.since_ms = steady_ms
-        self.due_ms = 0
-        """The steady time of the next look; 0 while one is made."""
         self.added = queue.contents.counters.added
         self.place = 0
         """How many consumers the current look has seen."""
@@ -76,13 +73,12 @@ class SlowConsumers(Task):
         self._host = host
         self._queues = queues
         self._watches: dict[int, _Watch] = {}
-        self._due: Schedule[tuple[int, int]] = Schedule(self._is_void)
-        """Queue numbers, and the steady times of looks."""
+        self.alarms = host.clock.alarms()
+        """When queues are looked at, by their numbers."""
         self._ready: deque[_Watch] = deque()
         self.done = True
         self.killed: list[Slow] = []
         """Consumers whose connections must be closed; whoever closes them takes them out."""
-        host.clock.ask(self.next_due_ms)
 
     def note_consumer(self, queue: Queue, consumer: Consumer, now_ms: int) -> None:
         """A consumer has attached, and what it settles counts from now on; or the settings have changed, and a shorter
@@ -94,30 +90,15 @@ class SlowConsumers(Task):
         watch = self._watches.get(queue.id)
         if watch is None:
             watch = self._watches[queue.id] = _Watch(queue, self._host.clock.steady_ms(now_ms))
-        elif watch.due_ms <= watch.since_ms + _period_ms(settings):
-            return
-        self._wait(watch, watch.since_ms + _period_ms(settings))
-
-    def _wait(self, watch: _Watch, steady_ms: int) -> None:
-        """Look at a queue at this steady time, and not at another one."""
-        watch.due_ms = steady_ms
-        self._due.add(steady_ms, (watch.queue_id, steady_ms))
-        self._host.clock.wait_until(steady_ms)
-
-    def _is_void(self, item: tuple[int, int]) -> bool:
-        watch = self._watches.get(item[0])
-        return watch is None or watch.due_ms != item[1]
-
-    def next_due_ms(self) -> int | None:
-        """The steady time of the next look; None when no queue is watched."""
-        return self._due.next_due_ms() if self._watches else None
+        elif queue.id not in self.alarms.times:
+            return  # it is being looked at
+        self.alarms.set_by(queue.id, watch.since_ms + _period_ms(settings))
 
     def run(self, now_ms: int) -> None:
         """Begin the looks that are due."""
-        for item in self._due.pop_due(self._host.clock.steady_ms(now_ms)):
-            if not self._is_void(item):
-                watch = self._watches[item[0]]
-                watch.due_ms = 0
+        while self.alarms.due:
+            watch = self._watches.get(self.alarms.take())
+            if watch is not None:
                 self._ready.append(watch)
         if self._ready and self.done:
             self._host.agenda.add(self)
@@ -162,7 +143,7 @@ class SlowConsumers(Task):
             return False
         watch.place = 0
         watch.since_ms, watch.added = steady_ms, queue.contents.counters.added
-        self._wait(watch, steady_ms + _period_ms(settings))
+        self.alarms.set(watch.queue_id, steady_ms + _period_ms(settings))
         return True
 
     def _found(self, queue: Queue, consumer: Consumer, settled: int, span_ms: int) -> None:

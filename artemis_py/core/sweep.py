@@ -36,10 +36,12 @@ class Sweep(Task):
         self._host = host
         self._registry = registry
         self._bindings = registry.bindings
-        deletion_period_ms = self._deletion_period_ms = config.address_queue_scan_period
-        expiry_period_ms = self._expiry_period_ms = config.message_expiry_scan_period
-        self._next_deletion_ms = steady_ms + deletion_period_ms if deletion_period_ms > 0 else None
-        self._next_expiry_ms = steady_ms + expiry_period_ms if expiry_period_ms > 0 else None
+        self._alarms = host.clock.alarms()
+        """By duty."""
+        self._periods_ms = {_EXPIRY: config.message_expiry_scan_period, _DELETION: config.address_queue_scan_period}
+        for duty, period_ms in self._periods_ms.items():
+            if period_ms > 0:
+                self._alarms.set(duty, steady_ms + period_ms)
         self.done = True
         self._asked = 0
         """What the next round must do (flags)."""
@@ -47,14 +49,13 @@ class Sweep(Task):
         """What the current round does (flags)."""
         self._deletions = 0
         """How many rounds have looked for unused queues and addresses."""
-        host.clock.ask(self.next_due_ms)
 
     def begin_with(self, now_ms: int) -> None:
         """A restart has ended the use of everything that clients made. What is empty and would come into being again
         as it was goes at once; other queues, whose messages somebody may come back for, are left to the rounds. A delay
         begins again. Whether queues were used that may go with messages, or that clients did not make, the log knows.
         """
-        if self._next_deletion_ms is None:
+        if self._periods_ms[_DELETION] <= 0:
             return
         steady_ms = self._host.clock.steady_ms(now_ms)
         for queue in list(self._bindings.queues.values()):
@@ -77,22 +78,12 @@ class Sweep(Task):
         kept = [self._bindings.queues.get(ring_name(address.name, kind)) for kind in (ANYCAST, MULTICAST)]
         return any(queue is not None and queue.message_count for queue in kept)
 
-    def next_due_ms(self) -> int | None:
-        """The steady time, in ms, at which the next round is due; None when both are off."""
-        deletion_ms, expiry_ms = self._next_deletion_ms, self._next_expiry_ms
-        if deletion_ms is None or expiry_ms is None:
-            return deletion_ms if expiry_ms is None else expiry_ms
-        return min(deletion_ms, expiry_ms)
-
     def run(self, now_ms: int) -> None:
         """Put the rounds that are due on the agenda."""
-        steady_ms = self._host.clock.steady_ms(now_ms)
-        if self._next_expiry_ms is not None and steady_ms >= self._next_expiry_ms:
-            self._next_expiry_ms = steady_ms + self._expiry_period_ms
-            self._asked |= _EXPIRY
-        if self._next_deletion_ms is not None and steady_ms >= self._next_deletion_ms:
-            self._next_deletion_ms = steady_ms + self._deletion_period_ms
-            self._asked |= _DELETION
+        while self._alarms.due:
+            duty = self._alarms.take()
+            self._asked |= duty
+            self._alarms.set(duty, self._host.clock.steady_ms(now_ms) + self._periods_ms[duty])
         if self._asked and self.done:
             self._begin()
             self._host.agenda.add(self)

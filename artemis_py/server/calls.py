@@ -22,8 +22,11 @@ class _Call(Task):
     It leaves the agenda when it has to wait.
     """
 
-    def __init__(self, calls: Calls, steps: AnySteps, future: asyncio.Future[Any], *, changes: bool) -> None:
+    def __init__(
+        self, calls: Calls, number: int, steps: AnySteps, future: asyncio.Future[Any], *, changes: bool
+    ) -> None:
         self._calls = calls
+        self.number = number
         self._steps = steps
         self.future = future
         self.changes = changes
@@ -61,7 +64,8 @@ class Calls:
     waits for that. ``schedule`` has a turn run soon.
     """
 
-    __slots__ = ("_agenda", "_budget", "_clock", "_loop", "_schedule", "_waiting", "_when_durable", "is_due")
+    __slots__ = ("_agenda", "_budget", "_loop", "_number", "_resting", "_schedule", "_waiting", "_when_durable",
+                 "alarms", "is_due")  # fmt: skip
 
     def __init__(
         self,
@@ -73,28 +77,27 @@ class Calls:
         self.is_due = False
         """Is a call under way?"""
         self._loop = loop
-        self._clock = clock
         self._schedule = schedule
         self._when_durable = when_durable
         self._agenda = Agenda()
         self._budget = Budget()
-        self._waiting: list[tuple[Until | Awaited, _Call]] = []
-        """Those that wait for a time, or for something that each turn looks at."""
-        clock.ask(self.next_due_ms)
+        self._waiting: list[tuple[Awaited, _Call]] = []
+        """Those that wait for something that each turn looks at."""
+        self._number = 0
+        self._resting: dict[int, _Call] = {}
+        """Those that wait for a time, by number."""
+        self.alarms = clock.alarms()
+        """The times."""
 
     def __len__(self) -> int:
-        return len(self._agenda) + len(self._waiting)
+        return len(self._agenda) + len(self._waiting) + len(self._resting)
 
     @property
     def have_ready(self) -> bool:
         """Is there a call that can go on? The clock tells when a time has come."""
-        return len(self._agenda) > 0 or any(
-            call.is_vain or (not isinstance(awaited, Until) and awaited.may_go_on) for awaited, call in self._waiting
-        )
-
-    def next_due_ms(self) -> int | None:
-        """The steady time at which the first of those that wait for one goes on; None: none does."""
-        return min((awaited.steady_ms for awaited, _ in self._waiting if isinstance(awaited, Until)), default=None)
+        if self._agenda.tasks or any(call.is_vain or awaited.may_go_on for awaited, call in self._waiting):
+            return True
+        return any(call.is_vain for call in self._resting.values())
 
     def begin(self, steps: AnySteps, *, changes: bool) -> asyncio.Future[Any]:
         """Returns what will have the result, or what the work raises. If nobody waits for it any more, a work that
@@ -103,7 +106,8 @@ class Calls:
         future: asyncio.Future[Any] = self._loop.create_future()
         if not changes:
             future.add_done_callback(self._given_up)
-        self._go_on_with(_Call(self, steps, future, changes=changes))
+        self._number += 1
+        self._go_on_with(_Call(self, self._number, steps, future, changes=changes))
         return future
 
     def _go_on_with(self, call: _Call) -> None:
@@ -118,11 +122,17 @@ class Calls:
 
     def run(self, steady_ms: int) -> None:
         """The share of a turn at this steady time. Raises StorageError."""
+        while self.alarms.due:
+            rested = self._resting.pop(self.alarms.take(), None)
+            if rested is not None:
+                self._agenda.add(rested)
+        for call in [call for call in self._resting.values() if call.is_vain]:
+            self.alarms.clear(call.number)
+            self._agenda.add(self._resting.pop(call.number))
         if self._waiting:
             waiting, self._waiting = self._waiting, []
             for awaited, call in waiting:
-                is_over = awaited.steady_ms <= steady_ms if isinstance(awaited, Until) else awaited.may_go_on
-                if is_over or call.is_vain:
+                if awaited.may_go_on or call.is_vain:
                     self._agenda.add(call)
                 else:
                     self._waiting.append((awaited, call))
@@ -138,14 +148,15 @@ class Calls:
     def put_off(self, call: _Call, step: Until | Awaited | Coming) -> None:
         """A call waits for a time, or for something."""
         if isinstance(step, Until):
-            self._clock.wait_until(step.steady_ms)
+            self._resting[call.number] = call
+            self.alarms.set(call.number, step.steady_ms)
         elif hasattr(step, "add_done_callback"):
             coming = cast(Coming, step)
             if not call.changes:
                 call.future.add_done_callback(lambda _: coming.cancel())
             coming.add_done_callback(lambda _: self._go_on_with(call))
-            return
-        self._waiting.append((step, call))
+        else:
+            self._waiting.append((step, call))
 
     def note_result(self, call: _Call, result: Any) -> None:
         """A call has ended: answer it, a change when it is durable."""

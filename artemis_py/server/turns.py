@@ -140,9 +140,8 @@ class Turns:
         self.on_failure: Callable[[ArtemisError], None] = _raise
         self.tell: Callable[[list[Event], int], int] | None = None
         """Gets the events once a turn (the operational log); returns when it is to be called in any case."""
-        self._tell_ms: int | None = None
-        """The steady time at which it is."""
-        broker.clock.ask(lambda: self._tell_ms)
+        self._telling = broker.clock.alarms()
+        """One alarm, at the steady time at which it is."""
         self.replays: ReplayTurns | None = None
         """Moves replays of the log on; None where no log is retained."""
         self.calls: Calls | None = None
@@ -237,7 +236,7 @@ class Turns:
         self._wakeup.has_ended = True
         self.on_failure(failure)
 
-    def _run(self, now_ms: int) -> None:  # noqa: PLR0912, PLR0915 - the whole order of a turn, on one page
+    def _run(self, now_ms: int) -> None:  # noqa: PLR0912 - the whole order of a turn, on one page
         started_ns = perf_counter_ns()
         broker, clock, durability, output = self.broker, self.broker.clock, self._durability, self.output
         steady_ms = now_ms - clock.shift_ms
@@ -260,13 +259,12 @@ class Turns:
             self.managing.run(now_ms)
         if self.notifying is not None and broker.notifications.noted:
             self.notifying.run(now_ms)
-        is_time = clock.due_ms <= steady_ms  # perhaps only since this turn's input
         now_ms = steady_ms + clock.shift_ms  # the input may have noticed that the clock was set
         broker.tick(now_ms)
         if broker.slow_consumers.killed:
             self._close_slow(now_ms)
-        if is_time:
-            self._check_connections(steady_ms, now_ms)
+        if self.watches.alarms.due:
+            self._check_connections(now_ms)
         broker.dispatch(now_ms)
         served = output.write_messages(now_ms) if broker.host.outgoing else None
         if broker.enqueuer.begun or broker.log.story.is_told:
@@ -283,10 +281,8 @@ class Turns:
         if self.replays is not None and self.replays.are_there:
             self.replays.run(self.units, now_ms)
             output.flush(now_ms)
-        if self.tell is not None and (is_time or broker.events.noted):
+        if self.tell is not None and (self._telling.due or broker.events.noted):
             self._tell_events(self.tell, steady_ms)
-        if is_time:
-            clock.renew()
         if clock.due_ms != self._wakeup.due_ms:
             self._wakeup.wake_at(clock.due_ms, steady_ms)
         if self._has_more:
@@ -302,9 +298,10 @@ class Turns:
             self.on_end()
 
     def _tell_events(self, tell: Callable[[list[Event], int], int], steady_ms: int) -> None:
+        while self._telling.due:
+            self._telling.take()
         events = self.broker.events.take()
-        due_ms = self._tell_ms = tell(events, steady_ms)
-        self.broker.clock.wait_until(due_ms)
+        self._telling.set(0, tell(events, steady_ms))
         if events and self.notifying is not None:
             self.notifying.note_events(events)
 
@@ -348,9 +345,12 @@ class Turns:
                 self.output.mark_dirty(reader)
         return None
 
-    def _check_connections(self, steady_ms: int, now_ms: int) -> None:
+    def _check_connections(self, now_ms: int) -> None:
         """Heart-beats, handshakes and lingering that are due."""
-        for connection in self.watches.pop_due(steady_ms):
+        while self.watches.alarms.due:
+            connection = self.watches.take()
+            if connection is None:
+                continue
             try:
                 connection.look(now_ms)
             except Exception as error:

@@ -36,7 +36,7 @@ def _next_ms(server: Server, moved: MovedTime, span_ms: int) -> int:
     """How long until the next date, at least 1 ms."""
     broker, now_ms = server.broker, moved.wall_ns() // _NS_PER_MS
     dates = [max(span_ms, 1)]
-    exact_ms = broker.timers.next_due_ms(broker.clock.shift_ms)
+    exact_ms = broker.timers.next_due_ms()
     if exact_ms is not None:
         dates.append(max(exact_ms - now_ms, span_ms // _DATES_MAX, 1))
     due_ms = broker.next_due_ms()

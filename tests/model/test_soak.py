@@ -10,6 +10,7 @@ from typing import Any, Final
 import pytest
 
 from artemis_py.core.addresses.routing_table import Views
+from artemis_py.core.clock import Clock
 from artemis_py.core.consumer import Consumer, ConsumerDefaults
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.last_value import LastValues
@@ -30,7 +31,6 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.redelivery import DeliveryAttempts, Redelivery
 from artemis_py.core.queue.state import QueueState
 from artemis_py.core.reference import Ages, Lifetime
-from artemis_py.core.timers import Schedule
 from artemis_py.core.transactions import Transaction
 from artemis_py.message import Account, Message
 from tests.model.axes import IN_MEMORY, PAGED, Space, refusals
@@ -233,11 +233,11 @@ def _without_those_out(self: Contents) -> int:
     return self.order.count + len(self.scheduled) - len(self.held_back)
 
 
-def _late(self: Schedule[Any], now_ms: int, count_max: int = 1000) -> list[Any]:
-    return _on_time(self, now_ms - 1, count_max)
+def _late(self: Clock, steady_ms: int, count_max: int) -> int:
+    return _on_time(self, steady_ms - 1, count_max)
 
 
-_on_time = Schedule.pop_due
+_on_time = Clock.ring
 
 
 def _none_over(self: Views, name: str) -> list[Queue]:
@@ -335,7 +335,7 @@ def _met_by(owner: type, name: str) -> Iterator[tuple[Plan, list[Taken]]]:
         (Account, "credit", _count_only),
         (Consumer, "wants", _everything),
         (Consumer, "let_go", _without_credit),
-        (Schedule, "pop_due", _late),
+        (Clock, "ring", _late),
         (DepthRing, "sheds", property(_no)),
         (Reject, "refuses", property(_no)),
         (FlowControl, "resumes_at", property(_at_the_limit)),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from artemis_py.core.clock import Clock
+from artemis_py.core.clock import NEVER_MS, Clock
 from artemis_py.core.tasks import WAIT, Until
 from artemis_py.errors import StorageError
 from artemis_py.management.managed import Steps
@@ -25,7 +25,8 @@ class Desk:
         self.turns_wanted = 0
         self.unsynced: list[Callable[[], None]] = []
         monkeypatch.setattr(module, "perf_counter_ns", self.tick)
-        self.calls = Calls(self.loop, Clock(), self.want_turn, self.unsynced.append)
+        self.clock = Clock()
+        self.calls = Calls(self.loop, self.clock, self.want_turn, self.unsynced.append)
 
     def tick(self) -> int:
         self.now_ns += 100_000
@@ -143,12 +144,14 @@ def test_a_work_that_pauses_costs_no_turns(desk: Desk) -> None:
 
     future = desk.calls.begin(work(), changes=False)
     desk.calls.run(0)
-    assert (desk.calls.have_ready, desk.calls.next_due_ms()) == (False, 20)
+    assert (desk.calls.have_ready, desk.clock.due_ms) == (False, 20)
+    desk.clock.ring(19, 1)
     desk.calls.run(19)
     assert not future.done()
+    desk.clock.ring(20, 1)
     desk.calls.run(20)
     assert future.result() == {"result": 1}
-    assert desk.calls.next_due_ms() is None
+    assert desk.clock.due_ms == NEVER_MS
 
 
 class _Wait:

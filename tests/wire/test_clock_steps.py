@@ -168,10 +168,10 @@ def test_alerts_keep_their_gap(world: InProcessBroker, step_ms: int) -> None:
 def test_alarms_do_not_multiply(world: InProcessBroker) -> None:
     send(greeted(world, "sender"), "deep")
     send(world.client("sender"), "life")
-    before = len(world.broker.timers._alarms)
+    before = len(world.broker.timers.alarms.times)
     for step_ms in (-HOUR_MS, HOUR_MS) * 10:
         world.set_clock(step_ms)
-    assert len(world.broker.timers._alarms) == before
+    assert len(world.broker.timers.alarms.times) == before
 
 
 # ---- what is one ---------------------------------------------------------------------------------

@@ -75,7 +75,7 @@ class AlertWatch:
         again_ms = alerts.look_again_ms(count, size_bytes, now_ms, steady_ms)
         if again_ms and not now_ms < alerts.next_ms <= again_ms:
             alerts.next_ms = again_ms
-            host.timers.note_alarm(again_ms, self._reference.id)
+            host.timers.alarms.set_by(self._reference.id, again_ms)
 
     def _tell(self, kind: str, value: int, threshold: int, *, count: int = 1) -> None:
         fields: dict[str, str | int] = {"alert": kind, "value": value, "threshold": threshold}

@@ -163,7 +163,7 @@ def _use_gate(queue: Queue, new: QueueSettings, now_ms: int) -> None:
     else:
         gate.consumer_joined(queue.taker_count, queue.host.clock.steady_ms(now_ms))
         if gate.opens_at_ms:
-            queue.host.timers.note_gate(gate.opens_at_ms, queue.id)
+            queue.host.timers.gates.set(queue.id, gate.opens_at_ms)
 
 
 def _use_distribution(queue: Queue, new: QueueSettings) -> None:

@@ -122,7 +122,7 @@ class StallDetection:
         state = self._state
         self._place = self._takers = self._full = self._held = 0
         self._due_ms = state.host.clock.steady_ms(now_ms) + wait_ms
-        state.host.timers.note_alarm(now_ms + wait_ms, state.reference.id)
+        state.host.timers.alarms.set_by(state.reference.id, now_ms + wait_ms)
 
     def look(self, now_ms: int) -> None:
         """An alarm of the queue rings, perhaps another one."""
@@ -132,7 +132,7 @@ class StallDetection:
         steady_ms = state.host.clock.steady_ms(now_ms)
         quiet_ms = steady_ms - self._sent_ms
         if steady_ms < self._due_ms:
-            state.host.timers.note_alarm(now_ms + self._due_ms - steady_ms, state.reference.id)
+            state.host.timers.alarms.set_by(state.reference.id, now_ms + self._due_ms - steady_ms)
         elif not (state.gate.is_open and contents.has_more):
             self._due_ms = 0  # until a dispatch ends with entries left
         elif quiet_ms < FIRST_MS:
@@ -142,7 +142,7 @@ class StallDetection:
         elif not contents.order.count and (reason := why_pending(state)) is not None:
             self._tell(reason, quiet_ms, now_ms)
         elif not self._has_counted_all():
-            state.host.timers.note_alarm(now_ms, state.reference.id)
+            state.host.timers.alarms.set_by(state.reference.id, now_ms)
         elif self._full:
             self._tell(why_full(state, self._takers, self._full, self._held, now_ms), quiet_ms, now_ms)
         else:

@@ -91,7 +91,7 @@ class Leases:
         """Have the queue look again when the first lease ends."""
         ends_ms = self.first_end_ms
         if ends_ms < maxsize:
-            self._host.timers.note_lease(ends_ms, self._queue_id)
+            self._host.timers.leases.set_by(self._queue_id, ends_ms)
 
     def is_over(self, steady_ms: int) -> bool:
         """Is a lease over?"""

@@ -8,6 +8,7 @@ from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Final, final
 
+from artemis_py.core.heap import drop_void
 from artemis_py.core.host import Host
 from artemis_py.core.memory import ID_BYTES, IDS, Holdings, keep, release
 from artemis_py.core.order.entry import ACKED, DAMAGED, EXPIRED, REPLACED, Entry
@@ -21,7 +22,6 @@ from artemis_py.core.queue.groups import Grouping
 from artemis_py.core.queue.leases import Leases
 from artemis_py.core.queue.redelivery import DeliveryAttempts
 from artemis_py.core.reference import Lifetime, QueueReference
-from artemis_py.core.timers import drop_void
 from artemis_py.message import HeaderName, Message
 from artemis_py.paged import Page, PagedMessage
 from artemis_py.records import Actor
@@ -633,7 +633,7 @@ class ExpiryWatch:
         watched = self._watched
         expires_ms = self.expires_ms(message)
         if self.lifetime is not None and not (watched and watched[0][0] <= expires_ms):
-            self._host.timers.note_alarm(expires_ms, self._queue_id)
+            self._host.timers.alarms.set_by(self._queue_id, expires_ms)
         heappush(watched, (expires_ms, self._order.level_of(message), entry.sequence, message.id))
         if len(watched) > 2 * message_count + _VOID_MIN:
             self._looked_at = drop_void(watched, self._looked_at, _LOOKS, self._is_void)
@@ -676,7 +676,7 @@ class ExpiryWatch:
     def set_alarm(self) -> None:
         """Set an alarm for the next expiry, on a queue with its own bounds on time."""
         if self._watched and self.lifetime is not None:
-            self._host.timers.note_alarm(self._watched[0][0], self._queue_id)
+            self._host.timers.alarms.set_by(self._queue_id, self._watched[0][0])
 
     def forget(self, count_max: int) -> int:
         """Nothing that could expire is left: forget up to ``count_max`` watched places. Returns how many."""
@@ -1034,18 +1034,16 @@ class Contents:
     def _wait(self, entry: Entry, due_ms: int, *, is_valid_date: bool) -> None:
         """Have a timer wake the queue for an entry that is put aside."""
         host, queue_id, message_id = self._host, self._reference.id, entry.message.id
-        if is_valid_date or is_date(entry):
-            host.timers.note_date(due_ms, queue_id, self.scheduled, message_id)
-        else:
-            host.timers.note_span(host.clock.steady_ms(due_ms), queue_id, self.scheduled, message_id)
+        is_by_date = is_valid_date or is_date(entry)
+        when_ms = due_ms if is_by_date else host.clock.steady_ms(due_ms)
+        host.timers.schedule(queue_id, self.scheduled, message_id, when_ms, is_date=is_by_date)
 
     def wait_again(self, entries: Sequence[Entry], due_ms: int) -> None:
         """Those of the entries that are still put aside are due again at ``due_ms``: a step with them has failed."""
-        host = self._host
+        timers, queue_id, steady_ms = self._host.timers, self._reference.id, self._host.clock.steady_ms(due_ms)
         for entry in entries:
             if self.is_aside(entry):
-                steady_ms = host.clock.steady_ms(due_ms)
-                host.timers.note_span(steady_ms, self._reference.id, self.scheduled, entry.message.id)
+                timers.schedule(queue_id, self.scheduled, entry.message.id, steady_ms, is_date=False)
 
     def is_aside(self, entry: Entry) -> bool:
         """Is this very entry put aside?"""

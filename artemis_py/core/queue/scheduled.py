@@ -11,8 +11,8 @@ from artemis_py.core.tasks import Task
 from artemis_py.paged import PagedMessage
 
 _FALL_UNITS: Final = 3
-_AGAIN_MS: Final = 1000
-"""After so long entries fall due again whose way to the queue has failed."""
+AGAIN_MS: Final = 1000
+"""After so long a queue tries again what was due and has failed."""
 
 
 @final
@@ -51,7 +51,7 @@ class DueEntries(Task):
 
     def break_off(self, now_ms: int) -> bool:
         """What is still put aside is due again in a while: it must not wait for a restart, nor fail in each turn."""
-        self._state.contents.wait_again(self._entries, now_ms + _AGAIN_MS)
+        self._state.contents.wait_again(self._entries, now_ms + AGAIN_MS)
         return False
 
     def _prepare(self, entries: list[Entry]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from heapq import heapify, heappop, heappush
 from typing import Final, final
 
 from artemis_py.config.matching import WildcardSyntax
@@ -28,60 +27,6 @@ from artemis_py.core.replay.replay import (
 from artemis_py.core.replay.slices import Order, SliceCache
 from artemis_py.core.replay.tail import Tail
 from artemis_py.logged import CachedSlice, ReplayLog
-
-# ---- alarms ----------------------------------------------------------------------------------------------------------
-#
-# Steady times at which replays want to be looked at again.
-
-
-_SLACK: Final = 64
-"""This many void entries are not worth a clean-up."""
-
-
-@final
-class Alarms:
-    """Each replay has one alarm at most, its latest."""
-
-    __slots__ = ("_clock", "_heap", "_wishes")
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._heap: list[tuple[int, int]] = []
-        """Time and number of a replay; void if that has another alarm, or none."""
-        self._wishes: dict[int, tuple[int, Replay]] = {}
-        clock.ask(self.next_due_ms)
-
-    def set(self, replay: Replay, due_ms: int) -> None:
-        """Ring at ``due_ms`` for a replay, and not at another time."""
-        known = self._wishes.get(replay.id)
-        self._wishes[replay.id] = (due_ms, replay)
-        if known is None or known[0] != due_ms:
-            heappush(self._heap, (due_ms, replay.id))
-            self._clock.wait_until(due_ms)
-            if len(self._heap) > 2 * len(self._wishes) + _SLACK:
-                self._heap = [(wish_ms, number) for number, (wish_ms, _) in self._wishes.items()]
-                heapify(self._heap)
-
-    def clear(self, replay: Replay) -> None:
-        """Ring no more for a replay."""
-        self._wishes.pop(replay.id, None)
-
-    def next_due_ms(self) -> int | None:
-        """When the first rings, or somewhat before; None if none is set."""
-        return self._heap[0][0] if self._wishes else None
-
-    def pop_due(self, steady_ms: int) -> list[Replay]:
-        """The replays whose time has come. Each has no alarm from now on."""
-        due: list[Replay] = []
-        heap = self._heap
-        while heap and heap[0][0] <= steady_ms:
-            due_ms, number = heappop(heap)
-            known = self._wishes.get(number)
-            if known is not None and known[0] == due_ms:
-                del self._wishes[number]
-                due.append(known[1])
-        return due
-
 
 # ---- replays ---------------------------------------------------------------------------------------------------------
 #
@@ -110,8 +55,8 @@ class Replays:
     """
 
     __slots__ = (
-        "_alarms", "_arrived", "_clock", "_hungry", "_is_feeding", "_ready", "_share", "_slices", "behind_receipts",
-        "count", "log", "news", "tail",
+        "_arrived", "_clock", "_hungry", "_is_feeding", "_ready", "_share", "_slices", "_timed",
+        "alarms", "behind_receipts", "count", "log", "news", "tail",
     )  # fmt: skip
 
     def __init__(self, log: ReplayLog, holdings: Holdings, clock: Clock, syntax: WildcardSyntax) -> None:
@@ -135,7 +80,10 @@ class Replays:
         """By number, the one that has waited longest first."""
         self._is_feeding = False
         """Are there replays that need a slice and were not looked at?"""
-        self._alarms = Alarms(clock)
+        self.alarms = clock.alarms()
+        """When replays want to be looked at again, by their numbers."""
+        self._timed: dict[int, Replay] = {}
+        """The replays that have an alarm."""
 
     # ---- what the protocol asks ------------------------------------------------------------------
 
@@ -161,6 +109,8 @@ class Replays:
                 self._slices.clear()
                 self._arrived.clear()
                 self.news.clear()
+                while self.alarms.due:
+                    self.alarms.take()  # nothing looks at them without a replay
 
     def pause(self, replay: Replay, now_ms: int) -> None:
         """Show nothing more of it until ``resume``."""
@@ -192,14 +142,12 @@ class Replays:
         is_handing_out = bool(self._arrived) or self.tail.is_busy
         return bool(self._ready or self.news) or is_handing_out or self._slices.has_unscanned or self._is_feeding
 
-    def next_due_ms(self) -> int | None:
-        """The steady time at which a replay wants to go on; None: none waits for a time."""
-        return self._alarms.next_due_ms()
-
     def take_in(self, budget: Budget, now_ms: int) -> None:
         """See to what has come: times, and slices."""
-        for replay in self._alarms.pop_due(self._clock.steady_ms(now_ms)):
-            self._ring(replay, now_ms)
+        while self.alarms.due:
+            replay = self._timed.pop(self.alarms.take(), None)
+            if replay is not None:
+                self._ring(replay, now_ms)
             budget.spend(1)
         share = self._share
         units = max(budget.left // _SHARE, 1)
@@ -230,7 +178,7 @@ class Replays:
         self._rest(replay)
         if outcome == WAITS:
             replay.state = TIMED
-            self._alarms.set(replay, due_ms)
+            self._wait(replay, due_ms)
         elif outcome == DONE:
             self._go_on(replay, now_ms)
 
@@ -264,7 +212,16 @@ class Replays:
     def _wait_for_end(self, replay: Replay, now_ms: int) -> None:
         """A replay follows until the date is past at which it ends."""
         date_ms = min(replay.bounds.until_ms + 1, now_ms + _LOOK_MS)
-        self._alarms.set(replay, self._clock.steady_ms(date_ms))
+        self._wait(replay, self._clock.steady_ms(date_ms))
+
+    def _wait(self, replay: Replay, steady_ms: int) -> None:
+        """Look at a replay at a steady time, and not at another one."""
+        self._timed[replay.id] = replay
+        self.alarms.set(replay.id, steady_ms)
+
+    def _wait_no_more(self, replay: Replay) -> None:
+        if self._timed.pop(replay.id, None) is not None:
+            self.alarms.clear(replay.id)
 
     def _arrive(self, replay: Replay, lsn: int) -> None:
         """A replay has everything up to this lsn, the last one of the log."""
@@ -285,7 +242,7 @@ class Replays:
         if cached is not None:
             replay.cached = None
             self._slices.give_back(cached)
-        self._alarms.clear(replay)
+        self._wait_no_more(replay)
 
     def _ring(self, replay: Replay, now_ms: int) -> None:
         """A time has come that a replay has waited for. One that follows wants nothing that is recorded from now on.
@@ -399,7 +356,7 @@ class Replays:
         if tail.woken:
             woken, tail.woken = tail.woken, []
             for replay in woken:
-                self._alarms.clear(replay)
+                self._wait_no_more(replay)
                 self._ready[replay.id] = replay
                 replay.state = READY
         if tail.arrived:

@@ -1,4 +1,4 @@
-"""When messages are due that wait for their time: looked up in the broker's timetable, some items in each step."""
+"""When messages are due that wait for their time: looked up in the queue's schedule, some items in each step."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def first_due_ms(asking: Asking, queue: Queue, message_id: int = 0) -> Generator
     among the items that were looked at.
     """
     broker, found = asking.broker, -1
-    timetable = broker.timers.scheduled
+    schedule = broker.timers.schedules.get(queue.id)
     start = 0
-    while start < min(len(timetable), _ITEMS_MAX):
-        for due_ms, item in timetable.some(start, LOOKS_PER_STEP, broker.clock.shift_ms):
-            if item[0] != queue.id or item[1] not in queue.contents.scheduled or message_id not in (0, item[1]):
+    while schedule is not None and start < min(len(schedule), _ITEMS_MAX):
+        for due_ms, id in schedule.some(start, LOOKS_PER_STEP, broker.clock.shift_ms):
+            if id not in queue.contents.scheduled or message_id not in (0, id):
                 continue
             if found < 0 or due_ms < found:
                 found = due_ms

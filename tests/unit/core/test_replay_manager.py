@@ -87,6 +87,7 @@ class World:
         """One turn of the server."""
         replays, budget = self.replays, Budget()
         budget.refill(self.units)
+        self.clock.ring(self.clock.steady_ms(self.now_ms), 100)
         replays.take_in(budget, self.now_ms)
         self._tell()
         budget.allow(2)
@@ -341,10 +342,10 @@ HOUR_MS = 3_600_000
 def steadily(world: World, duration_ms: int) -> None:
     """Let time pass, with a turn whenever a replay wants one."""
     end_ms = world.clock.steady_ms(world.now_ms) + duration_ms
-    while (due_ms := world.replays.next_due_ms()) is not None and due_ms <= end_ms:
+    while (due_ms := world.replays.alarms.first_ms()) is not None and due_ms <= end_ms:
         world.now_ms = max(world.now_ms, world.clock.date_ms(due_ms))
         world.turn()
-        assert world.replays.next_due_ms() != due_ms, "a time that has come is over"
+        assert world.replays.alarms.first_ms() != due_ms, "a time that has come is over"
     world.now_ms = world.clock.date_ms(end_ms)
     world.rest()
 
@@ -357,9 +358,9 @@ def test_nobody_waits_for_a_replay_that_is_closed(bookmark: str, rate: str | Non
         world.append()
     view = world.open(bookmark, rate=rate)
     world.rest()
-    assert world.replays.next_due_ms() is not None
+    assert world.replays.alarms.first_ms() is not None
     world.replays.close(view.replay)
-    assert world.replays.next_due_ms() is None
+    assert world.replays.alarms.first_ms() is None
 
 
 def test_a_replay_until_a_date_ends_when_that_is_past() -> None:

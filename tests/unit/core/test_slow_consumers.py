@@ -101,7 +101,7 @@ def test_what_is_settled_when_it_is_sent_counts() -> None:
 def test_units_and_browsers() -> None:
     broker, queue = made(slow_consumer_threshold=60, slow_consumer_threshold_measurement_unit="MESSAGES_PER_MINUTE")
     consumer_on(broker, queue, browses=True)
-    assert broker.slow_consumers.next_due_ms() is None, "a browser is never slow"
+    assert broker.slow_consumers.alarms.first_ms() is None, "a browser is never slow"
     consumer = consumer_on(broker, queue)
     send(broker, count=100)
     turn(broker)
@@ -117,15 +117,15 @@ def test_units_and_browsers() -> None:
 def test_a_queue_without_consumers_is_not_looked_at() -> None:
     broker, queue = made()
     consumer = consumer_on(broker, queue)
-    assert broker.slow_consumers.next_due_ms() == NOW_MS + PERIOD_MS
+    assert broker.slow_consumers.alarms.first_ms() == NOW_MS + PERIOD_MS
     broker.detach(queue, consumer, failed=False, now_ms=NOW_MS)
     turn(broker, NOW_MS + PERIOD_MS)
-    assert broker.slow_consumers.next_due_ms() is None
+    assert broker.slow_consumers.alarms.first_ms() is None
     consumer_on(broker, queue)
-    assert broker.slow_consumers.next_due_ms() is not None
+    assert broker.slow_consumers.alarms.first_ms() is not None
     broker, queue = made(slow_consumer_threshold=-1)
     consumer_on(broker, queue)
-    assert broker.slow_consumers.next_due_ms() is None
+    assert broker.slow_consumers.alarms.first_ms() is None
 
 
 def reload(broker: Broker, period_s: int) -> None:
@@ -141,7 +141,7 @@ def test_a_shorter_period_counts_from_the_last_look_on() -> None:
     send(broker, count=100)
     turn(broker)
     reload(broker, 5)
-    assert broker.slow_consumers.next_due_ms() == NOW_MS + PERIOD_MS
+    assert broker.slow_consumers.alarms.first_ms() == NOW_MS + PERIOD_MS
     assert broker.clock.due_ms <= NOW_MS + PERIOD_MS
     for period in (1, 2):
         turn(broker, NOW_MS + period * PERIOD_MS)
@@ -160,7 +160,7 @@ def test_a_shorter_period_that_is_over_has_the_queue_looked_at_at_once() -> None
     turn(broker, NOW_MS + 2_000)
     reload(broker, 1)
     turn(broker, NOW_MS + 3_000)
-    assert broker.slow_consumers.next_due_ms() == NOW_MS + 4_000
+    assert broker.slow_consumers.alarms.first_ms() == NOW_MS + 4_000
 
 
 def test_many_consumers_take_several_turns() -> None:

@@ -118,7 +118,7 @@ def test_it_ends_when_there_is_another_reason_or_none(what: str) -> None:
     else:
         queue.purge(PURGED, NOW_MS)
     assert [later(broker, after_ms) for after_ms in (1, FIRST_MS, 5 * FIRST_MS)] == [[], [], []]
-    assert broker.timers.next_due_ms(0) is None, "nobody looks at it any more"
+    assert broker.timers.next_due_ms() is None, "nobody looks at it any more"
 
 
 def test_it_begins_again() -> None:
@@ -135,11 +135,11 @@ def test_it_begins_again() -> None:
 
 def test_an_earlier_alarm_of_the_queue_changes_nothing() -> None:
     broker, queue, _ = stuck(ONE_EACH)
-    broker.timers.note_alarm(NOW_MS + 5_000, queue.id)
+    broker.timers.alarms.set_by(queue.id, NOW_MS + 5_000)
     assert later(broker, 5_001) == []
-    assert broker.timers.next_due_ms(0) == NOW_MS + FIRST_MS
+    assert broker.timers.next_due_ms() == NOW_MS + FIRST_MS
     assert len(later(broker, FIRST_MS)) == 1
-    broker.timers.note_alarm(NOW_MS + 15_000, queue.id)
+    broker.timers.alarms.set_by(queue.id, NOW_MS + 15_000)
     assert later(broker, 15_000) == []
     assert len(later(broker, 30_000)) == 1
 
@@ -175,7 +175,7 @@ def test_a_queue_without_consumers_waits_for_nothing() -> None:
     broker = broker_of(queue_config(**ONE_EACH))
     send(broker)
     turn(broker)
-    assert broker.timers.next_due_ms(0) is None
+    assert broker.timers.next_due_ms() is None
 
 
 def test_a_queue_without_attributes_of_amps_has_nothing_of_it() -> None:
@@ -185,7 +185,7 @@ def test_a_queue_without_attributes_of_amps_has_nothing_of_it() -> None:
     send(broker, count=5)
     turn(broker)
     assert later(broker, FIRST_MS) == []
-    assert broker.timers.next_due_ms(0) is None
+    assert broker.timers.next_due_ms() is None
 
 
 def test_a_barrier_that_waits_for_what_was_sent_before_says_for_what() -> None:

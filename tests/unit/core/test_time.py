@@ -1,4 +1,4 @@
-"""What falls due, when a failed delivery is tried again, and when a gate opens."""
+"""When a failed delivery is tried again, and when a gate opens."""
 
 from __future__ import annotations
 
@@ -8,35 +8,6 @@ from hypothesis import strategies as st
 
 from artemis_py.core.queue.gate import Gate
 from artemis_py.core.queue.redelivery import Redelivery
-from artemis_py.core.timers import Schedule
-
-# ---- schedule ------------------------------------------------------------------------------------
-
-
-@given(st.lists(st.integers(0, 20), max_size=30), st.lists(st.integers(0, 25), max_size=10))
-def test_schedule_gives_out_by_time_then_by_arrival(dues: list[int], looks: list[int]) -> None:
-    """At each look everything due by then, the earliest first, equal times in the order they were added."""
-    schedule: Schedule[int] = Schedule(lambda _: False)
-    waiting = sorted((due, number) for number, due in enumerate(dues))
-    for number, due in enumerate(dues):
-        schedule.add(due, number)
-    for now in sorted(looks):
-        assert schedule.next_due_ms() == (waiting[0][0] if waiting else None)
-        expected = [number for due, number in waiting if due <= now]
-        waiting = [one for one in waiting if one[0] > now]
-        assert schedule.pop_due(now) == expected
-        assert len(schedule) == len(waiting)
-
-
-def test_schedule_never_compares_items() -> None:
-    """Items of equal time need no order of their own."""
-    schedule: Schedule[object] = Schedule(lambda _: False)
-    items = [object(), object(), object()]
-    for item in items:
-        schedule.add(5, item)
-    assert schedule.pop_due(4) == []
-    assert schedule.pop_due(5) == items
-
 
 # ---- redelivery ----------------------------------------------------------------------------------
 

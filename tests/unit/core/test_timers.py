@@ -3,41 +3,43 @@
 from __future__ import annotations
 
 import random
+from heapq import heappop, heappush
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artemis_py.core.order.entry import PURGED
-from artemis_py.core.timers import Schedule, drop_void
-from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, queue_config, send, turn
+from artemis_py.core.heap import drop_void
+from artemis_py.core.order.entry import PURGED, Entry
+from artemis_py.core.timers import Schedule
+from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, entry_of, queue_config, send, turn
 
 FAR_MS = 10**12
 COUNT = 20_000
 
 
 def test_a_schedule_is_not_longer_than_twice_what_waits() -> None:
-    alive: set[int] = set()
-    schedule: Schedule[int] = Schedule(lambda item: item not in alive)
+    alive: dict[int, Entry] = {}
+    schedule = Schedule(alive)
     chance = random.Random(1)
+    entry = entry_of()
     for number in range(COUNT):
-        alive.add(number)
-        schedule.add(FAR_MS + chance.randrange(1000), number)
-        if number >= 100:
-            alive.discard(number - 100)
-    assert len(schedule) <= 2 * len(alive) + 2
+        alive[number] = entry
+        schedule.add(number, FAR_MS + chance.randrange(1000), is_date=number % 2 == 0)
+        alive.pop(number - 100, None)
+    assert len(schedule) <= 2 * len(alive) + 4
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.booleans()), max_size=60), st.integers(0, 60))
 def test_what_is_taken_out_of_a_heap_leaves_a_heap(added: list[tuple[int, bool]], looks: int) -> None:
     void = {number for number, (_, gone) in enumerate(added) if gone}
-    schedule: Schedule[int] = Schedule(lambda _: False)
+    heap: list[tuple[int, int]] = []
     for number, (due_ms, _) in enumerate(added):
-        schedule.add(due_ms, number)
-    before = len(schedule)
-    drop_void(schedule._heap, 0, looks, lambda one: one[2] in void)
-    assert before - len(schedule) <= min(looks, len(void))
+        heappush(heap, (due_ms, number))
+    before = len(heap)
+    drop_void(heap, 0, looks, lambda one: one[1] in void)
+    assert before - len(heap) <= min(looks, len(void))
     expected = sorted((due_ms, number) for number, (due_ms, gone) in enumerate(added) if not gone)
-    assert [item for item in schedule.pop_due(9) if item not in void] == [number for _, number in expected]
+    assert [item for item in (heappop(heap) for _ in range(len(heap))) if item[1] not in void] == expected
 
 
 def test_messages_that_went_long_before_they_expire() -> None:
@@ -63,7 +65,7 @@ def test_messages_that_were_scheduled_and_purged() -> None:
     for _ in range(COUNT // 10):
         send(broker, due_ms=FAR_MS, count=10)
         queue.purge(PURGED, NOW_MS)
-    assert len(broker.timers.scheduled) <= 20
+    assert len(broker.timers.schedules[queue.id]) <= 20
 
 
 def test_schedules_of_queues_that_are_deleted() -> None:
@@ -73,8 +75,8 @@ def test_schedules_of_queues_that_are_deleted() -> None:
         queue = broker.resolver.obtain_anycast_queue(address.name)
         send(broker, address.name, due_ms=FAR_MS)
         broker.registry.delete_queue(queue, NOW_MS)
-    assert len(broker.timers.scheduled) <= 2
-    assert not len(broker.timers)
+    assert not broker.timers.schedules
+    assert len(broker.clock) <= 6, "with the two rounds"
 
 
 def test_a_queue_has_one_alarm_however_often_it_is_set() -> None:
@@ -83,10 +85,10 @@ def test_a_queue_has_one_alarm_however_often_it_is_set() -> None:
     queue = broker.queues["q"]
     assert queue.contents.expiry.lifetime is not None
     for number in range(COUNT // 20):
-        broker.timers.note_alarm(FAR_MS - number, queue.id)
-    assert len(broker.timers._alarms) <= 3
+        broker.timers.alarms.set_by(queue.id, FAR_MS - number)
+    assert len(broker.clock) <= 5, "with the two rounds"
     broker.registry.delete_queue(queue, NOW_MS)
-    assert not broker.timers._alarm_ms
+    assert not broker.timers.alarms.times
 
 
 def test_a_gate_is_noted_once_however_many_come_meanwhile() -> None:
@@ -95,7 +97,7 @@ def test_a_gate_is_noted_once_however_many_come_meanwhile() -> None:
     staying = consumer_on(broker, queue)
     for _ in range(COUNT // 20):
         broker.detach(queue, consumer_on(broker, queue), failed=False, now_ms=NOW_MS)
-    assert len(broker.timers._gates) == 1
+    assert len(broker.clock) == 3, "with the two rounds"
     turn(broker, NOW_MS + 10**9)
     assert queue.gate.is_open
     assert not staying.closed

@@ -68,10 +68,6 @@ class Operated:
         """Is there a work that can go on?"""
         return self._work is not None
 
-    def next_due_ms(self) -> int | None:
-        """No work waits for a time here."""
-        return None
-
     def do(self, id: str, **arguments: object) -> Any:
         """What an operation answers: a row, or the rows of a list. Hyphens are underscores here. Raises BrokerError."""
         sent = {name.replace("_", "-"): [value] for name, value in arguments.items()}
