@@ -17,8 +17,7 @@ from artemis_py.server.journal_store import JournalStore
 from artemis_py.server.server import open_store
 from artemis_py.server.store import Store
 from artemis_py.storage.disk import disk as disk_module
-from artemis_py.storage.disk import private as private_module
-from artemis_py.storage.disk import room as room_module
+from artemis_py.storage.disk import permissions, space
 from artemis_py.storage.disk.disk import DiskError
 from tests.sim.prepared import QUEUE, QUEUE_ID, message
 
@@ -76,7 +75,7 @@ def test_a_start_that_fails_at_any_call_leaves_nothing_open(tmp_path: Path, monk
     store.close()
     before = _held()
     system = CountingSystem()
-    for module in (disk_module, private_module, room_module):
+    for module in (disk_module, permissions, space):
         monkeypatch.setattr(module, "os", system)
     _opened(config).close()
     calls = system.count

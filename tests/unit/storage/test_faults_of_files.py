@@ -16,8 +16,7 @@ import pytest
 from artemis_py.core.order.entry import ACKED
 from artemis_py.storage.disk import disk as disk_module
 from artemis_py.storage.disk import lock as lock_module
-from artemis_py.storage.disk import private as private_module
-from artemis_py.storage.disk import room as room_module
+from artemis_py.storage.disk import permissions, space
 from artemis_py.storage.disk.committer import Commit, Write, carry_out
 from artemis_py.storage.disk.disk import DiskError, FileDisk, LockedError, NoSpaceError
 from artemis_py.storage.disk.lock import DirectoryLock
@@ -72,8 +71,8 @@ def system(monkeypatch: pytest.MonkeyPatch) -> FailingSystem:
     """Stands in the place of ``os`` for disks and rooms."""
     failing = FailingSystem()
     monkeypatch.setattr(disk_module, "os", failing)
-    monkeypatch.setattr(room_module, "os", failing)
-    monkeypatch.setattr(private_module, "os", failing)
+    monkeypatch.setattr(space, "os", failing)
+    monkeypatch.setattr(permissions, "os", failing)
     monkeypatch.setattr(FileDisk, "__init__", _with_sync_of(failing))
     return failing
 
@@ -233,7 +232,7 @@ def _half(system: FailingSystem) -> Callable[[int, bytes, int], int]:
 def test_the_reserve_is_made_whole_only_when_there_is_as_much_beside_it(tmp_path: Path, monkeypatch: Any) -> None:
     """Or senders would take it again at once."""
     free = [8 << 20]
-    monkeypatch.setattr(room_module, "space_of", lambda _: DiskSpace(0.5, free[0], 64 << 20))
+    monkeypatch.setattr(space, "space_of", lambda _: DiskSpace(0.5, free[0], 64 << 20))
     news: list[int] = []
     room = SpaceReserve(tmp_path, lambda: news.append(1), 1 << 30)
     assert room.reserve_bytes == room.wanted_bytes == 4 << 20
@@ -253,7 +252,7 @@ def test_the_reserve_is_made_whole_only_when_there_is_as_much_beside_it(tmp_path
 def test_a_reserve_that_is_gone_gets_every_piece(tmp_path: Path, monkeypatch: Any) -> None:
     """Somebody who fills the disk would take each piece before there is enough to share."""
     free = [64 << 20]
-    monkeypatch.setattr(room_module, "space_of", lambda _: DiskSpace(0.5, free[0], 64 << 20))
+    monkeypatch.setattr(space, "space_of", lambda _: DiskSpace(0.5, free[0], 64 << 20))
     room = SpaceReserve(tmp_path, lambda: None, 1 << 20)
     while room.give(1 << 20):
         pass

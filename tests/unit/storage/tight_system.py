@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from artemis_py.storage.disk import disk as disk_module
-from artemis_py.storage.disk import private as private_module
-from artemis_py.storage.disk import room as room_module
+from artemis_py.storage.disk import permissions, space
 from artemis_py.storage.retention import retained_bodies as bodies_module
 
 NAME_BYTES = 1
@@ -39,7 +38,7 @@ class TightSystem:
 
     def put_in_place(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """All that storage does with files goes here."""
-        for module in (disk_module, private_module, bodies_module, room_module):
+        for module in (disk_module, permissions, bodies_module, space):
             monkeypatch.setattr(module, "os", self)
 
     @property
