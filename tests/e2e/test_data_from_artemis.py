@@ -25,11 +25,8 @@ TEXT = base64.b64encode(b"\1" + (6).to_bytes(4, "big") + "é😀".encode("utf-16
 
 def lines_of(path: Path) -> list[tuple[str, Any]]:
     """What an import sees."""
-    export = ArtemisExport(path)
-    try:
+    with path.open("rb") as file, ArtemisExport(path, file) as export:
         found = [json.loads(line) for line in iter(export.readline, "")]
-    finally:
-        export.close()
     return [next(iter(one.items())) for one in found]
 
 
@@ -104,6 +101,7 @@ def test_bodies_of_java_are_told(tmp_path: Path) -> None:
 def test_what_is_no_export_of_artemis(text: str, tmp_path: Path) -> None:
     path = tmp_path / "x.xml"
     path.write_text(text)
-    assert is_artemis_export(path)
+    with path.open("rb") as file:
+        assert is_artemis_export(file)
     with pytest.raises(ExportError, match="this is no export of Artemis, or not all of it"):
         lines_of(path)

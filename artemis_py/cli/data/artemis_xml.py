@@ -44,10 +44,9 @@ _HEADERS: Final = {
 """Artemis' property: the header of STOMP."""
 
 
-def is_artemis_export(path: Path) -> bool:
-    """Does the file begin as XML does? Raises OSError."""
-    with path.open("rb") as file:
-        return file.read(_BLOCK_BYTES).lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"<")
+def is_artemis_export(file: io.BufferedReader) -> bool:
+    """Does the file begin as XML does? Nothing is taken from it: it may be a pipe. Raises OSError."""
+    return file.peek(_BLOCK_BYTES).lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"<")
 
 
 def _scratch() -> IO[bytes]:
@@ -142,11 +141,11 @@ class ArtemisExport(io.TextIOBase):
     it is no export of Artemis.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, file: io.BufferedReader) -> None:
         self.opaque: Counter[str] = Counter()
         """Messages whose bodies have an encoding of Java's, by type."""
         self._path = path
-        self._file = path.open("rb")
+        self._file = file
         self._count = 0
         self._body_bytes = 0
         self._lines = self._read()

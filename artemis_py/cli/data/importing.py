@@ -5,6 +5,7 @@ is read as the lines that ours would have.
 from __future__ import annotations
 
 import base64
+import io
 import json
 import tempfile
 from collections import Counter
@@ -168,9 +169,10 @@ class Import:
             raise ExportError(f"{self._path}: this is no line of an export: {error}") from None
 
     def _opened(self) -> IO[str] | ArtemisExport:
-        if not is_artemis_export(self._path):
-            return self._path.open(encoding="utf-8")
-        export = ArtemisExport(self._path)
+        file = self._path.open("rb")
+        if not is_artemis_export(file):
+            return io.TextIOWrapper(file, encoding="utf-8")
+        export = ArtemisExport(self._path, file)
         self.opaque = export.opaque
         return export
 
