@@ -5,16 +5,12 @@ them away again, `--stale` only if they were made of other sources than those th
 that first, so that nobody tests what he has not compiled). `--run COMMAND …` starts a broker for `make run`. The build
 of a wheel calls `compile_to` (see `hatch_hook.py`).
 
-What makes it quick: mypyc translates all modules at once, into one C file for each. As many C compilers run as there
-are processors. What they make is kept in `.cache/compile`, under a digest of all that it was made of, and is never made
-again. Two habits of mypyc would make every C file change with every module:
-
-- Literals have numbers in one array of all modules, and a new literal moves those behind it. So each C file gets an
-  array of its own, which is filled once, when the library is loaded. Labels and variables have such numbers, too.
-- Each C file includes the declarations of all modules. So each gets those that it mentions, and those that these
-  mention. The compiler reads nothing else of ours, and therefore the text alone says whether an object is still right.
-
-Where mypyc's C has another form than is expected here, it is compiled as it is: slower, with the same result.
+What makes it quick: `translate.py` has mypyc translate batches of modules, each in a process of its own, into one C
+file for each module, while as many C compilers run as there are processors. What they make is kept in
+`.cache/compile`, under a digest of all that it was made of, and is never made again. Of a module's C that is its own
+source and those of all modules that it imports. Of an object it is the C, with those declarations that it mentions,
+and those that these mention. The compiler reads nothing else of ours, and therefore the text alone says whether an
+object is still right.
 """
 
 from __future__ import annotations
@@ -29,8 +25,9 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+import zlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -58,11 +55,12 @@ MODULES: Final = (
 NOT_COMPILED: Final = {
     "server/own_log.py": "mypyc does not find an attribute of a base that is not compiled",
     "server/websocket/rules.py": "the library binds a function that it is given, and only Python's own can be",
+    "storage/format/log_events.py": "mypyc takes 230 MB for its 28 classes alone, and only readers of the log use it",
     "storage/recovery/repair.py": "mypyc has no * within a tuple that is returned",
 }
 """The exceptions, with their reasons. They run at a start, or for operators. One without a file is an error."""
-NEEDED: Final = ("mypy>=2,<3", "setuptools>=75", "mypy_extensions>=1,<2")
-"""What it takes, besides a C compiler and Python's headers."""
+NEEDED: Final = ("mypy>=2.4,<2.5", "setuptools>=75", "mypy_extensions>=1,<2")
+"""What it takes, besides a C compiler and Python's headers. `translate.py` uses parts of mypyc that others may lack."""
 CACHE: Final = ROOT / ".cache" / "compile"
 READY: Final = CACHE / "ready"
 """The compiled modules that were made last, laid out like the root of the project, with the digest of their sources."""
@@ -73,24 +71,14 @@ FAILED: Final = CACHE / "failed"
 LOG: Final = CACHE / "log"
 TOOLS: Final = CACHE / f"tools-{sysconfig.get_config_var('SOABI')}"
 """Where mypy is, if the environment has none."""
-_KEPT_OBJECTS: Final = 3_000
+_KEPT: Final = 3_000
 """Two for each module, and as many again for each of some changes of everything."""
 _SUFFIX: Final = str(sysconfig.get_config_var("EXT_SUFFIX"))
 _OPTIONS: Final = ("--config-file=", "--follow-imports=silent", "--no-site-packages", "--ignore-missing-imports")
 """`make check` examines types. Here what else happens to be installed must make no difference."""
-_TRANSLATE: Final = """
-import json, os, sys
-from mypy.version import __version__
-from mypyc.build import ccompiler, mypycify, sysconfig
-made = mypycify(sys.argv[3:], opt_level="2", debug_level="0", multi_file=True, group_name=sys.argv[2],
-                target_dir=sys.argv[1])
-compiler = ccompiler.new_compiler()
-sysconfig.customize_compiler(compiler)
-extensions = [[one.name, one.sources, one.include_dirs, one.extra_compile_args] for one in made]
-with open(sys.argv[1] + "/plan", "w") as plan:
-    json.dump([__version__, compiler.compiler_so, compiler.linker_so, extensions], plan)
-os._exit(0)  # to free all that was translated takes as long as to translate it
-"""
+_TRANSLATE: Final = Path(__file__).with_name("translate.py")
+_BATCH_BYTES: Final = 400_000
+"""How much source mypyc translates in one process: with what it knows of other modules that takes up to 200 MB."""
 
 
 # ---- which modules, and were the compiled ones made of these sources? ------------------------------------------------
@@ -108,7 +96,7 @@ def sources(root: Path = ROOT) -> list[Path]:
 
 def digest(root: Path = ROOT) -> str:
     """Of all that compiled modules are made of: types and constants of other modules are in them, too."""
-    whole = hashlib.sha256(sys.version.encode() + Path(__file__).read_bytes())
+    whole = hashlib.sha256(sys.version.encode() + Path(__file__).read_bytes() + _TRANSLATE.read_bytes())
     for path in sorted((root / PACKAGE).rglob("*.py")):
         whole.update(f"\0{path.relative_to(root)}\0".encode() + path.read_bytes())
     return whole.hexdigest()
@@ -148,14 +136,75 @@ def _text(path: Path) -> str:
     return path.read_text() if path.is_file() else ""
 
 
-# ---- from mypyc's C files to such as do not depend on each other -----------------------------------------------------
+# ---- what has to be translated again? --------------------------------------------------------------------------------
+
+
+class Sources:
+    """The modules of a project, and what each of them imports."""
+
+    _IMPORT: Final = re.compile(r"^[ \t]*(?:from[ ]+([\w.]+)[ ]+)?import[ ]+(\([^)]*\)|[^\n]+)", re.MULTILINE)
+
+    def __init__(self, root: Path, compiled: Sequence[str]) -> None:
+        packages = {name.partition("/")[0] for name in compiled}
+        self.paths: dict[str, str] = {}
+        for path in sorted(one for package in packages for one in (root / package).rglob("*.py")):
+            name = path.relative_to(root)
+            self.paths[".".join(name.with_suffix("").parts).removesuffix(".__init__")] = str(name)
+        self.compiled = [name for name, path in self.paths.items() if path in set(compiled)]
+        self._texts = {name: (root / path).read_text() for name, path in self.paths.items()}
+        self._imports = {name: self._imported_by(name) for name in self.paths}
+
+    def _imported_by(self, module: str) -> list[str]:
+        """The modules that a module names after ``import``, each with the packages in which it is."""
+        names = [module]
+        for source, listed in self._IMPORT.findall(self._texts[module]):
+            names += [f"{source}.{one}" if source else one for one in re.findall(r"[\w.]+", listed)]
+        parts = [name.split(".") for name in names]
+        found = {".".join(one[:count]) for one in parts for count in range(1, len(one) + 1)}
+        return sorted(found & self.paths.keys() - {module})
+
+    def with_imports(self, modules: Sequence[str]) -> list[str]:
+        """Modules and all that they import, directly or not, each behind what it imports."""
+        found: dict[str, None] = {}
+        begun: set[str] = set()
+
+        def visit(names: Sequence[str]) -> None:
+            for name in names:
+                if name not in begun:
+                    begun.add(name)
+                    visit(self._imports[name])
+                    found[name] = None
+
+        visit(modules)
+        return list(found)
+
+    def digests(self, known: str) -> dict[str, str]:
+        """A digest for each module, of the sources of all that it imports: mypyc looks at them, too."""
+        compiled = set(self.compiled)
+        own = {
+            name: hashlib.sha256(f"{path}\0{name in compiled}\0{self._texts[name]}".encode()).hexdigest()
+            for name, path in self.paths.items()
+        }
+        digests = {}
+        for name in self.with_imports(self.compiled):
+            parts = [known, name, *(own[one] for one in self.with_imports([name]))]
+            digests[name] = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+        return digests
+
+    def batches(self, modules: Sequence[str]) -> Iterator[list[str]]:
+        """The same modules, in parts that one process may translate."""
+        batch: list[str] = []
+        for name in modules:
+            if batch and sum(len(self._texts[one]) for one in (*batch, name)) > _BATCH_BYTES:
+                yield batch
+                batch = []
+            batch.append(name)
+        if batch:
+            yield batch
 
 
 class Declarations:
-    """What the C files of a translation tell each other in headers, by name.
-
-    Raises ValueError if the headers have something else, too.
-    """
+    """What the C files of a library tell each other in headers, by name."""
 
     _ONE: Final = re.compile(
         r"^#ifndef MYPYC_DECLARED_\w+\n.*?^\} (?P<tuple>\w+);\n#endif *\n"
@@ -166,16 +215,20 @@ class Declarations:
     _INCLUDE: Final = re.compile(r'^#include (?:<\w+\.h>|"(?!__native_)\w+\.h")\n', re.MULTILINE)
     _FRAME: Final = re.compile(r"^#(?:ifndef MYPYC_\w+_H|define MYPYC_\w+_H|endif|include [^\n]+) *$", re.MULTILINE)
 
-    def __init__(self, headers: str) -> None:
-        self.includes = "".join(dict.fromkeys(self._INCLUDE.findall(headers)))
+    def __init__(self) -> None:
         self._by_name: dict[str, tuple[str, set[str]]] = {}
-        for one in self._ONE.finditer(headers):
-            self._by_name[one["tuple"] or one["struct"] or one["name"]] = (one[0], _words(one[0]))
-        if left := self._FRAME.sub("", self._ONE.sub("", headers)).strip():
-            raise ValueError(f"a header has an unexpected part: {left[:100]}")
 
-    def needed_by(self, text: str) -> str:
-        """Those that a text mentions, each behind those that it mentions; otherwise in the order of their names."""
+    def add(self, headers: str) -> str:
+        """Learn those of one more module. Returns what it includes. Raises RuntimeError if it is not understood."""
+        for one in self._ONE.finditer(headers):
+            words = set(re.findall(r"[A-Za-z_]\w*", one[0]))
+            self._by_name[one["tuple"] or one["struct"] or one["name"]] = (one[0], words)
+        if left := self._FRAME.sub("", self._ONE.sub("", headers)).strip():
+            raise RuntimeError(f"a header has an unexpected part: {left[:100]}")
+        return "".join(dict.fromkeys(self._INCLUDE.findall(headers)))
+
+    def needed_by(self, words: set[str]) -> str:
+        """Those that a text of these words mentions, each behind those that it mentions; else by name."""
         found: dict[str, str] = {}
         begun: set[str] = set()
 
@@ -185,67 +238,29 @@ class Declarations:
                 visit(self._by_name[name][1])
                 found[name] = self._by_name[name][0]
 
-        visit(_words(text))
+        visit(words)
         return "".join(found.values())
 
 
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"[A-Za-z_]\w*", text))
-
-
-_HEADERS: Final = re.compile(r'\A(?:#include "__native_\w+\.h"\n)+')
-_LITERAL: Final = re.compile(r"\bCPyStatics\[(\d+)\]")
-_LOCAL: Final = re.compile(r"\b(__LL|__tmp)(\d+)\b")
-_FILLED: Final = re.compile(r"^ *if \(CPyStatics_Initialize\([^{;]*\) < 0\) \{\n[^{}]*\}\n", re.MULTILINE)
-
-
-def independent(texts: dict[str, str], headers: str, shared: str) -> dict[str, str]:
-    """C files, by name, of which each changes only with what it uses.
-
-    ``texts`` are what mypyc made, by name, with ``headers`` for all of them; ``shared`` names the one that makes the
-    literals. Raises ValueError if they have not the expected form.
-    """
-    declarations = Declarations(headers)
-    bodies: dict[str, str] = {}
-    arrays: dict[str, list[str]] = {}
-    for name, text in texts.items():
-        body, found = _HEADERS.subn("", text)
-        if not found:
-            raise ValueError(f"{name} does not begin with the headers")
-        locals_ = {one: f"{one[0]}{place}" for place, one in enumerate(dict.fromkeys(_LOCAL.findall(body)))}
-        body = _LOCAL.sub(lambda one: locals_[one.groups()], body)  # noqa: B023 (called at once)
-        if name != shared:
-            array = "literals_of_" + re.sub(r"\W", "_", name)
-            numbers = list(dict.fromkeys(_LITERAL.findall(body)))
-            places = {number: f"{array}[{place}]" for place, number in enumerate(numbers)}
-            body = _LITERAL.sub(lambda one: places[one[1]], body)  # noqa: B023 (called at once)
-            if "CPyStatics" in body:
-                raise ValueError(f"{name} has literals without a number")
-            if numbers:
-                arrays[array] = numbers
-                body = f"extern PyObject *{array}[];\n{body}"
-        bodies[name] = body
-    filling = "".join(
-        f"    static const int of_{array}[] = {{{', '.join(numbers)}}};\n"
-        f"    for (int i = 0; i < {len(numbers)}; i++) {array}[i] = CPyStatics[of_{array}[i]];\n"
-        for array, numbers in arrays.items()
-    )
-    filled, found = _FILLED.subn(lambda one: one[0] + filling, bodies[shared])
-    if found != 1:
-        raise ValueError(f"{shared} makes literals in an unexpected place")
-    bodies[shared] = "".join(f"PyObject *{name}[{len(numbers)}];\n" for name, numbers in arrays.items()) + filled
-    # All of this becomes one library, so nothing in it has to be looked up by name when it is called.
-    head = f"{declarations.includes}#pragma GCC visibility push(hidden)\n"
-    return {name: head + declarations.needed_by(body) + body for name, body in bodies.items()}
-
-
-def as_they_are(texts: dict[str, str], headers: str) -> dict[str, str]:
-    """The same C files, with all declarations in each."""
-    own = re.sub(r'^#include "__native_\w+\.h"\n', "", headers, flags=re.MULTILINE)
-    return {name: own + _HEADERS.sub("", text) for name, text in texts.items()}
-
-
 # ---- from C files to modules -----------------------------------------------------------------------------------------
+
+
+_HIDDEN: Final = "#pragma GCC visibility push(hidden)\n"
+"""All of it becomes one library, so nothing in it has to be looked up by name when it is called."""
+_SHIM: Final = """\
+typedef struct _object PyObject;
+extern PyObject *PyImport_ImportModule(const char *), *PyObject_GetAttrString(PyObject *, const char *);
+extern void *PyCapsule_GetPointer(PyObject *, const char *), Py_DecRef(PyObject *);
+PyObject *PyInit_{name}(void) {{
+    PyObject *library = PyImport_ImportModule("{library}");
+    PyObject *capsule = library ? PyObject_GetAttrString(library, "init_{c_name}") : 0;
+    PyObject *(*begin)(void) = capsule ? PyCapsule_GetPointer(capsule, "{library}.init_{c_name}") : 0;
+    Py_DecRef(capsule);
+    Py_DecRef(library);
+    return begin ? begin() : 0;
+}}
+"""
+"""What stands beside a source: it only asks the library for its contents. Python's headers take longer to read."""
 
 
 class Objects:
@@ -275,23 +290,6 @@ class Objects:
         self.made.append(name)
         return path
 
-    def get_all(self, jobs: Sequence[tuple[str, str, list[str]]]) -> list[Path]:
-        """The objects of several, each like one of `get`. The longest begins first, so that none is left over alone."""
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            begun = {job[0]: pool.submit(self.get, *job) for job in sorted(jobs, key=lambda job: -len(job[1]))}
-            try:
-                ended, _ = wait(begun.values(), return_when=FIRST_EXCEPTION)
-                for one in ended:
-                    one.result()  # raises what the compiler says: those behind it are given up, and say nothing
-            finally:
-                pool.shutdown(cancel_futures=True)
-            return [begun[name].result() for name, *_ in jobs]
-
-    def forget_old(self) -> None:
-        """Keep what was used last."""
-        for path in sorted(self._folder.glob("*.o"), key=lambda one: one.stat().st_mtime)[:-_KEPT_OBJECTS]:
-            path.unlink(missing_ok=True)
-
 
 def build(root: Path, names: Sequence[str], library: str, target: Path, cache: Path) -> list[str]:
     """Compile modules, given by their paths below ``root``, into ``target``, laid out like ``root``.
@@ -299,34 +297,70 @@ def build(root: Path, names: Sequence[str], library: str, target: Path, cache: P
     ``library`` begins the name of what they share. Returns what was not in the cache. Raises RuntimeError with the
     words of mypyc or of the compiler.
     """
-    with TemporaryDirectory() as scratch:
-        _call([sys.executable, "-c", _TRANSLATE, scratch, library, *_OPTIONS, *names], root)
-        version, compiler, linker, extensions = json.loads(Path(scratch, "plan").read_text())
-        (library_name, paths, folders, flags), *modules = extensions
-        runtime = [folder for folder in folders if folder != scratch]
-        known = [sys.version, version, _call([compiler[0], "--version"], scratch)]
-        known += [path.read_text() for folder in runtime for path in sorted(Path(folder).rglob("*.[ch]"))]
-        objects = Objects(cache, [*runtime, sysconfig.get_path("include")], "\0".join(known))
-        texts = {path.stem: path.read_text() for path in map(Path, paths)}
-        ours = {name: texts.pop(name) for name in list(texts) if name.startswith("__native_")}
-        headers = "".join(Path(scratch, f"__native_{part}{library}.h").read_text() for part in ("", "internal_"))
-        to_object = [*compiler, *flags, "-c"]
-        to_module = [*linker, *compiler[1:], *flags, "-O0"]
-        # What stands beside a source only asks the library for its contents.
-        shims = objects.get_all([(name, Path(files[0]).read_text(), to_module) for name, files, *_ in modules])
-        for (name, *_), path in zip(modules, shims, strict=True):
-            place = target / (name.replace(".", "/") + _SUFFIX)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, place)
+    asked = {"cache": str(cache), "library": library, "options": _OPTIONS, "compiled": list(names), "wanted": {}}
+    plan = json.loads(_call([sys.executable, _TRANSLATE, json.dumps(asked)], root))
+    runtime = Path(plan["runtime"])
+    known = [sys.version, plan["version"], library, *_OPTIONS, _TRANSLATE.read_text()]
+    sources = Sources(root, names)
+    digests = sources.digests("\0".join(known))
+    known = [sys.version, _call([plan["compiler"][0], "--version"], root)]
+    known += [path.read_text() for path in sorted(runtime.rglob("*.[ch]"))]
+    objects = Objects(cache / "objects", [str(runtime), sysconfig.get_path("include")], "\0".join(known))
+    translated = cache / "translated"
+    translated.mkdir(parents=True, exist_ok=True)
+    declarations = Declarations()
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        begun: list[Future[Path]] = []
+        shims: dict[str, Future[Path]] = {}
+
+        def begin(name: str, text: str, command: Sequence[str] = (*plan["compiler"], "-c")) -> Future[Path]:
+            return pool.submit(objects.get, name, text, list(command))
+
         try:
-            ours = independent(ours, headers, f"__native_{library}")
-        except ValueError as error:
-            print(f"this mypyc needs more time than the one that is expected: {error}", file=sys.stderr)
-            ours = as_they_are(ours, headers)
-        linked = objects.get_all([(name, text, to_object) for name, text in {**texts, **ours}.items()])
-        _call([*linker, *linked, "-o", target / (library_name + _SUFFIX)], scratch)
-        objects.forget_old()
-        return objects.made
+            begun.append(begin(f"{library}__mypyc", plan["library"]))
+            begun += [begin(Path(name).stem, (runtime / name).read_text()) for name in plan["always"]]
+            also: dict[str, None] = {}
+            stale = [name for name in digests if not (translated / digests[name]).exists()]
+            fresh = [name for name in sources.compiled if name not in stale]
+            for batch in (fresh, *sources.batches(stale)):
+                if batch is not fresh:
+                    asked |= {"wanted": {name: sources.paths[name] for name in batch}, "digests": digests}
+                    with (cache / "translating").open("a") as lock:
+                        fcntl.flock(lock, fcntl.LOCK_EX)
+                        _call([sys.executable, _TRANSLATE, json.dumps(asked)], root)
+                read = {name: _read(translated / digests[name]) for name in batch if name in sources.compiled}
+                includes = {name: declarations.add(headers) for name, (_, headers, *_) in read.items()}
+                also |= dict.fromkeys(re.findall(r'"(\w+)\.h"', "".join(includes.values())))
+                # The longest begins first, so that none is left over alone.
+                for name, (c_name, _, code, words) in sorted(read.items(), key=lambda one: -len(one[1][2])):
+                    begun.append(begin(c_name, includes[name] + _HIDDEN + declarations.needed_by(words) + code))
+                    shim = _SHIM.format(name=name.rpartition(".")[2], c_name=c_name, library=f"{library}__mypyc")
+                    shims[name] = begin(f"{c_name}_shim", shim, (*plan["linker"], *plan["compiler"][1:], "-O0"))
+            begun += [begin(name, (runtime / f"{name}.c").read_text()) for name in also]
+            linked = [one.result() for one in begun]
+            for name, made in shims.items():
+                place = target / (name.replace(".", "/") + _SUFFIX)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(made.result(), place)
+        finally:
+            pool.shutdown(cancel_futures=True)
+    _call([*plan["linker"], *linked, "-o", target / f"{library}__mypyc{_SUFFIX}"], root)
+    _forget_old(cache / "objects")
+    _forget_old(translated)
+    return objects.made
+
+
+def _read(path: Path) -> tuple[str, str, str, set[str]]:
+    """What `translate.py` made of a module: its name in C, what it declares, its code, and the words in that."""
+    os.utime(path)
+    name, headers, code, words, _ = json.loads(zlib.decompress(path.read_bytes()))
+    return name, headers, code, set(words)
+
+
+def _forget_old(folder: Path) -> None:
+    """Keep what was used last."""
+    for path in sorted(folder.iterdir(), key=lambda one: one.stat().st_mtime)[:-_KEPT]:
+        path.unlink(missing_ok=True)
 
 
 def _call(command: Sequence[str | Path], folder: str | Path) -> str:
@@ -350,7 +384,7 @@ def compile_to(target: Path) -> list[Path]:
         copy = Path(folder)  # so that nobody changes it meanwhile
         shutil.copytree(ROOT / PACKAGE, copy / PACKAGE, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
         names = [str(path.relative_to(copy)) for path in sources(copy)]
-        made = build(copy, names, PACKAGE, target, CACHE / "objects")
+        made = build(copy, names, PACKAGE, target, CACHE)
         print(f"{len(names)} modules; {len(made)} C files had to be compiled", flush=True)
         (target / "digest").write_text(digest(copy))
     return list(target.rglob(f"*{_SUFFIX}"))
