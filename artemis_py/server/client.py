@@ -112,7 +112,7 @@ class Client(Recipient):
         """Measure what the broker holds for the client, and report a change."""
         raise NotImplementedError
 
-    def look(self, now_ms: int) -> None:
+    def check(self, now_ms: int) -> None:
         """A watched time has come."""
         raise NotImplementedError
 

@@ -395,7 +395,7 @@ class Connection(Client):
         else:
             turns.watches.add(self, max(due_ms, turns.broker.clock.steady_ms(now_ms) + 1))
 
-    def look(self, now_ms: int) -> None:
+    def check(self, now_ms: int) -> None:
         """A watched time has come: heart-beats, a login that ends, a missing handshake, or the end of a linger."""
         turns, session, socket = self._turns, self.session, self.socket
         if socket.transport is None:

@@ -67,7 +67,7 @@ class ReplayTurns:
                 self._write(replay, now_ms)
         budget.allow(2)
         if self.fills.count:
-            self.fills.look(budget, now_ms)
+            self.fills.advance(budget, now_ms)
         while not budget.is_spent and (ready := manager.next_ready()) is not None:
             self._serve(ready, now_ms)
         manager.ask()

@@ -352,7 +352,7 @@ class Turns:
             if connection is None:
                 continue
             try:
-                connection.look(now_ms)
+                connection.check(now_ms)
             except Exception as error:
                 self.isolation.fail(connection, "beat", error)
 

@@ -123,7 +123,7 @@ def _read(file: Path, realms: Authenticator) -> tuple[Stamps, _Logins]:
     """In another thread, because the files may be on a slow disk. The stamps are those from before they were read."""
     stamps = stamps_of(file, _paths_of(realms))
     for each in files_of(realms):
-        each.look()
+        each.check()
     return stamps, _logins_in_force(realms)
 
 

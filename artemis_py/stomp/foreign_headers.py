@@ -120,7 +120,7 @@ class ForeignHeaders:
         for name in found:
             self.note("SEND", name, who)
 
-    def look(self, command: str, names: Iterable[str], who: Mapping[str, str | int]) -> None:
+    def check(self, command: str, names: Iterable[str], who: Mapping[str, str | int]) -> None:
         """Tell of those headers of a CONNECT, SUBSCRIBE, UNSUBSCRIBE or NACK that mean nothing here."""
         known = KNOWN[command]
         for name in names:

@@ -146,7 +146,7 @@ class File:
         self.failure: Exception | None = None
         self.looks = 0
 
-    def look(self) -> str:
+    def check(self) -> str:
         self.looks += 1
         assert self.may_go_on.wait(WAIT_S)
         if self.failure is not None:

@@ -253,7 +253,7 @@ class Fills:
         else:
             self._finish(fill, now_ms)
 
-    def look(self, budget: Budget, now_ms: int) -> None:
+    def advance(self, budget: Budget, now_ms: int) -> None:
         """Go on with passes that had to wait, and end those that have everything."""
         for waiting in (self._unplaced, self._full):
             for _ in range(min(len(waiting), _LOOKS_MAX)):

@@ -118,7 +118,7 @@ class ReloadedFile(Generic[Parsed]):
                 raise AuthenticatorError(self._complaint)
             return self._parsed
 
-    def look(self) -> str:
+    def check(self) -> str:
         """Read the file if it has changed, as ``value``; returns the complaint."""
         with self._lock:
             if self._reloads:

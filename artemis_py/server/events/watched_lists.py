@@ -133,7 +133,7 @@ class Watch:
         self._new_listeners.discard(listener)
         self._warned.discard(listener)
 
-    def look(self) -> Steps:
+    def refresh(self) -> Steps:
         """One look, as a work that operators ask for."""
         try:
             result = yield from self.topic.operation.begin(self._managed, self.topic.arguments)
@@ -277,4 +277,4 @@ class Watches:
         """Begin a look, unless one is under way."""
         if not watch.is_looking:
             watch.is_looking = True
-            self._calls.begin(watch.look(), changes=False)
+            self._calls.begin(watch.refresh(), changes=False)

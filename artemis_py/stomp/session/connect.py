@@ -66,7 +66,7 @@ def greet(frame: AnyFrame, state: SessionState) -> Greeting | None:
         state.answer_error(reason, receipt)
         return None
     state.service.traffic.frames_in[frame.command] += 1
-    state.service.foreign.look("CONNECT", frame.headers, _who(frame, state))
+    state.service.foreign.check("CONNECT", frame.headers, _who(frame, state))
     greeting = _greet(frame, state.service, state.name)
     if isinstance(greeting, Greeting):
         return greeting

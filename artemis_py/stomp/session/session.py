@@ -124,12 +124,12 @@ class Commands:
         if command in ("ACK", "NACK"):
             extra = self._acknowledging.acknowledge(frame, now_ms, refuses=command == "NACK")
             if command == "NACK":
-                self._state.service.foreign.look(command, headers, self._state.who)
+                self._state.service.foreign.check(command, headers, self._state.who)
         elif command == "SUBSCRIBE":
             self._subscriptions.subscribe(headers, now_ms)
         elif command == "UNSUBSCRIBE":
             self._subscriptions.unsubscribe(headers, now_ms)
-            self._state.service.foreign.look(command, headers, self._state.who)
+            self._state.service.foreign.check(command, headers, self._state.who)
         elif command == "BEGIN":
             self._transactions.begin(headers)
         elif command == "COMMIT":

@@ -172,7 +172,7 @@ class Subscriptions:
         holdings.move(SUBSCRIPTIONS, subscription.size_bytes)
         holdings.move(SELECTORS, selector_bytes(subscription.selector))
         self.by_consumer[subscription.consumer.id] = subscription
-        state.service.foreign.look("SUBSCRIBE", headers, state.who)
+        state.service.foreign.check("SUBSCRIBE", headers, state.who)
         queue = subscription.queue
         if queue.address.temporary:
             state.service.temporaries.hold(queue.address.name, state.origin)

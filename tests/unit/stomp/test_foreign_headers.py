@@ -70,7 +70,7 @@ def test_connect() -> None:
 def test_what_is_told_has_a_limit() -> None:
     events = Events()
     foreign = ForeignHeaders(events)
-    foreign.look("SUBSCRIBE", [f"x-{number}" for number in range(10_000)], {})
+    foreign.check("SUBSCRIBE", [f"x-{number}" for number in range(10_000)], {})
     assert events.counts[FOREIGN_HEADER] == 256
 
 
@@ -78,7 +78,7 @@ def test_each_header_has_its_line_however_many_come_at_once(caplog: pytest.LogCa
     """It is told only once, so a line that is left out would never come."""
     events, log = Events(), OperationalLog()
     foreign = ForeignHeaders(events)
-    foreign.look("SUBSCRIBE", [f"x-{number}" for number in range(60)], {"session": "s1"})
+    foreign.check("SUBSCRIBE", [f"x-{number}" for number in range(60)], {"session": "s1"})
     with caplog.at_level("INFO", "artemis_py.operational"):
         log.tell(events.take(), 1)
         log.end()
