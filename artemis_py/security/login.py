@@ -37,6 +37,7 @@ class Logins(Protocol):
         leaves meanwhile, set ``is_given_up``, which saves the work of a verification that has not begun.
         """
 
+
 # ---- counts ----------------------------------------------------------------------------------------------------------
 #
 # The results of logins, in plain ints that a scrape reads.

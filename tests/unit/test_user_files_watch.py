@@ -130,9 +130,7 @@ async def test_of_a_login_config(tmp_path: Path) -> None:
     assert world.realms.authenticate(Credentials("bob", "b"))
     world.write(roles="view = nobody\n")
     await world.until_ended("till")
-    world.security.logins.use(
-        open_realms(world.config, before=world.realms)
-    )  # as a reload does
+    world.security.logins.use(open_realms(world.config, before=world.realms))  # as a reload does
     await world.until_ended("ann", "bob", "till")
     world.end()
 
