@@ -44,6 +44,8 @@ class GroupRule:
     names: tuple[HeaderName, ...]
     marks: tuple[bytes, ...]
     """Every header block that names a group contains at least one of these."""
+    letter: int = -1
+    """A byte that each mark contains, to look for first: a capital, if there is one, as few headers have it; -1: none."""
     shared: bool = False
     fallback: str | None = None
     buckets: int = -1
@@ -89,6 +91,8 @@ class GroupRule:
         """
         if self.fallback is not None:
             return True
+        if self.letter >= 0 and self.letter not in blocks:  # a tenth of a search for bytes
+            return False
         for mark in self.marks:  # noqa: SIM110 - a generator would be a call for each mark
             if blocks.find(mark) >= 0:  # "in" would first fail to take it as a number, which costs more
                 return True
@@ -111,9 +115,12 @@ def _rule(
 ) -> GroupRule:
     """A rule. Queues that group alike share one."""
     names = tuple(HeaderName(name) for name in (_USUAL_NAMES if key is None else (key,)))
+    marks = _USUAL_MARKS if key is None else tuple(name.line for name in names)
+    common = set(marks[0]).intersection(*marks[1:])
     return GroupRule(
         names=names,
-        marks=_USUAL_MARKS if key is None else tuple(name.line for name in names),
+        marks=marks,
+        letter=min([byte for byte in common if chr(byte).isalnum()], default=-1),
         shared=shared,
         fallback=fallback,
         buckets=buckets,
