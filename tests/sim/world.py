@@ -6,8 +6,6 @@ import random
 from contextlib import suppress
 from dataclasses import dataclass
 
-from tests.sim.message_operations import handle
-
 from artemis_py.storage.journal.settings import JournalSettings
 from tests.sim.check import (
     Broken,
@@ -20,6 +18,7 @@ from tests.sim.check import (
 )
 from tests.sim.disk import Fault, PowerCut, SimDisk
 from tests.sim.incarnation import Incarnation
+from tests.sim.message_operations import handle
 from tests.sim.opening import SimStore
 from tests.sim.projection import Projection
 from tests.sim.retained import Archive

@@ -109,13 +109,6 @@ class FakeAlertWatch:
 
 
 @dataclass(eq=False)
-class FakeParts:
-    """The part of a queue's parts that a scrape reads."""
-
-    alerts: FakeAlertWatch | None = None
-
-
-@dataclass(eq=False)
 class FakeQueue:
     """A queue with counters that somebody sets."""
 
@@ -128,7 +121,7 @@ class FakeQueue:
     distribution: FakeDistribution = field(default_factory=lambda: FakeDistribution())
     contents: FakeContents = field(default_factory=FakeContents)
     flow: FakeFlow = field(default_factory=FakeFlow)
-    parts: FakeParts = field(default_factory=FakeParts)
+    alerts: FakeAlertWatch | None = None
 
 
 @dataclass(eq=False)

@@ -45,7 +45,7 @@ class GroupRule:
     marks: tuple[bytes, ...]
     """Every header block that names a group contains at least one of these."""
     letter: int = -1
-    """A byte that each mark contains, to look for first: a capital, if there is one, as few headers have it; -1: none."""
+    """A byte that each mark contains, to look for first: a capital, if there is one, as they are rare; -1: none."""
     shared: bool = False
     fallback: str | None = None
     buckets: int = -1
