@@ -141,21 +141,28 @@ def _begun(source: LogSource, cursor: Cursor | None, args: argparse.Namespace) -
 
 
 def _carry_out(export: Export, *, follows: bool) -> None:
-    """Export until there is no more, or until somebody ends it (Ctrl-C, SIGTERM)."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """Export until there is no more, or until somebody ends it (Ctrl-C, SIGTERM). The signal is only noted: an
+    exception raised by it could end in a library that drops it, and the command would go on.
+    """
+
+    def stop(number: int, _frame: object) -> None:
+        export.stop()
+        signal.signal(number, signal.default_int_handler)  # the second one does not wait
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         if follows:
             export.follow()
         else:
             export.once()
         export.finish()
-    except KeyboardInterrupt:
-        try:
-            export.finish()
-        except AwayError as error:
-            export.tell(f"the cursor stays where it is, so the last spans will be sent again: {error}")
+    except AwayError as error:
+        if not export.is_stopped:
+            raise
+        export.tell(f"the cursor stays where it is, so the last spans will be sent again: {error}")
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _sum_up(export: Export, *, is_sent: bool) -> None:

@@ -75,11 +75,14 @@ class Export:
     show: Callable[[str], None] = lambda _text: None
     """Gets the current activity."""
     sent: int = 0
+    is_stopped: bool = False
     _pending: list[FinishedSpan] = field(default_factory=list)
     _read_lsn: int = 0
     """Everything up to it was read, and sent if it had ended."""
     _place: tuple[int, int] | None = None
-    """Where the cursor may be. It changes between two parts only: inside of one, Ctrl-C may come at any moment."""
+    """Where the cursor may be. It changes between two parts only: inside of one, a second Ctrl-C may come at any
+    moment.
+    """
     _aged_s: float = 0.0
 
     @property
@@ -87,9 +90,15 @@ class Export:
         """How many finished spans were not sent."""
         return len(self._pending) + self.journeys.waiting
 
+    def stop(self) -> None:
+        """End ``once`` or ``follow`` behind the part that it reads now. A handler of signals may call it."""
+        self.is_stopped = True
+
     def once(self) -> None:
-        """Everything that the log has now. Raises ArtemisError."""
+        """Everything that the log has now, or less after ``stop``. Raises ArtemisError."""
         for part in self.source.parts():
+            if self.is_stopped:
+                return
             if part.begins_segment:
                 self.journeys.begin_segment()
             self.show(f"{part.name}, {self.sent} spans")
@@ -105,15 +114,18 @@ class Export:
                 self._move()
 
     def follow(self) -> None:
-        """The same, again and again. Ends with KeyboardInterrupt, or raises ArtemisError."""
+        """The same, again and again, until ``stop``. Raises ArtemisError."""
         away = ""
-        while True:
+        while not self.is_stopped:
             try:
                 self.once()
                 self._move()
                 if away:
                     self.tell("the broker is back")
                     away = ""
+            except CollectorAwayError:
+                if not self.is_stopped:
+                    raise
             except AwayError as error:
                 if not away:
                     away = str(error)
@@ -140,7 +152,7 @@ class Export:
             try:
                 self.sink(batch)
             except CollectorAwayError as error:
-                if not self.waits:
+                if not self.waits or self.is_stopped:
                     raise
                 if not is_told:
                     self.tell(f"waiting: {error}")
