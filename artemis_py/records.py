@@ -3,8 +3,8 @@
 Each record gets the next log sequence number (lsn). An output that depends on a record carries its lsn, and leaves when
 ``lsn <= durable_lsn``. Storage never calls the core back.
 
-The core reports to a ``RecordLog`` what a crash must not undo, and to its ``Story`` what only readers of a retained log
-want to know. Turns make both durable (``Durability``).
+The core reports to a ``RecordLog`` what a crash must not undo, and to its ``AuditLog`` what only readers of a retained
+log want to know. Turns make both durable (``Durability``).
 """
 
 from __future__ import annotations
@@ -116,15 +116,15 @@ class Depth:
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Story:
+class AuditLog:
     """What only readers of a retained log want to know. This base class ignores everything.
 
     A restart needs none of it. Sessions are identified by the number of their connection (``Message.origin``), queues
     by their number.
     """
 
-    is_told: bool = False
-    """Is the story recorded? If so, the log also contains persistent messages that no durable queue takes."""
+    is_enabled: bool = False
+    """Is the audit log recorded? If so, the log also contains persistent messages that no durable queue takes."""
 
     def session_opened(self, origin: int, fields: dict[str, str]) -> None:
         """A session was opened; ``fields`` describe its client. They are recorded when a record first names the
@@ -138,7 +138,7 @@ class Story:
 
     def consumer_opened(self, origin: int, queue_id: int, fields: dict[str, Any]) -> Actor | None:
         """A session's consumer was attached to a durable queue; ``fields`` describe it. Returns the actor to pass with
-        records about it, or None if the story is not recorded.
+        records about it, or None if no audit log is recorded.
         """
         return None
 
@@ -149,7 +149,7 @@ class Story:
         return
 
     def session_number(self, origin: int) -> int:
-        """The log's number of the session on a connection; 0: the broker itself, or the story is not recorded."""
+        """The log's number of the session on a connection; 0: the broker itself, or no audit log is recorded."""
         return 0
 
     def known_number(self, origin: int) -> int:
@@ -197,7 +197,7 @@ class RecordLog(ABC):
     """The highest message id assigned so far; the broker sets it before the turn is sealed."""
     queue_id: int
     """The highest queue number assigned so far."""
-    story: Story
+    audit: AuditLog
     """What only readers of the log want to know."""
     has_past: bool = False
     """Can the broker read what was published before, so that new queues may get it?"""
@@ -440,7 +440,7 @@ class MemoryLog(RecordLog, Durability):
         self.now_ms = 0
         self.message_id = 0
         self.queue_id = 0
-        self.story = Story()
+        self.audit = AuditLog()
         self.inline = False
         self.was_inline = False
 

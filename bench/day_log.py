@@ -10,7 +10,7 @@ from typing import Final
 
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.records import Actor, Depth
-from artemis_py.storage.disk.committer import Commit, Committer, carry_out
+from artemis_py.storage.disk.committer import Commit, Committer, write_commit
 from artemis_py.storage.disk.disk import FileDisk
 from artemis_py.storage.journal.index import Segment
 from artemis_py.storage.journal.index_files import write_index, write_survey
@@ -70,14 +70,14 @@ class DayLog:
             runs = [self._run(queue) for queue in range(ADDRESSES)]
             for queue, run in enumerate(runs):
                 self._journal.records.published_run(run, queue + 1, 0)
-            if self._journal.records.story.end_turn():
+            if self._journal.records.audit.end_turn():
                 held = sum(one.head.size_bytes + len(one.body) for one in runs[0])
-                self._journal.records.story.depths([Depth(queue + 1, _RUN, held, 0, 0) for queue in range(ADDRESSES)])
+                self._journal.records.audit.depths([Depth(queue + 1, _RUN, held, 0, 0) for queue in range(ADDRESSES)])
                 if number % RARE_EVERY == 0:
                     self._seldom(runs[0].pop())
             self._turn()
             for queue, run in enumerate(runs):
-                self._journal.records.story.delivered(queue + 1, run, consumers[queue])
+                self._journal.records.audit.delivered(queue + 1, run, consumers[queue])
                 self._journal.records.settled(queue + 1, run, "acked", consumers[queue])
             self._turn()
             if number - told >= 1000:
@@ -90,9 +90,9 @@ class DayLog:
         names = [*(f"orders.{number}" for number in range(ADDRESSES)), "DLQ", "rare"]
         for number, name in enumerate(names, 1):
             journal.records.queue_changed({"id": number, "name": name, "address": name, "routing_type": "ANYCAST"})
-        journal.records.story.session_opened(1, {"client": "10.0.0.1:50000", "protocol": "STOMP 1.2"})
+        journal.records.audit.session_opened(1, {"client": "10.0.0.1:50000", "protocol": "STOMP 1.2"})
         fields = {"subscription": "s", "ack": "client"}
-        opened = [journal.records.story.consumer_opened(1, queue + 1, fields) for queue in range(ADDRESSES)]
+        opened = [journal.records.audit.consumer_opened(1, queue + 1, fields) for queue in range(ADDRESSES)]
         return [actor for actor in opened if actor is not None]
 
     def _run(self, queue: int) -> list[Message]:
@@ -168,7 +168,7 @@ class _AtOnce(Committer):
         return done
 
     def run_now(self, commit: Commit) -> None:
-        carry_out(commit)
+        write_commit(commit)
         self._done = commit
 
     def later(self, work: Callable[[], None]) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import Batch, Kept
+from artemis_py.storage.format.codec import BatchHeader, Kept
 from artemis_py.storage.format.records import (
     BATCH,
     KIND_JOURNAL,
@@ -81,7 +81,7 @@ class _Day:
 
     def _batch(self) -> bytes:
         self._number += 1
-        return self._record(BATCH, codec.encode_batch(Batch(self._number, self.now_ms, self.sent, 3)))
+        return self._record(BATCH, codec.encode_batch(BatchHeader(self._number, self.now_ms, self.sent, 3)))
 
     def _told(self, kind: int, fields: dict[str, object]) -> bytes:
         return self._record(kind, codec.encode_fields(dict(fields)))

@@ -40,7 +40,7 @@ MODULES: Final = (
     "histogram.py",
     "logged.py",
     "message.py",
-    "outbound.py",
+    "pending_output.py",
     "paged.py",
     "records.py",
     "uploads.py",

@@ -23,8 +23,8 @@ from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.format.scan import log_files
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings, SegmentCare
+from artemis_py.storage.recovery.accept_journal import recover
 from artemis_py.storage.recovery.examination import examine
-from artemis_py.storage.recovery.recovery import recover
 from artemis_py.storage.retention.cursors import Cursor, check_name
 
 HELP: Final = "list or remove the cursors in the log of a running broker, or in the files of a stopped one"

@@ -18,7 +18,7 @@ from artemis_py.storage.disk.lock_check import (
     FileSystem,
     Finding,
     file_system_of,
-    hold,
+    hold_lock,
     trials,
 )
 
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     directory: Path = args.directory
     try:
         if args.command == "hold":
-            hold(directory, say_at_once)
+            hold_lock(directory, say_at_once)
         return _check(directory, as_object=args.format == "json")
     except (DiskError, LockedError) as error:
         warn(error)

@@ -20,7 +20,7 @@ from artemis_py.shown import as_json as json_text
 from artemis_py.shown import say, say_made, shown_time, warn
 from artemis_py.storage.disk.lock import LOCK_NAME, owner_in, read_lock_file
 from artemis_py.storage.format import records
-from artemis_py.storage.format.reader import Entry, Range, read_entries
+from artemis_py.storage.format.reader import LogEntry, Range, read_entries
 from artemis_py.storage.format.scan import Damage, LogFile, log_files
 from artemis_py.storage.journal.extent import read_extent
 from artemis_py.storage.recovery.examination import MOVES_NAME
@@ -163,18 +163,18 @@ def _dump(files: list[LogFile], as_json: bool, types: frozenset[int], lsns: tupl
     return code
 
 
-def _line(entry: Entry) -> str:
+def _line(entry: LogEntry) -> str:
     inside = f" (in group {entry.group})" if entry.group else ""
     when, name = shown_time(entry.time_ms), _name(entry)
     return f"{entry.record.lsn:>12}  {when:<24}  {name:<21}  {summary_of(entry.event)}{inside}"
 
 
-def _json(file: LogFile, entry: Entry) -> str:
+def _json(file: LogFile, entry: LogEntry) -> str:
     record, group = entry.record, entry.group
     place = {"file": file.path.name, "offset": None if group else record.offset}
     fields = {"lsn": record.lsn, "time_ms": entry.time_ms, "type": _name(entry), "group": group or None, **place}
     return json_text({**fields, **fields_of(entry.event)})
 
 
-def _name(entry: Entry) -> str:
+def _name(entry: LogEntry) -> str:
     return records.RECORD_NAMES.get(entry.record.type_code, str(entry.record.type_code))

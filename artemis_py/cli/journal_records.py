@@ -10,7 +10,7 @@ from typing import Any, Final
 from artemis_py.message import LargeBody
 from artemis_py.shown import shown_time
 from artemis_py.storage.format import records
-from artemis_py.storage.format.codec import Kept, QueueState
+from artemis_py.storage.format.codec import DeliveryState, Kept
 from artemis_py.storage.format.log_events import (
     Attempted,
     Batched,
@@ -20,7 +20,6 @@ from artemis_py.storage.format.log_events import (
     Delivered,
     Depths,
     Event,
-    FellDue,
     Grouped,
     Paged,
     PageDropped,
@@ -32,6 +31,7 @@ from artemis_py.storage.format.log_events import (
     Recalled,
     Refused,
     Repeated,
+    ScheduledDue,
     Sending,
     Session,
     Settled,
@@ -73,7 +73,7 @@ def _delivered(event: Delivered) -> dict[str, Any]:
     return {"queue": event.queue_id, "message_ids": list(event.message_ids), "consumer": event.consumer or None}
 
 
-def _fell_due(event: FellDue) -> dict[str, Any]:
+def _fell_due(event: ScheduledDue) -> dict[str, Any]:
     return {"queue": event.queue_id, "message_ids": list(event.message_ids), "consumer": None}
 
 
@@ -142,7 +142,7 @@ _FIELDS: Final[dict[type[Event], Callable[[Any], dict[str, Any]]]] = {
     Recalled: lambda event: _message_fields(event.kept, event.lsn),
     Settled: _settled,
     Delivered: _delivered,
-    FellDue: _fell_due,
+    ScheduledDue: _fell_due,
     Attempted: _attempted,
     Committed: lambda _: {},
     Grouped: lambda event: {"payload_bytes": event.size_bytes},
@@ -166,7 +166,7 @@ _FIELDS: Final[dict[type[Event], Callable[[Any], dict[str, Any]]]] = {
 def _message_fields(kept: Kept, lsn: int) -> dict[str, Any]:
     message = kept.message
     head = message.head
-    plain = QueueState()
+    plain = DeliveryState()
     details = kept.details or {}
     in_page = bool(kept.flags & records.FLAG_PAGED)
     states = [(queue_id, details.get(queue_id, plain)) for queue_id in kept.queue_ids]
@@ -216,7 +216,7 @@ def summary_of(event: Event) -> str:
             where = "" if told.in_page is None else f", page {told.in_page.page} of stream {told.in_page.stream}"
             ids = _shown_ids(told.message_ids)
             return f"queue {told.queue_id} {told.reason} {ids}{_shown_actor(fields)}{where}"
-        case FellDue() | Delivered():
+        case ScheduledDue() | Delivered():
             return f"queue {told.queue_id} {_shown_ids(told.message_ids)}{_shown_actor(fields)}"
         case Attempted(in_page=None):
             due = f", next at {shown_time(told.due_ms)}" if told.due_ms else ""

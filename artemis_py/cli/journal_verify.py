@@ -140,7 +140,7 @@ class Verification:
     def _tell_of_all(self, examined: Examined) -> None:
         disk = ReadOnlyDisk(self._directory)
         given_up = read_given_up(disk)
-        faults = [*examined.told.faults, *read_copy(disk)[1], *([given_up.fault] if given_up.fault else ())]
+        faults = [*examined.stored.faults, *read_copy(disk)[1], *([given_up.fault] if given_up.fault else ())]
         for fault in faults:
             self._damage_count += 1
             say(f"DAMAGED: {fault}")

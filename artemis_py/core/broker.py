@@ -16,10 +16,9 @@ from artemis_py.core.destinations.auto_create import Resolver
 from artemis_py.core.destinations.deployment import Deployment
 from artemis_py.core.destinations.diverts import Diverts
 from artemis_py.core.destinations.registry import Registry
-from artemis_py.core.due import Due
+from artemis_py.core.due_timers import DueTimers
 from artemis_py.core.events import SUBSCRIBED, UNSUBSCRIBED
 from artemis_py.core.faults import give_up, set_aside
-from artemis_py.core.host import Host
 from artemis_py.core.memory import Memory
 from artemis_py.core.notifications import CONSUMER_CLOSED, CONSUMER_CREATED
 from artemis_py.core.notify import tell_consumer
@@ -27,14 +26,15 @@ from artemis_py.core.operations.import_messages import Importing
 from artemis_py.core.operations.messages import MessageOperations
 from artemis_py.core.operations.queues import QueueOperations
 from artemis_py.core.pages.page_stream import Streams
-from artemis_py.core.publish.copies import Forwards
+from artemis_py.core.publish.copies import CopyMaker
 from artemis_py.core.publish.duplicates import Commits, Duplicates
-from artemis_py.core.publish.publish import Admission, Forwarding, Router
+from artemis_py.core.publish.publish import CopyPublisher, Publisher, Router
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue_host import QueueHost
+from artemis_py.core.reaper import Reaper
 from artemis_py.core.recovery import restore_ids, restore_messages, restore_streams, what_goes
 from artemis_py.core.reload import Redeployment
 from artemis_py.core.slow_consumers import SlowConsumers
-from artemis_py.core.sweep import Sweep
 from artemis_py.core.tasks import Task
 from artemis_py.errors import Problem
 from artemis_py.message import Head, LargeBody, Message
@@ -67,7 +67,7 @@ class Broker:
         self.started = False
         """True until ``finish``."""
         self.log = log
-        host = self.host = Host(log)
+        host = self.host = QueueHost(log)
         kept = kept or RecoveredState()
         self.settings_changes = SettingsChanges(host, config, kept.configured)
         config = self.config = self.settings_changes.config
@@ -89,19 +89,19 @@ class Broker:
         self.resolver = Resolver(config, self.registry)
         self.duplicates = Duplicates(log, host.outcomes, config.id_cache_size, keeps=config.persist_id_cache)
         self.commits = Commits(config.id_cache_size, self.holdings, keeps=config.persist_id_cache)
-        self.forwards = Forwards(host.events, host.outcomes)
-        router = Router(host, bindings, self.resolver, self.duplicates, self.forwards, self.enqueuer)
-        self.admission = Admission(host, bindings, self.duplicates, router)
-        self.forwarding = Forwarding(
-            host, bindings, self.resolver, self.forwards, self.admission, self.enqueuer, self.duplicates
+        self.copy_maker = CopyMaker(host.events, host.outcomes)
+        router = Router(host, bindings, self.resolver, self.duplicates, self.copy_maker, self.enqueuer)
+        self.publisher = Publisher(host, bindings, self.duplicates, router)
+        self.forwarding = CopyPublisher(
+            host, bindings, self.resolver, self.copy_maker, self.publisher, self.enqueuer, self.duplicates
         )
         self.queue_operations = QueueOperations(host, self.registry)
         self.queue_changes = QueueChanges(host, self.registry)
         self.address_changes = AddressChanges(host, self.registry)
-        self.message_operations = MessageOperations(host, bindings, self.resolver, self.enqueuer, self.admission)
+        self.message_operations = MessageOperations(host, bindings, self.resolver, self.enqueuer, self.publisher)
         self.importing = Importing(host, bindings, self.enqueuer, self.duplicates)
-        self._due = Due(host, bindings.by_id)
-        self._sweep = Sweep(host, self.registry, config, now_ms)
+        self._due_timers = DueTimers(host, bindings.by_id)
+        self._reaper = Reaper(host, self.registry, config, now_ms)
         self.slow_consumers = SlowConsumers(host, bindings.by_id)
         self._consumer_id = 0
         self.kept_back: dict[str, Problem] = {}
@@ -123,7 +123,7 @@ class Broker:
         restore_streams(kept.streams, kept.stream, self.registry, self.streams)
         self.lost = [*lost, *what_goes(self.queues.values(), now_ms)]
         self.log.now_ms = now_ms
-        self._sweep.begin_with(now_ms)
+        self._reaper.delete_unused_at_start(now_ms)
         self.registry.give_retained()
         self.started = True
 
@@ -229,7 +229,7 @@ class Broker:
         budget.left = budget.turn_units = units
         self.host.turn_ms = now_ms
 
-    def take_in(self) -> None:
+    def take_fetched_pages(self) -> None:
         """Hand out what has arrived from pages."""
         if self.streams.files is None:
             return
@@ -253,8 +253,8 @@ class Broker:
         self.budget.allow(_TICK_PARTS)
         if is_due:
             self.timers.look_at_clock(now_ms)
-            if self._due.run(now_ms):
-                self._sweep.run(now_ms)
+            if self._due_timers.run(now_ms):
+                self._reaper.run(now_ms)
                 self.slow_consumers.run(now_ms)
         if self.agenda.tasks:
             share = self.budget.lend()
@@ -287,7 +287,7 @@ class Broker:
             if budget.left <= 0:
                 break
         copies = self.host.copies
-        if copies.is_open or copies.dead or copies.expired or self.forwards.waiting:
+        if copies.is_open or copies.dead or copies.expired or self.copy_maker.waiting:
             self.forwarding.flush(now_ms)
         self.log.message_id = self.host.message_id
         self.log.queue_id = self.registry.queue_id
@@ -303,9 +303,9 @@ class Broker:
         """The turn is over: write into a retained log what its readers cannot work out from its other records."""
         if self.enqueuer.begun:
             self.enqueuer.take_begun()  # copies for which nobody waits
-        story = self.log.story
-        if story.is_told and story.end_turn():
-            story.depths(depths_of(self.queues.values(), self.enqueuer.coming()))
+        audit = self.log.audit
+        if audit.is_enabled and audit.end_turn():
+            audit.depths(depths_of(self.queues.values(), self.enqueuer.coming()))
 
     def finish(self, now_ms: int) -> None:
         """The broker stops: carry out to its end what was decided."""

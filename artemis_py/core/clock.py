@@ -6,7 +6,7 @@ from collections import deque
 from heapq import heappop, heappush
 from typing import Final, final
 
-from artemis_py.core.heap import drop_void
+from artemis_py.core.lazy_heap import drop_void
 
 NEVER_MS: Final = 1 << 62
 """A steady time that does not come."""

@@ -175,7 +175,7 @@ class Consumer:
 
     # fmt: off
     __slots__ = (
-        "_head_only", "_last_head", "_last_verdict", "_units", "_units_per_kb", "acks", "actor", "after_id",
+        "_head_only", "_last_head", "_last_match", "_units", "_units_per_kb", "acks", "actor", "after_id",
         "asked_units", "backlog_max", "barrier", "browses", "closed", "credit_bytes", "cursor", "statistics",
         "destructive", "eased", "exclusive", "firsts", "handed", "held", "id", "listed", "no_local", "outbox", "owner",
         "parked", "passed_over", "priority", "reader", "room_bytes", "selector", "settles", "since_ms", "weigh",
@@ -259,7 +259,7 @@ class Consumer:
         self.closed = False
         self.statistics = ConsumerStatistics()
         self._units = self._units_per_kb = 0
-        self._head_only = self._last_verdict = False
+        self._head_only = self._last_match = False
         self._last_head: Head | None = None
         self._prepare(selector)
 
@@ -300,11 +300,11 @@ class Consumer:
         if self._head_only:
             if message.head is not self._last_head:
                 self._last_head = message.head
-                self._last_verdict = self._ask(selector, message)
-            return self._last_verdict
-        return self._ask(selector, message)
+                self._last_match = self._evaluate(selector, message)
+            return self._last_match
+        return self._evaluate(selector, message)
 
-    def _ask(self, selector: Selector, message: Message) -> bool:
+    def _evaluate(self, selector: Selector, message: Message) -> bool:
         units = self._units + (self._units_per_kb * message.head.size_bytes >> 10)
         if units > _LOOK_UNITS_MAX:
             self.asked_units += units

@@ -8,7 +8,7 @@ from mypy_extensions import mypyc_attr
 
 from artemis_py.config.merging import SettingsRepository
 from artemis_py.config.tables.entities import ANYCAST, MULTICAST
-from artemis_py.core.reference import QueueReference
+from artemis_py.core.queue_reference import QueueReference
 from artemis_py.message import Head, HeaderName, Message
 from artemis_py.records import RecordLog
 
@@ -44,6 +44,21 @@ class DeadLetterAddresses:
 
     def __contains__(self, name: str) -> bool:
         return name in self._of_settings or name in self._of_queues
+
+
+def dead_letter_address_of(queue: QueueReference, of_address: str | None) -> str | None:
+    """Where dead messages of a queue go; what the queue says itself counts before the address-setting."""
+    own = queue.rules.dead_letter_address
+    return of_address if own is None else own
+
+
+def expiry_address_of(queue: QueueReference, of_address: str | None, dead_of_address: str | None) -> str | None:
+    """Where expired messages of a queue go (``expiry-policy``; Qpid's alternate is the dead-letter address)."""
+    if queue.rules.expiry_policy == "DELETE":
+        return None
+    if not of_address and queue.rules.expiry_policy == "ROUTE_TO_ALTERNATE":
+        return dead_letter_address_of(queue, dead_of_address)
+    return of_address
 
 
 # ---- origin ----------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import Final, final
 
 from artemis_py.core import events
-from artemis_py.core.reference import QueueReference
+from artemis_py.core.queue_reference import QueueReference
 from artemis_py.message import Message
 
 ADDRESS_ADDED: Final = "ADDRESS_ADDED"

@@ -19,10 +19,10 @@ from artemis_py.core.addresses.routing_table import Bindings
 from artemis_py.core.destinations.diverts import Diverts, narrow_routing_types
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.events import OPERATION
-from artemis_py.core.host import Host
 from artemis_py.core.publish.duplicates import Duplicates
 from artemis_py.core.queue.attributes import declaration_of, use_declaration
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue_host import QueueHost
 from artemis_py.core.slow_consumers import SlowConsumers
 from artemis_py.core.tasks import WAIT, Task, until_done
 from artemis_py.errors import BrokerError, StorageError
@@ -49,7 +49,7 @@ class Redeployment:
 
     def __init__(
         self,
-        host: Host,
+        host: QueueHost,
         registry: Registry,
         diverts: Diverts,
         duplicates: Duplicates,

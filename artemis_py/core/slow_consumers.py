@@ -14,10 +14,10 @@ from artemis_py.core import notifications
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import CONSUMER_SLOW
-from artemis_py.core.host import Host
 from artemis_py.core.notifications import Fields
 from artemis_py.core.notify import tell_consumer
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue_host import QueueHost
 from artemis_py.core.tasks import Task
 from artemis_py.shown import many
 
@@ -69,7 +69,7 @@ def settled_count(consumer: Consumer) -> int:
 class SlowConsumers(Task):
     """Looks at the queues that have a threshold and a consumer. ``queues`` are all queues, by number."""
 
-    def __init__(self, host: Host, queues: dict[int, Queue]) -> None:
+    def __init__(self, host: QueueHost, queues: dict[int, Queue]) -> None:
         self._host = host
         self._queues = queues
         self._watches: dict[int, _Watch] = {}

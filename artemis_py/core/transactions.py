@@ -13,9 +13,9 @@ from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer, Sender
 from artemis_py.core.events import ADDRESS_REFUSES
 from artemis_py.core.order.entry import ABORTED, NACKED, Entry
-from artemis_py.core.publish.publish import Admission
+from artemis_py.core.publish.publish import Publisher
 from artemis_py.core.publish_outcome import PublishOutcome
-from artemis_py.core.queue.acknowledge import Chosen
+from artemis_py.core.queue.acknowledge import SelectedMessages
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Task
 from artemis_py.errors import AddressFullError, DuplicateError, QueueFullError
@@ -107,7 +107,7 @@ class Transaction:
         self.refused: list[tuple[Queue, Consumer, Entry]] = []
         self.expired: list[tuple[Queue, Consumer, Entry]] = []
         """Entries that a consumer has expire with the COMMIT."""
-        self.by_filter: list[tuple[Queue, Chosen, str, int, Actor | None]] = []
+        self.by_filter: list[tuple[Queue, SelectedMessages, str, int, Actor | None]] = []
         """What a client names by itself: it is looked for when the COMMIT is carried out."""
         self.size_bytes = 0
         self._evaluation: FilterEvaluation | None = None
@@ -124,7 +124,7 @@ class Transaction:
         self.size_bytes += size_bytes
 
     def acknowledge_by_filter(
-        self, queue: Queue, chosen: Chosen, outcome: str, connection: int, actor: Actor | None
+        self, queue: Queue, chosen: SelectedMessages, outcome: str, connection: int, actor: Actor | None
     ) -> None:
         """Keep for the COMMIT what ``Queue.acknowledge_by_filter`` is to look for."""
         self.by_filter.append((queue, chosen, outcome, connection, actor))
@@ -184,7 +184,7 @@ class Transaction:
         known = None if self._evaluation is None else self._evaluation.results.get(message)
         return FilterResults(message) if known is None else known
 
-    def make_way(self, admission: Admission, now_ms: int) -> Queue | None:
+    def make_way(self, publisher: Publisher, now_ms: int) -> Queue | None:
         """Let consumers take messages from queues that have stopped their senders. Returns the first queue that still
         makes senders wait, and the commit with them; None when the commit need not wait.
         """
@@ -192,10 +192,10 @@ class Transaction:
         for route, message, _ in self.sends:
             if route is unlimited:
                 continue
-            if not admission.is_limited(route):
+            if not publisher.is_limited(route):
                 unlimited = route
                 continue
-            for queue in admission.limited_takers(route, self._filter_results_of(message)):
+            for queue in publisher.limited_takers(route, self._filter_results_of(message)):
                 if queue.flow.stopped:
                     queue.offer_first(now_ms)
                 if not queue.may_go_on:
@@ -224,7 +224,7 @@ class Transaction:
                 outcomes.append(PublishOutcome(broker.host.outcomes))
                 outcomes[-1].begin(message.id)
         broker.log.begin_group(transactional=True)
-        self._publish(broker.admission, now_ms)
+        self._publish(broker.publisher, now_ms)
         self._acknowledge()
         self._expire(now_ms)
         self._release(self.refused, now_ms, NACKED)
@@ -265,7 +265,7 @@ class Transaction:
         finally:
             self.expired = [(queue, consumer, entry) for queue, consumer, entries in groups for entry in entries]
 
-    def _publish(self, admission: Admission, now_ms: int) -> None:
+    def _publish(self, publisher: Publisher, now_ms: int) -> None:
         """Messages for one destination that stand behind each other go in as one batch."""
         sends = self.sends
         filter_results = None if self._evaluation is None else self._evaluation.results
@@ -286,7 +286,7 @@ class Transaction:
                 sender=self.sender,
             )
             batch.filter_results = filter_results
-            admission.publish(batch, admitted=True)
+            publisher.publish(batch, admitted=True)
             start = end
 
     def _renew(self, broker: Broker) -> None:
@@ -307,7 +307,7 @@ class Transaction:
                 self.sends[place] = (current, message, due_ms)
 
     def _check(self, broker: Broker, now_ms: int) -> None:
-        admission = broker.admission
+        publisher = broker.publisher
         planned: dict[str, tuple[int, int]] = {}
         planned_on_queues: dict[str, tuple[int, int]] = {}
         duplicate_ids: set[tuple[str, str]] = set()
@@ -318,7 +318,7 @@ class Transaction:
             if route is not known:
                 known = route
                 may_fail = address.full_policy == "FAIL" or address.settings.page_full_policy == "FAIL"
-                is_limited = admission.is_limited(route)
+                is_limited = publisher.is_limited(route)
             if may_fail:
                 count, size = planned.get(address.name, (0, 0))
                 if not _fits(address, count, size):
@@ -327,11 +327,11 @@ class Transaction:
                     raise AddressFullError(f"Address {address.name} is full")
                 planned[address.name] = (count + 1, size + message.memory_bytes)
             if is_limited:
-                takers = admission.limited_takers(route, self._filter_results_of(message))
+                takers = publisher.limited_takers(route, self._filter_results_of(message))
                 full = self._make_room(takers, message, planned_on_queues, now_ms)
                 if full is not None:
                     self._note_refused(broker.log, address, "reject")
-                    raise QueueFullError(full.flow.why_full(*self._asked_of(full, admission)))
+                    raise QueueFullError(full.flow.why_full(*self._asked_of(full, publisher)))
             duplicate_id = message.head.duplicate_id
             if duplicate_id is not None:
                 if broker.duplicates.has_seen(address, message) or (address.name, duplicate_id) in duplicate_ids:
@@ -354,12 +354,12 @@ class Transaction:
                         return queue
         return None
 
-    def _asked_of(self, queue: Queue, admission: Admission) -> tuple[int, int]:
+    def _asked_of(self, queue: Queue, publisher: Publisher) -> tuple[int, int]:
         """How many messages, of how many bytes together, the transaction has for a queue."""
         sizes = [
             message.size_bytes
             for route, message, _ in self.sends
-            if queue in admission.limited_takers(route, self._filter_results_of(message))
+            if queue in publisher.limited_takers(route, self._filter_results_of(message))
         ]
         return len(sizes), sum(sizes)
 
@@ -369,7 +369,7 @@ class Transaction:
         """
         refused = [message for route, message, _ in self.sends if route.address is full]
         for message in refused:
-            log.story.refused(full.name, policy, message)
+            log.audit.refused(full.name, policy, message)
         return len(refused)
 
     def abort(self, now_ms: int) -> list[Task]:

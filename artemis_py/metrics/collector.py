@@ -95,7 +95,7 @@ class BrokerCollector(Collector):
         yield gauge(
             "artemis_messages_looped",
             "Copies dropped because they were forwarded in a loop",
-            broker.forwards.looped_message_count,
+            broker.copy_maker.looped_message_count,
         )
         limit = self._global_max_size_bytes
         percent = broker.memory_bytes * 100 // limit if limit > 0 else 0

@@ -147,7 +147,7 @@ class _Filled:
         for start in range(0, len(messages), _BATCH):
             batch = messages[start : start + _BATCH]
             size_bytes = sum(message.size_bytes for message in batch)
-            self._broker.admission.publish(Batch(route, batch, size_bytes, _START_MS, plain=False, due_ms=0))
+            self._broker.publisher.publish(Batch(route, batch, size_bytes, _START_MS, plain=False, due_ms=0))
 
     def measure(self, spent: dict[str, list[float]], sample: int, *, replaces: bool) -> None:
         """Move ``sample`` messages through each part; the queue is as deep as before when it is done."""

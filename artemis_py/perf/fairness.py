@@ -140,7 +140,7 @@ class LeasedQueue:
             first = self._broker.host.take_message_ids(some)
             batch = [Message(head, b"x", first + number, now_ms, 0, account, 0) for number in range(some)]
             size_bytes = some * batch[0].size_bytes
-            self._broker.admission.publish(Batch(route, batch, size_bytes, now_ms, plain=False, due_ms=0))
+            self._broker.publisher.publish(Batch(route, batch, size_bytes, now_ms, plain=False, due_ms=0))
 
     def dispatch(self) -> None:
         """Consumers with room are given messages."""

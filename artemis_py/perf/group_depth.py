@@ -110,7 +110,7 @@ class _Grouped:
             first = self._broker.host.take_message_ids(len(some))
             batch = [Message(head, b"x", first + number, _NOW_MS, 0, account, 0) for number, head in enumerate(some)]
             size_bytes = sum(message.size_bytes for message in batch)
-            self._broker.admission.publish(Batch(route, batch, size_bytes, _NOW_MS, plain=False, due_ms=0))
+            self._broker.publisher.publish(Batch(route, batch, size_bytes, _NOW_MS, plain=False, due_ms=0))
 
     def _join(self) -> Consumer:
         consumer = Consumer(self._broker.next_consumer_id(), self, settles=False, destructive=True, weigh=_one)

@@ -17,13 +17,13 @@ _UNIT_NS: Final = 1_000
 
 
 @final
-class _Call(Task):
+class _OperatorRequest(Task):
     """A generator that is advanced a little in each turn, what will have its result, and whether it changes something.
     It leaves the agenda when it has to wait.
     """
 
     def __init__(
-        self, calls: Calls, number: int, steps: AnySteps, future: asyncio.Future[Any], *, changes: bool
+        self, calls: OperatorRequests, number: int, steps: AnySteps, future: asyncio.Future[Any], *, changes: bool
     ) -> None:
         self._calls = calls
         self.number = number
@@ -57,7 +57,7 @@ class _Call(Task):
 
 
 @final
-class Calls:
+class OperatorRequests:
     """The calls that are under way, on an agenda of their own, and those that wait.
 
     ``when_durable`` calls a function when everything that was recorded so far survives a crash: the answer to a change
@@ -81,10 +81,10 @@ class Calls:
         self._when_durable = when_durable
         self._agenda = Agenda()
         self._budget = Budget()
-        self._waiting: list[tuple[Awaited, _Call]] = []
+        self._waiting: list[tuple[Awaited, _OperatorRequest]] = []
         """Those that wait for something that each turn looks at."""
         self._number = 0
-        self._resting: dict[int, _Call] = {}
+        self._resting: dict[int, _OperatorRequest] = {}
         """Those that wait for a time, by number."""
         self.alarms = clock.alarms()
         """The times."""
@@ -107,10 +107,10 @@ class Calls:
         if not changes:
             future.add_done_callback(self._given_up)
         self._number += 1
-        self._go_on_with(_Call(self, self._number, steps, future, changes=changes))
+        self._go_on_with(_OperatorRequest(self, self._number, steps, future, changes=changes))
         return future
 
-    def _go_on_with(self, call: _Call) -> None:
+    def _go_on_with(self, call: _OperatorRequest) -> None:
         self._agenda.add(call)
         self.is_due = True
         self._schedule()
@@ -140,12 +140,12 @@ class Calls:
         self._agenda.run(self._budget, steady_ms)
         while self._agenda.broken:
             broken = self._agenda.broken.pop()
-            assert isinstance(broken.task, _Call)
+            assert isinstance(broken.task, _OperatorRequest)
             if not broken.task.future.done():
                 broken.task.future.set_exception(broken.error)
         self.is_due = len(self) > 0
 
-    def put_off(self, call: _Call, step: Until | Awaited | Coming) -> None:
+    def put_off(self, call: _OperatorRequest, step: Until | Awaited | Coming) -> None:
         """A call waits for a time, or for something."""
         if isinstance(step, Until):
             self._resting[call.number] = call
@@ -158,7 +158,7 @@ class Calls:
         else:
             self._waiting.append((step, call))
 
-    def note_result(self, call: _Call, result: Any) -> None:
+    def note_result(self, call: _OperatorRequest, result: Any) -> None:
         """A call has ended: answer it, a change when it is durable."""
         if call.changes:
             self._when_durable(lambda: _settle(call.future, result))

@@ -27,10 +27,10 @@ from artemis_py.stomp.session.session import Session
 class ConnectionCount:
     """Counts one connection once, until it ends."""
 
-    __slots__ = ("_acceptance", "_is_counted", "_network", "is_over_limit")
+    __slots__ = ("_acceptor", "_is_counted", "_network", "is_over_limit")
 
-    def __init__(self, acceptance: Acceptance) -> None:
-        self._acceptance = acceptance
+    def __init__(self, acceptor: StompAcceptor) -> None:
+        self._acceptor = acceptor
         self._is_counted = False
         self._network: str | None = None
         """The peer whose connections without a login include this one; None if none does."""
@@ -39,24 +39,24 @@ class ConnectionCount:
 
     def add(self, peer: str) -> str | None:
         """Count the connection of the IP address ``peer``, or return why it is refused."""
-        refusal = self._acceptance.admit()
+        refusal = self._acceptor.admit()
         if refusal is not None:
             return refusal
         self._is_counted = True
-        before_login = self._acceptance.before_login
+        before_login = self._acceptor.before_login
         if before_login.each_max < 0:
             return None
         network = network_of(peer)
         if not before_login.add(network):
             self.is_over_limit = True
-            return self._acceptance.why_over_limit()
+            return self._acceptor.why_over_limit()
         self._network = network
         return None
 
     def logged_in(self) -> None:
         """It is no longer a connection without a login."""
         if self._network is not None:
-            self._acceptance.before_login.forget(self._network)
+            self._acceptor.before_login.forget(self._network)
             self._network = None
 
     def end(self) -> None:
@@ -64,7 +64,7 @@ class ConnectionCount:
         self.logged_in()
         if self._is_counted:
             self._is_counted = False
-            self._acceptance.forget()
+            self._acceptor.forget()
 
 
 # ---- connection ------------------------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ INBOX_BYTES_MAX: Final = 65536
 
 
 @final
-class Acceptance:
+class StompAcceptor:
     """What the connections of one listening socket share."""
 
     def __init__(
@@ -143,12 +143,12 @@ class Connection(Client):
     ``Client`` of the turns.
     """
 
-    __slots__ = ("_acceptance", "_count", "_eof", "_inbox", "_is_held", "_turns")
+    __slots__ = ("_acceptor", "_count", "_eof", "_inbox", "_is_held", "_turns")
 
-    def __init__(self, acceptance: Acceptance) -> None:
-        self._acceptance = acceptance
-        self._turns = acceptance.turns
-        self._count = ConnectionCount(acceptance)
+    def __init__(self, acceptor: StompAcceptor) -> None:
+        self._acceptor = acceptor
+        self._turns = acceptor.turns
+        self._count = ConnectionCount(acceptor)
         self._inbox: bytes = b""
         self._is_held = False
         """Is it in the account of memory held for clients?"""
@@ -156,8 +156,8 @@ class Connection(Client):
         self.credit = self.period = 0
         self.weight = NOTHING
         self.socket = ClientSocket()
-        self.session = Session(acceptance.service, acceptance.next_origin(), acceptance.turns.clock_ms(), self)
-        self.intake = ProtocolDetection(self, acceptance.web)
+        self.session = Session(acceptor.service, acceptor.next_origin(), acceptor.turns.clock_ms(), self)
+        self.intake = ProtocolDetection(self, acceptor.web)
 
     # ---- called by the loop ----------------------------------------------------------------------
 
@@ -178,15 +178,15 @@ class Connection(Client):
         self.session.state.certificate = transport.get_extra_info(CLIENT_CERTIFICATE)
         turns.connected(self)
         self.socket.set_up(transport)
-        acceptance = self._acceptance
+        acceptor = self._acceptor
         now_ms = turns.clock_ms()
         refusal = self._count.add(self.session.state.peer)
         if refusal is not None:
             self._eof = self._count.is_over_limit  # no time to read the ERROR: such connections must not add up
             self.session.kick(refusal, now_ms)
             turns.output.mark_dirty(self)
-        elif acceptance.handshake_ms > 0:
-            turns.watches.add(self, turns.broker.clock.steady_ms(now_ms) + acceptance.handshake_ms)
+        elif acceptor.handshake_ms > 0:
+            turns.watches.add(self, turns.broker.clock.steady_ms(now_ms) + acceptor.handshake_ms)
         turns.schedule()
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -412,7 +412,7 @@ class Connection(Client):
                 turns.stats.logins.refusals[EXPIRED] += 1
             turns.output.mark_dirty(self)
         elif not session.is_closing:
-            session.kick(self._acceptance.why_late(session), now_ms)
+            session.kick(self._acceptor.why_late(session), now_ms)
             turns.output.mark_dirty(self)
 
     def lost(self, now_ms: int) -> None:

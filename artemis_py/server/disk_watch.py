@@ -69,7 +69,7 @@ class DiskWatch:
             return
         self._broker.memory.disk_full = fullest is not None
         if self._store is not None and self._store.large is not None:
-            self._store.large.intake.is_full = fullest is not None
+            self._store.large.body_writer.is_full = fullest is not None
         self._full_directory = fullest or self._full_directory
         space = spaces.get(self._full_directory) or self.probe(self._full_directory)
         self._say(self._news(self._full_directory, space, is_short=short is not None))
@@ -96,7 +96,7 @@ class DiskWatch:
         """A directory in which a file did not fit; the store is asked to make room."""
         if self._store is None:
             return None
-        short = next((room for room in self._store.rooms if room.is_short), None)
+        short = next((room for room in self._store.reserves if room.is_short), None)
         if short is None:
             return None
         self._store.make_room()

@@ -67,7 +67,7 @@ class GarbageCollector:
         if self.message_count >= _MESSAGES_MIN and not self._is_resting:
             gc.collect(0)
 
-    def rest(self) -> None:
+    def stop(self) -> None:
         """The broker has ended, and another one may start in this process: what it leaves is collected now."""
         self._is_resting = True
         gc.disable()

@@ -20,7 +20,7 @@ from artemis_py.server.failures import Isolation
 
 
 @final
-class Watches:
+class ConnectionWatches:
     """Connections that are checked at a time: each has one at most, the latest that was set."""
 
     __slots__ = ("_connections", "alarms")
@@ -190,7 +190,7 @@ class TurnInput:
             return UNKNOWN_PEER
         return Peer(reading.peer, reading.session.service.acceptor.name)
 
-    def take_in(self, now_ms: int) -> None:
+    def take_lost_and_unblocked(self, now_ms: int) -> None:
         """Handle lost connections, and let senders whose wait is over continue."""
         if self.lost:
             lost, self.lost = self.lost, []

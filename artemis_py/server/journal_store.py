@@ -31,13 +31,13 @@ from artemis_py.storage.journal.index_files import index_beside
 from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.log_id import LogId, log_id
 from artemis_py.storage.open import Disks, OpenStore, StoreSettings, Workers, open_files
-from artemis_py.storage.reclaim import SpaceReclaim, make_room, rooms_of
+from artemis_py.storage.reclaim import SpaceReclaim, make_room, reserves_of
+from artemis_py.storage.recovery.accept_journal import Recovered, examine_or_refuse
 from artemis_py.storage.recovery.damage_report import damage_lines
 from artemis_py.storage.recovery.missing_files import DataDirectories
-from artemis_py.storage.recovery.recovery import Recovered, weigh
 from artemis_py.storage.replay.log import RetainedFiles, RetainedReplayLog
 from artemis_py.storage.retention.cursors import Cursors
-from artemis_py.storage.retention.retention import Keeping, RetainedLog, RetentionSettings, wall_clock_ms
+from artemis_py.storage.retention.retention import RetainedLog, RetentionSettings, RetireCallbacks, wall_clock_ms
 from artemis_py.storage.retention.survey import Survey
 
 # ---- surveyor --------------------------------------------------------------------------------------------------------
@@ -164,14 +164,14 @@ class JournalStore(Store):
             self._main_lock.claim()
             self._disk = open_disk(directory)
             opened.callback(self._disk.close)
-            recovered = weigh(self._disk, _Progress(progress), data_directories(config))
+            recovered = examine_or_refuse(self._disk, _Progress(progress), data_directories(config))
             self._body_disk = open_disk(Path(config.large_messages_directory))
             self._page_disk = open_disk(Path(config.paging_directory))
             self._disks = (self._disk, self._body_disk, self._page_disk)
             for disk in (self._body_disk, self._page_disk):
                 opened.callback(disk.close)
                 self._lock(disk.directory, opened)
-            self.rooms = rooms_of(self._disks, check_disk, 2 * config.journal_file_size + _PAGES_BYTES)
+            self.reserves = reserves_of(self._disks, check_disk, 2 * config.journal_file_size + _PAGES_BYTES)
             self._disk.draws = self._page_disk.draws = True
             self._open(config, wake, opened, recovered)
             self._opened = opened.pop_all()
@@ -187,7 +187,7 @@ class JournalStore(Store):
 
     def _open(self, config: BrokerConfig, wake: Callable[[], None], opened: ExitStack, recovered: Recovered) -> None:
         self.report = [note for lock in self._locks.values() for note in lock.notes]
-        self.report += _without_reserve(self.rooms) + _report(recovered, self._disk.directory)
+        self.report += _without_reserve(self.reserves) + _report(recovered, self._disk.directory)
         self._watched: list[FileDisk] = []
         """Directories that are written to by path and must stay where they are."""
         self._retained: RetainedLog | None = None
@@ -203,20 +203,20 @@ class JournalStore(Store):
             body_reader=_thread(wake, "body reader", opened),
         )
         self._surveyor: Surveyor | None = None
-        keeping: Keeping | None = None
+        retire_callbacks: RetireCallbacks | None = None
         if self._retained is not None:
             self._surveyor = Surveyor(self._retained.path_of, partial(self._surveyed, self._retained))
             opened.callback(self._surveyor.stop)
-            keeping = self._retained.keeping(self._surveyor.add)
+            retire_callbacks = self._retained.retire_callbacks(self._surveyor.add)
             for segment in recovered.segments:
                 self._surveyor.add(segment.number)
         disks = Disks(journal=self._disk, pages=self._page_disk, bodies=self._body_disk)
         settings = StoreSettings(journal=_journal_settings(config), syncs_bodies=config.large_message_sync)
-        files = open_files(recovered, disks, workers, settings, say=_say, keeping=keeping)
+        files = open_files(recovered, disks, workers, settings, say=_say, retire_callbacks=retire_callbacks)
         self._files, self.pages, self.large = files, files.pages, files.large
         self.log, self.durability = files.journal.records, files.journal
         retention = None if self._retained is None else self._retained.retention
-        SpaceReclaim(self._disk, files.journal, retention, lambda: self._committer.is_here, _say).offer(self.rooms)
+        SpaceReclaim(self._disk, files.journal, retention, lambda: self._committer.is_here, _say).offer(self.reserves)
         directories = [self._disk.directory] + ([] if retention is None else [retention.directory])
         identity = log_id(directories)
         files.journal.damaged_places += len(identity.faults)
@@ -265,8 +265,8 @@ class JournalStore(Store):
 
     def _make_room(self) -> None:
         """Runs in the committer's thread."""
-        make_room(self.rooms)
-        for line in _without_reserve(self.rooms):
+        make_room(self.reserves)
+        for line in _without_reserve(self.reserves):
             _say(line)
 
     def give_way(self, is_busy: Callable[[], bool]) -> None:

@@ -30,7 +30,7 @@ from artemis_py.shown import begin_log, log, many, say, warn
 from artemis_py.storage.disk.disk import DiskError, LockedError, NoSpaceError
 from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.format.records import CodecError
-from artemis_py.storage.recovery.recovery import LossError
+from artemis_py.storage.recovery.accept_journal import LossError
 
 if TYPE_CHECKING:
     from artemis_py.security.users.first_user import FirstUser
@@ -328,7 +328,7 @@ class _Life:
             if code != GAVE_BACK or self._signals.has_come or not part.restart_backup:
                 return 0 if code == GAVE_BACK else code
             self._signals.stopping.clear()
-            self._collector.rest()
+            self._collector.stop()
 
     async def _stand_by(self, part: SharedStoreConfig) -> int:
         """Wait for the lock, then work."""

@@ -9,7 +9,7 @@ from typing import Any
 from artemis_py.errors import ArtemisError
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.retention.cursors import CURSORS_MAX, Cursor, Cursors, Lag, wanted_cursor
-from artemis_py.storage.retention.retention import Kept, Retention
+from artemis_py.storage.retention.retention import RetainedFile, Retention
 
 
 class CursorRefusedError(ArtemisError):
@@ -93,11 +93,11 @@ class LogCursors:
 
     def counts(self) -> dict[str, int]:
         """Figures for the metrics."""
-        kept = () if self._retention is None else self._retention.kept
+        kept = () if self._retention is None else self._retention.files
         cursors = self._cursors
         return {
             "retained_files": len(kept),
-            "retained_bytes": 0 if self._retention is None else self._retention.kept_bytes,
+            "retained_bytes": 0 if self._retention is None else self._retention.size_bytes,
             "overrun_files": 0 if cursors is None else cursors.overrun_files,
             "overrun_bytes": 0 if cursors is None else cursors.overrun_bytes,
         }
@@ -131,7 +131,7 @@ def _viewed(cursors: list[Cursor], spans: list[tuple[int, int, int]], now_ms: in
     ]
 
 
-def _spans(own: list[tuple[int, int, int]], kept: tuple[Kept, ...], end_lsn: int) -> list[tuple[int, int, int]]:
+def _spans(own: list[tuple[int, int, int]], kept: tuple[RetainedFile, ...], end_lsn: int) -> list[tuple[int, int, int]]:
     """First lsn, last lsn and bytes of every segment: those of the journal by number, and retained ones."""
     found = {number: (first_lsn, size_bytes) for number, first_lsn, size_bytes in own}
     found |= {one.file.number: (one.first_lsn, one.size_bytes) for one in kept}

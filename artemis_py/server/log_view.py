@@ -25,7 +25,7 @@ from artemis_py.storage.format.segment_index import SegmentIndex, json_line
 from artemis_py.storage.journal.index import Segment
 from artemis_py.storage.journal.index_files import index_beside, index_text
 from artemis_py.storage.journal.journal import Journal
-from artemis_py.storage.retention.retention import Kept, Retention
+from artemis_py.storage.retention.retention import RetainedFile, Retention
 
 _PIECE_BYTES: Final = 65536
 
@@ -171,12 +171,12 @@ class LogView:
 
     def _oldest(self) -> _Listed | None:
         journal = self._journal
-        known = [_listed(one) for one in (() if self._retention is None else self._retention.kept[:1])]
+        known = [_listed(one) for one in (() if self._retention is None else self._retention.files[:1])]
         candidates = [*[*journal.files.leaving.values()][:1], *journal.segments[:1]]
         known += [one for one in map(self._of_journal, candidates) if one is not None]
         return min(known, key=attrgetter("number"), default=None)
 
-    def _retained(self, after_lsn: int) -> tuple[Kept, ...]:
+    def _retained(self, after_lsn: int) -> tuple[RetainedFile, ...]:
         return () if self._retention is None else self._retention.since(after_lsn)
 
     def _first_lsn(self) -> int:
@@ -301,11 +301,11 @@ def _known_fields(one: _Listed) -> dict[str, Any] | None:
     return one.closed.fields() if one.fields is None and one.closed is not None else one.fields
 
 
-def _listed(kept: Kept) -> _Listed:
+def _listed(kept: RetainedFile) -> _Listed:
     return _Listed(kept.file.number, kept.file.path, kept.first_lsn, None, is_current=False)
 
 
-def _merged(journal: list[_Listed], kept: tuple[Kept, ...]) -> list[_Listed]:
+def _merged(journal: list[_Listed], kept: tuple[RetainedFile, ...]) -> list[_Listed]:
     """All segments in order; one that moved meanwhile as it is now."""
     found = {one.number: one for one in journal} | {one.file.number: _listed(one) for one in kept}
     return [found[number] for number in sorted(found)]

@@ -29,7 +29,7 @@ from artemis_py.security.known_users import KnownUser, files_of_realm, known_use
 from artemis_py.security.user_files import changeable_files
 from artemis_py.security.users.accounts import Accounts, NoUserError, check_name
 from artemis_py.security.users.passwords import hashed
-from artemis_py.server.calls import Calls
+from artemis_py.server.calls import OperatorRequests
 from artemis_py.server.client import Client
 from artemis_py.server.clocks import wall_clock_ms
 from artemis_py.server.configuration.reading import Stamps, stamps_of
@@ -38,7 +38,7 @@ from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.events.notify import Notifying
 from artemis_py.server.events.routes import event_routes
 from artemis_py.server.events.server_sent_events import Hub
-from artemis_py.server.events.watched_lists import Watches
+from artemis_py.server.events.watched_lists import ListWatches
 from artemis_py.server.http.authentication import guard_of
 from artemis_py.server.http.jolokia_routes import jolokia_routes
 from artemis_py.server.http.management_routes import management_routes
@@ -46,7 +46,7 @@ from artemis_py.server.http.routing import Route
 from artemis_py.server.log_cursors import CursorView, LogCursors
 from artemis_py.server.log_view import LogView, Segments
 from artemis_py.server.management_messages import ManagementMessages
-from artemis_py.server.messages.publish import Sending
+from artemis_py.server.messages.publish import ManagementSender
 from artemis_py.server.messages.routes import OPENAPI_PATHS, routes_for_messages
 from artemis_py.server.ports import Ports
 from artemis_py.server.security import Security
@@ -496,7 +496,7 @@ class StoredFiles:
 
     def tell_life(self, message: int, after_lsn: int, seconds: float) -> asyncio.Future[Life]:
         """Read the life of a message from the log, outside of turns. Raises BrokerError."""
-        return self._traces.tell(message, after_lsn, seconds)
+        return self._traces.read_life(message, after_lsn, seconds)
 
     def read_segments(self) -> asyncio.Future[list[dict[str, Any]]]:
         """Look at all segments of the log, outside of turns."""
@@ -635,7 +635,7 @@ def set_up_management(  # noqa: PLR0913 - all but the first five are named where
     """
     broker, stats = turns.broker, turns.stats
     begun_s = loop.time()
-    calls = configuration.calls = turns.calls = Calls(
+    calls = configuration.calls = turns.calls = OperatorRequests(
         loop, broker.clock, turns.schedule, lambda call: turns.when_durable(broker.log.last_lsn, call)
     )
     managed = Managed(
@@ -653,7 +653,7 @@ def set_up_management(  # noqa: PLR0913 - all but the first five are named where
         configuration=OperatedConfiguration(configuration),
         users=OperatedUsers(loop, lambda: configuration.in_force, security),
         bodies=_body_room(config, turns.large),
-        send=Sending(turns, ports, security),
+        send=ManagementSender(turns, ports, security),
     )
     hub = Hub(broker.notifications, loop, broker.holdings, date_ms)
     turns.notifying = notifying = Notifying(broker, hub, turns.schedule)
@@ -668,6 +668,6 @@ def set_up_management(  # noqa: PLR0913 - all but the first five are named where
     return managed, [
         *management_routes(managed, calls, store.large, OPENAPI_PATHS),
         *routes_for_messages(loop, turns, calls, ports, security),
-        *event_routes(managed, hub, Watches(loop, managed, calls), guard),
+        *event_routes(managed, hub, ListWatches(loop, managed, calls), guard),
         *jolokia_routes(Agent(beans), calls, guard, wall_clock_ms, config.web_access),
     ]

@@ -18,9 +18,9 @@ from artemis_py.management.artemis.problem import JavaError
 from artemis_py.management.operation import EDIT
 from artemis_py.message import Head, encode_headers
 from artemis_py.server import operational_log as audit
-from artemis_py.server.calls import Calls
+from artemis_py.server.calls import OperatorRequests
 from artemis_py.server.http.messages import parse_json
-from artemis_py.stomp.management_requests import PendingRequest, ReplyTo, Request
+from artemis_py.stomp.management_requests import ManagementRequest, PendingRequest, ReplyTo
 
 _INTERNAL: Final = "an internal error; see the broker's log"
 
@@ -32,17 +32,17 @@ class ManagementMessages:
     """
 
     def __init__(
-        self, beans: Beans, calls: Calls, schedule: Callable[[], None], complain: Callable[[Exception], None]
+        self, beans: Beans, calls: OperatorRequests, schedule: Callable[[], None], complain: Callable[[Exception], None]
     ) -> None:
         self._beans = beans
         self._calls = calls
         self._schedule = schedule
         self._complain = complain
         self._broker = beans.managed.broker
-        self.answers: deque[tuple[PendingRequest, Request]] = deque()
+        self.answers: deque[tuple[PendingRequest, ManagementRequest]] = deque()
         """Replies to send."""
 
-    def receive(self, request: Request) -> PendingRequest:
+    def receive(self, request: ManagementRequest) -> PendingRequest:
         """Begin to carry out a request."""
         pending = PendingRequest()
         try:
@@ -55,12 +55,14 @@ class ManagementMessages:
         work.add_done_callback(partial(self._done, pending, request, call))
         return pending
 
-    def _check(self, call: Call, request: Request) -> None:
+    def _check(self, call: Call, request: ManagementRequest) -> None:
         config = self._broker.config
         if config.management_message_rbac and request.rights is not None:
             request.rights.demand(call.right, f"{config.management_rbac_prefix}.{call.permission}")
 
-    def _done(self, pending: PendingRequest, request: Request, call: Call, work: asyncio.Future[Came]) -> None:
+    def _done(
+        self, pending: PendingRequest, request: ManagementRequest, call: Call, work: asyncio.Future[Came]
+    ) -> None:
         failure = work.exception()
         if call.right == EDIT:
             came = work.result().came if failure is None else str(failure)
@@ -76,7 +78,7 @@ class ManagementMessages:
             self._refuse(pending, request, failure, _INTERNAL)
         self._schedule()
 
-    def _refuse(self, pending: PendingRequest, request: Request, failure: BaseException, why: str) -> None:
+    def _refuse(self, pending: PendingRequest, request: ManagementRequest, failure: BaseException, why: str) -> None:
         pending.failure = failure
         pending.why_failed = why
         pending.reply = json.dumps([why], ensure_ascii=False)
@@ -90,7 +92,7 @@ class ManagementMessages:
             if request.reply_to is not None:
                 self._reply(request, request.reply_to, pending, now_ms)
 
-    def _reply(self, request: Request, to: ReplyTo, pending: PendingRequest, now_ms: int) -> None:
+    def _reply(self, request: ManagementRequest, to: ReplyTo, pending: PendingRequest, now_ms: int) -> None:
         """Publish a reply. Where nobody reads, it is dropped: nothing is created for it."""
         broker = self._broker
         if to.address not in broker.addresses:
@@ -111,10 +113,10 @@ class ManagementMessages:
             headers.append(("correlation-id", correlation))
         head = Head(encode_headers(headers), to.address, routing_type=to.routing_type)
         message = broker.message(route, head, pending.reply.encode(), now_ms)
-        broker.admission.publish(
+        broker.publisher.publish(
             Batch(route, [message], message.size_bytes, now_ms, plain=True, distinct=True), admitted=True
         )
-        if broker.forwards.waiting:
+        if broker.copy_maker.waiting:
             broker.forwarding.flush(now_ms)
 
 

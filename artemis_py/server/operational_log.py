@@ -98,7 +98,7 @@ class _Window:
         self.held_lines = 0
         self.held_ms = 0
 
-    def hold(self, event: Event, now_ms: int) -> None:
+    def hold_back(self, event: Event, now_ms: int) -> None:
         count = event.count
         self.held_ms = now_ms
         if self.held is None or event.code not in _COUNTED:
@@ -127,7 +127,7 @@ class OperationalLog:
         self._now_ms = 0
         """The steady time of the last turn."""
 
-    def tell(self, events: list[Event], now_ms: int) -> int:
+    def write(self, events: list[Event], now_ms: int) -> int:
         """Write the events within the limits, and what was held back long enough, as far as a turn has time for that.
         ``now_ms`` is steady time. Returns the steady time at which to call it again even if nothing has happened.
         """
@@ -186,7 +186,7 @@ class OperationalLog:
             self._logger.info(line_of(event))
             return True
         self._held_count += window.held is None
-        window.hold(event, now_ms)
+        window.hold_back(event, now_ms)
         return False
 
     def _begin(self, key: _Key, now_ms: int) -> _Window:

@@ -13,7 +13,7 @@ from typing import Final, final
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.errors import ArtemisError
 from artemis_py.log_codes import LISTENING
-from artemis_py.server.connection import Acceptance
+from artemis_py.server.connection import StompAcceptor
 from artemis_py.server.descriptors import Descriptors, lowest_free
 from artemis_py.server.failures import RateLimitedLog
 from artemis_py.server.http.ports import BACKLOG_MIN, HttpPorts
@@ -101,7 +101,7 @@ class Ports:
         self._security = security
         self._held = held
         self.stomp_services: list[StompService] = []
-        self._acceptances: dict[str, Acceptance] = {}
+        self._stomp_acceptors: dict[str, StompAcceptor] = {}
         """By the name of the acceptor."""
         self._stomp_listeners: dict[str, Listener] = {}
         self._services: dict[str, StompService] = {}
@@ -118,7 +118,7 @@ class Ports:
 
     def connection_counts(self) -> dict[str, int]:
         """How many clients each open acceptor serves, by its name."""
-        counts = {name: acceptance.open_count for name, acceptance in self._acceptances.items()}
+        counts = {name: stomp_acceptor.open_count for name, stomp_acceptor in self._stomp_acceptors.items()}
         return {**counts, **self.http.connection_counts()}
 
     def room_for_clients(self) -> int:
@@ -178,7 +178,7 @@ class Ports:
         service.receiver = self.receiver
         self.stomp_services.append(service)
         before_login_max = _BEFORE_LOGIN_MAX if security is not None else -1
-        acceptance = Acceptance(
+        stomp_acceptor = StompAcceptor(
             turns,
             service,
             acceptor.int_param("connectionsAllowed"),
@@ -186,8 +186,8 @@ class Ports:
             ConnectionsBeforeLogin(acceptor.int_param("maxConnectionsBeforeLogin", before_login_max)),
             WebSocketRules.of(acceptor),
         )
-        self._acceptances[acceptor.name] = acceptance
-        protocols = self._tls.around(acceptor, acceptance.connect)
+        self._stomp_acceptors[acceptor.name] = stomp_acceptor
+        protocols = self._tls.around(acceptor, stomp_acceptor.connect)
         most = self._descriptors.stomp_max
         listener = Listener(self._loop, acceptor.name, bound, protocols, most, self._limited_log, self._stored)
         self._stomp_listeners[acceptor.name] = listener
@@ -249,7 +249,7 @@ class Ports:
             return self.http.leave(acceptor.name)
         self._turns.stats.listeners.remove(listener)
         service = self._services.pop(acceptor.name)
-        del self._acceptances[acceptor.name]
+        del self._stomp_acceptors[acceptor.name]
         self.stomp_services.remove(service)
         ended.append(service)
         return listener.give_up()

@@ -6,7 +6,7 @@ from typing import Final, final
 
 from artemis_py.core.budget import Budget
 from artemis_py.core.replay.manager import Replays
-from artemis_py.core.replay.recovery_points import Fills
+from artemis_py.core.replay.recovery_points import Backfills
 from artemis_py.core.replay.replay import Replay
 from artemis_py.records import Durability
 from artemis_py.server.client import Client
@@ -21,13 +21,13 @@ REPLAY_PARTS: Final = 250
 class ReplayTurns:
     """Serves replays whose clients have room, in turn, within their part of each turn."""
 
-    __slots__ = ("_budget", "_durability", "_durable_lsn", "_isolation", "_output", "fills", "manager")
+    __slots__ = ("_budget", "_durability", "_durable_lsn", "_isolation", "_output", "backfills", "manager")
 
     def __init__(
-        self, manager: Replays, fills: Fills, durability: Durability, output: TurnOutput, isolation: Isolation
+        self, manager: Replays, fills: Backfills, durability: Durability, output: TurnOutput, isolation: Isolation
     ) -> None:
         self.manager = manager
-        self.fills = fills
+        self.backfills = fills
         """The replays that put messages on queues instead of showing them."""
         self._durability = durability
         self._output = output
@@ -38,19 +38,23 @@ class ReplayTurns:
     @property
     def are_there(self) -> bool:
         """Is there a replay, or something that one has left to do?"""
-        return self.manager.count > 0 or self.fills.has_ready or self.fills.has_unfilled
+        return self.manager.count > 0 or self.backfills.has_ready or self.backfills.has_unfilled
 
     @property
     def have_ready(self) -> bool:
         """Is there something to do in another turn that nothing has to happen for?"""
-        return self.fills.has_ready or self.fills.has_unfilled or (self.manager.count > 0 and self.manager.has_ready)
+        return (
+            self.backfills.has_ready
+            or self.backfills.has_unfilled
+            or (self.manager.count > 0 and self.manager.has_ready)
+        )
 
     def run(self, units: int, now_ms: int) -> None:
         """Move replays on. ``units`` are those of the whole turn."""
         manager, budget = self.manager, self._budget
-        self.fills.has_written = False
-        if self.fills.has_unfilled:
-            self.fills.begin()
+        self.backfills.has_written = False
+        if self.backfills.has_unfilled:
+            self.backfills.begin()
         budget.refill(max(units // REPLAY_PARTS, 1))
         durable_lsn = self._durability.durable_lsn
         if durable_lsn != self._durable_lsn:
@@ -58,23 +62,23 @@ class ReplayTurns:
             behind, manager.behind_receipts = manager.behind_receipts, {}
             for replay in behind.values():
                 manager.wake(replay, now_ms)
-        manager.take_in(budget, now_ms)
+        manager.take_arrived(budget, now_ms)
         while manager.news:
             replay = manager.news.pop()
-            if self.fills.owns(replay):
-                self.fills.hear(replay, now_ms)
+            if self.backfills.is_backfill(replay):
+                self.backfills.on_news(replay, now_ms)
             elif not replay.is_closed:
                 self._write(replay, now_ms)
         budget.allow(2)
-        if self.fills.count:
-            self.fills.advance(budget, now_ms)
+        if self.backfills.count:
+            self.backfills.advance(budget, now_ms)
         while not budget.is_spent and (ready := manager.next_ready()) is not None:
             self._serve(ready, now_ms)
-        manager.ask()
+        manager.request_slices()
 
     def _serve(self, replay: Replay, now_ms: int) -> None:
-        if self.fills.owns(replay):
-            self.fills.serve(replay, self._budget, now_ms)
+        if self.backfills.is_backfill(replay):
+            self.backfills.serve(replay, self._budget, now_ms)
             return
         connection: Client = replay.owner  # type: ignore[assignment]
         session = connection.session

@@ -71,7 +71,7 @@ def security_of(
     )
     authorizer = Authorizer(config, partial(warn, DENIED))
     stats.permission_checks = authorizer.checks
-    stats.login_complaints = logins.complaints
+    stats.login_file_warnings = logins.file_warnings
     return Security(logins, authorizer, Sessions(steady_clock_ms, wall_clock_ms))
 
 

@@ -18,7 +18,7 @@ from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.replay.manager import Replays
-from artemis_py.core.replay.recovery_points import Fills
+from artemis_py.core.replay.recovery_points import Backfills
 from artemis_py.errors import ArtemisError
 from artemis_py.log_codes import DISK, LOGIN, STOPPING
 from artemis_py.metrics import MetricsExporter
@@ -261,7 +261,7 @@ class Server:
         self.store = store = open_store(
             config, self._wake, self._check_disk_soon, files_max, open_disk, takeover.lock, takeover.progress
         )
-        self.stats.rooms = store.rooms
+        self.stats.reserves = store.reserves
         self.stats.large = store.large
         self.stats.journal = store.durability
         self.stats.cursors = store.cursors
@@ -277,12 +277,12 @@ class Server:
         self.turns.on_failure = self._fail
         if store.replay_log is not None:
             manager = Replays(store.replay_log, self.broker.holdings, self.broker.clock, config.wildcards)
-            fills = Fills(self.broker.host, self.broker.bindings, self.broker.registry, manager)
+            fills = Backfills(self.broker.host, self.broker.bindings, self.broker.registry, manager)
             fills.begin()
             self.turns.replays = ReplayTurns(manager, fills, store.durability, self.turns.output, self.turns.isolation)
         self.stats.blocked = self.turns.input.blocked
         self._log = OperationalLog()
-        self.turns.tell = self._log.tell
+        self.turns.tell = self._log.write
         self._security = security_of(config, authenticator, loop, self.stats, self.limited_log)
         keeps = config.persistence_enabled
         say, probe = partial(self.limited_log.write, code=DISK), around.space_of

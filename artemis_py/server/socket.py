@@ -11,7 +11,7 @@ from typing import Final, Protocol, final
 
 from artemis_py.log_codes import STORAGE
 from artemis_py.message import LargeBody
-from artemis_py.outbound import Part
+from artemis_py.pending_output import Part
 from artemis_py.server.transports import break_cycle
 from artemis_py.shown import warn
 from artemis_py.stomp.session.session import Session

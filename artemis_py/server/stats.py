@@ -17,7 +17,7 @@ from artemis_py.security.login import LoginCounts
 from artemis_py.security.rights import Checks
 from artemis_py.server.failures import Faults
 from artemis_py.stomp.service import Traffic
-from artemis_py.stomp.session.connect import Admission
+from artemis_py.stomp.session.connect import PendingLogin
 from artemis_py.stomp.session.state import UnfinishedFrame
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def in_words(thing: Thing) -> Awaited:
         return SPREADING
     if isinstance(thing, UnfinishedFrame):
         return WORK
-    return LOGIN if isinstance(thing, Admission) else DISK
+    return LOGIN if isinstance(thing, PendingLogin) else DISK
 
 
 def word_of(thing: Thing) -> str:
@@ -88,7 +88,7 @@ class ServerStats:
         """Steps of connections that failed."""
         self.permission_checks = Checks()
         self.logins = LoginCounts()
-        self.login_complaints: Callable[[], list[str]] = list
+        self.login_file_warnings: Callable[[], list[str]] = list
         """What is wrong with files that say who may log in."""
         self.connections: set[Client] = set()
         self.connections_total = 0
@@ -101,7 +101,7 @@ class ServerStats:
         self.journal: Durability | None = None
         self.large: LargeStore | None = None
         self.cursors: LogCursors | None = None
-        self.rooms: tuple[SpaceReserve, ...] = ()
+        self.reserves: tuple[SpaceReserve, ...] = ()
         self.descriptors: Descriptors | None = None
         self.listeners: list[Listener] = []
         self.tls_opened: Sequence[TlsAcceptor] = ()
@@ -178,7 +178,7 @@ class ServerStats:
 
     def login_counts(self) -> dict[str, int]:
         """Logins verified since the start, and those that wait now."""
-        stale = len(self.login_complaints())
+        stale = len(self.login_file_warnings())
         return {"verified": self.logins.verified, "waiting": self.logins.waiting, "stale": stale}
 
     def journal_counts(self) -> dict[str, int]:
@@ -193,9 +193,9 @@ class ServerStats:
         """The reserves of disk space and descriptors, and whether they are in use."""
         descriptors = self.descriptors
         return {
-            "reserve_bytes": sum(room.reserve_bytes for room in self.rooms),
-            "reserve_taken_bytes": sum(room.wanted_bytes - room.reserve_bytes for room in self.rooms),
-            "is_short": int(any(room.is_short for room in self.rooms)),
+            "reserve_bytes": sum(room.reserve_bytes for room in self.reserves),
+            "reserve_taken_bytes": sum(room.wanted_bytes - room.reserve_bytes for room in self.reserves),
+            "is_short": int(any(room.is_short for room in self.reserves)),
             "descriptors_max": 0 if descriptors is None else descriptors.limit,
             "stomp_descriptors_max": 0 if descriptors is None else descriptors.stomp_max,
             "paused": sum(listener.is_paused for listener in self.listeners),

@@ -47,7 +47,7 @@ class Store(ABC):
     """The log for replays; None: nothing is retained."""
     report: list[str]
     """Lines for standard error about what the start found."""
-    rooms: tuple[SpaceReserve, ...] = ()
+    reserves: tuple[SpaceReserve, ...] = ()
     """The room on each file system in use."""
 
     @abstractmethod
@@ -127,7 +127,7 @@ class TransientFolder(FileDisk):
             self._parents_made = [parent for parent in self.directory.parents if not os.path.exists(parent)]
             make_private(self.directory)
             self._lock = DirectoryLock(self.directory)
-            self.room = SpaceReserve(self.directory, self._check_disk, 0)
+            self.reserve = SpaceReserve(self.directory, self._check_disk, 0)
             self._check_disk()
         return super()._descriptor(name, is_new=is_new)
 

@@ -15,12 +15,12 @@ from artemis_py.core.events import Event
 from artemis_py.core.notifications import CONNECTION_CREATED, CONNECTION_DESTROYED
 from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.records import Durability
-from artemis_py.server.calls import Calls
+from artemis_py.server.calls import OperatorRequests
 from artemis_py.server.client import Client, Recipient
 from artemis_py.server.events.notify import Notifying
 from artemis_py.server.failures import Isolation, TurnError, shown
 from artemis_py.server.garbage_collector import WORK_MAX, GarbageCollector
-from artemis_py.server.input import TurnInput, Watches
+from artemis_py.server.input import ConnectionWatches, TurnInput
 from artemis_py.server.management_messages import ManagementMessages
 from artemis_py.server.memory import MemoryGuard
 from artemis_py.server.output import TurnOutput
@@ -140,11 +140,11 @@ class Turns:
         self.on_failure: Callable[[ArtemisError], None] = _raise
         self.tell: Callable[[list[Event], int], int] | None = None
         """Gets the events once a turn (the operational log); returns when it is to be called in any case."""
-        self._telling = broker.clock.alarms()
+        self._log_alarms = broker.clock.alarms()
         """One alarm, at the steady time at which it is."""
         self.replays: ReplayTurns | None = None
         """Moves replays of the log on; None where no log is retained."""
-        self.calls: Calls | None = None
+        self.calls: OperatorRequests | None = None
         """Carries out what operators ask for; None where nobody can."""
         self.managing: ManagementMessages | None = None
         """Answers management messages."""
@@ -160,7 +160,7 @@ class Turns:
         self.input = TurnInput(broker.budget, self.isolation)
         self.output = TurnOutput(broker, durability, self.isolation, stats.delays)
         self.guard = MemoryGuard(broker.holdings, broker.clock)
-        self.watches = Watches(broker.clock)
+        self.watches = ConnectionWatches(broker.clock)
         """Connections to check at a later time (heart-beats, handshake, lingering)."""
         self._durability = durability
         self._disk_has_news = True
@@ -252,7 +252,7 @@ class Turns:
         if arrivals.scheduler.count:
             arrivals.scheduler.serve(broker.budget, now_ms, self.isolation.fail)
         if arrivals.lost or arrivals.blocked.awaited:
-            arrivals.take_in(now_ms)
+            arrivals.take_lost_and_unblocked(now_ms)
         if self.calls is not None and self.calls.is_due:
             self.calls.run(steady_ms)
         if self.managing is not None and self.managing.answers:
@@ -267,11 +267,11 @@ class Turns:
             self._check_connections(now_ms)
         broker.dispatch(now_ms)
         served = output.write_messages(now_ms) if broker.host.outgoing else None
-        if broker.enqueuer.begun or broker.log.story.is_told:
+        if broker.enqueuer.begun or broker.log.audit.is_enabled:
             broker.end_turn()
         durability.seal()
         large = self.large
-        if large is not None and (large.released or large.leaving or large.intake.coming):
+        if large is not None and (large.released or large.leaving or large.body_writer.gathered):
             large.seal(broker.log.last_lsn, durability.durable_lsn)
         output.flush(now_ms)
         if self.guard.holders:
@@ -281,7 +281,7 @@ class Turns:
         if self.replays is not None and self.replays.are_there:
             self.replays.run(self.units, now_ms)
             output.flush(now_ms)
-        if self.tell is not None and (self._telling.due or broker.events.noted):
+        if self.tell is not None and (self._log_alarms.due or broker.events.noted):
             self._tell_events(self.tell, steady_ms)
         if clock.due_ms != self._wakeup.due_ms:
             self._wakeup.wake_at(clock.due_ms, steady_ms)
@@ -298,10 +298,10 @@ class Turns:
             self.on_end()
 
     def _tell_events(self, tell: Callable[[list[Event], int], int], steady_ms: int) -> None:
-        while self._telling.due:
-            self._telling.take()
+        while self._log_alarms.due:
+            self._log_alarms.take()
         events = self.broker.events.take()
-        self._telling.set(0, tell(events, steady_ms))
+        self._log_alarms.set(0, tell(events, steady_ms))
         if events and self.notifying is not None:
             self.notifying.note_events(events)
 
@@ -336,7 +336,7 @@ class Turns:
         failure = durability.failure or (None if large is None else large.failure)
         if failure is not None:
             return failure
-        self.broker.take_in()
+        self.broker.take_fetched_pages()
         if large is None:
             return None
         for piece in large.take_fetched():

@@ -22,7 +22,7 @@ class ReplyTo:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ManagementRequest:
     """One request. ``rights`` are those of the sender, None where nothing is checked; ``peer`` is its address as
     host:port.
     """
@@ -60,5 +60,5 @@ class PendingRequest:
 class RequestReceiver(Protocol):
     """Who answers requests."""
 
-    def receive(self, request: Request) -> PendingRequest:
+    def receive(self, request: ManagementRequest) -> PendingRequest:
         """Begin to carry out a request."""

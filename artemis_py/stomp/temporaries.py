@@ -92,13 +92,13 @@ class Temporaries:
             found = self._by_key.get(key)
             if found is not None:
                 self._check(found, client.origin, most)
-                self._hold(found, client.origin)
+                self._add_holder(found, client.origin)
                 return found
         self._check(None, client.origin, most)
         name = destination[len(prefix) :]
         shown = f".{name}" if _SPOKEN.fullmatch(name) else ""
         made = Temporary(f"{prefix[1:-1]}.{self._secret()}{shown}", PREFIXES[prefix], client, keys)
-        self._hold(made, client.origin)
+        self._add_holder(made, client.origin)
         self._by_address[made.address] = made
         for key in keys:
             self._by_key[key] = made
@@ -113,11 +113,11 @@ class Temporaries:
             return client.client_id == found.client_id
         return bool(client.user) and client.user == found.user
 
-    def hold(self, address: str, origin: int) -> None:
+    def add_holder(self, address: str, origin: int) -> None:
         """A connection reads the address under its own name."""
         found = self._by_address.get(address)
         if found is not None:
-            self._hold(found, origin)
+            self._add_holder(found, origin)
 
     def _check(self, temporary: Temporary | None, origin: int, most: int) -> None:
         if temporary is not None and origin in temporary.holders:
@@ -128,7 +128,7 @@ class Temporaries:
                 "maxTemporaryDestinations of the acceptor"
             )
 
-    def _hold(self, temporary: Temporary, origin: int) -> None:
+    def _add_holder(self, temporary: Temporary, origin: int) -> None:
         if origin not in temporary.holders:
             temporary.holders.add(origin)
             self._held.setdefault(origin, []).append(temporary)

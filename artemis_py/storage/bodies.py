@@ -49,14 +49,14 @@ class Upload(IncomingBody):
     ``failure``: then the disk had no room, and the rest of the body is dropped.
     """
 
-    __slots__ = ("_chunks", "_file", "_intake", "_unsynced_bytes", "_written_bytes", "has_all", "is_written")
+    __slots__ = ("_chunks", "_file", "_body_writer", "_unsynced_bytes", "_written_bytes", "has_all", "is_written")
 
-    def __init__(self, intake: Intake, file: LargeFile, body: LargeBody) -> None:
+    def __init__(self, body_writer: BodyWriter, file: LargeFile, body: LargeBody) -> None:
         self.body = body
         self.has_all = False
         self.is_written = False
         self.failure = None
-        self._intake = intake
+        self._body_writer = body_writer
         self._file = file
         file.is_whole = False
         self._chunks: list[bytes] = []
@@ -83,7 +83,7 @@ class Upload(IncomingBody):
         self.body.size_bytes += len(data)
         self.body.checksum = crc32(data, self.body.checksum)
         self._file.size_bytes += len(data)
-        self._intake.came(self, len(data))
+        self._body_writer.note_appended(self, len(data))
 
     def end(self) -> None:
         """The body is complete."""
@@ -92,7 +92,7 @@ class Upload(IncomingBody):
             self.is_written = True
             return
         self._file.is_whole = True
-        self._intake.came(self, 0)
+        self._body_writer.note_appended(self, 0)
 
     def next_write(self, disk: Disk, *, syncs: bool) -> Write:
         """The write of the data since the last one."""
@@ -107,7 +107,7 @@ class Upload(IncomingBody):
         return Write(disk, self._file.name, offset, data, sync, begins=not offset, ends=self.has_all, may_fail=True)
 
 
-class Intake:
+class BodyWriter:
     """Passes data of bodies to ``writer`` and tracks what is written. If ``syncs`` is false, nothing is synced."""
 
     def __init__(self, disk: Disk, writer: Committer, *, syncs: bool) -> None:
@@ -119,7 +119,7 @@ class Intake:
         self._disk = disk
         self._writer = writer
         self._syncs = syncs
-        self.coming: dict[Upload, int] = {}
+        self.gathered: dict[Upload, int] = {}
         """Bodies with new data since the last batch, and how many bytes."""
         self._before: list[Write] = []
         self._under_way: list[tuple[Upload, int, Write]] = []
@@ -130,10 +130,10 @@ class Intake:
         """Does the disk keep up and have room, so that senders may be read?"""
         return self.unwritten_bytes < UNWRITTEN_BYTES_MAX and not self.is_full
 
-    def came(self, upload: Upload, size_bytes: int) -> None:
+    def note_appended(self, upload: Upload, size_bytes: int) -> None:
         """Data of a body arrived (``size_bytes`` of it), or the body ended."""
         self.unwritten_bytes += size_bytes
-        self.coming[upload] = self.coming.get(upload, 0) + size_bytes
+        self.gathered[upload] = self.gathered.get(upload, 0) + size_bytes
 
     def poll(self) -> str | None:
         """Handle completed writes. If a write needed ``before`` failed, returns why: then all bodies of its batch are
@@ -155,27 +155,27 @@ class Intake:
     @property
     def has_pending(self) -> bool:
         """Is something not yet written?"""
-        return bool(self.coming or self._under_way)
+        return bool(self.gathered or self._under_way)
 
     @property
     def may_write(self) -> bool:
         """Is there something to write, and is the writer free?"""
-        return bool(self.coming) and not self._writer.busy and self._writer.failure is None
+        return bool(self.gathered) and not self._writer.busy and self._writer.failure is None
 
     def write(self, before: list[Write]) -> None:
         """Submit new data, after the writes ``before``; only if ``may_write``."""
-        coming, self.coming = self.coming, {}
+        gathered, self.gathered = self.gathered, {}
         self._before = before
         self._under_way = [
             (upload, size_bytes, upload.next_write(self._disk, syncs=self._syncs))
-            for upload, size_bytes in coming.items()
+            for upload, size_bytes in gathered.items()
         ]
         self._writer.submit(Commit([*before, *(write for _, _, write in self._under_way)], 0))
 
     def _give_up(self, upload: Upload, reason: str) -> None:
         """Refuse a body because the disk had no room."""
         self.refused += 1
-        self.unwritten_bytes -= self.coming.pop(upload, 0)
+        self.unwritten_bytes -= self.gathered.pop(upload, 0)
         upload.refuse(reason)
 
 
@@ -184,7 +184,7 @@ class Intake:
 # Large bodies as readers of the log need them: also those that no message of a queue needs any more.
 
 
-class FormerBodies(BodyFiles):
+class RetiredBodies(BodyFiles):
     """Bodies that no message of a queue needs any more, kept for readers of the log."""
 
     @abstractmethod
@@ -200,48 +200,48 @@ class FormerBodies(BodyFiles):
         """A part of a body. For any thread. Raises DiskError."""
 
 
-class PastBodies:
+class BodyLookup:
     """Finds a body in use (one of ``in_use``, which ``current`` keeps on ``disk``), one on its way to the ``former``
     ones, and one of those.
     """
 
     def __init__(
-        self, disk: Disk, in_use: Mapping[int, LargeFile], current: BodyFiles, former: FormerBodies | None
+        self, disk: Disk, in_use: Mapping[int, LargeFile], current: BodyFiles, retired: RetiredBodies | None
     ) -> None:
         self._disk = disk
         self._in_use = in_use
         self._current = current
-        self._former = former
+        self._retired = retired
         self._retiring: set[int] = set()
         """Bodies that were released and are not among the former ones yet."""
 
     def held(self, body: LargeBody) -> LargeBody | None:
         """A body that the log names, to be read: its file exists as long as the result does. None if it was removed."""
-        number, former = body.number, self._former
+        number, retired = body.number, self._retired
         if number in self._in_use:
             return LargeBody(number, body.size_bytes, self._current, body.checksum)
-        if former is None:
+        if retired is None:
             return None
         if number in self._retiring:
-            return LargeBody(number, body.size_bytes, former, body.checksum)
-        if not former.hold_if_known(number):
+            return LargeBody(number, body.size_bytes, retired, body.checksum)
+        if not retired.hold_if_known(number):
             return None
         held = LargeBody(number, body.size_bytes, None, body.checksum)
-        held.files = former
+        held.files = retired
         return held
 
     @property
     def keeper(self) -> BodyFiles:
         """Who keeps bodies that are not in use."""
-        return self._current if self._former is None else self._former
+        return self._current if self._retired is None else self._retired
 
     def is_whole(self, body: LargeBody) -> bool:
         """Is a body among the former ones, with all of its bytes? Raises DiskError."""
-        return self._former is not None and self._former.is_whole(body.number, body.size_bytes)
+        return self._retired is not None and self._retired.is_whole(body.number, body.size_bytes)
 
     def begin_to_retire(self, files: Iterable[LargeFile]) -> None:
         """These were released. Those that only the log needs will be among the former ones."""
-        if self._former is not None:
+        if self._retired is not None:
             self._retiring.update(file.number for file in files if file.durable and file.is_whole)
 
     def note_retired(self, number: int) -> None:
@@ -255,20 +255,20 @@ class PastBodies:
         file = self._in_use.get(body.number)
         return None if file is None else self._disk.descriptor(file.name)
 
-    def read_former(self, body: LargeBody) -> bytes:
+    def read_retired(self, body: LargeBody) -> bytes:
         """A former body. Raises DiskError."""
-        if self._former is None:
+        if self._retired is None:
             raise DiskError(f"the body {body.number} is not there any more")
-        return self._former.read(body.number, 0, body.size_bytes)
+        return self._retired.read(body.number, 0, body.size_bytes)
 
     def read(self, name: str, number: int, offset: int, size_bytes: int) -> bytes:
         """A part of a body, which may just be moving. For the thread that reads bodies. Raises DiskError."""
         try:
             return self._disk.read(name, offset, size_bytes)
         except DiskError:
-            if self._former is None:
+            if self._retired is None:
                 raise
-            return self._former.read(number, offset, size_bytes)
+            return self._retired.read(number, offset, size_bytes)
 
 
 # ---- store -----------------------------------------------------------------------------------------------------------
@@ -320,9 +320,9 @@ class LargeStore(BodyStore):
         syncs: bool = True,
         retire: Callable[[str], None] | None = None,
         start_min: int = 1,
-        former: FormerBodies | None = None,
+        retired: RetiredBodies | None = None,
     ) -> None:
-        self.intake = Intake(disk, writer, syncs=syncs)
+        self.body_writer = BodyWriter(disk, writer, syncs=syncs)
         self.given_up: set[str] = set()
         """The files of bodies that a start had to do without."""
         self._disk = disk
@@ -330,7 +330,7 @@ class LargeStore(BodyStore):
         self._reader = reader
         self._retire = retire or disk.delete
         self._files: dict[int, LargeFile] = {}
-        self.past = PastBodies(disk, self._files, self, former)
+        self.lookup = BodyLookup(disk, self._files, self, retired)
         """The same bodies, and the former ones, for readers of the log."""
         self.released: deque[int] = deque()
         """The bodies that holders have released since the last ``seal``, once for each of them."""
@@ -352,7 +352,7 @@ class LargeStore(BodyStore):
     @property
     def has_pending(self) -> bool:
         """Is something not yet written, or does a file wait for the log before its removal?"""
-        return self.intake.has_pending or self._writer.busy or bool(self.released or self.leaving)
+        return self.body_writer.has_pending or self._writer.busy or bool(self.released or self.leaving)
 
     def counts(self) -> dict[str, int]:
         """Figures for the metrics, by the last part of their name."""
@@ -360,8 +360,8 @@ class LargeStore(BodyStore):
             "begun": self._next_number - first_number(self._start),
             "bodies": len(self._files),
             "bytes": sum(file.size_bytes for file in self._files.values()),
-            "unwritten_bytes": self.intake.unwritten_bytes,
-            "refused": self.intake.refused,
+            "unwritten_bytes": self.body_writer.unwritten_bytes,
+            "refused": self.body_writer.refused,
         }
 
     # ---- a start ---------------------------------------------------------------------------------
@@ -369,14 +369,14 @@ class LargeStore(BodyStore):
     def fault_of(self, body: LargeBody) -> str | None:
         """What is wrong with the file of a logged body; None if it is complete. Raises DiskError."""
         if body.number not in self._found:
-            return None if self.past.is_whole(body) else "is missing"
+            return None if self.lookup.is_whole(body) else "is missing"
         if not self._disk.read(body_name(body.number, durable=True), body.size_bytes - 1, 1):
             return f"is shorter than {body.size_bytes} bytes"
         return None
 
     def adopt(self, body: LargeBody) -> None:
         """Mark a logged body as in use again. A message of the past may have one that was retired."""
-        body.keep_in(self if body.number in self._found else self.past.keeper)
+        body.keep_in(self if body.number in self._found else self.lookup.keeper)
 
     def set_aside(self, number: int) -> None:
         """Keep an incomplete file under a meaningless name. Raises DiskError."""
@@ -409,7 +409,7 @@ class LargeStore(BodyStore):
             if self._found.pop(body.number, None) is not None:
                 files.append(LargeFile(body.number, 0, durable=body.durable))
         if files:
-            self.past.begin_to_retire(files)
+            self.lookup.begin_to_retire(files)
             self._writer.later(partial(self._remove, files))
         return kept
 
@@ -433,28 +433,28 @@ class LargeStore(BodyStore):
         number = self._next_number
         self._next_number += 1
         file = self._files[number] = LargeFile(number, 0, durable=durable)
-        return Upload(self.intake, file, LargeBody(number, 0, self, checksum=0))
+        return Upload(self.body_writer, file, LargeBody(number, 0, self, checksum=0))
 
     @property
     def is_full(self) -> bool:
         """Must bodies not grow, because the disk is full?"""
-        return self.intake.is_full
+        return self.body_writer.is_full
 
     @property
     def may_go_on(self) -> bool:
         """Does the disk keep up and have room, so that senders may be read?"""
-        return self.intake.may_go_on
+        return self.body_writer.may_go_on
 
     def poll(self) -> None:
         """Handle completed writes."""
-        if self.intake.poll() is not None:
+        if self.body_writer.poll() is not None:
             self._start_is_noted = False
 
     def seal(self, last_lsn: int, durable_lsn: int) -> None:
         """A turn is over: submit new data. Files released in it are removed when the log is durable up to ``last_lsn``;
         it is durable up to ``durable_lsn`` now.
         """
-        if self.intake.may_write:
+        if self.body_writer.may_write:
             self._write()
         if self.released:
             self._let_go(last_lsn)
@@ -466,10 +466,12 @@ class LargeStore(BodyStore):
         its number must not be reused.
         """
         if self._start_is_noted:
-            self.intake.write([])
+            self.body_writer.write([])
             return
         self._start_is_noted = True
-        self.intake.write([Write(self._disk, start_name(self._start), 0, b"", False, create_bytes=0, may_fail=True)])
+        self.body_writer.write(
+            [Write(self._disk, start_name(self._start), 0, b"", False, create_bytes=0, may_fail=True)]
+        )
         self._writer.later(self._forget_old_starts)
 
     def _let_go(self, last_lsn: int) -> None:
@@ -483,7 +485,7 @@ class LargeStore(BodyStore):
                 self._found.pop(number, None)
                 files.append(file)
         if files:
-            self.past.begin_to_retire(files)
+            self.lookup.begin_to_retire(files)
             self.leaving.append((last_lsn, files))
 
     # ---- in the writer's thread ------------------------------------------------------------------
@@ -493,7 +495,7 @@ class LargeStore(BodyStore):
             if file.durable and file.is_whole:
                 with suppress(NoSpaceError):  # then it is not retained yet; the next start tries again
                     self._retire(file.name)
-                    self.past.note_retired(file.number)
+                    self.lookup.note_retired(file.number)
             else:
                 self._disk.delete(file.name)
 
@@ -520,7 +522,7 @@ class LargeStore(BodyStore):
 
     def _fetch(self, piece: Piece, number: int) -> None:
         try:
-            data = self.past.read(piece.name, number, piece.offset, piece.size_bytes)
+            data = self.lookup.read(piece.name, number, piece.offset, piece.size_bytes)
             if piece.checksum >= 0:
                 piece.checksum = crc32(data, piece.checksum)
             if len(data) != piece.size_bytes:

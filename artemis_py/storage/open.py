@@ -21,11 +21,11 @@ from artemis_py.storage.journal.index_files import delete_orphans, delete_segmen
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings, JournalStart, SegmentCare
 from artemis_py.storage.pages.files import PageFiles, delete_leftovers
+from artemis_py.storage.recovery.accept_journal import Recovered, accept
 from artemis_py.storage.recovery.bodies import hold_bodies, take_over
 from artemis_py.storage.recovery.examination import REPAIRED_NAME
 from artemis_py.storage.recovery.missing_files import GivenUp, missing_pages, note_given_up, read_given_up
-from artemis_py.storage.recovery.recovery import Recovered, accept
-from artemis_py.storage.retention.retention import Keeping, Mark
+from artemis_py.storage.retention.retention import LogEnd, RetireCallbacks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,11 +108,11 @@ def open_files(
     settings: StoreSettings,
     *,
     say: Callable[[str], None],
-    keeping: Keeping | None = None,
+    retire_callbacks: RetireCallbacks | None = None,
     parts: Parts | None = None,
 ) -> OpenStore:
     """Open what ``weigh`` has accepted. ``say`` gets lines about damage found later in pages. Raises DiskError."""
-    keeping, parts = keeping or Keeping(), parts or Parts()
+    retire_callbacks, parts = retire_callbacks or RetireCallbacks(), parts or Parts()
     accept(disks.journal, recovered)
     given_up = read_given_up(disks.journal)
     findings = Findings([] if given_up.fault is None else [given_up.fault])
@@ -120,12 +120,16 @@ def open_files(
     page_index = recovered.index.pages
     findings.pages += delete_leftovers(disks.pages, page_index.pages(), keep=is_unsure, given_up=given_up.names)
     delete_orphans(disks.journal)
-    start = recovered.start if recovered.segments or keeping.mark is None else _behind(recovered, keeping.mark())
+    start = (
+        recovered.start
+        if recovered.segments or retire_callbacks.log_end is None
+        else _behind(recovered, retire_callbacks.log_end())
+    )
     pages = parts.pages(disks.pages, workers.page_reader, say)
     care = SegmentCare(
-        retire=keeping.retire_segment or partial(delete_segment, disks.journal),
-        closed=partial(_write_index, disks.journal, keeping.indexed),
-        regular_tasks=keeping.regular_tasks,
+        retire=retire_callbacks.retire_segment or partial(delete_segment, disks.journal),
+        closed=partial(_write_index, disks.journal, retire_callbacks.indexed),
+        regular_tasks=retire_callbacks.regular_tasks,
     )
     journal = parts.journal(disks.journal, workers.committer, settings.journal, start=start, care=care, pages=pages)
     large = LargeStore(
@@ -133,9 +137,9 @@ def open_files(
         workers.body_writer,
         workers.body_reader,
         syncs=settings.syncs_bodies,
-        retire=keeping.retire_body,
-        start_min=max(keeping.body_start_min, given_up.start + 1),
-        former=keeping.bodies,
+        retire=retire_callbacks.retire_body,
+        start_min=max(retire_callbacks.body_start_min, given_up.start + 1),
+        retired=retire_callbacks.bodies,
     )
     store = OpenStore(journal, pages, large, findings, given_up.stream)
     _take_back(store, disks, given_up, is_unsure=is_unsure)
@@ -143,14 +147,14 @@ def open_files(
     return store
 
 
-def _behind(recovered: Recovered, mark: Mark | None) -> JournalStart:
+def _behind(recovered: Recovered, log_end: LogEnd | None) -> JournalStart:
     """Continue after the numbers of the retained files, if the journal itself has no file."""
-    if mark is None:
+    if log_end is None:
         return recovered.start
-    recovered.index.message_id_max = mark.batch.message_id
-    recovered.index.queue_id_max = mark.batch.queue_id
+    recovered.index.message_id_max = log_end.batch.message_id
+    recovered.index.queue_id_max = log_end.batch.queue_id
     return replace(
-        recovered.start, next_lsn=mark.lsn + 1, batch_number=mark.batch.number, segment_number=mark.number + 1
+        recovered.start, next_lsn=log_end.lsn + 1, batch_number=log_end.batch.number, segment_number=log_end.number + 1
     )
 
 

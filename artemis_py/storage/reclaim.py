@@ -18,17 +18,17 @@ from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.retention.retention import Retention
 
 
-def rooms_of(disks: Sequence[FileDisk], look: Callable[[], None], bytes_max: int) -> tuple[SpaceReserve, ...]:
+def reserves_of(disks: Sequence[FileDisk], look: Callable[[], None], bytes_max: int) -> tuple[SpaceReserve, ...]:
     """Give each disk the room of its file system, with a reserve of ``bytes_max`` bytes; returns the rooms. ``look`` is
     called when the disk should be checked. Raises DiskError.
     """
-    rooms: dict[int, SpaceReserve] = {}
+    reserves: dict[int, SpaceReserve] = {}
     for disk in disks:
         number = _file_system(disk.directory)
-        if number not in rooms:
-            rooms[number] = SpaceReserve(disk.directory, look, bytes_max)
-        disk.room = rooms[number]
-    return tuple(rooms.values())
+        if number not in reserves:
+            reserves[number] = SpaceReserve(disk.directory, look, bytes_max)
+        disk.reserve = reserves[number]
+    return tuple(reserves.values())
 
 
 def _file_system(directory: Path) -> int:
@@ -57,49 +57,49 @@ class SpaceReclaim:
         self._is_here = is_here
         self._say = say
 
-    def offer(self, rooms: Sequence[SpaceReserve]) -> None:
+    def offer(self, reserves: Sequence[SpaceReserve]) -> None:
         """Tell each room what can be removed when a write that must not fail does not fit. Raises DiskError."""
         retention = self._retention
-        for room in rooms:
-            if room is self._disk.room:
-                room.sources.append(self._in_thread(self._journal.files.spares.give_up))
-            if retention is not None and _file_system(retention.directory) == _file_system(room.directory):
-                room.sources.append(self._in_thread(partial(self._give_up_history, retention, room)))
-            if retention is not None and room is self._disk.room:
-                room.sources.append(self._in_thread(partial(self._give_up_waiting, retention, room)))
+        for reserve in reserves:
+            if reserve is self._disk.reserve:
+                reserve.sources.append(self._in_thread(self._journal.files.spares.give_up))
+            if retention is not None and _file_system(retention.directory) == _file_system(reserve.directory):
+                reserve.sources.append(self._in_thread(partial(self._give_up_history, retention, reserve)))
+            if retention is not None and reserve is self._disk.reserve:
+                reserve.sources.append(self._in_thread(partial(self._give_up_waiting, retention, reserve)))
 
     def _in_thread(self, source: Callable[[], bool]) -> Callable[[], bool]:
         """Limit a source to the committer's thread. A batch without room elsewhere is handed over to it."""
         return lambda: self._is_here() and source()
 
-    def _give_up_history(self, retention: Retention, room: SpaceReserve) -> bool:
+    def _give_up_history(self, retention: Retention, reserve: SpaceReserve) -> bool:
         name = retention.give_up_oldest()
         if name is None:
             return False
-        self._say(f"warning: the disk of {room.directory} has no room: {name} was removed from the retained log")
+        self._say(f"warning: the disk of {reserve.directory} has no room: {name} was removed from the retained log")
         return True
 
-    def _give_up_waiting(self, retention: Retention, room: SpaceReserve) -> bool:
+    def _give_up_waiting(self, retention: Retention, reserve: SpaceReserve) -> bool:
         """A segment waits to be retained on another file system. Remove an older one there to make room for it; if
         there is none, remove the segment itself.
         """
         retirement = self._journal.files.retirement
         if not retirement.waits:
             return False
-        if self._give_up_history(retention, room):
+        if self._give_up_history(retention, reserve):
             retirement.retry()
             return True
         name = retirement.abandon(partial(delete_segment, self._disk))
         if name is not None:
-            self._say(f"warning: the disk of {room.directory} has no room: {name} was removed and is not retained")
+            self._say(f"warning: the disk of {reserve.directory} has no room: {name} was removed and is not retained")
         return name is not None
 
 
-def make_room(rooms: Sequence[SpaceReserve]) -> None:
+def make_room(reserves: Sequence[SpaceReserve]) -> None:
     """Remove files until each file system has its reserve again or nothing removable is left. Call it in the
     committer's thread. Raises DiskError.
     """
-    for room in rooms:
-        room.refill()
-        while room.is_short and room.give_up():
-            room.refill()
+    for reserve in reserves:
+        reserve.refill()
+        while reserve.is_short and reserve.remove_one_file():
+            reserve.refill()

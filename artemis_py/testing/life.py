@@ -11,7 +11,7 @@ from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.security.realms import open_realms
 from artemis_py.server.descriptors import Descriptors
 from artemis_py.server.server import Environment, Server
-from artemis_py.storage.recovery.recovery import LossError
+from artemis_py.storage.recovery.accept_journal import LossError
 from artemis_py.testing.configuration import stomp_acceptor
 from artemis_py.testing.sending import Sender, open_sender
 

@@ -85,16 +85,16 @@ def _text(value: object) -> str:
 
 async def open_sender(server: Server, acceptor: AcceptorConfig) -> Sender:
     """Make a connection of the test, on the loop of the broker. ``acceptor``: whose prefixes and limits it has."""
-    from artemis_py.server.connection import Acceptance, Connection
+    from artemis_py.server.connection import Connection, StompAcceptor
     from artemis_py.stomp.service import StompService, Traffic
 
     turns = server.turns
     service = StompService(
         server.broker, acceptor, Traffic(), server.ports.temporaries, turns.large, wake=turns.schedule
     )
-    acceptance = Acceptance(turns, service, -1, 0)
+    acceptor = StompAcceptor(turns, service, -1, 0)
     brokers_end, own_end = socket.socketpair()
     brokers_end.setblocking(False)
-    _, connection = await asyncio.get_running_loop().connect_accepted_socket(acceptance.connect, brokers_end)
+    _, connection = await asyncio.get_running_loop().connect_accepted_socket(acceptor.connect, brokers_end)
     assert isinstance(connection, Connection)
     return Sender(connection, own_end)

@@ -20,7 +20,7 @@ def why_not_idle(server: Server) -> list[str]:
     if server.failure is not None:
         return [f"it has failed: {server.failure}"]
     found: list[str] = []
-    if turns.input.scheduler.count or broker.has_ready or broker.forwards.waiting:
+    if turns.input.scheduler.count or broker.has_ready or broker.copy_maker.waiting:
         found.append("a turn is due")
     for connection in server.stats.connections:
         if connection.session.out or connection.socket.waiting_bytes or connection.is_dirty:

@@ -20,7 +20,6 @@ from artemis_py.storage.format.log_events import (
     Consumer,
     Delivered,
     Event,
-    FellDue,
     PageDropped,
     PageGrew,
     PageOpened,
@@ -28,6 +27,7 @@ from artemis_py.storage.format.log_events import (
     Purged,
     Recalled,
     Repeated,
+    ScheduledDue,
     Session,
     Settled,
     Started,
@@ -264,7 +264,7 @@ class Journeys:
         if stay.delivery is not None:
             self._end_delivery(stay, queue, event, event.cause or "failed")
 
-    def _fell_due(self, event: FellDue) -> None:
+    def _fell_due(self, event: ScheduledDue) -> None:
         queue = self._queues.get(event.queue_id)
         for message_id in () if queue is None else event.message_ids:
             stay = None if queue is None else queue.stays.get(message_id)
@@ -340,7 +340,7 @@ _TAKERS: Final[dict[type[Event], Callable[[Journeys, Any], None]]] = {
     Changed: Journeys._changed,
     Delivered: Journeys._delivered,
     Attempted: Journeys._attempted,
-    FellDue: Journeys._fell_due,
+    ScheduledDue: Journeys._fell_due,
     Session: Journeys._session,
     Consumer: Journeys._consumer,
     Started: Journeys._started,

@@ -19,13 +19,13 @@ from artemis_py.storage.format.log_events import (
     Consumer,
     Delivered,
     Event,
-    FellDue,
     PageGrew,
     PageOpened,
     Published,
     Purged,
     Recalled,
     Repeated,
+    ScheduledDue,
     Session,
     Settled,
     Started,
@@ -281,7 +281,7 @@ class Lives:
             text += f"; the next waits {max(event.due_ms - event.time_ms, 0) / 1000:g} s"
         self._tell(event, event.message_id, "failed", text, event.queue_id, self._who(event.consumer or holder))
 
-    def _fell_due(self, event: FellDue) -> None:
+    def _fell_due(self, event: ScheduledDue) -> None:
         for number in event.message_ids:
             if number in self._lives:
                 self._tell(event, number, "due", "its time has come", event.queue_id)
@@ -358,7 +358,7 @@ _TAKERS: Final[dict[type[Event], Callable[[Lives, Any], None]]] = {
     Changed: Lives._changed,
     Delivered: Lives._delivered,
     Attempted: Lives._attempted,
-    FellDue: Lives._fell_due,
+    ScheduledDue: Lives._fell_due,
     Session: Lives._session,
     Consumer: Lives._consumer,
     Started: Lives._started,

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from artemis_py.storage.format import records
 from artemis_py.storage.format.log_events import FRAMING, Event
-from artemis_py.storage.format.reader import Entry
+from artemis_py.storage.format.reader import LogEntry
 from artemis_py.storage.format.scan import Damage
 from artemis_py.tracing.parent import MARK
 
@@ -34,7 +34,7 @@ class Part:
     def __init__(
         self,
         name: str,
-        entries: Iterator[Entry],
+        entries: Iterator[LogEntry],
         *,
         begins_segment: bool,
         queues: Sequence[Mapping[str, Any]] = (),

@@ -12,7 +12,7 @@ from artemis_py.storage.journal.index_files import delete_segment
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.record_writer import RecordWriter
 from artemis_py.storage.journal.settings import JournalSettings, SegmentCare
-from artemis_py.storage.recovery.recovery import recover
+from artemis_py.storage.recovery.accept_journal import recover
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 

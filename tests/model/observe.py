@@ -9,7 +9,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.dead_letters import Copies
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.reference import QueueReference
+from artemis_py.core.queue_reference import QueueReference
 from artemis_py.message import Message
 from artemis_py.records import Actor, MemoryLog
 

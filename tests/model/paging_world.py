@@ -11,7 +11,7 @@ from typing import Final
 from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.consumer import Reader
 from artemis_py.core.order.entry import PURGED, Entry
-from artemis_py.core.queue.acknowledge import Chosen
+from artemis_py.core.queue.acknowledge import SelectedMessages
 from artemis_py.core.queue.messages import CANCEL, EXPIRE
 from artemis_py.core.transactions import Transaction
 from artemis_py.errors import AddressFullError, QueueFullError
@@ -50,7 +50,7 @@ class PagingWorld(PagingState):
             plain = not any(spec.persistent or spec.ttl_ms for spec in group)
             size = sum(message.size_bytes for message in messages)
             batch = Batch(self.route, messages, size, self.now_ms, plain=plain, due_ms=due_ms)
-            taken = self.broker.admission.publish(batch)
+            taken = self.broker.publisher.publish(batch)
             refused = taken < len(messages) or self.address.dropped_message_count > dropped
             assert not refused or self.is_limited, "refused without a limit"
             self._arrived([letter for _, letter in pairs], refused=refused)
@@ -207,7 +207,9 @@ class PagingWorld(PagingState):
                 self._release(book, seat.reader, ids, failed=True, cancels=True)
             else:
                 self._done(book, seat.reader, ids, expires=outcome == EXPIRE)
-        queue.acknowledge_by_filter(Chosen(compile_selector(selector)), outcome, self.now_ms, connection=connection)
+        queue.acknowledge_by_filter(
+            SelectedMessages(compile_selector(selector)), outcome, self.now_ms, connection=connection
+        )
         left = [letter_id for letter_id, slot in book.slots.items() if slot.state == DONE]
         assert not left, f"the filter left {left}"
         self.check()
@@ -304,7 +306,7 @@ class PagingWorld(PagingState):
     def commit(self, connection: int) -> None:
         """COMMIT, unless it has to wait."""
         one = self.transactions[connection]
-        if one.real.blocked_by() is not None or one.real.make_way(self.broker.admission, self.now_ms) is not None:
+        if one.real.blocked_by() is not None or one.real.make_way(self.broker.publisher, self.now_ms) is not None:
             return
         del self.transactions[connection]
         for place, (letter, _) in enumerate(one.sends, self.broker.host.message_id + 1):
@@ -415,7 +417,7 @@ class PagingWorld(PagingState):
         """A turn, as the server makes it; the disk does nothing in it."""
         self.now_ms += ms
         self.log.poll()
-        self.broker.take_in()
+        self.broker.take_fetched_pages()
         self._end_leases()
         self.broker.tick(self.now_ms)
         self._leases_have_ended()

@@ -58,7 +58,7 @@ class PagingBroker:
             for _ in range(count)
         ]
         size = sum(message.size_bytes for message in messages)
-        assert self.broker.admission.publish(Batch(route, messages, size, self.now_ms, plain=True)) == count
+        assert self.broker.publisher.publish(Batch(route, messages, size, self.now_ms, plain=True)) == count
 
     def subscribe(
         self, queue: Queue, *, selector: str | None = None, browses: bool = False, room: int = PLENTY
@@ -82,7 +82,7 @@ class PagingBroker:
         """A turn, as the server makes it; the disk does nothing in it."""
         self.now_ms += ms
         self.log.poll()
-        self.broker.take_in()
+        self.broker.take_fetched_pages()
         self.broker.tick(self.now_ms)
         self.broker.dispatch(self.now_ms)
         outgoing = self.broker.take_outgoing()
@@ -248,7 +248,7 @@ def test_a_page_keeps_no_body_that_only_a_purged_queue_needed(goes: bool) -> Non
     message = Message(
         head, LargeBody(7, 1_000_000), stage.broker.host.next_message_id(), 0, 0, route.address.account, 0
     )
-    stage.broker.admission.publish(Batch(route, [message], message.size_bytes, stage.now_ms, plain=True))
+    stage.broker.publisher.publish(Batch(route, [message], message.size_bytes, stage.now_ms, plain=True))
     stage.rest()
     stream = route.address.stream
     assert stream is not None
@@ -276,9 +276,9 @@ def test_paging_begins_behind_what_is_on_its_way_to_its_queues() -> None:
     head = Head(encode_headers([("destination", "news")]), "news")
     message = Message(head, b"body", stage.broker.host.next_message_id(), stage.now_ms, 0, route.address.account, 0)
     batch = Batch(route, [message], message.size_bytes, stage.now_ms, plain=True)
-    assert stage.broker.admission.publish(batch) == 0
+    assert stage.broker.publisher.publish(batch) == 0
     assert batch.waits_for is route.address.fan_outs, "a client waits for what is on its way"
-    assert stage.broker.admission.publish(batch, admitted=True) == 1
+    assert stage.broker.publisher.publish(batch, admitted=True) == 1
     assert [queue.message_count for queue in queues] == [3] * 200
     assert [queue.contents.paged.count for queue in queues] == [1] * 200
     stage.broker.budget.refill(1 << 40)

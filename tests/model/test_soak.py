@@ -17,20 +17,21 @@ from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.priority import LevelCursor, PriorityOrder
 from artemis_py.core.order.sorted import RankCursor, SortedOrder, ValueRank
 from artemis_py.core.queue.acknowledge import AcknowledgeByFilter
-from artemis_py.core.queue.barriers import Activation, BarrierRule, Broadcast, TargetDepth
+from artemis_py.core.queue.barriers import BarrierRule, Broadcast, PendingActivator, TargetDepth
 from artemis_py.core.queue.consumers import Exclusivity
 from artemis_py.core.queue.delivery import AfterRemoval
 from artemis_py.core.queue.distribution import Distribution, Ranked
-from artemis_py.core.queue.expiry import ForcedExpiry, LeaseExpiry
+from artemis_py.core.queue.expiry import ForcedExpiry
 from artemis_py.core.queue.gate import Gate
 from artemis_py.core.queue.groups import GroupOwners, GroupRule, GroupTable, Parking
+from artemis_py.core.queue.lease_expiry import LeaseExpiry
 from artemis_py.core.queue.leases import Leases
 from artemis_py.core.queue.messages import Contents
-from artemis_py.core.queue.overflow import Depth, DepthRing, Flow, FlowControl, Reject, Ring
+from artemis_py.core.queue.overflow import DepthLimit, DepthRing, Flow, FlowControl, Reject, Ring
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.redelivery import DeliveryAttempts, Redelivery
 from artemis_py.core.queue.state import QueueState
-from artemis_py.core.reference import Ages, Lifetime
+from artemis_py.core.queue_reference import Lifetime, MessageAges
 from artemis_py.core.transactions import Transaction
 from artemis_py.message import Account, Message
 from tests.model.axes import IN_MEMORY, PAGED, Space, refusals
@@ -169,11 +170,11 @@ def _no(self: Any) -> bool:
     return False
 
 
-def _at_the_limit(self: FlowControl) -> Depth | None:
+def _at_the_limit(self: FlowControl) -> DepthLimit | None:
     return self.depth
 
 
-def _bytes_do_not_count(self: Depth, count: int, size_bytes: int) -> bool:
+def _bytes_do_not_count(self: DepthLimit, count: int, size_bytes: int) -> bool:
     return not 0 <= self.messages_max < count
 
 
@@ -225,7 +226,7 @@ def _one_more_is_active(self: TargetDepth, message: Message, active_count: int) 
     return active_count <= self.target
 
 
-def _has_come(self: Activation, *_: Any) -> bool:
+def _has_come(self: PendingActivator, *_: Any) -> bool:
     return True
 
 
@@ -257,7 +258,7 @@ _NEEDS: Final[dict[type, Callable[[QueuePlan], bool]]] = {
     AcknowledgeByFilter: lambda queue: queue.is_like_amps,
     Ranked: lambda queue: queue.fair != ROUND_ROBIN,
     GroupOwners: lambda queue: queue.is_grouped,
-    Activation: lambda queue: queue.activates_in_order,
+    PendingActivator: lambda queue: queue.activates_in_order,
     Broadcast: lambda queue: queue.barriers,
     Views: lambda queue: queue.view != NO_VIEW,
 }
@@ -265,7 +266,7 @@ _NEEDS: Final[dict[type, Callable[[QueuePlan], bool]]] = {
 
 
 _SEEDS: Final = {
-    (Activation, "note_left"): 4,
+    (PendingActivator, "note_left"): 4,
     (GroupOwners, "put_aside"): 6,
     (GroupOwners, "rebalance"): 5,
     (Leases, "note_back"): 12,
@@ -325,8 +326,8 @@ def _met_by(owner: type, name: str) -> Iterator[tuple[Plan, list[Taken]]]:
         (BarrierRule, "lets_in", _comes_in),
         (TargetDepth, "lets_in", _one_more_is_active),
         (Contents, "active_count", property(_without_those_out)),
-        (Activation, "_is_first", _has_come),
-        (Activation, "note_left", _nothing),
+        (PendingActivator, "_is_first", _has_come),
+        (PendingActivator, "note_left", _nothing),
         (Broadcast, "wait_for", _nothing),
         (Broadcast, "note_room", _nothing),
         (Broadcast, "note_left", _nothing),
@@ -339,12 +340,12 @@ def _met_by(owner: type, name: str) -> Iterator[tuple[Plan, list[Taken]]]:
         (DepthRing, "sheds", property(_no)),
         (Reject, "refuses", property(_no)),
         (FlowControl, "resumes_at", property(_at_the_limit)),
-        (Depth, "holds", _bytes_do_not_count),
+        (DepthLimit, "holds", _bytes_do_not_count),
         (Flow, "stop", _nothing),
         (Flow, "resume", _nothing),
         (Flow, "admits", _always),
         (Contents, "append_held", _not_held),
-        (Ages, "add", _nothing),
+        (MessageAges, "add", _nothing),
         (AfterRemoval, "run", _nothing),
         (GroupRule, "closes", _none_is_last),
         (GroupRule, "group_of", _no_bucket),

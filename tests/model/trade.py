@@ -8,7 +8,7 @@ from operator import itemgetter
 
 from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.order.entry import PURGED, Entry
-from artemis_py.core.queue.acknowledge import Chosen
+from artemis_py.core.queue.acknowledge import SelectedMessages
 from artemis_py.core.queue.messages import ACCEPT, CANCEL, EXPIRE
 from artemis_py.core.transactions import Transaction
 from artemis_py.errors import AddressFullError, BrokerError, QueueFullError
@@ -61,7 +61,7 @@ class Trade(SideBySide):
         due_ms = self.now_ms + delay_ms if delay_ms else 0
         size_bytes = sum(letter.size_bytes for letter in letters)
         batch = Batch(self.route, messages, size_bytes, self.now_ms, plain, due_ms)
-        accepted = self.broker.admission.publish(batch)
+        accepted = self.broker.publisher.publish(batch)
         expected = 0
         kept_out = False
         for group in self._that_come_together(letters):
@@ -195,7 +195,9 @@ class Trade(SideBySide):
         pair = self.pairs[number]
         queue, model = pair.queue, pair.model
         outcome = EXPIRE if expires else CANCEL if refuses else ACCEPT
-        queue.acknowledge_by_filter(Chosen(compile_selector(selector)), outcome, self.now_ms, connection=connection)
+        queue.acknowledge_by_filter(
+            SelectedMessages(compile_selector(selector)), outcome, self.now_ms, connection=connection
+        )
         matches = SELECTORS[selector]
         if outcome != CANCEL:
             here = [*model.items, *(item for _, _, item in model.scheduled)]
@@ -293,7 +295,7 @@ class Trade(SideBySide):
         assert blocked == (bool(transaction.sends) and self.is_full and policy == "BLOCK"), "blocked or not"
         if blocked:
             return
-        stopped = transaction.real.make_way(self.broker.admission, self.now_ms)
+        stopped = transaction.real.make_way(self.broker.publisher, self.now_ms)
         waits = any(self._has_to_wait(letter) for letter, _, _ in transaction.sends)
         assert waits == (stopped is not None), "waits for a queue or not"
         if waits:

@@ -20,7 +20,7 @@ DEAD = "<address name='dead'><anycast><queue name='dead'/></anycast></address>"
 def line_of_one(events: list[Event]) -> str:
     """The line of the only event."""
     lines = Lines()
-    log_with(lines).tell(events, 0)
+    log_with(lines).write(events, 0)
     (line,) = lines.lines
     return line
 

@@ -30,7 +30,7 @@ def test_the_count_of_hops_survives(paged: bool) -> None:
         life.broker.loop.advance(50 * (number + 1))  # each life begins at the same time
         queues[here].expire_paged(life.broker.loop.now_ms)  # as message-expiry-scan-period does
         life.broker.drain()
-        looped_count = life.broker.broker.forwards.looped_message_count
+        looped_count = life.broker.broker.copy_maker.looped_message_count
         life = life.again()
     assert looped_count == 1
     assert [queue.message_count for queue in life.broker.broker.queues.values()] == [0, 0]

@@ -10,7 +10,7 @@ import pytest
 from artemis_py.core.clock import NEVER_MS
 from artemis_py.core.events import Event
 from artemis_py.core.order.entry import PURGED
-from artemis_py.core.reference import AutoDelete
+from artemis_py.core.queue_reference import AutoDelete
 from artemis_py.server.operational_log import (
     KEYS_MAX,
     LINES_PER_TURN,
@@ -245,11 +245,11 @@ def test_lines_are_limited_for_each_queue() -> None:
     lines = Lines()
     log = log_with(lines)
     for turn in range(100):
-        log.tell([Event("QUE-1005", name, {}, 2) for name in ("a", "b")], turn)
+        log.write([Event("QUE-1005", name, {}, 2) for name in ("a", "b")], turn)
     assert len(lines.lines) == 2
-    assert log.tell([], WINDOW_MS - 1) == WINDOW_MS
+    assert log.write([], WINDOW_MS - 1) == WINDOW_MS
     assert len(lines.lines) == 2
-    assert log.tell([], WINDOW_MS) == NEVER_MS
+    assert log.write([], WINDOW_MS) == NEVER_MS
     ago = f"ago_ms={WINDOW_MS - 99}"
     said = [f"QUE-1005 queue={name} count=198 {ago} messages dropped by a ring" for name in ("a", "b")]
     assert lines.lines[2:] == said
@@ -259,7 +259,7 @@ def test_a_line_that_was_held_back_counts_the_lines_before_it() -> None:
     lines = Lines()
     log = log_with(lines)
     for number in range(5):
-        due_ms = log.tell([Event("QUE-1016", "a", {"operation": f"step {number}"}, 3)], 7)
+        due_ms = log.write([Event("QUE-1016", "a", {"operation": f"step {number}"}, 3)], 7)
     assert due_ms == 7 + WINDOW_MS
     log.end()
     assert lines.lines[1:] == ['QUE-1016 queue=a operation="step 4" count=3 not_written_before=3 management operation']
@@ -269,25 +269,25 @@ def test_what_was_held_back_begins_the_next_window() -> None:
     lines = Lines()
     log = log_with(lines)
     for turn in range(3):
-        log.tell([Event("QUE-1005", "a", {})], turn)
-    log.tell([Event("QUE-1005", "a", {})], WINDOW_MS)
+        log.write([Event("QUE-1005", "a", {})], turn)
+    log.write([Event("QUE-1005", "a", {})], WINDOW_MS)
     assert [line.split()[2] for line in lines.lines] == ["count=1", "count=2"]
-    log.tell([], 2 * WINDOW_MS)
+    log.write([], 2 * WINDOW_MS)
     assert [line.split()[2] for line in lines.lines] == ["count=1", "count=2", "count=1"]
 
 
 def test_lines_of_many_queues_that_come_and_go_are_limited_together() -> None:
     lines = Lines()
     log = log_with(lines)
-    log.tell([Event("QUE-1001", f"temporary-{number}", {}) for number in range(1000)], 0)
+    log.write([Event("QUE-1001", f"temporary-{number}", {}) for number in range(1000)], 0)
     assert len(lines.lines) == 20
-    log.tell([], WINDOW_MS)
+    log.write([], WINDOW_MS)
     assert lines.lines[-1].startswith("QUE-1001 queue=temporary-999 not_written_before=979")
 
 
 def test_different_alerts_of_a_queue_do_not_hide_each_other() -> None:
     lines = Lines()
-    log_with(lines).tell([Event("ART-1001", "q", {"alert": kind}) for kind in ("one", "two")], 0)
+    log_with(lines).write([Event("ART-1001", "q", {"alert": kind}) for kind in ("one", "two")], 0)
     assert len(lines.lines) == 2
 
 
@@ -296,7 +296,7 @@ def held_back(lines: Lines, names: Sequence[str], now_ms: int = 0) -> Operationa
     log = log_with(lines)
     for name in names:
         for _ in range(2):
-            log.tell([Event("QUE-1005", name, {})], now_ms)
+            log.write([Event("QUE-1005", name, {})], now_ms)
     assert len(lines.lines) == len(names)
     return log
 
@@ -304,7 +304,7 @@ def held_back(lines: Lines, names: Sequence[str], now_ms: int = 0) -> Operationa
 def turns_until_idle(log: OperationalLog, now_ms: int) -> int:
     """Call the log as turns do, as long as it asks to be called at once."""
     for turn in range(1, KEYS_MAX):
-        if log.tell([], now_ms) > now_ms:
+        if log.write([], now_ms) > now_ms:
             return turn
     raise AssertionError("the log does not come to rest")
 
@@ -324,17 +324,17 @@ def test_windows_that_end_together_are_written_over_some_turns(count: int) -> No
     names = [f"q{number}" for number in range(count)]
     log = held_back(lines, names)
     del lines.lines[:]
-    log.tell([], WINDOW_MS)
+    log.write([], WINDOW_MS)
     assert len(lines.lines) == LINES_PER_TURN
     turns_until_idle(log, WINDOW_MS)
     assert [line.split()[1] for line in lines.lines] == [f"queue={name}" for name in names], "in order, each once"
-    assert log.tell([], 2 * WINDOW_MS) == NEVER_MS
+    assert log.write([], 2 * WINDOW_MS) == NEVER_MS
 
 
 def test_what_happens_while_a_line_waits_for_its_turn_is_in_that_line() -> None:
     lines = Lines()
     log = held_back(lines, [f"q{number}" for number in range(100)])
-    log.tell([Event("QUE-1005", "q99", {})], WINDOW_MS)
+    log.write([Event("QUE-1005", "q99", {})], WINDOW_MS)
     turns_until_idle(log, WINDOW_MS)
     assert [line.split()[2] for line in lines.lines if "=q99 " in line] == ["count=1", "count=2"]
 
@@ -343,9 +343,9 @@ def test_the_oldest_of_too_many_keys_makes_room() -> None:
     lines = Lines()
     log = held_back(lines, [f"q{number}" for number in range(KEYS_MAX)])
     del lines.lines[:]
-    log.tell([Event("QUE-1005", "new", {})], 1)
+    log.write([Event("QUE-1005", "new", {})], 1)
     assert [line.split()[1] for line in lines.lines] == ["queue=q0", "queue=new"]
-    log.tell([Event("QUE-1005", "q1", {})], 1)
+    log.write([Event("QUE-1005", "q1", {})], 1)
     assert len(lines.lines) == 2, "the others are as they were"
     log.end()
     assert len(lines.lines) == 2 + KEYS_MAX - 1
@@ -355,12 +355,12 @@ def test_many_new_lines_are_written_over_some_turns() -> None:
     lines = Lines()
     log = log_with(lines)
     names = [f"q{number}" for number in range(WAITING_MAX)]
-    assert log.tell([Event("QUE-1005", name, {}) for name in names], 0) == 0
+    assert log.write([Event("QUE-1005", name, {}) for name in names], 0) == 0
     assert len(lines.lines) == LINES_PER_TURN
     turns_until_idle(log, 0)
     assert [line.split()[1] for line in lines.lines] == [f"queue={name}" for name in names]
     for turn in range(2):
-        log.tell([Event("QUE-1016", f"{turn}-{name}", {}) for name in names], 0)
+        log.write([Event("QUE-1016", f"{turn}-{name}", {}) for name in names], 0)
     assert len(lines.lines) >= 2 * WAITING_MAX, "no more than so many wait"
     log.end()
     assert len(lines.lines) == 3 * WAITING_MAX
@@ -370,15 +370,15 @@ def test_a_log_with_nothing_to_write_is_not_called() -> None:
     """Windows in which nothing is held back end without a turn; a held line behind them is written in time."""
     lines = Lines()
     log = log_with(lines)
-    assert log.tell([Event("QUE-1005", "early", {})], 0) == NEVER_MS
+    assert log.write([Event("QUE-1005", "early", {})], 0) == NEVER_MS
     for number in range(3 * LINES_PER_TURN):
-        log.tell([Event("QUE-1005", f"q{number}", {})], 10 + number)
+        log.write([Event("QUE-1005", f"q{number}", {})], 10 + number)
     for _ in range(2):
-        due_ms = log.tell([Event("QUE-1005", "late", {})], 1000)
+        due_ms = log.write([Event("QUE-1005", "late", {})], 1000)
     calls = 0
     while due_ms != NEVER_MS:
         calls, now_ms = calls + 1, due_ms
-        due_ms = log.tell([], now_ms)
+        due_ms = log.write([], now_ms)
         assert due_ms > now_ms
     assert now_ms == 1000 + WINDOW_MS
     assert lines.lines[-1].split()[1] == "queue=late"

@@ -434,7 +434,7 @@ def test_ring_by_bytes_takes_a_batch_of_several_priorities_one_by_one() -> None:
         body = b"x" * (length + filler)
         messages.append(broker.message(route, Head(block, "q", priority=priority), body, bench.world.now_ms))
     size_bytes = sum(message.size_bytes for message in messages)
-    broker.admission.publish(Batch(route, messages, size_bytes, bench.world.now_ms, plain=True))
+    broker.publisher.publish(Batch(route, messages, size_bytes, bench.world.now_ms, plain=True))
     assert [entry.message.head.priority for entry in bench.queue().contents.order] == [9, 1]
 
 

@@ -9,7 +9,7 @@ from artemis_py.storage.format.names import segment_name, segment_number
 from artemis_py.storage.format.records import decode_file_header
 from artemis_py.storage.format.scan import LogFile
 from artemis_py.storage.replay.log import SegmentFiles
-from artemis_py.storage.retention.retention import Kept
+from artemis_py.storage.retention.retention import RetainedFile
 from tests.sim.disk import SimDisk
 from tests.sim.retained import Archive
 
@@ -23,7 +23,7 @@ class ArchiveFiles(SegmentFiles):
         self.read_bytes = 0
         """How many bytes were read."""
 
-    def kept(self) -> Sequence[Kept]:
+    def kept(self) -> Sequence[RetainedFile]:
         return [_kept(name, data) for name, data in sorted(self._archive.retired.items())]
 
     def _data(self, number: int) -> bytes:
@@ -46,8 +46,8 @@ class ArchiveFiles(SegmentFiles):
         return b""
 
 
-def _kept(name: str, data: bytes) -> Kept:
+def _kept(name: str, data: bytes) -> RetainedFile:
     number = segment_number(name)
     assert number is not None
     header = decode_file_header(data)
-    return Kept(LogFile(Path(name), number, header.created_ms), header.first_lsn, header.created_ms, len(data))
+    return RetainedFile(LogFile(Path(name), number, header.created_ms), header.first_lsn, header.created_ms, len(data))

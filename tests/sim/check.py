@@ -15,7 +15,7 @@ from artemis_py.storage.disk.disk import Disk, DiskError
 from artemis_py.storage.format.names import read_name
 from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.format.segment_index import INDEX_SUFFIX, decode_index, index_of
-from artemis_py.storage.recovery.recovery import Recovered
+from artemis_py.storage.recovery.accept_journal import Recovered
 from tests.sim.incarnation import Incarnation
 from tests.sim.paging import paged_items
 from tests.sim.projection import Identity, Projection, difference, view_of

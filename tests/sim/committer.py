@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from artemis_py.storage.disk.committer import Commit, Committer, carry_out
+from artemis_py.storage.disk.committer import Commit, Committer, write_commit
 from artemis_py.storage.disk.disk import DiskError
 
 
@@ -31,7 +31,7 @@ class SteppedCommitter(Committer):
             if not isinstance(work, Commit):
                 work()
             elif self.failure is None:
-                carry_out(work)
+                write_commit(work)
                 self._done = work
         except DiskError as error:
             self.failure = error

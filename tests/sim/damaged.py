@@ -9,7 +9,7 @@ from artemis_py.storage.format.codec import decode_message
 from artemis_py.storage.format.names import segment_number
 from artemis_py.storage.format.records import BATCH, GROUP, MESSAGE, Record, inner_records
 from artemis_py.storage.journal.settings import JournalSettings
-from artemis_py.storage.recovery.recovery import Recovered, recover
+from artemis_py.storage.recovery.accept_journal import Recovered, recover
 from tests.sim.disk import File, SimDisk
 from tests.sim.prepared import QUEUE, commit, message, open_journal, records
 

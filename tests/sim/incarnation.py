@@ -8,9 +8,9 @@ from collections.abc import Callable
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.core.replay.manager import Replays
-from artemis_py.core.replay.recovery_points import Fills
+from artemis_py.core.replay.recovery_points import Backfills
 from artemis_py.errors import ArtemisError
-from artemis_py.server.connection import Acceptance
+from artemis_py.server.connection import StompAcceptor
 from artemis_py.server.replays import ReplayTurns
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import Turns
@@ -48,14 +48,14 @@ class Incarnation:
         self.replays: Replays | None = None
         if store.replay_log is not None:
             self.replays = Replays(store.replay_log, self.broker.holdings, self.broker.clock, config.wildcards)
-            fills = Fills(self.broker.host, self.broker.bindings, self.broker.registry, self.replays)
+            fills = Backfills(self.broker.host, self.broker.bindings, self.broker.registry, self.replays)
             fills.begin()
             self.turns.replays = ReplayTurns(self.replays, fills, self.journal, self.turns.output, self.turns.isolation)
         acceptor = config.acceptors[0]
         service = StompService(
             self.broker, acceptor, self.stats.traffic, counted_names(), self.large, replays=self.replays
         )
-        self.acceptance = Acceptance(self.turns, service, 1000, acceptor.int_param("handshakeTimeout"))
+        self.acceptance = StompAcceptor(self.turns, service, 1000, acceptor.int_param("handshakeTimeout"))
         self.turns.on_failure = self._fail
         self.failure: ArtemisError | None = None
         store.wake = self._wake

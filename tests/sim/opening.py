@@ -12,9 +12,9 @@ from artemis_py.storage.journal.audit import AuditTrail
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.open import Disks, Parts, StoreSettings, Workers, open_files
-from artemis_py.storage.recovery.recovery import weigh
+from artemis_py.storage.recovery.accept_journal import examine_or_refuse
 from artemis_py.storage.replay.log import RetainedReplayLog
-from artemis_py.storage.retention.retention import Keeping
+from artemis_py.storage.retention.retention import RetireCallbacks
 from tests.sim.archived import ArchiveFiles
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
@@ -34,9 +34,9 @@ def _journal(disk: Disk, *told: Any, pages: WitnessedPages, **named: Any) -> Jou
     records = journal.records
     assert isinstance(records, WitnessedRecords)
     records.watch(pages, disk)
-    if isinstance(records.story, AuditTrail):
-        records.story = WitnessedStory(records, "")
-        records.story.witness = records
+    if isinstance(records.audit, AuditTrail):
+        records.audit = WitnessedStory(records, "")
+        records.audit.witness = records
     return journal
 
 
@@ -52,7 +52,7 @@ class SimStore:
         """What writes large bodies, and what reads them."""
         self.log_readers = [SteppedCommitter(self._wake), SteppedCommitter(self._wake)]
         """What reads the log for replays."""
-        self.recovered = weigh(disk)
+        self.recovered = examine_or_refuse(disk)
         self.files = open_files(
             self.recovered,
             Disks(journal=disk, pages=disk, bodies=disk),
@@ -64,7 +64,7 @@ class SimStore:
             ),
             StoreSettings(journal=settings),
             say=self.told.append,
-            keeping=None if archive is None else Keeping(retire_segment=partial(archive.retire, disk)),
+            keeping=None if archive is None else RetireCallbacks(retire_segment=partial(archive.retire, disk)),
             parts=Parts(journal=_journal, pages=_pages),
         )
 

@@ -11,7 +11,7 @@ from artemis_py.storage.format.records import BATCH, FILE_HEADER_BYTES, Record, 
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.open import Disks, OpenStore, StoreSettings, Workers, open_files
-from artemis_py.storage.recovery.recovery import Recovered, weigh
+from artemis_py.storage.recovery.accept_journal import Recovered, examine_or_refuse
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 
@@ -40,7 +40,7 @@ class OpenedDisk:
 
 def open_disk(disk: SimDisk, settings: JournalSettings | None = None) -> OpenedDisk:
     """Open what is on the disk as a broker does."""
-    recovered = weigh(disk)
+    recovered = examine_or_refuse(disk)
     committer, worker = SteppedCommitter(lambda: None), SteppedCommitter(lambda: None)
     files = open_files(
         recovered,

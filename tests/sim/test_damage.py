@@ -6,7 +6,7 @@ import pytest
 
 from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.records import FILE_HEADER_BYTES
-from artemis_py.storage.recovery.recovery import Recovered, recover
+from artemis_py.storage.recovery.accept_journal import Recovered, recover
 from tests.sim.disk import SimDisk
 from tests.sim.prepared import (
     QUEUE_ID,

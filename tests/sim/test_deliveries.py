@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from artemis_py.outbound import Outbound, Part
+from artemis_py.pending_output import Part, PendingOutput
 from artemis_py.stomp.session.subscription import Subscription
 from artemis_py.stomp.session.subscriptions import Subscriptions
 from tests.sim.deliveries import Medium, TooEarly
@@ -28,7 +28,7 @@ def _wait_for_the_last(self: Subscriptions, subscription: Subscription) -> None:
     subscription.queue.sent(consumer, entries[kept:])
 
 
-def _one_too_many(take: Callable[[Outbound, int], list[Part]]) -> Callable[[Outbound, int], list[Part]]:
+def _one_too_many(take: Callable[[PendingOutput, int], list[Part]]) -> Callable[[PendingOutput, int], list[Part]]:
     """``take`` with a mistake: it gives what waits for the next record, too."""
     return lambda out, durable_lsn: take(out, durable_lsn + 1)
 
@@ -49,7 +49,7 @@ def test_worlds_find_a_message_that_leaves_too_early(
     rng: random.Random, monkeypatch: pytest.MonkeyPatch, mistake: str
 ) -> None:
     if mistake == "one record too many":
-        monkeypatch.setattr(Outbound, "take", _one_too_many(Outbound.take))
+        monkeypatch.setattr(PendingOutput, "take", _one_too_many(PendingOutput.take))
     else:
         monkeypatch.setattr(Subscriptions, "write_messages", _wait_for_the_last)
     first = rng.getrandbits(32)

@@ -14,9 +14,9 @@ from artemis_py.storage.format.records import FILE_HEADER_BYTES, CodecError
 from artemis_py.storage.format.segment_index import decode_index, encode_index, index_of
 from artemis_py.storage.journal.bindings_copy import NAME as COPY
 from artemis_py.storage.journal.extent import NAMES as EXTENTS
-from artemis_py.storage.journal.extent import Extent, ExtentFiles
+from artemis_py.storage.journal.extent import ExtentFiles, JournalExtent
 from artemis_py.storage.journal.settings import JournalSettings
-from artemis_py.storage.recovery.recovery import LossError, recover
+from artemis_py.storage.recovery.accept_journal import LossError, recover
 from tests.sim.damaged import FILE_BYTES, Made, batches, found_in, judge, make, published_by
 from tests.sim.disk import File, SimDisk
 from tests.sim.prepared import QUEUE, QUEUE_ID, commit, cut, flip, open_journal, overwrite, records
@@ -227,7 +227,7 @@ def test_after_a_crash_damage_costs_the_rest_of_the_last_batch_at_most(made: Mad
         for offset in range(rng.randrange(29), len(made.files[name]), 29):
             disk = made.disk()
             extents = ExtentFiles(disk)
-            extents.save(Extent(int(made.segments[0][16:28]), int(last[16:28])))
+            extents.save(JournalExtent(int(made.segments[0][16:28]), int(last[16:28])))
             record = made.record_at(name, offset)
             may_lose = set() if record is None else published_by(record)
             flip(disk, name, offset)

@@ -220,4 +220,4 @@ def test_a_number_of_a_client(number: str) -> None:
     run.life.drain()
     run.check()
     for entry in run.life.broker.queues["q"].contents.scheduled.values():
-        shown_time(run.life.broker.queues["q"].contents.waits_until.of(entry.message.id))
+        shown_time(run.life.broker.queues["q"].contents.scheduled_dates.of(entry.message.id))

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from artemis_py.storage.journal.settings import JournalSettings
-from artemis_py.storage.recovery.recovery import recover
+from artemis_py.storage.recovery.accept_journal import recover
 from tests.sim.disk import Fault, SimDisk
 from tests.sim.incarnation import Incarnation
 from tests.sim.opening import SimStore

@@ -13,9 +13,9 @@ from artemis_py.storage.format.segment_index import index_name
 from artemis_py.storage.journal.index import Index
 from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.recovery import examination
+from artemis_py.storage.recovery.accept_journal import LossError, recover
 from artemis_py.storage.recovery.damage_report import damage_lines
 from artemis_py.storage.recovery.examination import UNKNOWN, QueueNames
-from artemis_py.storage.recovery.recovery import LossError, recover
 from tests.sim.damaged import Made, found_in, published_by
 from tests.sim.disk import SimDisk
 from tests.sim.prepared import QUEUE, commit, flip, open_journal, overwrite, prepare, records

@@ -12,7 +12,7 @@ from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.records import BATCH, FILE_HEADER_BYTES
 from artemis_py.storage.journal.extent import NAMES
 from artemis_py.storage.journal.settings import JournalSettings
-from artemis_py.storage.recovery.recovery import recover
+from artemis_py.storage.recovery.accept_journal import recover
 from tests.sim.check import nothing_half_done, survivors_match
 from tests.sim.disk import File, PowerCut, SimDisk
 from tests.sim.incarnation import Incarnation

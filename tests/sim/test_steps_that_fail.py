@@ -433,7 +433,7 @@ def _take(world: World, queue: str) -> None:
 
 _BOOKKEEPING = (
     "core/order/", "core/budget.py", "core/queue/groups.py", "core/queue/distribution.py", "core/queue/leases.py",
-    "core/host.py", "core/queue/distribution.py", "core/queue/barriers.py", "core/publish_outcome.py",
+    "core/queue_host.py", "core/queue/distribution.py", "core/queue/barriers.py", "core/publish_outcome.py",
 )  # fmt: skip
 """Plain moves of one entry and its counts, which take no number and no text of anybody: nothing raises in between."""
 _COUNTS = frozenset(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import Batch, Kept
+from artemis_py.storage.format.codec import BatchHeader, Kept
 from artemis_py.storage.format.records import (
     BATCH,
     KIND_JOURNAL,
@@ -78,7 +78,7 @@ class MadeLog:
         """What is written at once."""
         self.batches += 1
         records = b"".join(step() for step in steps)
-        head = self.record(BATCH, codec.encode_batch(Batch(self.batches, now_ms, self.messages, 3)))
+        head = self.record(BATCH, codec.encode_batch(BatchHeader(self.batches, now_ms, self.messages, 3)))
         self._write(head + records)
 
     def publish(self, now_ms: int, count: int = 1, address: str = "orders", body: bytes = b"") -> None:

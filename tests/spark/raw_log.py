@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
 from artemis_py.storage.format import codec, records
-from artemis_py.storage.format.codec import Batch, Kept
+from artemis_py.storage.format.codec import BatchHeader, Kept
 from artemis_py.storage.format.records import (
     ATTEMPTED,
     BATCH,
@@ -43,7 +43,7 @@ BODIES = st.one_of(
     st.binary(max_size=40),
     st.just(b"\0" * 30),
     st.just(encode_record(MESSAGE, 3, b"looks like one")),
-    st.builds(lambda: encode_record(BATCH, 5, codec.encode_batch(Batch(1, 2, 3, 4)))),
+    st.builds(lambda: encode_record(BATCH, 5, codec.encode_batch(BatchHeader(1, 2, 3, 4)))),
 )
 
 
@@ -183,7 +183,7 @@ def files(draw: st.DrawFn) -> RawFile:
                 lsn += 1
             records += inner
         now_ms = START_MS + draw(st.integers(0, 9)) * 1000
-        batch = encode_record(BATCH, lsn, codec.encode_batch(Batch(number, now_ms, 0, 0)))
+        batch = encode_record(BATCH, lsn, codec.encode_batch(BatchHeader(number, now_ms, 0, 0)))
         lsn += 1
         number += 1
         for record in [batch, *records]:

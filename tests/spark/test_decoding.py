@@ -281,7 +281,7 @@ def test_a_large_body_makes_a_batch_of_its_own(monkeypatch: pytest.MonkeyPatch) 
     for lsn in range(1, 5):
         message = Message(Head(b"destination:a\n\n", "a"), LargeBody(lsn, 8), lsn, 1, 0, Account(), 0)
         data += records.encode_record(records.MESSAGE, lsn, codec.encode_message(codec.Kept(message, lsn, [])))
-    data = records.encode_record(records.BATCH, 9, codec.encode_batch(codec.Batch(1, 1, 1, 1))) + data
+    data = records.encode_record(records.BATCH, 9, codec.encode_batch(codec.BatchHeader(1, 1, 1, 1))) + data
     found = walk(Piece("f", data, 64, None, is_last=False), [])
     reading = Reading(
         found,

@@ -61,7 +61,7 @@ class Deep(Story):
         self.out.discard((queue_id, number))
 
     def count(self) -> None:
-        if not self.journal.records.story.end_turn():
+        if not self.journal.records.audit.end_turn():
             return
         depths = [
             Depth(
@@ -74,16 +74,16 @@ class Deep(Story):
             for queue_id, live in self.live.items()
             if live
         ]
-        self.journal.records.story.depths(depths)
+        self.journal.records.audit.depths(depths)
 
     def _use_up(self, rng: random.Random) -> None:
         for queue_id in QUEUES:
             if rng.random() < 0.1:
                 consumer = self.consumers[queue_id]
                 assert consumer is not None
-                self.journal.records.story.consumer_closed(consumer, failed=rng.random() < 0.5)
+                self.journal.records.audit.consumer_closed(consumer, failed=rng.random() < 0.5)
                 fields = {"subscription": f"sub-{queue_id}", "ack": "client"}
-                self.consumers[queue_id] = self.journal.records.story.consumer_opened(queue_id, queue_id, fields)
+                self.consumers[queue_id] = self.journal.records.audit.consumer_opened(queue_id, queue_id, fields)
                 self.out = {one for one in self.out if one[0] != queue_id}
             waiting = [number for number in self.live[queue_id] if not self.stays or number % 20]
             taken = waiting[: rng.randrange(1, 4 if self.stays else 9)]

@@ -20,7 +20,7 @@ FLOORS: dict[str, int] = {
     "units": 0,
     "version": 0,
     "message": 0,
-    "outbound": 0,
+    "pending_output": 0,
     "paged": 0,
     "records": 0,
     "uploads": 0,

@@ -91,7 +91,7 @@ def test_where_as_much_comes_as_goes_it_is_searched_as_well(
     else:
         assert 40 <= len(searched) <= 60
         assert max(searched) < 5_000
-    held.rest()
+    held.stop()
     searched.clear()
     for _ in range(10):
         note_turn(held, TURN_UNITS, message_count)

@@ -12,8 +12,8 @@ from artemis_py.core.clock import Clock
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import Events
 from artemis_py.core.memory import Holdings, Memory
-from artemis_py.core.queue.messages import Counters, Departed
-from artemis_py.core.reference import Alerts
+from artemis_py.core.queue.messages import Counters, DeletedQueueCounters
+from artemis_py.core.queue_reference import Alerts
 from artemis_py.histogram import Histogram
 from artemis_py.message import Account
 from artemis_py.metrics import MetricsExporter
@@ -75,7 +75,7 @@ class FakeDistribution:
 class FakeBindings:
     """What a broker has counted of queues that are gone."""
 
-    departed: Departed = field(default_factory=Departed)
+    departed: DeletedQueueCounters = field(default_factory=DeletedQueueCounters)
 
 
 @dataclass(eq=False)

@@ -13,7 +13,7 @@ from artemis_py.core.tasks import WAIT, Until
 from artemis_py.errors import StorageError
 from artemis_py.management.managed import Steps
 from artemis_py.server import calls as module
-from artemis_py.server.calls import Calls
+from artemis_py.server.calls import OperatorRequests
 
 
 class Desk:
@@ -26,7 +26,7 @@ class Desk:
         self.unsynced: list[Callable[[], None]] = []
         monkeypatch.setattr(module, "perf_counter_ns", self.tick)
         self.clock = Clock()
-        self.calls = Calls(self.loop, self.clock, self.want_turn, self.unsynced.append)
+        self.calls = OperatorRequests(self.loop, self.clock, self.want_turn, self.unsynced.append)
 
     def tick(self) -> int:
         self.now_ns += 100_000

@@ -11,7 +11,7 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.clock import Clock
 from artemis_py.records import MemoryLog
 from artemis_py.server.clocks import Clocks
-from artemis_py.server.connection import Acceptance
+from artemis_py.server.connection import StompAcceptor
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import Turns
 from artemis_py.stomp.service import StompService
@@ -129,7 +129,7 @@ def test_heart_beats_go_on_over_real_sockets(step_ms: int) -> None:
         clocks = Clocks(broker.clock, wall_ns=lambda: time.time_ns() + ahead_ns[0], tell=lambda line: None)
         turns = Turns(loop, broker, broker.log, ServerStats(), clocks.date_ms)
         service = StompService(broker, config.acceptors[0], turns.stats.traffic, counted_names())
-        acceptance = Acceptance(turns, service, -1, 1000)
+        acceptance = StompAcceptor(turns, service, -1, 1000)
         server = await loop.create_server(acceptance.connect, "127.0.0.1", 0)
         reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname()[:2])
         stream = ServerStream()

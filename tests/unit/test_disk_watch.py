@@ -177,7 +177,7 @@ def test_without_persistence_it_is_looked_at_from_the_first_file_on(tmp_path: Pa
     watch.check()
     assert broker.memory.disk_full
     assert store.large is not None
-    assert store.large.intake.is_full
+    assert store.large.body_writer.is_full
     folder.write("file", 0, bytes(2 << 20))
     assert len(looks) == 2, "before it grows by so much"
     disk.space = DiskSpace(0.5, 1000)

@@ -48,10 +48,10 @@ class Desk(JournalWithCursors):
 
     def move(self, number: int) -> Path:
         """Retention moves a file, and is stopped before it has taken note of it."""
-        taking = self.retention._take_in
-        self.retention._take_in = lambda path: None  # type: ignore[method-assign]
+        taking = self.retention._add
+        self.retention._add = lambda path: None  # type: ignore[method-assign]
         self.retention.retire(f"artemis-journal-{number:012}.log")
-        self.retention._take_in = taking  # type: ignore[method-assign]
+        self.retention._add = taking  # type: ignore[method-assign]
         target = self.retention.path_of(number)
         assert target is not None
         return target
@@ -151,7 +151,7 @@ def test_a_listing_behind_an_lsn_is_the_end_of_the_whole_one(tmp_path: Path) -> 
     desk = Desk(tmp_path)
     desk.write(6)
     desk.keep(2)
-    assert len(desk.retention.kept) > 3
+    assert len(desk.retention.files) > 3
     whole = desk.listed()
     for after_lsn in range(desk.journal.durable_lsn + 2):
         assert desk.listed(after_lsn) == [one for one in whole if one["last_lsn"] > after_lsn]
@@ -216,7 +216,7 @@ def test_a_segment_on_its_way_to_retention_is_listed(tmp_path: Path) -> None:
 def test_a_retained_segment_with_a_damaged_header_is_listed_as_such(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.write(4)
-    path = desk.retention.kept[1].file.path
+    path = desk.retention.files[1].file.path
     path.with_name(index_name(path.name)).unlink()
     data = bytearray(path.read_bytes())
     data[3] ^= 1
@@ -321,12 +321,12 @@ def test_what_is_sent_as_it_is_need_not_be_decoded(tmp_path: Path, monkeypatch: 
     behind = desk.listed(middle)
     assert [one["segment"] for one in behind] == [number for number in found if found[number]["last_lsn"] > middle]
     assert len(decoded) == 1  # the first one: does all of it lie before the lsn?
-    oldest = desk.retention.kept[0].file.path
+    oldest = desk.retention.files[0].file.path
     damaged = oldest.with_name(index_name(oldest.name))
     damaged.write_bytes(damaged.read_bytes()[:-9])
     assert {one["segment"]: one for one in desk.listed()} == found
 
 
 def _closed(desk: Desk) -> dict[int, Any]:
-    kept = [log_view._listed(one) for one in desk.retention.kept]
+    kept = [log_view._listed(one) for one in desk.retention.files]
     return {one.number: one for one in [*desk.view._in_journal(), *kept] if one.fields is None}

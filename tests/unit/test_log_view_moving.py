@@ -14,7 +14,7 @@ from artemis_py.server.log_view import LogView, NotInLogError
 from artemis_py.storage.format.names import segment_number
 from artemis_py.storage.format.records import FILE_HEADER_BYTES
 from artemis_py.storage.format.segment_index import index_name
-from artemis_py.storage.retention.retention import Kept
+from artemis_py.storage.retention.retention import RetainedFile
 from tests.unit.journal_readers.parts import message
 from tests.unit.test_log_view import Desk
 
@@ -54,7 +54,7 @@ def while_leaving(desk: Desk, look: Callable[[int, Callable[[], None]], None]) -
 
     desk.journal.files.retirement._retire = look_and_retire
     desk.write(4)
-    assert len(desk.retention.kept) > 2
+    assert len(desk.retention.files) > 2
 
 
 def test_a_listing_behind_an_lsn_is_the_end_of_the_whole_one_while_segments_leave(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_segment_that_moves_while_a_listing_is_made_is_in_it(tmp_path: Path) -
     since = desk.retention.since
 
     def look(number: int, move: Callable[[], None]) -> None:
-        def since_and_move(lsn: int) -> tuple[Kept, ...]:
+        def since_and_move(lsn: int) -> tuple[RetainedFile, ...]:
             found = since(lsn)
             move()
             desk.journal.files.leaving.pop(number, None)
@@ -110,7 +110,7 @@ def test_a_segment_that_moves_while_cursors_are_looked_at_counts(tmp_path: Path)
     since = desk.retention.since
 
     def look(number: int, move: Callable[[], None]) -> None:
-        def since_and_move(lsn: int) -> tuple[Kept, ...]:
+        def since_and_move(lsn: int) -> tuple[RetainedFile, ...]:
             found = since(lsn)
             move()
             desk.journal.files.leaving.pop(number, None)
@@ -131,7 +131,7 @@ def test_the_log_begins_with_the_oldest_retained_segment(tmp_path: Path) -> None
     desk.keep(2)
     assert head(desk)["first_lsn"] == 1
     desk.retention.give_up_oldest()
-    assert head(desk)["first_lsn"] == desk.retention.kept[0].first_lsn > 1
+    assert head(desk)["first_lsn"] == desk.retention.files[0].first_lsn > 1
     for number, is_gone in ((1, True), (99, False)):
         with pytest.raises(NotInLogError) as missing:
             desk.view.opening(number)
@@ -177,8 +177,8 @@ def test_of_a_segment_that_somebody_cut_off_there_is_what_is_left(tmp_path: Path
 def test_a_damaged_segment_is_not_listed_for_who_has_read_all_of_it(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.write(5)
-    path = desk.retention.kept[1].file.path
-    third_lsn = desk.retention.kept[2].first_lsn
+    path = desk.retention.files[1].file.path
+    third_lsn = desk.retention.files[2].first_lsn
     path.with_name(index_name(path.name)).unlink()
     path.write_bytes(b"!" + path.read_bytes()[1:])
     listed = [one["segment"] for one in desk.listed()]
@@ -193,11 +193,11 @@ def test_a_damaged_header_hides_no_other_segment_from_readers_after_a_restart(tm
     desk.write(6)
     desk.keep(1)
     whole = desk.listed()
-    path = desk.retention.kept[number - 1].file.path
+    path = desk.retention.files[number - 1].file.path
     path.write_bytes(b"!" + path.read_bytes()[1:])
     desk.start()
     view = LogView(desk.journal, tmp_path / "journal", "id", [], desk.retention)
-    assert desk.retention.kept[number - 1].first_lsn == 0
+    assert desk.retention.files[number - 1].first_lsn == 0
     for after_lsn in (-1, *range(whole[-1]["last_lsn"] + 1)):
         listed = {one["segment"] for one in desk.read(view.listing("b", 7, after_lsn)())}
         assert listed >= {one["segment"] for one in whole if one["last_lsn"] > after_lsn}

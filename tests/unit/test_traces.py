@@ -42,7 +42,7 @@ async def to_the_end(asked: Traces, message: int, seconds: float) -> tuple[list[
     found: list[str] = []
     after = answers = 0
     while True:
-        life = await asked.tell(message, after, seconds)
+        life = await asked.read_life(message, after, seconds)
         found += words(life)
         answers += 1
         if life.is_whole:
@@ -53,7 +53,7 @@ async def to_the_end(asked: Traces, message: int, seconds: float) -> tuple[list[
 
 def test_a_life_at_once_and_in_parts(desk: Desk) -> None:
     async def run() -> None:
-        life = await asked(desk).tell(WANTED, 0, LONG_S)
+        life = await asked(desk).read_life(WANTED, 0, LONG_S)
         assert (words(life), life.is_whole) == (["arrived", "acknowledged"], True)
         assert life.read_bytes > 0
         assert life.moments[0]["queue"] == ""
@@ -70,11 +70,11 @@ def test_a_part_that_nobody_asked_for_in_time_is_forgotten(desk: Desk, monkeypat
 
     async def run() -> None:
         teller = asked(desk)
-        life = await teller.tell(WANTED, 0, 0.0)
+        life = await teller.read_life(WANTED, 0, 0.0)
         assert not life.is_whole
         await until(lambda: not teller._kept)
         with pytest.raises(NotFoundError, match="ask without after"):
-            teller.tell(WANTED, life.read_lsn, 0.0)
+            teller.read_life(WANTED, life.read_lsn, 0.0)
 
     asyncio.run(run())
 
@@ -82,10 +82,10 @@ def test_a_part_that_nobody_asked_for_in_time_is_forgotten(desk: Desk, monkeypat
 def test_few_are_kept(desk: Desk) -> None:
     async def run() -> None:
         teller = asked(desk)
-        ends = [(number, (await teller.tell(number, 0, 0.0)).read_lsn) for number in range(1, KEPT_MAX + 2)]
+        ends = [(number, (await teller.read_life(number, 0, 0.0)).read_lsn) for number in range(1, KEPT_MAX + 2)]
         with pytest.raises(NotFoundError):
-            teller.tell(*ends[0], 0.0)
-        await teller.tell(*ends[1], 0.0)
+            teller.read_life(*ends[0], 0.0)
+        await teller.read_life(*ends[1], 0.0)
 
     asyncio.run(run())
 
@@ -93,11 +93,11 @@ def test_few_are_kept(desk: Desk) -> None:
 def test_few_are_read_at_once(desk: Desk) -> None:
     async def run() -> None:
         teller = asked(desk)
-        running = [teller.tell(WANTED, 0, LONG_S) for _ in range(RUNNING_MAX)]
+        running = [teller.read_life(WANTED, 0, LONG_S) for _ in range(RUNNING_MAX)]
         with pytest.raises(LimitError, match="2 messages"):
-            teller.tell(WANTED, 0, LONG_S)
+            teller.read_life(WANTED, 0, LONG_S)
         await asyncio.gather(*running)
-        assert (await teller.tell(WANTED, 0, LONG_S)).is_whole
+        assert (await teller.read_life(WANTED, 0, LONG_S)).is_whole
 
     asyncio.run(run())
 
@@ -105,14 +105,14 @@ def test_few_are_read_at_once(desk: Desk) -> None:
 def test_a_broker_that_stops_does_not_wait(desk: Desk) -> None:
     async def run() -> None:
         desk.view.stop()
-        assert not (await asked(desk).tell(WANTED, 0, LONG_S)).is_whole
+        assert not (await asked(desk).read_life(WANTED, 0, LONG_S)).is_whole
 
     asyncio.run(run())
 
 
 def test_a_message_that_the_log_does_not_have(desk: Desk) -> None:
     async def run() -> None:
-        life = await asked(desk).tell(99_999, 0, LONG_S)
+        life = await asked(desk).read_life(99_999, 0, LONG_S)
         assert (life.moments, life.is_whole, life.lost) == ([], True, 0)
 
     asyncio.run(run())
@@ -124,7 +124,7 @@ def test_parts_that_are_gone_are_counted(desk: Desk) -> None:
     async def run() -> None:
         for name in (first.name, index_name(first.name)):
             (desk.view._directory / name).unlink(missing_ok=True)
-        life = await asked(desk).tell(WANTED, 0, LONG_S)
+        life = await asked(desk).read_life(WANTED, 0, LONG_S)
         assert life.lost == 1
         assert life.is_whole
 
@@ -133,7 +133,7 @@ def test_parts_that_are_gone_are_counted(desk: Desk) -> None:
 
 def test_what_is_still_there_comes_last(desk: Desk) -> None:
     async def run() -> None:
-        life = await asked(desk).tell(1, 0, LONG_S)
+        life = await asked(desk).read_life(1, 0, LONG_S)
         assert words(life) == ["arrived", "there"]
         assert life.moments[-1]["time"] == 0
 

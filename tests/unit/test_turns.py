@@ -12,7 +12,7 @@ import pytest
 
 from artemis_py.core.broker import Broker
 from artemis_py.records import MemoryLog
-from artemis_py.server.connection import Acceptance
+from artemis_py.server.connection import StompAcceptor
 from artemis_py.server.failures import RateLimitedLog
 from artemis_py.server.garbage_collector import WORK_MAX
 from artemis_py.server.stats import ServerStats
@@ -34,7 +34,7 @@ class SocketPairBroker:
         broker = Broker(config, MemoryLog(), START_MS)
         self.turns = Turns(self.loop, broker, broker.log, ServerStats(), lambda: START_MS)
         service = StompService(broker, config.acceptors[0], self.turns.stats.traffic, counted_names())
-        self.acceptance = Acceptance(self.turns, service, -1, -1)
+        self.acceptance = StompAcceptor(self.turns, service, -1, -1)
 
     def client(self) -> socket.socket:
         """A connected client that was greeted."""
@@ -107,10 +107,10 @@ def test_another_loop_is_asked_for_a_round() -> None:
     broker = Broker(configuration(), MemoryLog(), START_MS)
     turns = Turns(Other(), broker, broker.log, ServerStats(), lambda: START_MS)  # type: ignore[arg-type]
     service = StompService(broker, configuration().acceptors[0], turns.stats.traffic, counted_names())
-    connection = Acceptance(turns, service, -1, -1).connect()
+    connection = StompAcceptor(turns, service, -1, -1).connect()
     ran: list[None] = []
     turns.on_end = lambda: ran.append(None)
-    turns.stats.connections.update([connection, Acceptance(turns, service, -1, -1).connect()])
+    turns.stats.connections.update([connection, StompAcceptor(turns, service, -1, -1).connect()])
     turns.arrived(connection)
     turns.arrived(connection)
     assert (calls, ran) == ([turns.run], [])

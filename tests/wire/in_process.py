@@ -11,7 +11,7 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.queue.queue import Queue
 from artemis_py.records import MemoryLog
 from artemis_py.security.login import Logins
-from artemis_py.server.connection import Acceptance, Connection
+from artemis_py.server.connection import Connection, StompAcceptor
 from artemis_py.server.logins.networks import ConnectionsBeforeLogin
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import READ_BYTES_MAX, Turns
@@ -147,7 +147,7 @@ class InProcessBroker:
             logins=logins,
             wake=self.turns.schedule,
         )
-        self.acceptance = Acceptance(
+        self.acceptance = StompAcceptor(
             self.turns,
             service,
             acceptor.int_param("connectionsAllowed"),

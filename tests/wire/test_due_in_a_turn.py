@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from artemis_py.core.tasks import AnySteps, Until
-from artemis_py.server.calls import Calls
+from artemis_py.server.calls import OperatorRequests
 from tests.wire.in_process import Client, InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire
@@ -77,7 +77,7 @@ def loop() -> Iterator[asyncio.AbstractEventLoop]:
 
 def begin(world: InProcessBroker, loop: asyncio.AbstractEventLoop, work: AnySteps) -> None:
     """Have an operator's work carried out."""
-    world.turns.calls = Calls(loop, world.broker.clock, world.turns.schedule, lambda call: call())
+    world.turns.calls = OperatorRequests(loop, world.broker.clock, world.turns.schedule, lambda call: call())
     world.turns.calls.begin(work, changes=True)
     world.settle()
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from artemis_py.core.addresses.batch import Batch
-from artemis_py.core.publish.publish import Admission
+from artemis_py.core.publish.publish import Publisher
 from artemis_py.core.queue.arrivals import Arrivals
 from artemis_py.server import turns
 from tests.wire.in_process import InProcessBroker, configuration
@@ -79,13 +79,13 @@ def test_messages_come_in_runs_again_when_a_large_one_is_in_its_places(
     for number in range(COUNT):
         world.client("readers").send(f"UNSUBSCRIBE\nid:{number}\n\n\0".encode())
     sizes: list[int] = []
-    publish = Admission.publish
+    publish = Publisher.publish
 
-    def watched(admission: Admission, batch: Batch, *, admitted: bool = False) -> int:
+    def watched(admission: Publisher, batch: Batch, *, admitted: bool = False) -> int:
         sizes.append(len(batch.messages))
         return publish(admission, batch, admitted=admitted)
 
-    monkeypatch.setattr(Admission, "publish", watched)
+    monkeypatch.setattr(Publisher, "publish", watched)
     world.client("sender").send(b"SEND\ndestination:/topic/t\n\ny\0" * 8)
     world.settle()
     assert sizes == [8]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from artemis_py.core.budget import Budget
-from artemis_py.core.publish.publish import Forwarding
+from artemis_py.core.publish.publish import CopyPublisher
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Task
 from artemis_py.errors import StorageError
@@ -311,7 +311,7 @@ def test_a_copy_that_cannot_be_made_is_told_and_the_rest_of_the_turn_goes_on(mon
     def breaks_off(*_: object) -> None:
         raise ValueError("broken")
 
-    monkeypatch.setattr(Forwarding, "_copy_expired", breaks_off)
+    monkeypatch.setattr(CopyPublisher, "_copy_expired", breaks_off)
     send = f"SEND\ndestination:/queue/q\nexpires:{world.now_ms + 1000}\n\nmine\0"
     world.sender.send(send.encode() * 3)
     world.advance(60_000)

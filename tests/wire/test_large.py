@@ -51,7 +51,7 @@ class LargeBodiesBroker(InProcessBroker):
 
     def fill(self, *, full: bool) -> None:
         """The disk is full, or has room again, as ``DiskWatch`` tells it."""
-        self.broker.memory.disk_full = self.large.intake.is_full = full
+        self.broker.memory.disk_full = self.large.body_writer.is_full = full
         self.turns.schedule()
         self.settle()
 
@@ -222,7 +222,7 @@ def test_many_senders_together_wait_for_the_disk() -> None:
     producers = [world.greeted(f"p{number}") for number in range(20)]
     for producer in producers:
         producer.send(sent(BODY, "receipt:1"))
-    assert world.large.intake.unwritten_bytes < UNWRITTEN_BYTES_MAX + 20 * 64 * KIBIBYTE
+    assert world.large.body_writer.unwritten_bytes < UNWRITTEN_BYTES_MAX + 20 * 64 * KIBIBYTE
     small = world.greeted("small")
     small.send(sent(b"small", "receipt:2"))
     assert summary(small) == ["RECEIPT 2"]
@@ -496,7 +496,7 @@ def test_a_full_disk_makes_the_sender_of_a_large_body_wait() -> None:
     producer, consumer = world.greeted("p"), world.subscribed("c")
     producer.send(sent(BODY, "receipt:1"))
     assert producer.connection.state == "blocked"
-    assert world.large.intake.unwritten_bytes == 0
+    assert world.large.body_writer.unwritten_bytes == 0
     assert sum(len(world.disk.read(name)) for name in world.disk.names()) <= READ_BYTES_MAX
     world.fill(full=False)
     assert summary(producer) == ["RECEIPT 1"]

@@ -18,8 +18,8 @@ from artemis_py.storage.format.codec import Kept, decode_paged
 from artemis_py.storage.format.names import find_body, page_name
 from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.pages.files import whole_records
+from artemis_py.storage.recovery.accept_journal import examine_or_refuse
 from artemis_py.storage.recovery.missing_files import DataDirectories
-from artemis_py.storage.recovery.recovery import weigh
 
 _REMEMBERED: Final = frozenset({"recovery", "used"})
 """What queues remember of the log in which they are, which another broker does not have."""
@@ -54,7 +54,7 @@ class StoppedBroker:
         self._directories = directories
         self._pages = ReadOnlyDisk(directories.paging)
         data = DataDirectories([directories.large], [directories.paging])
-        self._index = weigh(ReadOnlyDisk(directories.journal), progress, data).index
+        self._index = examine_or_refuse(ReadOnlyDisk(directories.journal), progress, data).index
         self._index.drop_orphans()
         self.damages: list[str] = []
         """What could not be read of pages, a line each."""

@@ -13,7 +13,7 @@ from artemis_py.config.settings import AddressSettings, Origin
 from artemis_py.core.memory import ID_BYTES, IDS, Holdings, Memory
 from artemis_py.core.pages.page_stream import PageStream
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.reference import Home
+from artemis_py.core.queue_reference import QueueAddress
 from artemis_py.core.tasks import TaskLine
 from artemis_py.message import Account, Message
 from artemis_py.selector import Expression, Program, Selector
@@ -89,13 +89,13 @@ class PlanCost:
     queue what it evaluates to find the place of a message.
     """
 
-    __slots__ = ("_asked", "_placing_units", "place_count", "programs", "units", "units_per_kb", "units_saved")
+    __slots__ = ("_asked", "_order_units", "place_count", "programs", "units", "units_per_kb", "units_saved")
 
     def __init__(self) -> None:
         self.place_count = 0
         """Queues and diverts together."""
         self._asked: set[Program] = set()
-        self._placing_units = 0
+        self._order_units = 0
         """What it costs each message to find its place on queues, besides selectors and the search for queues."""
         self.programs: list[Program] = []
         """The programs of all selectors, each once. It grows at its end."""
@@ -113,7 +113,7 @@ class PlanCost:
             self.units += 1
             self.units_saved = self.place_count - 1 - (self.place_count - 1) // _PLACES_PER_UNIT
         if expression is not None:
-            self._placing_units += expression.units
+            self._order_units += expression.units
             self.units += expression.units
             self.units_per_kb += expression.units_per_kb
         if selector is None or selector.program in self._asked:
@@ -134,10 +134,10 @@ class PlanCost:
         """Units for ``count`` messages published together, when all selectors have been asked before. A queue with a
         selector only looks up what it said of each message.
         """
-        placing = self._placing_units * count
+        order_units = self._order_units * count
         if self.programs:
-            return self.place_count * count + placing
-        return self.place_count + self.place_count * (count - 1) // _PLACES_PER_UNIT + placing
+            return self.place_count * count + order_units
+        return self.place_count + self.place_count * (count - 1) // _PLACES_PER_UNIT + order_units
 
     def of_all(self, messages: list[Message]) -> int:
         """Units for several messages published together."""
@@ -307,7 +307,7 @@ def _with(queues: list[Queue], queue: Queue) -> list[Queue]:
 
 
 @final
-class Address(Home):
+class Address(QueueAddress):
     """One address. It counts and limits what its messages hold in memory; the router decides where they go."""
 
     __slots__ = (

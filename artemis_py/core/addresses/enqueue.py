@@ -11,13 +11,13 @@ from artemis_py.core.addresses.fullness import note_full
 from artemis_py.core.addresses.routing_table import Route
 from artemis_py.core.budget import SLICE_MAX, Budget
 from artemis_py.core.events import PAGES
-from artemis_py.core.host import Host
 from artemis_py.core.memory import keep, release
 from artemis_py.core.order.entry import ABANDONED, DAMAGED, DELETED, Entry
 from artemis_py.core.pages.page_stream import Streams
 from artemis_py.core.publish_outcome import note_taken
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.reference import QueueReference
+from artemis_py.core.queue_host import QueueHost
+from artemis_py.core.queue_reference import QueueReference
 from artemis_py.core.tasks import Task, TaskLine
 from artemis_py.message import Message
 from artemis_py.records import RecordLog
@@ -141,7 +141,7 @@ Durable = list[tuple[int, list[Message]]]
 
 def recording_of(log: RecordLog) -> Recording:
     """The recording that this log needs."""
-    return FullRecording(log) if log.story.is_told else Recording(log)
+    return FullRecording(log) if log.audit.is_enabled else Recording(log)
 
 
 class Recording:
@@ -212,11 +212,11 @@ class FullRecording(Recording):
         kept = {message.id for queue, taken in shares if not queue.flow.overflow.keeps_none for message in taken}
         staying = [message.id for message in batch.messages if message.id in kept]
         places = self._places = dict(zip(staying, range(place, place + len(staying)), strict=True))
-        story = self._log.story
+        audit = self._log.audit
         _write(
             batch,
             _durable(shares),
-            lambda message, queue_ids, due_ms: story.published_in_page(
+            lambda message, queue_ids, due_ms: audit.published_in_page(
                 message, queue_ids, due_ms, places.get(message.id, 0)
             ),
             with_others=True,
@@ -285,7 +285,7 @@ _DECIDING: Final = 8
 class Enqueuer:
     """Records and places messages. Work that is larger than a turn is put off (``FanOut``)."""
 
-    def __init__(self, host: Host, streams: Streams) -> None:
+    def __init__(self, host: QueueHost, streams: Streams) -> None:
         self._host = host
         self._streams = streams
         self.recording = recording_of(host.log)
@@ -357,7 +357,9 @@ class Enqueuer:
         begun, self.begun = self.begun, []
         return begun
 
-    def give(self, address: Address, queue: Queue, messages: list[Message], now_ms: int, due_ms: int = 0) -> None:
+    def enqueue_copies(
+        self, address: Address, queue: Queue, messages: list[Message], now_ms: int, due_ms: int = 0
+    ) -> None:
         """Put copies on one queue that it alone is to have. No filter, divert or limit is asked. ``due_ms`` above 0
         schedules them.
         """

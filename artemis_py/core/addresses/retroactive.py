@@ -14,8 +14,8 @@ from artemis_py.config.settings import QueueConfig
 from artemis_py.config.tables.core_settings import INTERNAL_PREFIX as PREFIX
 from artemis_py.config.tables.queue_types import STANDARD
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address, Divert
-from artemis_py.core.host import Host
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue_host import QueueHost
 from artemis_py.message import Account, Message
 
 _ROUTING_TYPES: Final = (ANYCAST, MULTICAST)
@@ -70,7 +70,7 @@ def retention_of(address: Address) -> Retention | None:
     return Retention(name, rings, divert)
 
 
-def copies_of(ring: Queue, queue: Queue, account: Account, host: Host) -> list[Message]:
+def copies_of(ring: Queue, queue: Queue, account: Account, host: QueueHost) -> list[Message]:
     """Copies of a ring's messages for a new queue, in order, as far as the queue accepts them."""
     kept = sorted(ring.contents.order, key=lambda entry: entry.message.id)
     return [

@@ -12,9 +12,9 @@ from artemis_py.config.tables.views import View
 from artemis_py.config.wildcards import WildcardIndex
 from artemis_py.core.addresses import retroactive
 from artemis_py.core.addresses.address import ANYCAST, PLAIN, Address, Plan, PlanCost
-from artemis_py.core.queue.messages import Departed
+from artemis_py.core.queue.messages import DeletedQueueCounters
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.reference import QueueReference
+from artemis_py.core.queue_reference import QueueReference
 from artemis_py.message import Head, Message
 from artemis_py.security.rights import Decider
 
@@ -84,7 +84,7 @@ Item = TypeVar("Item")
 
 
 @final
-class Walk(Generic[Item]):
+class RoundCursor(Generic[Item]):
     """All items in a circle, each with a mark. A step shows the first item and moves it to the end. So a walk needs no
     copy, and a step costs the same however many items there are. When an item is removed during a walk, the walk may
     show another one twice.
@@ -238,7 +238,7 @@ class Bindings:
         self.queues: dict[str, Queue] = {}
         self.by_id: dict[int, Queue] = {}
         """All queues, by number."""
-        self.departed = Departed()
+        self.departed = DeletedQueueCounters()
         self.wildcards = WildcardAddresses(syntax)
         self.views = Views(syntax)
         self.distant_changes = 0
@@ -248,9 +248,9 @@ class Bindings:
         queue that took its messages; and with every view that comes or goes, because what is sent to its own address
         goes elsewhere.
         """
-        self.address_walk: Walk[Address] = Walk()
+        self.address_walk: RoundCursor[Address] = RoundCursor()
         """All addresses, for the regular rounds."""
-        self.queue_walk: Walk[Queue] = Walk()
+        self.queue_walk: RoundCursor[Queue] = RoundCursor()
         """All queues, for the regular rounds."""
         self._mixed: OrderedDict[str, Address] = OrderedDict()
         """Addresses whose plan has distant queues, too, by name. The oldest plan is first."""

@@ -21,10 +21,10 @@ from artemis_py.core.addresses import retroactive
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.events import OPERATION
-from artemis_py.core.host import Host
 from artemis_py.core.queue.attributes import amend, amended, config_of
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.reference import AutoDelete
+from artemis_py.core.queue_host import QueueHost
+from artemis_py.core.queue_reference import AutoDelete
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
 
 # ---- address changes -------------------------------------------------------------------------------------------------
@@ -43,7 +43,7 @@ class AddressChanges:
 
     __slots__ = ("_host", "_registry")
 
-    def __init__(self, host: Host, registry: Registry) -> None:
+    def __init__(self, host: QueueHost, registry: Registry) -> None:
         self._host = host
         self._registry = registry
 
@@ -160,7 +160,7 @@ class QueueChanges:
 
     __slots__ = ("_host", "_registry")
 
-    def __init__(self, host: Host, registry: Registry) -> None:
+    def __init__(self, host: QueueHost, registry: Registry) -> None:
         self._host = host
         self._registry = registry
 
@@ -250,7 +250,7 @@ class SettingsChanges:
 
     __slots__ = ("_host", "_made", "declared")
 
-    def __init__(self, host: Host, declared: BrokerConfig, kept: Iterable[dict[str, Any]]) -> None:
+    def __init__(self, host: QueueHost, declared: BrokerConfig, kept: Iterable[dict[str, Any]]) -> None:
         self._host = host
         self.declared = declared
         """The configuration as the files say it."""

@@ -12,7 +12,7 @@ from artemis_py.config.settings import NOWHERE, DivertConfig
 from artemis_py.core.addresses.address import MULTICAST, Address, Divert
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.events import OPERATION
-from artemis_py.core.host import Host
+from artemis_py.core.queue_host import QueueHost
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError, SelectorError
 from artemis_py.selector import compile_selector
 
@@ -62,7 +62,7 @@ class Diverts:
 
     __slots__ = ("_host", "_made", "_registry", "in_force")
 
-    def __init__(self, host: Host, registry: Registry, kept: Iterable[dict[str, Any]]) -> None:
+    def __init__(self, host: QueueHost, registry: Registry, kept: Iterable[dict[str, Any]]) -> None:
         self._host = host
         self._registry = registry
         self.in_force: dict[str, DivertConfig] = {}

@@ -13,7 +13,6 @@ from artemis_py.core.addresses.address import Address
 from artemis_py.core.addresses.enqueue import Enqueuer
 from artemis_py.core.addresses.routing_table import Bindings
 from artemis_py.core.events import LIMITED, Events
-from artemis_py.core.host import Host
 from artemis_py.core.memory import ADDRESS_BYTES, ADDRESSES, QUEUE_BYTES, QUEUES, SELECTORS, Memory, selector_bytes
 from artemis_py.core.notifications import ADDRESS_ADDED, ADDRESS_REMOVED, BINDING_ADDED, BINDING_REMOVED
 from artemis_py.core.notify import tell_address, tell_binding
@@ -22,7 +21,8 @@ from artemis_py.core.pages.page_stream import Streams
 from artemis_py.core.queue.attributes import declaration_of, use_declaration
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recipe import build_queue
-from artemis_py.core.reference import deletion_of
+from artemis_py.core.queue_host import QueueHost
+from artemis_py.core.queue_reference import deletion_of
 from artemis_py.core.tasks import Task
 from artemis_py.errors import BrokerError, LimitError
 from artemis_py.shown import many
@@ -171,7 +171,13 @@ class Registry:
                  "config", "queue_id", "quota", "unfilled")  # fmt: skip
 
     def __init__(
-        self, config: BrokerConfig, host: Host, bindings: Bindings, streams: Streams, memory: Memory, enqueuer: Enqueuer
+        self,
+        config: BrokerConfig,
+        host: QueueHost,
+        bindings: Bindings,
+        streams: Streams,
+        memory: Memory,
+        enqueuer: Enqueuer,
     ) -> None:
         self.config = config
         self._host = host
@@ -346,8 +352,8 @@ class Registry:
         unfinished = queue.purge(DELETED, now_ms)
         host.timers.forget(queue.id)
         queue.grouping.forget()
-        if queue.contents.deferred is not None:
-            queue.contents.deferred.forget()
+        if queue.contents.deferred_acks is not None:
+            queue.contents.deferred_acks.forget()
         self._count_queue(queue, -1)
         return unfinished
 
@@ -455,7 +461,7 @@ class Registry:
                 continue
             messages = retroactive.copies_of(ring, queue, address.account, self._host)
             if messages:
-                self._enqueuer.give(address, queue, messages, self._host.log.now_ms)
+                self._enqueuer.enqueue_copies(address, queue, messages, self._host.log.now_ms)
 
     def _give_up_retained(self, address: Address) -> None:
         """The address is deleted: delete what it kept for later queues, too."""

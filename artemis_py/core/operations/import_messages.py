@@ -15,10 +15,10 @@ from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.addresses.enqueue import Enqueuer
 from artemis_py.core.addresses.fullness import limits_reached
 from artemis_py.core.addresses.routing_table import Bindings, Route
-from artemis_py.core.host import Host
 from artemis_py.core.publish.duplicates import Duplicates
 from artemis_py.core.publish.publish import make_room, make_room_or_page
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue_host import QueueHost
 from artemis_py.message import Head, LargeBody, Message
 
 _COPY_UNITS: Final = 40
@@ -44,7 +44,7 @@ class Import:
 
 @final
 @dataclass(slots=True)
-class Share:
+class QueueResult:
     """What became of the messages for one queue."""
 
     placed: int = 0
@@ -62,7 +62,7 @@ class Share:
     """Was there no room? Then none of the later ones is taken, either, so that their order stays."""
 
 
-Shares = dict[str, Share]
+Shares = dict[str, QueueResult]
 """By the name of the queue."""
 
 
@@ -72,7 +72,7 @@ class Importing:
 
     __slots__ = ("_bindings", "_duplicates", "_enqueuer", "_host")
 
-    def __init__(self, host: Host, bindings: Bindings, enqueuer: Enqueuer, duplicates: Duplicates) -> None:
+    def __init__(self, host: QueueHost, bindings: Bindings, enqueuer: Enqueuer, duplicates: Duplicates) -> None:
         self._host = host
         self._bindings = bindings
         self._enqueuer = enqueuer
@@ -99,7 +99,7 @@ class Importing:
         groups: dict[tuple[Address, int], list[Queue]] = {}
         came = False
         for name in dict.fromkeys(message.queues):
-            share = shares.setdefault(name, Share())
+            share = shares.setdefault(name, QueueResult())
             queue = self._bindings.queues.get(name)
             if queue is not None and self._duplicates.knows(self._bindings.address_of(queue), _id(message, name)):
                 share.known += 1
@@ -137,7 +137,7 @@ class Importing:
             return own
         return self._bindings.addresses.get(message.head.address, own)
 
-    def _may_come(self, message: Import, queue: Queue, share: Share, now_ms: int) -> bool:
+    def _may_come(self, message: Import, queue: Queue, share: QueueResult, now_ms: int) -> bool:
         """Can the queue have the message? If not, its share says why."""
         if share.is_full:
             return False

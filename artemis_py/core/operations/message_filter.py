@@ -38,23 +38,23 @@ class MessageFilter:
         self._program = None if selector is None else selector.program
         self._head_only = selector is None or not (selector.identifiers & _PER_MESSAGE)
         self._head: Head | None = None
-        self._verdict = False
+        self._last_match = False
 
     @property
     def is_all(self) -> bool:
         """Does it mean every message?"""
         return self.ids is None and self._program is None and self._origin is None and self._cause is None
 
-    def holds(self, message: Message, budget: Budget) -> bool:
+    def matches(self, message: Message, budget: Budget) -> bool:
         """Is the message meant? The answer for a header block is kept for the next message with the same one."""
         if self.ids is not None:
             return message.id in self.ids
         head = message.head
         if self._head_only and head is self._head:
-            return self._verdict
+            return self._last_match
         self._head = head
-        self._verdict = self._is_meant(message, head, budget)
-        return self._verdict
+        self._last_match = self._is_meant(message, head, budget)
+        return self._last_match
 
     def _is_meant(self, message: Message, head: Head, budget: Budget) -> bool:
         if self._origin is not None:

@@ -20,7 +20,6 @@ from artemis_py.core.dead_letters import (
 )
 from artemis_py.core.destinations.auto_create import Resolver
 from artemis_py.core.events import DEAD, OPERATION
-from artemis_py.core.host import Host
 from artemis_py.core.operations.message_filter import MessageFilter
 from artemis_py.core.operations.scan import (
     BEHIND,
@@ -41,9 +40,10 @@ from artemis_py.core.operations.targets import (
 from artemis_py.core.order.entry import CANCELLED, MOVED, PURGED, Entry
 from artemis_py.core.order.priority import PRIORITIES
 from artemis_py.core.publish.copies import HOPS_HEADER, copy_headers
-from artemis_py.core.publish.publish import Admission
+from artemis_py.core.publish.publish import Publisher
 from artemis_py.core.publish_outcome import PublishOutcome
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue_host import QueueHost
 from artemis_py.core.tasks import Task
 from artemis_py.errors import BadRequestError, BrokerError
 from artemis_py.message import Head, Message, encode_headers
@@ -120,7 +120,7 @@ def take(queue: Queue, located: LocatedMessage) -> Entry | None:
     backlog, found = located.backlog, located.found
     if located.state != PAGED or backlog is None or found is None:
         return None
-    if contents.deferred is not None and contents.deferred.knows(entry.message.lsn):
+    if contents.deferred_acks is not None and contents.deferred_acks.knows(entry.message.lsn):
         return None  # a client has settled it already
     return queue.pages.enter(backlog, found)
 
@@ -149,7 +149,7 @@ _COPY_UNITS: Final = 40
 """What it costs to make a copy and to publish it at once, in units of a turn."""
 
 
-class Placed(NamedTuple):
+class CopyResult(NamedTuple):
     """A copy is on its target. ``replaced`` counts the messages that its queues gave up for it, by why they did;
     ``transient`` says why it does not survive a restart, as its original did; empty: it does.
     """
@@ -166,7 +166,7 @@ class Outcome(NamedTuple):
     is_done: bool
     reason: str = ""
     stops: bool = False
-    placed: Placed | None = None
+    placed: CopyResult | None = None
 
 
 DONE: Final = Outcome(is_done=True)
@@ -374,7 +374,7 @@ def due_ms_of(queue: Queue, located: LocatedMessage, now_ms: int) -> int:
     if located.entry.attempts:
         return 0
     if located.state == SCHEDULED:
-        return queue.contents.waits_until.of(located.message.id)
+        return queue.contents.scheduled_dates.of(located.message.id)
     if located.state == PAGED and located.found is not None and located.found.due_ms > now_ms:
         return located.found.due_ms
     return 0
@@ -409,7 +409,7 @@ class _NotKeptError(Exception):
         self.reason = reason
 
 
-def _put(queue: Queue, target: Target, copy: Message, now_ms: int, due_ms: int) -> Placed:
+def _put(queue: Queue, target: Target, copy: Message, now_ms: int, due_ms: int) -> CopyResult:
     """Put a copy of a message of the queue on the target. Raises _NotKeptError if it is not there all the same: a ring
     has dropped it.
     """
@@ -432,7 +432,7 @@ def _put(queue: Queue, target: Target, copy: Message, now_ms: int, due_ms: int) 
         more = taker.contents.counters.replaced - count
         if more:
             replaced[f"gone from queue {taker.name}, {why_gone(taker)}"] = more
-    return Placed(replaced, _why_transient(queue, takers, copy))
+    return CopyResult(replaced, _why_transient(queue, takers, copy))
 
 
 def _why_transient(queue: Queue, takers: Sequence[Queue], copy: Message) -> str:
@@ -452,7 +452,7 @@ def _carry(
     """Put a copy on the target in the original's stead, which leaves its queue for this ``reason``. What the target
     does not keep stays where it is.
     """
-    placed: list[Placed] = []
+    placed: list[CopyResult] = []
 
     def carry(entry: Entry) -> None:
         queue.host.copies.join()
@@ -471,7 +471,7 @@ def _carry(
 
 def _end(queue: Queue, located: LocatedMessage, end: Callable[[Entry], None]) -> Outcome:
     """Take a message out and end it. If that raises, the message is where it was."""
-    waits_until_ms = queue.contents.waits_until.of(located.message.id)
+    waits_until_ms = queue.contents.scheduled_dates.of(located.message.id)
     entry = take(queue, located)
     if entry is None:
         return GONE
@@ -589,7 +589,7 @@ class Change(Task):
 
     def _look_at(self, located: LocatedMessage, share: Budget, now_ms: int) -> None:
         message = located.message
-        if not self._choice.holds(message, share):
+        if not self._choice.matches(message, share):
             return
         self._found_count += 1
         if self._is_counting_held:
@@ -645,12 +645,12 @@ class MessageOperations:
     """Begins changes, and ends them when the broker stops."""
 
     def __init__(
-        self, host: Host, bindings: Bindings, resolver: Resolver, enqueuer: Enqueuer, admission: Admission
+        self, host: QueueHost, bindings: Bindings, resolver: Resolver, enqueuer: Enqueuer, publisher: Publisher
     ) -> None:
         self._host = host
         self._bindings = bindings
         self._resolver = resolver
-        self._targets = Targets(bindings, resolver, enqueuer, admission)
+        self._targets = Targets(bindings, resolver, enqueuer, publisher)
         self.changes: list[Change] = []
         """Changes that are not over, and some that are."""
 
@@ -695,12 +695,12 @@ class MessageOperations:
         entries = [entry for one in ids if (entry := contents.scheduled.get(one)) is not None]
         if not entries:
             return 0
-        entries.sort(key=lambda entry: contents.waits_until.of(entry.message.id))
+        entries.sort(key=lambda entry: contents.scheduled_dates.of(entry.message.id))
         count = len(entries)
         budget = Budget()
         budget.refill(1)
         self._tell(queue, "delivered")
-        queue.fall_due(entries, now_ms, budget)
+        queue.release_due(entries, now_ms, budget)
         return count
 
     def nudge(self, change: Change) -> None:

@@ -7,10 +7,10 @@ from typing import final
 from artemis_py.config.tables.fields import RING
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.events import OPERATION
-from artemis_py.core.host import Host
 from artemis_py.core.order.entry import PURGED
 from artemis_py.core.queue.attributes import set_ring_size
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue_host import QueueHost
 from artemis_py.core.tasks import Task
 from artemis_py.errors import BrokerError, NotFoundError
 
@@ -21,7 +21,7 @@ class QueueOperations:
 
     __slots__ = ("_host", "_registry")
 
-    def __init__(self, host: Host, registry: Registry) -> None:
+    def __init__(self, host: QueueHost, registry: Registry) -> None:
         self._host = host
         self._registry = registry
 

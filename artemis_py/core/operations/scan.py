@@ -311,7 +311,7 @@ class QueueScan:
         """What waits for its time: in the order in which it was put aside, and of a run by number."""
         contents = self._queue.contents
         first, pending = self._at or (0, 0)
-        walk = contents.waits_until.walk(first)
+        walk = contents.scheduled_dates.open_cursor(first)
         while ids := walk.take(RUN_LENGTH):
             self._budget.spend(len(ids) // _SORTED_PER_UNIT)
             for message_id in sorted(ids):

@@ -11,7 +11,7 @@ from artemis_py.core.addresses.enqueue import Enqueuer
 from artemis_py.core.addresses.routing_table import Bindings
 from artemis_py.core.dead_letters import Origin
 from artemis_py.core.destinations.auto_create import Resolver
-from artemis_py.core.publish.publish import Admission, takers
+from artemis_py.core.publish.publish import Publisher, takers
 from artemis_py.core.queue.overflow import Ring
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import NotFoundError
@@ -96,17 +96,17 @@ class QueueTarget(Target):
         return [self.queue]
 
     def put(self, copy: Message, now_ms: int, due_ms: int) -> None:
-        self._enqueuer.give(self._address, self.queue, [copy], now_ms, due_ms)
+        self._enqueuer.enqueue_copies(self._address, self.queue, [copy], now_ms, due_ms)
 
 
 @final
 class AddressTarget(Target):
     """An address with all its queues and diverts."""
 
-    def __init__(self, address: Address, bindings: Bindings, admission: Admission) -> None:
+    def __init__(self, address: Address, bindings: Bindings, publisher: Publisher) -> None:
         self._address = address
         self._bindings = bindings
-        self._admission = admission
+        self._publisher = publisher
         self._full = ""
         self._takers: list[Queue] = []
 
@@ -143,7 +143,7 @@ class AddressTarget(Target):
         copy.head = route.head_of(copy.head)
         batch = Batch(route, [copy], copy.size_bytes, now_ms, plain=False, due_ms=due_ms)
         batch.hops = 1
-        self._admission.publish(batch, admitted=True)
+        self._publisher.publish(batch, admitted=True)
 
 
 def why_gone(queue: Queue) -> str:
@@ -163,11 +163,11 @@ def why_gone(queue: Queue) -> str:
 class Targets:
     """Finds targets by their names."""
 
-    def __init__(self, bindings: Bindings, resolver: Resolver, enqueuer: Enqueuer, admission: Admission) -> None:
+    def __init__(self, bindings: Bindings, resolver: Resolver, enqueuer: Enqueuer, publisher: Publisher) -> None:
         self.bindings = bindings
         self._resolver = resolver
         self._enqueuer = enqueuer
-        self._admission = admission
+        self._publisher = publisher
 
     def queue(self, queue: Queue) -> QueueTarget:
         """This queue as a target."""
@@ -175,7 +175,7 @@ class Targets:
 
     def address(self, address: Address) -> AddressTarget:
         """This address as a target."""
-        return AddressTarget(address, self.bindings, self._admission)
+        return AddressTarget(address, self.bindings, self._publisher)
 
     def find(self, name: str) -> Target:
         """The queue of this name (also ``address::queue``), or else the address. Raises NotFoundError."""

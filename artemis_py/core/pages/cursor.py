@@ -8,7 +8,7 @@ from typing import Final, final
 from artemis_py.config.settings import AddressSettings
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.pages.page_stream import PageReader, PageStream
-from artemis_py.core.reference import Lifetime
+from artemis_py.core.queue_reference import Lifetime
 from artemis_py.paged import Page, PagedMessage, PlaceSet
 from artemis_py.records import PagedEntry
 

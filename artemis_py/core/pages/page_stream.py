@@ -10,7 +10,7 @@ from typing import Final, final
 
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import PAGES_NO_MORE, Events
-from artemis_py.core.reference import QueueReference
+from artemis_py.core.queue_reference import QueueReference
 from artemis_py.message import Account, LargeBody, Message
 from artemis_py.paged import Page, PagedBody, PagedMessage, PlaceSet, Settled, Share
 from artemis_py.records import Actor, Chunk, KeptStream, PagedEntry, PageLog, RecordLog
@@ -151,14 +151,14 @@ class PageStream:
         for queue_id in keeping:
             page.durable.setdefault(queue_id, Share()).add(len(durable), size_bytes)
         lsn = self._log.paged(page)
-        if self._log.story.is_told:
+        if self._log.audit.is_enabled:
             return  # each has the lsn of its own record, in the same group
         for message in durable:
             message.lsn = lsn
 
     # ---- reading ---------------------------------------------------------------------------------
 
-    def ask(self, reader: PageReader, page: Page, offset: int) -> None:
+    def request(self, reader: PageReader, page: Page, offset: int) -> None:
         """Fetch a part of a page for a reader. Readers that want the same part share it."""
         waiting = self._awaiting.setdefault((page.number, offset), [])
         if not waiting:
@@ -461,7 +461,7 @@ class PageReader:
                 return
             self._page, self._offset = page, 0
             self._place = max(self._place, page.first_place)
-        self._stream.ask(self, page, self._offset)
+        self._stream.request(self, page, self._offset)
         self.waits = True
 
     def _next_page(self) -> Page | None:

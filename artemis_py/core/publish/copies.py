@@ -10,7 +10,7 @@ from artemis_py.core.addresses.batch import Batch, Diverted
 from artemis_py.core.dead_letters import NO_ROUTE
 from artemis_py.core.events import LOOPED, Events
 from artemis_py.core.publish_outcome import PublishOutcome
-from artemis_py.core.reference import QueueReference
+from artemis_py.core.queue_reference import QueueReference
 from artemis_py.message import Head, HeaderName, LargeBody, Message
 
 # ---- forward ---------------------------------------------------------------------------------------------------------
@@ -33,7 +33,7 @@ _ROUTING_TYPE_CODES: Final = {MULTICAST: "0", ANYCAST: "1"}
 
 
 @dataclass(slots=True)
-class Forward:
+class MessageCopy:
     """A copy on its way to another address. It is published later in the turn, so nothing recurses."""
 
     address: str
@@ -95,7 +95,7 @@ _OWN_TYPES: Final = (ANYCAST, MULTICAST)
 
 
 @final
-class Forwards:
+class CopyMaker:
     """Makes the copies that diverts ask for, and those of messages that are dead, expired, or had no route. It
     publishes none (``Forwarding`` does), so nothing recurses.
     """
@@ -105,12 +105,12 @@ class Forwards:
     def __init__(self, events: Events, outcomes: dict[int, PublishOutcome]) -> None:
         self._events = events
         self._outcomes = outcomes
-        self.waiting: list[Forward] = []
+        self.waiting: list[MessageCopy] = []
         """In the order in which they are to be published."""
         self.looped_message_count = 0
         """How many copies were dropped because they went in a circle."""
 
-    def take(self) -> list[Forward]:
+    def take(self) -> list[MessageCopy]:
         """What waits; it is forgotten here."""
         waiting, self.waiting = self.waiting, []
         return waiting
@@ -148,10 +148,10 @@ class Forwards:
     def _retain(self, retention: Divert, message: Message, batch: Batch) -> None:
         """Copy a message as it is to where it is kept for queues of later."""
         target = retention.forwarding_addresses[0]
-        forward = Forward(
+        copy = MessageCopy(
             target, message.head, message.body, message.expires_ms, batch.hops + 1, batch.due_ms, as_it_is=True
         )
-        self._add(forward, batch.route.address, message)
+        self._add(copy, batch.route.address, message)
 
     def _divert(self, address: Address, divert: Divert, message: Message, batch: Batch, gone: Diverted | None) -> None:
         hops = max(batch.hops, hops_of(message.head)) + 1
@@ -168,7 +168,7 @@ class Forwards:
             head = message.head.forwarded(target, changes, drop)
             if routing_type is not None:
                 head.routing_type = routing_type
-            forward = Forward(
+            copy = MessageCopy(
                 target,
                 head,
                 message.body,
@@ -180,7 +180,7 @@ class Forwards:
                 passed=passed,
                 diverted=gone,
             )
-            self._add(forward, address, message)
+            self._add(copy, address, message)
 
     # ---- dead, expired, without a route ----------------------------------------------------------
 
@@ -218,19 +218,19 @@ class Forwards:
     ) -> None:
         head = message.head.forwarded(target, changes, _STRIPPED)
         left = None if queue is None else (queue, message)
-        self._add(Forward(target, head, message.body, 0, hops, source=left), source, message)
+        self._add(MessageCopy(target, head, message.body, 0, hops, source=left), source, message)
 
-    def _add(self, forward: Forward, source: Address, message: Message) -> None:
-        if forward.hops > HOPS_MAX:
-            self._drop_looping(source, forward.address, message)
+    def _add(self, copy: MessageCopy, source: Address, message: Message) -> None:
+        if copy.hops > HOPS_MAX:
+            self._drop_looping(source, copy.address, message)
             return
-        self.waiting.append(forward)
-        if forward.diverted is not None:
-            forward.diverted.begin_copy()
+        self.waiting.append(copy)
+        if copy.diverted is not None:
+            copy.diverted.begin_copy()
         if self._outcomes:
-            forward.outcome = self._outcomes.get(message.id)
-            if forward.outcome is not None:
-                forward.outcome.begin_copy()
+            copy.outcome = self._outcomes.get(message.id)
+            if copy.outcome is not None:
+                copy.outcome.begin_copy()
 
     def _drop_looping(self, source: Address, target: str, message: Message) -> None:
         self.looped_message_count += 1

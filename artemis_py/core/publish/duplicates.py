@@ -67,7 +67,7 @@ class Duplicates:
                 if duplicate_id in seen:
                     message.lsn = self._log.last_lsn
                     address.duplicate_message_count += 1
-                    self._log.story.refused(address.name, "duplicate", message)
+                    self._log.audit.refused(address.name, "duplicate", message)
                     outcome = self._outcomes.get(message.id)
                     if outcome is not None:
                         outcome.repeat(message.id)

@@ -9,14 +9,15 @@ from artemis_py.core.addresses.batch import Batch, FilterResults
 from artemis_py.core.addresses.enqueue import Enqueuer, Share
 from artemis_py.core.addresses.fullness import note_full
 from artemis_py.core.addresses.routing_table import Bindings, Route
+from artemis_py.core.dead_letters import dead_letter_address_of, expiry_address_of
 from artemis_py.core.destinations.auto_create import Resolver
 from artemis_py.core.events import ADDRESS_DROPS, ADDRESS_REFUSES, DEAD, DISCARDED, NOT_ROUTED, ORPHANED
 from artemis_py.core.faults import give_up
-from artemis_py.core.host import Host
-from artemis_py.core.publish.copies import Forward, Forwards
+from artemis_py.core.publish.copies import CopyMaker, MessageCopy
 from artemis_py.core.publish.duplicates import Duplicates
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.reference import QueueReference
+from artemis_py.core.queue_host import QueueHost
+from artemis_py.core.queue_reference import QueueReference
 from artemis_py.errors import NotFoundError
 from artemis_py.message import HeaderName, Message
 
@@ -126,15 +127,15 @@ class Router:
     consumers; a queue may, when messages arrive.
     """
 
-    __slots__ = ("_bindings", "_duplicates", "_enqueuer", "_events", "_forwards", "_log", "_outcomes", "_resolver")
+    __slots__ = ("_bindings", "_duplicates", "_enqueuer", "_events", "_copy_maker", "_log", "_outcomes", "_resolver")
 
     def __init__(
         self,
-        host: Host,
+        host: QueueHost,
         bindings: Bindings,
         resolver: Resolver,
         duplicates: Duplicates,
-        forwards: Forwards,
+        copy_maker: CopyMaker,
         enqueuer: Enqueuer,
     ) -> None:
         self._log = host.log
@@ -143,7 +144,7 @@ class Router:
         self._bindings = bindings
         self._resolver = resolver
         self._duplicates = duplicates
-        self._forwards = forwards
+        self._copy_maker = copy_maker
         self._enqueuer = enqueuer
 
     def publish(self, batch: Batch) -> None:
@@ -178,7 +179,7 @@ class Router:
             message = batch.messages[0]
             batch.filter_results = {message: FilterResults(message)}
         if plan.has_diverts and (batch.route.queue is None or plan.exclusive_diverts):
-            diverted = self._forwards.divert(plan, batch)
+            diverted = self._copy_maker.divert(plan, batch)
         if not batch.messages:
             return
         route, messages = batch.route, batch.messages
@@ -225,7 +226,7 @@ class Router:
         if missed and settings.send_to_dla_on_no_route and target and target != address.name:
             self._resolver.obtain_resources(address, target, dead=True)
             for message in missed:
-                self._forwards.add_unrouted(target, address, message, batch.hops)
+                self._copy_maker.add_unrouted(target, address, message, batch.hops)
 
     def _note_missed(self, missed: list[Message], lost: list[Message], route: Route, plan: Plan) -> None:
         """Tell publishers who wait for it why no queue took their messages, or that one will find them in the log."""
@@ -298,12 +299,12 @@ _NONE: Final[list[Queue]] = []
 
 
 @final
-class Admission:
+class Publisher:
     """Takes batches as far as the address and its queues have room, and hands them to the router."""
 
     __slots__ = ("_bindings", "_duplicates", "_host", "_router")
 
-    def __init__(self, host: Host, bindings: Bindings, duplicates: Duplicates, router: Router) -> None:
+    def __init__(self, host: QueueHost, bindings: Bindings, duplicates: Duplicates, router: Router) -> None:
         self._host = host
         self._bindings = bindings
         self._duplicates = duplicates
@@ -362,7 +363,7 @@ class Admission:
                 batch.refused_by = refusing
                 batch.refused_bytes = size_bytes
                 if refusing.flow.overflow.refuses:
-                    self._host.log.story.refused(address.name, "reject", message)
+                    self._host.log.audit.refused(address.name, "reject", message)
                 return index
             one = batch.part([message])
             if (
@@ -387,20 +388,20 @@ class Admission:
     def _publish_while_room(self, batch: Batch, admitted: bool) -> int:
         address = batch.route.address
         messages = batch.messages
-        story, events = self._host.log.story, self._host.events
+        audit, events = self._host.log.audit, self._host.events
         for index, message in enumerate(messages):
             refusal = address.refusal
             if refusal == "DROP":
                 address.routed_message_count += 1
                 address.dropped_message_count += 1
-                story.refused(address.name, "drop", message)
+                audit.refused(address.name, "drop", message)
                 note_full(events, ADDRESS_DROPS, address, batch.sender)
                 outcome = self._host.outcomes.get(message.id)
                 if outcome is not None:
                     outcome.drop_at_address(message.id, address.name)
             elif refusal is not None and not admitted and not self._duplicates.has_seen(address, message):
                 if refusal == "FAIL":
-                    story.refused(address.name, "fail", message)
+                    audit.refused(address.name, "fail", message)
                     note_full(events, ADDRESS_REFUSES, address, batch.sender)
                 return index
             elif address.must_page and not address.has_page_limit:
@@ -480,20 +481,20 @@ _ACTUAL_EXPIRY: Final = HeaderName("_AMQ_ACTUAL_EXPIRY")
 
 
 @final
-class Forwarding:
+class CopyPublisher:
     """Makes the copies of dead and expired messages, which queues note in ``Copies``. Publishes them, and the copies of
     diverted and unrouted messages. A SEND and a COMMIT publish theirs at once; the rest follows the dispatch of a turn.
     """
 
-    __slots__ = ("_admission", "_bindings", "_duplicates", "_enqueuer", "_forwards", "_host", "_resolver")
+    __slots__ = ("_publisher", "_bindings", "_duplicates", "_enqueuer", "_copy_maker", "_host", "_resolver")
 
     def __init__(
         self,
-        host: Host,
+        host: QueueHost,
         bindings: Bindings,
         resolver: Resolver,
-        forwards: Forwards,
-        admission: Admission,
+        copy_maker: CopyMaker,
+        publisher: Publisher,
         enqueuer: Enqueuer,
         duplicates: Duplicates,
     ) -> None:
@@ -502,8 +503,8 @@ class Forwarding:
         self._host = host
         self._bindings = bindings
         self._resolver = resolver
-        self._forwards = forwards
-        self._admission = admission
+        self._copy_maker = copy_maker
+        self._publisher = publisher
 
     def flush(self, now_ms: int) -> None:
         """Publish all copies, in a bounded number of rounds: what goes on in a circle of addresses waits for the next
@@ -511,18 +512,18 @@ class Forwarding:
         """
         for _ in range(_ROUNDS_MAX):
             self._make_copies(now_ms)
-            forwards = self._forwards.take()
-            if not forwards:
+            copy_maker = self._copy_maker.take()
+            if not copy_maker:
                 break
-            for forward in forwards:
+            for copy in copy_maker:
                 try:
-                    self._publish(forward, now_ms)
+                    self._publish(copy, now_ms)
                 except Exception as error:
-                    if forward.outcome is not None:
-                        forward.outcome.lose_copy(forward.address, "the copy failed; see the broker's log")
-                    give_up(self._host, "", f"copy to {forward.address}", error)
-                    if forward.source is not None:
-                        self._put_back(*forward.source, now_ms)
+                    if copy.outcome is not None:
+                        copy.outcome.lose_copy(copy.address, "the copy failed; see the broker's log")
+                    give_up(self._host, "", f"copy to {copy.address}", error)
+                    if copy.source is not None:
+                        self._put_back(*copy.source, now_ms)
         if self._duplicates.undecided:
             self._duplicates.decide()
         self._host.copies.close()
@@ -557,23 +558,23 @@ class Forwarding:
         address = self._bindings.address_of(queue)
         number = self._host.next_message_id()
         again = Message(message.head, message.body, number, now_ms, 0, address.account, message.origin)
-        self._enqueuer.give(address, queue, [again], now_ms)
+        self._enqueuer.enqueue_copies(address, queue, [again], now_ms)
 
     def _copy_dead(self, queue: QueueReference, message: Message, reason: str) -> None:
         source = self._bindings.source_of(message, queue)
-        target = _dead_letter_address(queue, source.settings.dead_letter_address)
+        target = dead_letter_address_of(queue, source.settings.dead_letter_address)
         if target:
             self._resolver.obtain_resources(source, target, dead=True)
-            self._forwards.add_dead(target, source, queue, message, reason)
+            self._copy_maker.add_dead(target, source, queue, message, reason)
         self._tell_dead(queue, message, target, reason)
 
     def _copy_expired(self, queue: QueueReference, message: Message, reason: str, now_ms: int) -> None:
         source = self._bindings.source_of(message, queue)
         settings = source.settings
-        target = _expiry_address(queue, settings.expiry_address, settings.dead_letter_address)
+        target = expiry_address_of(queue, settings.expiry_address, settings.dead_letter_address)
         if target and not (target == source.name and message.head.first(_ACTUAL_EXPIRY) is not None):
             self._resolver.obtain_resources(source, target, dead=False)
-            self._forwards.add_expired(target, source, queue, message, reason, now_ms)
+            self._copy_maker.add_expired(target, source, queue, message, reason, now_ms)
 
     def _tell_dead(self, queue: QueueReference, message: Message, target: str | None, reason: str) -> None:
         """Tell the operational log what became of a message after its last attempt, and which limit it reached."""
@@ -585,76 +586,61 @@ class Forwarding:
         code = DEAD if reached else NOT_ROUTED if target else DISCARDED
         self._host.note_event(code, queue, fields, kind=reason)
 
-    def _publish(self, forward: Forward, now_ms: int) -> None:
-        diverted = forward.diverted
+    def _publish(self, copy: MessageCopy, now_ms: int) -> None:
+        diverted = copy.diverted
         if diverted is None:
-            self._publish_copy(forward, now_ms)
+            self._publish_copy(copy, now_ms)
             return
         is_routed = diverted.is_passed_on = False
         try:
-            is_routed = self._publish_copy(forward, now_ms)
+            is_routed = self._publish_copy(copy, now_ms)
         finally:
             diverted.end_copy(is_there=is_routed and not diverted.is_passed_on)
 
-    def _publish_copy(self, forward: Forward, now_ms: int) -> bool:
+    def _publish_copy(self, copy: MessageCopy, now_ms: int) -> bool:
         """Publish a copy. Returns False if its address counts it as unrouted, or does not exist."""
-        outcome = forward.outcome
+        outcome = copy.outcome
         if outcome is not None:
             outcome.publish_copy()
-        route = self._route_of(forward)
+        route = self._route_of(copy)
         if route is None:
             if outcome is not None:
-                outcome.lose_copy(forward.address, f"address {forward.address} does not exist")
+                outcome.lose_copy(copy.address, f"address {copy.address} does not exist")
             return False
         account, unrouted_count = route.address.account, route.address.unrouted_message_count
         number = self._host.next_message_id()
         if outcome is not None:
             outcome.watch(number)
-        head = route.head_of(forward.head)
-        message = Message(head, forward.body, number, now_ms, forward.expires_ms, account, forward.origin)
+        head = route.head_of(copy.head)
+        message = Message(head, copy.body, number, now_ms, copy.expires_ms, account, copy.origin)
         batch = Batch(
             route,
             [message],
             message.size_bytes,
             now_ms,
             plain=False,
-            due_ms=forward.due_ms,
-            distinct=forward.as_it_is,
+            due_ms=copy.due_ms,
+            distinct=copy.as_it_is,
         )
-        batch.hops, batch.passed, batch.diverted = forward.hops, forward.passed, forward.diverted
-        self._admission.publish(batch, admitted=True)
+        batch.hops, batch.passed, batch.diverted = copy.hops, copy.passed, copy.diverted
+        self._publisher.publish(batch, admitted=True)
         return route.address.unrouted_message_count == unrouted_count
 
-    def _route_of(self, forward: Forward) -> Route | None:
+    def _route_of(self, copy: MessageCopy) -> Route | None:
         """Where a copy goes. The target of a divert comes into being as for a sender. Dead and expired copies whose
         address does not exist are dropped.
         """
-        if forward.creates:
+        if copy.creates:
             try:
-                return self._resolver.route(forward.address, None, forward.head.routing_type)
+                return self._resolver.route(copy.address, None, copy.head.routing_type)
             except NotFoundError:
                 return None
-        address = self._bindings.addresses.get(forward.address)
+        address = self._bindings.addresses.get(copy.address)
         if address is None:
             return None
         if address.view is None:
-            return self._bindings.route_to(address, None, forward.head.routing_type)
+            return self._bindings.route_to(address, None, copy.head.routing_type)
         try:
             return self._resolver.route_through(address.view)
         except NotFoundError:
             return None
-
-
-def _dead_letter_address(queue: QueueReference, of_address: str | None) -> str | None:
-    """Where dead messages of a queue go; what the queue says itself counts before the address-setting."""
-    own = queue.rules.dead_letter_address
-    return of_address if own is None else own
-
-
-def _expiry_address(queue: QueueReference, of_address: str | None, dead_of_address: str | None) -> str | None:
-    """Where expired messages of a queue go (``expiry-policy``; Qpid's alternate is the dead-letter address)."""
-    if queue.rules.expiry_policy == "DELETE":
-        return None
-    if not of_address and queue.rules.expiry_policy == "ROUTE_TO_ALTERNATE":
-        return _dead_letter_address(queue, dead_of_address)
-    return of_address

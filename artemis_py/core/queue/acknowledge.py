@@ -10,7 +10,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.memory import selector_bytes
 from artemis_py.core.order.entry import NACKED, Entry
 from artemis_py.core.order.order import Cursor
-from artemis_py.core.queue.messages import CANCEL, EXPIRE, EXPIRE_UNITS, Walk
+from artemis_py.core.queue.messages import CANCEL, EXPIRE, EXPIRE_UNITS, ScheduledCursor
 from artemis_py.core.queue.release import Release
 from artemis_py.core.queue.state import QueueState
 from artemis_py.core.tasks import Task
@@ -56,7 +56,7 @@ class AcknowledgeUpTo(Task):
 # is read (``messages.py``).
 
 
-CHOSEN_BYTES: Final = 500
+SELECTION_BYTES: Final = 500
 _MARK_BYTES: Final = 120
 _FIND_UNITS: Final = 20
 """What it may cost to find a bookmark in the order."""
@@ -66,34 +66,34 @@ _PER_MESSAGE: Final = frozenset({"AMQTimestamp", "AMQExpiration", "AMQSize"})
 
 
 @final
-class Chosen:
+class SelectedMessages:
     """The messages that a client names: by their bookmarks, or else those that its filter matches."""
 
-    __slots__ = ("_head", "_head_only", "_marks", "_program", "_verdict", "bookmarks", "size_bytes")
+    __slots__ = ("_head", "_head_only", "_bookmarks", "_program", "_last_match", "bookmarks", "size_bytes")
 
     def __init__(self, selector: Selector | None, bookmarks: Sequence[int] = ()) -> None:
-        self.size_bytes = CHOSEN_BYTES + selector_bytes(None if selector is None else selector.text)
+        self.size_bytes = SELECTION_BYTES + selector_bytes(None if selector is None else selector.text)
         self.size_bytes += _MARK_BYTES * len(bookmarks)
         """What it holds in memory."""
         self.bookmarks = list(dict.fromkeys(bookmarks))
-        self._marks = frozenset(bookmarks)
+        self._bookmarks = frozenset(bookmarks)
         self._program = None if selector is None else selector.program
         self._head_only = selector is not None and not (selector.identifiers & _PER_MESSAGE)
         self._head: Head | None = None
-        self._verdict = False
+        self._last_match = False
 
-    def holds(self, message: Message, budget: Budget) -> bool:
+    def includes(self, message: Message, budget: Budget) -> bool:
         """Is the message one of them?"""
         program = self._program
         budget.spend(1)
         if program is None:
-            return message.lsn in self._marks
+            return message.lsn in self._bookmarks
         if self._head_only and message.head is self._head:
-            return self._verdict
+            return self._last_match
         budget.spend(program.units + (program.units_per_kb * message.head.size_bytes >> 10))
         self._head = message.head
-        self._verdict = program.condition(message.lookup) is True
-        return self._verdict
+        self._last_match = program.condition(message.lookup) is True
+        return self._last_match
 
 
 def take_leased(
@@ -121,7 +121,7 @@ def still_there(state: QueueState, bookmarks: Sequence[int]) -> list[int]:
     """Which of these bookmarks, that a client has settled, are on the queue all the same: others have the messages and
     need not give them (``leasing="strict"``, a transaction), or they are in pages, and go when they are read.
     """
-    leases, deferred = state.contents.leases, state.contents.deferred
+    leases, deferred = state.contents.leases, state.contents.deferred_acks
     if leases is None or deferred is None:
         return []
     return [bookmark for bookmark in bookmarks if leases.id_of(bookmark) or deferred.knows(bookmark)]
@@ -166,11 +166,11 @@ class AcknowledgeByFilter(Task):
     """
 
     def __init__(
-        self, state: QueueState, chosen: Chosen, outcome: str, connection: int, actor: Actor | None = None
+        self, state: QueueState, selected: SelectedMessages, outcome: str, connection: int, actor: Actor | None = None
     ) -> None:
         self.holds = outcome == CANCEL
         self._state = state
-        self._chosen = chosen
+        self._selected = selected
         self._outcome = outcome
         self._connection = connection
         self._actor = actor
@@ -179,7 +179,7 @@ class AcknowledgeByFilter(Task):
         self._cursor: Cursor | None = None
         self._found_count = 0
         """How many bookmarks were looked for."""
-        self._aside: Walk | None = None
+        self._aside: ScheduledCursor | None = None
         self._leased: list[tuple[int, Consumer | None]] | None = None
         """Ids of what is leased and not looked at yet, the next one last, with the consumer for what is not sent."""
         self._release: Release | None = None
@@ -204,14 +204,14 @@ class AcknowledgeByFilter(Task):
         contents = self._state.contents
         if contents.is_deleted:
             self._ready_is_done = True
-        elif self._chosen.bookmarks and contents.is_in_log_order:
+        elif self._selected.bookmarks and contents.is_in_log_order:
             self._look_up(budget)
         else:
             self._look_at_each(budget)
 
     def _look_up(self, budget: Budget) -> None:
         """Find some of the bookmarks in the order."""
-        contents, bookmarks = self._state.contents, self._chosen.bookmarks
+        contents, bookmarks = self._state.contents, self._selected.bookmarks
         start = self._found_count
         self._found_count = end = start + budget.slice_of(_FIND_UNITS)
         budget.spend(_FIND_UNITS * len(bookmarks[start:end]))
@@ -221,8 +221,8 @@ class AcknowledgeByFilter(Task):
                 entry = self._standing(bookmark)
                 if entry is not None:
                     taken.append(entry)
-                elif contents.deferred is not None and contents.paged.count:
-                    contents.deferred.note(bookmark, self._outcome)
+                elif contents.deferred_acks is not None and contents.paged.count:
+                    contents.deferred_acks.note(bookmark, self._outcome)
         finally:
             self._settle(taken, budget)
         self._ready_is_done = end >= len(bookmarks)
@@ -242,7 +242,7 @@ class AcknowledgeByFilter(Task):
 
     def _look_at_each(self, budget: Budget) -> None:
         """Look at some ready entries."""
-        order, chosen = self._state.contents.order, self._chosen
+        order, selected = self._state.contents.order, self._selected
         if self._cursor is None:
             self._cursor = order.open_cursor()
             self._cursor.sees_returns = False
@@ -254,7 +254,7 @@ class AcknowledgeByFilter(Task):
                     order.close_cursor(self._cursor)
                     self._ready_is_done = True
                     break
-                if found.message.id <= self._last_id and chosen.holds(found.message, budget):
+                if found.message.id <= self._last_id and selected.includes(found.message, budget):
                     order.remove(found, found.sequence)
                     taken.append(found)
                 if budget.is_spent:
@@ -264,11 +264,11 @@ class AcknowledgeByFilter(Task):
 
     def _look_aside(self, budget: Budget) -> bool:
         """Look at some entries that were put aside. Returns False when none is left."""
-        contents, pending, chosen = self._state.contents, self._state.contents.pending, self._chosen
+        contents, pending, selected = self._state.contents, self._state.contents.pending, self._selected
         if self._aside is None:
-            if self._outcome == CANCEL or (chosen.bookmarks and contents.is_in_log_order):
+            if self._outcome == CANCEL or (selected.bookmarks and contents.is_in_log_order):
                 return False
-            self._aside = contents.waits_until.walk()
+            self._aside = contents.scheduled_dates.open_cursor()
         taken: list[Entry] = []
         looks = SLICE_MAX
         message_id = self._aside.next_id()
@@ -278,7 +278,7 @@ class AcknowledgeByFilter(Task):
                 entry = contents.scheduled.get(message_id)
                 if entry is None or (pending is not None and pending.has(entry)):
                     pass
-                elif chosen.holds(entry.message, budget):
+                elif selected.includes(entry.message, budget):
                     taken.append(entry)
                 if budget.is_spent or not looks:
                     break
@@ -360,7 +360,7 @@ class AcknowledgeByFilter(Task):
         """Everything that is leased, or will be when it is written: the first one last."""
         state = self._state
         leases = state.contents.leases
-        if leases is None or state.reference.deleted or self._chosen.bookmarks:
+        if leases is None or state.reference.deleted or self._selected.bookmarks:
             return []
         leased: list[tuple[int, Consumer | None]] = [(message_id, None) for message_id in leases.leased_ids()]
         if self._outcome != CANCEL:
@@ -381,7 +381,7 @@ class AcknowledgeByFilter(Task):
             return None
         if leases.is_strict and holder.reader.connection != self._connection:
             return None
-        return holder if self._chosen.holds(entry.message, budget) else None
+        return holder if self._selected.includes(entry.message, budget) else None
 
     def _settle_held(self, entries: list[Entry], holders: list[Consumer], budget: Budget) -> None:
         state = self._state

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import final
 
 from artemis_py.core.events import ALERT
-from artemis_py.core.host import Host
 from artemis_py.core.queue.messages import Contents
-from artemis_py.core.reference import SIZE, Alerts, QueueReference
+from artemis_py.core.queue_host import QueueHost
+from artemis_py.core.queue_reference import SIZE, Alerts, QueueReference
 from artemis_py.message import Message
 from artemis_py.paged import PagedMessage
 
@@ -19,7 +19,7 @@ class AlertWatch:
 
     __slots__ = ("_contents", "_host", "_reference", "alerts")
 
-    def __init__(self, reference: QueueReference, host: Host, contents: Contents, alerts: Alerts) -> None:
+    def __init__(self, reference: QueueReference, host: QueueHost, contents: Contents, alerts: Alerts) -> None:
         self._reference = reference
         self._host = host
         self._contents = contents
@@ -50,7 +50,7 @@ class AlertWatch:
 
     # ---- looking ---------------------------------------------------------------------------------
 
-    def look_at(self, messages: Sequence[Message], now_ms: int) -> None:
+    def check_new(self, messages: Sequence[Message], now_ms: int) -> None:
         """Check the size of new messages, in whatever state they are, and then all thresholds. Their ages are noted
         already.
         """
@@ -58,14 +58,14 @@ class AlertWatch:
         if large:
             size_bytes = max([message.size_bytes for message in large])
             self._tell(SIZE, size_bytes, self.alerts.size_bytes, count=len(large))
-        self.look(now_ms)
+        self.check(now_ms)
 
-    def look_again(self, now_ms: int) -> None:
+    def on_alarm(self, now_ms: int) -> None:
         """The alarm is due. It may be early, because somebody set the clock."""
         self.alerts.next_ms = 0
-        self.look(now_ms)
+        self.check(now_ms)
 
-    def look(self, now_ms: int) -> None:
+    def check(self, now_ms: int) -> None:
         """Report every breached threshold, and set the alarm for the next check."""
         alerts, host = self.alerts, self._host
         count, size_bytes = self._contents.message_count, self._contents.size_bytes

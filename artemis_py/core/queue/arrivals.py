@@ -275,14 +275,14 @@ class Arrivals:
                 self._grouping.look_for([entry.message for entry in entries])
             elif rule.may_name_group(entries[0].message.head.block):
                 self._grouping.begin()
-        expires = self._contents.count_in(entries, size_bytes)
+        expires = self._contents.count_added(entries, size_bytes)
         if self._is_plain and not expires:
             self._contents.order.extend(entries)
         else:
             self._append(entries, now_ms)
         self._after_enqueue.run(len(entries), now_ms)
         if self._alerts is not None:
-            self._alerts.look_at([entry.message for entry in entries], now_ms)
+            self._alerts.check_new([entry.message for entry in entries], now_ms)
         if self._contents.has_left or self._grouping.groups is not None:
             self._after_removal.run()
 
@@ -338,7 +338,7 @@ class Arrivals:
         """Put a new message aside until ``due_ms`` (epoch ms). It counts as added now."""
         message = entry.message
         self._grouping.look_for([message])
-        self._contents.count_in([entry], message.size_bytes)
+        self._contents.count_added([entry], message.size_bytes)
         try:
             if self._contents.pending is None:
                 self._contents.put_aside(entry, due_ms)
@@ -349,7 +349,7 @@ class Arrivals:
             raise
         self._after_enqueue.keep_to_depth(now_ms)
         if self._alerts is not None:
-            self._alerts.look_at([message], now_ms)
+            self._alerts.check_new([message], now_ms)
         self._after_removal.run()
 
     def arrive_paged(self, stream: PageStream, messages: list[Message], size_bytes: int, now_ms: int) -> None:
@@ -399,7 +399,7 @@ class Arrivals:
         self._after_enqueue.fit_again(restored)
         self._flow.stop()
         if self._alerts is not None:
-            self._alerts.look_at([entry.message for entry, _ in entries], now_ms)
+            self._alerts.check_new([entry.message for entry, _ in entries], now_ms)
         if restored:
             self._host.note_ready(self._reference)
         self._after_removal.run()

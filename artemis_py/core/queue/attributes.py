@@ -42,7 +42,7 @@ from artemis_py.core.queue.recipe import (
     redelivery_for,
     rules_for,
 )
-from artemis_py.core.reference import MessageRules
+from artemis_py.core.queue_reference import MessageRules
 from artemis_py.errors import BrokerError, SelectorError
 from artemis_py.selector import compile_selector
 from artemis_py.shown import many
@@ -206,7 +206,7 @@ def _use_thresholds(queue: Queue, new: QueueSettings) -> None:
         alerts.messages = new.alert_threshold_depth_messages
         alerts.bytes = new.alert_threshold_depth_bytes
         alerts.repeat_gap_ms = new.alert_repeat_gap
-        watch.look(queue.host.log.now_ms)
+        watch.check(queue.host.log.now_ms)
 
 
 def _use_rules(queue: Queue, new: QueueSettings) -> None:

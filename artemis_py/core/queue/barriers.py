@@ -6,12 +6,12 @@ from typing import Final, final
 
 from artemis_py.core.budget import SLICE_MAX, Budget
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.host import Host
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.distribution import Distribution, WakeUps
 from artemis_py.core.queue.gate import Gate
 from artemis_py.core.queue.messages import EXPIRE_UNITS, Contents, PendingMessages, Threshold
-from artemis_py.core.reference import QueueReference
+from artemis_py.core.queue_host import QueueHost
+from artemis_py.core.queue_reference import QueueReference
 from artemis_py.message import Message
 from artemis_py.selector import Selector
 
@@ -131,7 +131,7 @@ class Broadcast:
         """Is nobody left to get it, or to be sent it?"""
         return self.has_asked_all(distribution) and not self._lacking and not self._unsent
 
-    def ask_nobody(self, distribution: Distribution) -> None:
+    def skip_all(self, distribution: Distribution) -> None:
         """All that are left only look."""
         self._place = len(distribution.consumers)
 
@@ -150,7 +150,7 @@ class Broadcast:
         """The consumer's connection takes nothing now."""
         self._lacking[consumer.id] = consumer
 
-    def give(self, consumer: Consumer) -> None:
+    def note_given(self, consumer: Consumer) -> None:
         """The consumer has it in its outbox."""
         self._got.add(consumer.id)
         self._unsent.add(consumer.id)
@@ -196,7 +196,7 @@ BYTES_SHIFT: Final = 11
 
 
 @final
-class Activation:
+class PendingActivator:
     """Decides for one queue when messages become active, and carries a barrier out.
 
     A barrier waits until every earlier message is done: acknowledged, expired or dead, also one that is scheduled or
@@ -209,7 +209,7 @@ class Activation:
     def __init__(
         self,
         reference: QueueReference,
-        host: Host,
+        host: QueueHost,
         contents: Contents,
         pending: PendingMessages,
         *,
@@ -312,7 +312,7 @@ class Activation:
             broadcast.pass_over(consumer)
         elif consumer.room_bytes <= 0:
             broadcast.wait_for(consumer)
-            self._distribution.rest(consumer)
+            self._distribution.park_served(consumer)
         else:
             room_bytes = consumer.room_bytes
             consumer.take_barrier(entry)
@@ -320,7 +320,7 @@ class Activation:
                 self._contents.send_out(entry)
                 broadcast.is_out = True
             budget.spend((room_bytes - consumer.room_bytes) >> BYTES_SHIFT)
-            broadcast.give(consumer)
+            broadcast.note_given(consumer)
             self._host.note_output(consumer)
 
     def _end_if_over(self) -> None:
@@ -377,5 +377,5 @@ class Activation:
         if self._distribution.taker_count:
             self._host.note_ready(self._reference)
         else:
-            self.broadcast.ask_nobody(self._distribution)
+            self.broadcast.skip_all(self._distribution)
             self._end_if_over()

@@ -275,7 +275,7 @@ class ConsumerRegistry:
             consumer.outbox.clear()
             work = Release(state, consumer, waiting, failed=False, sent=False)
             unfinished = self._tasks.begin(work, now_ms)
-        state.distribution.rest(consumer)
+        state.distribution.park_served(consumer)
         if not _chooses_alike(consumer, selector, no_local):
             state.grouping.take_out(consumer)
             self._close_cursor(consumer)

@@ -124,7 +124,7 @@ class StallDetection:
         self._due_ms = state.host.clock.steady_ms(now_ms) + wait_ms
         state.host.timers.alarms.set_by(state.reference.id, now_ms + wait_ms)
 
-    def look(self, now_ms: int) -> None:
+    def on_alarm(self, now_ms: int) -> None:
         """An alarm of the queue rings, perhaps another one."""
         if not self._due_ms:
             return
@@ -451,7 +451,7 @@ class Delivery:
                 return
             self._shown_count += 1
             if not consumer.has_room:
-                self._distribution.rest(consumer)
+                self._distribution.park_served(consumer)
             if budget.left <= floor and self._shown_count < len(consumers):
                 self._host.note_ready(self._reference)
                 return

@@ -51,7 +51,7 @@ class Distribution(ABC):
         """A consumer left."""
         self.consumers.remove(consumer)
         self.taker_count -= not consumer.browses
-        self.rest(consumer)
+        self.park_served(consumer)
         if consumer.id in self._live:
             del self._live[consumer.id]
             self._fill_live()
@@ -80,7 +80,7 @@ class Distribution(ABC):
         self._fill_live()
         for consumer in self.consumers:
             if not self.is_served(consumer):
-                self.rest(consumer)
+                self.park_served(consumer)
 
     def is_served(self, consumer: Consumer) -> bool:
         """Is the consumer one of those that are offered entries?"""
@@ -126,7 +126,7 @@ class Distribution(ABC):
         """From now on others of their priority are asked before these consumers, where all else is equal."""
 
     @abstractmethod
-    def rest(self, consumer: Consumer) -> None:
+    def park_served(self, consumer: Consumer) -> None:
         """Park a consumer that was served out of turn and has no room left. It must be woken when it has."""
 
 
@@ -156,7 +156,7 @@ class RoundRobin(Distribution):
             self._priorities = sorted(self._open, reverse=True)
         self._counts[consumer.priority] = self._counts.get(consumer.priority, 0) + 1
 
-    def rest(self, consumer: Consumer) -> None:
+    def park_served(self, consumer: Consumer) -> None:
         if not consumer.parked:
             self._open[consumer.priority].remove(consumer)
             consumer.parked = True
@@ -390,7 +390,7 @@ class Ranked(Distribution):
                         return consumer
                     self._put(number, (bucket.key[0], rank))
                 else:
-                    self.rest(consumer)
+                    self.park_served(consumer)
             numbers.pop()
             self._stood_count -= 1
         return None
@@ -438,9 +438,9 @@ class Ranked(Distribution):
         return not self._by_load or len(self._stands) == 1
 
     def park(self, consumer: Consumer) -> None:
-        self.rest(consumer)
+        self.park_served(consumer)
 
-    def rest(self, consumer: Consumer) -> None:
+    def park_served(self, consumer: Consumer) -> None:
         consumer.parked = True
         self._stands.pop(self._numbers[consumer.id], None)
 
@@ -507,7 +507,7 @@ class WakeUps:
         self._budget.spend(1 + (end - start) // _WOKEN_PER_UNIT)
         self._distribution.wake_all(start, end)
 
-    def rest(self, consumer: Consumer) -> None:
+    def park_served(self, consumer: Consumer) -> None:
         """Let a consumer go on with the next dispatch: it has looked at as much as one turn allows."""
         self._tired.append(consumer)
 

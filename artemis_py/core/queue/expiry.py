@@ -6,12 +6,9 @@ from typing import Final, final
 
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.events import LEASES_ENDED
-from artemis_py.core.order.entry import LEASE_EXPIRED, Entry
+from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.order import LOWEST, Cursor
-from artemis_py.core.queue.leases import Leases
-from artemis_py.core.queue.messages import EXPIRE_UNITS, Contents, Walk
-from artemis_py.core.queue.release import Release
+from artemis_py.core.queue.messages import EXPIRE_UNITS, Contents, ScheduledCursor
 from artemis_py.core.queue.state import QueueState
 from artemis_py.core.tasks import Task
 
@@ -37,14 +34,14 @@ class Removal(Task):
         self._reason = reason
         self._last_id = last_id
         self._cursor: Cursor | None = None
-        self._aside: Walk | None = None
+        self._aside: ScheduledCursor | None = None
         self._behind_from = LOWEST
         """From which sequence on entries are left that are not active."""
 
     def work(self, budget: Budget, now_ms: int) -> bool:
         if self._cursor is None:
             self._cursor = self._contents.order.open_cursor()
-            self._aside = self._contents.waits_until.walk()
+            self._aside = self._contents.scheduled_dates.open_cursor()
         while self._remove_ready(self._cursor, budget):
             if budget.is_spent:
                 return False
@@ -114,7 +111,7 @@ class Removal(Task):
             contents.take_from_pending(entry)
         return found is not None
 
-    def _remove_aside(self, aside: Walk, budget: Budget) -> bool:
+    def _remove_aside(self, aside: ScheduledCursor, budget: Budget) -> bool:
         """Remove some scheduled entries. Returns False when none is left."""
         contents = self._contents
         ids = aside.take(budget.slice_of(_KILL_UNITS))
@@ -216,80 +213,3 @@ class ForcedExpiry(Task):
         if self._up_to not in self._consumer.held:
             return []
         return self._consumer.let_go_up_to(self._up_to, count)
-
-
-# ---- leases ----------------------------------------------------------------------------------------------------------
-#
-# What consumers have held for too long goes back to the queue.
-
-
-_LOOK_UNITS: Final = 8
-"""What it may cost to end a lease, besides returning its message."""
-
-
-@final
-class LeaseExpiry(Task):
-    """Ends all leases that are over at the steady time ``until_ms``. A lease that ends counts as a failed delivery, not
-    as a cancel. Its holder is then last in line, so that another consumer is asked before it.
-    """
-
-    holds = True
-
-    def __init__(self, state: QueueState, leases: Leases, until_ms: int) -> None:
-        self._state = state
-        self._leases = leases
-        self._until_ms = until_ms
-        self._release: Release | None = None
-        """What is on its way back."""
-
-    def work(self, budget: Budget, now_ms: int) -> bool:
-        while self._release is None or self._release.give_back(budget, now_ms):
-            if budget.is_spent:
-                return False
-            count_max = budget.slice_of(_LOOK_UNITS)
-            over = self._leases.pop_over(self._until_ms, count_max)
-            budget.spend(len(over))
-            if not over:
-                return self._is_done(budget)
-            self._take(over)
-        return False
-
-    def _is_done(self, budget: Budget) -> bool:
-        if self._release is not None and not self._release.finish(budget):
-            return False
-        self._release = None  # the queue keeps this work, which must not keep messages and consumers that are gone
-        self._leases.set_timer()
-        return True
-
-    def _take(self, over: list[tuple[int, Consumer]]) -> None:
-        """Take the messages from their holders. One that is not held any more waits for the end of a transaction."""
-        entries: list[Entry] = []
-        holders: list[Consumer] = []
-        for message_id, consumer in over:
-            if message_id in consumer.held:
-                entries.append(consumer.let_go(message_id))
-                holders.append(consumer)
-        if not entries:
-            return
-        if self._release is None:
-            self._release = Release(self._state, holders[0], [], failed=True, cause=LEASE_EXPIRED)
-        self._release.add(entries, holders)
-        self._tell(holders)
-        self._state.distribution.put_last([holder for holder in dict.fromkeys(holders) if not holder.closed])
-
-    def break_off(self, now_ms: int) -> bool:
-        """What was taken goes back, and other leases end in their time."""
-        if self._release is not None:
-            self._release.break_off(now_ms)
-            self._release = None
-        self._leases.set_timer()
-        return False
-
-    def _tell(self, holders: list[Consumer]) -> None:
-        """Count the leases that ended, and tell the operational log; of several holders it names the last."""
-        self._leases.ended_count += len(holders)
-        last = holders[-1]
-        reader = last.reader
-        fields = {"consumer": last.id, "connection": reader.connection, **reader.who}
-        state = self._state
-        state.host.note_event(LEASES_ENDED, state.reference, fields, count=len(holders))

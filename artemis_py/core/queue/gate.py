@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sys import maxsize
 
-from artemis_py.core.reference import Home
+from artemis_py.core.queue_reference import QueueAddress
 
 
 class Gate:
@@ -24,7 +24,7 @@ class Gate:
     )  # fmt: skip
 
     def __init__(
-        self, consumers_min: int = 0, delay_ms: int = -1, backlog_max: int = maxsize, home: Home | None = None
+        self, consumers_min: int = 0, delay_ms: int = -1, backlog_max: int = maxsize, home: QueueAddress | None = None
     ) -> None:
         self._home = home
         self.backlog_max = backlog_max

@@ -8,8 +8,8 @@ from sys import maxsize
 from typing import final
 
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.host import Host
 from artemis_py.core.order.entry import Entry
+from artemis_py.core.queue_host import QueueHost
 from artemis_py.message import Message
 
 
@@ -26,7 +26,7 @@ class Leases:
         "period_ms",
     )  # fmt: skip
 
-    def __init__(self, queue_id: int, host: Host, period_ms: int, *, is_strict: bool) -> None:
+    def __init__(self, queue_id: int, host: QueueHost, period_ms: int, *, is_strict: bool) -> None:
         self._queue_id = queue_id
         self._host = host
         self.period_ms = period_ms

@@ -8,8 +8,7 @@ from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Final, final
 
-from artemis_py.core.heap import drop_void
-from artemis_py.core.host import Host
+from artemis_py.core.lazy_heap import drop_void
 from artemis_py.core.memory import ID_BYTES, IDS, Holdings, keep, release
 from artemis_py.core.order.entry import ACKED, DAMAGED, EXPIRED, REPLACED, Entry
 from artemis_py.core.order.fifo import Fifo
@@ -21,7 +20,8 @@ from artemis_py.core.publish_outcome import note_dropped
 from artemis_py.core.queue.groups import Grouping
 from artemis_py.core.queue.leases import Leases
 from artemis_py.core.queue.redelivery import DeliveryAttempts
-from artemis_py.core.reference import Lifetime, QueueReference
+from artemis_py.core.queue_host import QueueHost
+from artemis_py.core.queue_reference import Lifetime, QueueReference
 from artemis_py.message import HeaderName, Message
 from artemis_py.paged import Page, PagedMessage
 from artemis_py.records import Actor
@@ -86,7 +86,7 @@ _NO_RUNS: Final[dict[int, dict[int, int]]] = {}
 
 
 @final
-class Dates:
+class ScheduledDates:
     """Dates by message id, for operators who look. Nothing falls due by them (``core/timers.py`` has what does)."""
 
     __slots__ = ("_newest", "_run_of", "_runs")
@@ -123,20 +123,20 @@ class Dates:
         number = self._run_of.get(message_id)
         return 0 if number is None else self._runs[number][message_id]
 
-    def walk(self, first_run: int = 0) -> Walk:
+    def open_cursor(self, first_run: int = 0) -> ScheduledCursor:
         """All that wait now, from a run on, in the order in which they began to. What comes later is not among
         them.
         """
         if self._runs:
             self._newest += 1
-        return Walk(self._runs, first_run)
+        return ScheduledCursor(self._runs, first_run)
 
     def __len__(self) -> int:
         return len(self._run_of)
 
 
 @final
-class Walk:
+class ScheduledCursor:
     """Goes through messages that wait, some at a time, while others come and go."""
 
     def __init__(self, runs: dict[int, dict[int, int]], first_run: int) -> None:
@@ -171,12 +171,12 @@ class Walk:
 # DeferredAckExpiration).
 
 
-DEFERRED_MAX: Final = 10_000
+DEFERRED_ACKS_MAX: Final = 10_000
 """How many a queue remembers. The oldest are forgotten, and their messages then come again."""
 
 
 @final
-class Deferred:
+class DeferredAcks:
     """Bookmarks that clients have settled and that the queue does not have in memory, with what is to become of their
     messages. A restart forgets them.
     """
@@ -195,7 +195,7 @@ class Deferred:
         outcomes = self._outcomes
         if bookmark in outcomes:
             return
-        if len(outcomes) >= DEFERRED_MAX:
+        if len(outcomes) >= DEFERRED_ACKS_MAX:
             self._drop(next(iter(outcomes)))
         outcomes[bookmark] = outcome
         self._holdings.move(IDS, ID_BYTES)
@@ -385,7 +385,7 @@ class Counters:
             self.scheduled_durable_size_bytes -= size
 
 
-class Departed:
+class DeletedQueueCounters:
     """What queues that are gone had counted, so that the sums of all queues only grow."""
 
     __slots__ = ("acknowledged", "added")
@@ -430,7 +430,7 @@ class PagedContents:
 
     __slots__ = ("_host", "_reference", "_counters", "backlogs")
 
-    def __init__(self, reference: QueueReference, host: Host, counters: Counters) -> None:
+    def __init__(self, reference: QueueReference, host: QueueHost, counters: Counters) -> None:
         self._reference = reference
         self._host = host
         self._counters = counters
@@ -595,7 +595,7 @@ class ExpiryWatch:
     def __init__(
         self,
         queue_id: int,
-        host: Host,
+        host: QueueHost,
         order: Order,
         lifetime: Lifetime | None,
         aside: dict[int, Entry],
@@ -702,15 +702,15 @@ class Contents:
     """Entries of one queue, in every state. ``Counters`` says what the counts mean."""
 
     __slots__ = (
-        "_grouping", "_host", "_picked_bytes", "_reference", "ages", "barrier_is_out", "pending", "deferred",
+        "_grouping", "_host", "_picked_bytes", "_reference", "ages", "barrier_is_out", "pending", "deferred_acks",
         "expiry", "has_left", "held_back", "holds", "is_in_log_order", "last_values", "leases", "order", "paged",
-        "picked_count", "scheduled", "counters", "delivery_attempts", "waits_until", "was_used",
+        "picked_count", "scheduled", "counters", "delivery_attempts", "scheduled_dates", "was_used",
     )  # fmt: skip
 
     def __init__(
         self,
         reference: QueueReference,
-        host: Host,
+        host: QueueHost,
         order: Order,
         grouping: Grouping,
         *,
@@ -718,7 +718,7 @@ class Contents:
         delivery_attempts: DeliveryAttempts | None = None,
         leases: Leases | None = None,
         pending: PendingMessages | None = None,
-        deferred: Deferred | None = None,
+        deferred_acks: DeferredAcks | None = None,
     ) -> None:
         rules = reference.rules
         self._reference = reference
@@ -738,7 +738,7 @@ class Contents:
         """Who holds what until when; None when consumers hold for as long as they are there, and nobody else may
         settle what they hold.
         """
-        self.deferred = deferred
+        self.deferred_acks = deferred_acks
         """What clients have settled and is in pages; None where nobody settles by bookmark."""
         self.is_in_log_order = True
         """Did messages arrive in the order of their bookmarks? After a restart some may not."""
@@ -747,7 +747,7 @@ class Contents:
         self.counters = Counters()
         self.scheduled: dict[int, Entry] = {}
         """Entries that wait for their time, by message id."""
-        self.waits_until = Dates()
+        self.scheduled_dates = ScheduledDates()
         self.held_back: set[int] = set() if rules.holds or pending is not None else _NOTHING_HELD
         """Ids of scheduled messages that have taken their place already and return to it."""
         self.paged = PagedContents(reference, host, self.counters)
@@ -836,7 +836,7 @@ class Contents:
 
     # ---- new messages ----------------------------------------------------------------------------
 
-    def count_in(self, entries: list[Entry], size_bytes: int) -> bool:
+    def count_added(self, entries: list[Entry], size_bytes: int) -> bool:
         """Count new messages, of ``size_bytes`` together. Returns whether any of them expires."""
         counters = self.counters
         counters.added += len(entries)
@@ -858,7 +858,7 @@ class Contents:
     def count_restored(self, entries: Sequence[Entry]) -> None:
         """Count persistent messages that a restart found, in their order."""
         counters = self.counters
-        if self.deferred is not None:
+        if self.deferred_acks is not None:
             lsns = [entry.message.lsn for entry in entries]
             self.is_in_log_order = self.is_in_log_order and all(one < other for one, other in pairwise(lsns))
         counters.added += len(entries)
@@ -913,7 +913,7 @@ class Contents:
         aside.
         """
         entry.sequence = self.order.take_sequence(entry.message)
-        self.hold(entry, due_ms)
+        self.hold_back(entry, due_ms)
 
     @property
     def standing_count(self) -> int:
@@ -1002,7 +1002,7 @@ class Contents:
         """Does an entry that is put aside go back to its own place when it is due, and not to the head?"""
         return self.pending is not None or self._grouping.keeps_place(entry)
 
-    def hold(self, entry: Entry, due_ms: int) -> None:
+    def hold_back(self, entry: Entry, due_ms: int) -> None:
         """Put aside an entry that has taken its place already."""
         if self.pending is not None:
             self.order.reserve(entry.sequence + 1)
@@ -1029,7 +1029,7 @@ class Contents:
             self.pending.aside_count += 1
         self.counters.enter_scheduled(message)
         self._grouping.put_aside(entry)
-        self.waits_until.note(message.id, due_ms)
+        self.scheduled_dates.note(message.id, due_ms)
 
     def _wait(self, entry: Entry, due_ms: int, *, is_valid_date: bool) -> None:
         """Have a timer wake the queue for an entry that is put aside."""
@@ -1053,7 +1053,7 @@ class Contents:
         """Remove an entry from those put aside: it is ready, or gone."""
         message = entry.message
         del self.scheduled[message.id]
-        self.waits_until.forget(message.id)
+        self.scheduled_dates.forget(message.id)
         self.held_back.discard(message.id)
         if self.pending is not None and self.pending.has(entry):
             self.pending.aside_count -= 1
@@ -1067,7 +1067,7 @@ class Contents:
         else:
             self.take_from_aside(entry)
 
-    def set_free(self, entry: Entry) -> None:
+    def release_scheduled(self, entry: Entry) -> None:
         """The entry's time has come. It goes to the place that it took, and readers that have passed the place see
         it. One that is not active has its place already.
         """

@@ -7,9 +7,9 @@ from math import ceil
 from typing import final
 
 from artemis_py.core.events import DROPPED, OVERFULL, UNDERFULL
-from artemis_py.core.host import Host
 from artemis_py.core.queue.messages import Contents
-from artemis_py.core.reference import QueueReference
+from artemis_py.core.queue_host import QueueHost
+from artemis_py.core.queue_reference import QueueReference
 from artemis_py.shown import many
 
 # ---- overflow --------------------------------------------------------------------------------------------------------
@@ -19,7 +19,7 @@ from artemis_py.shown import many
 
 
 @final
-class Depth:
+class DepthLimit:
     """``max-depth-messages`` and ``max-depth-bytes``; -1: no limit. A limit of 0 is one: nothing fits."""
 
     __slots__ = ("bytes_max", "messages_max")
@@ -32,10 +32,10 @@ class Depth:
         """Is this depth within the limits? Reaching them exactly is."""
         return not (0 <= self.messages_max < count or 0 <= self.bytes_max < size_bytes)
 
-    def share(self, percent: float) -> Depth:
+    def share(self, percent: float) -> DepthLimit:
         """The depth at ``percent`` of the limits, rounded up (Qpid)."""
         shares = [ceil(limit * percent / 100) if limit >= 0 else -1 for limit in (self.messages_max, self.bytes_max)]
-        return Depth(*shares)
+        return DepthLimit(*shares)
 
     @property
     def is_nothing(self) -> bool:
@@ -53,7 +53,7 @@ class Depth:
 class Overflow(ABC):
     """The axis "overflow": how many of the least entries a full queue drops, or what it does instead."""
 
-    def __init__(self, depth: Depth | None = None, *, keeps_none: bool = False) -> None:
+    def __init__(self, depth: DepthLimit | None = None, *, keeps_none: bool = False) -> None:
         self.depth = depth
         """The limit on the queue's depth; None when the policy does not count depth."""
         self.keeps_none = keeps_none
@@ -77,7 +77,7 @@ class Overflow(ABC):
         return False
 
     @property
-    def resumes_at(self) -> Depth | None:
+    def resumes_at(self) -> DepthLimit | None:
         """The depth at which waiting senders go on; None when senders never wait."""
         return None
 
@@ -130,7 +130,7 @@ class DepthRing(Overflow):
     stay. The last ready entry stays when it arrives, however large it is.
     """
 
-    def __init__(self, depth: Depth) -> None:
+    def __init__(self, depth: DepthLimit) -> None:
         super().__init__(depth, keeps_none=depth.is_nothing)
 
     @property
@@ -158,12 +158,12 @@ class FlowControl(Overflow):
     has fallen to ``percent`` of the limits.
     """
 
-    def __init__(self, depth: Depth, percent: float) -> None:
+    def __init__(self, depth: DepthLimit, percent: float) -> None:
         super().__init__(depth)
         self._resumes_at = depth.share(percent)
 
     @property
-    def resumes_at(self) -> Depth | None:
+    def resumes_at(self) -> DepthLimit | None:
         return self._resumes_at
 
     def has_space(self, ready_count: int, memory_count: int, memory_bytes: int) -> bool:
@@ -195,7 +195,7 @@ class Flow:
 
     __slots__ = ("_contents", "_host", "_reference", "overflow", "stopped")
 
-    def __init__(self, reference: QueueReference, host: Host, contents: Contents, overflow: Overflow) -> None:
+    def __init__(self, reference: QueueReference, host: QueueHost, contents: Contents, overflow: Overflow) -> None:
         self._reference = reference
         self._host = host
         self._contents = contents

@@ -43,7 +43,7 @@ class Depager:
             if self.was_settled(entry):
                 return
             if due_ms > now_ms and contents.pending is not None:
-                contents.hold(entry, due_ms)
+                contents.hold_back(entry, due_ms)
             elif due_ms > now_ms:
                 contents.put_aside(entry, due_ms)
             elif 0 < contents.expires_ms(entry.message) <= now_ms:
@@ -71,7 +71,7 @@ class Depager:
     def was_settled(self, entry: Entry) -> bool:
         """Has a client settled a message before it was read? Then it goes now."""
         contents, message = self._contents, entry.message
-        outcome = None if contents.deferred is None else contents.deferred.take(message.lsn)
+        outcome = None if contents.deferred_acks is None else contents.deferred_acks.take(message.lsn)
         if outcome is None:
             return False
         contents.deliver(message)
@@ -91,7 +91,7 @@ class Depager:
         """
         due_ms = not_before_ms(entry.message, now_ms) if self._contents.holds else 0
         if due_ms:
-            self._contents.hold(entry, due_ms)
+            self._contents.hold_back(entry, due_ms)
         return due_ms > 0
 
     def enter(self, backlog: Backlog, found: PagedEntry) -> Entry:
@@ -182,7 +182,7 @@ class PageReading:
                     if found is not None:
                         self.reads_left -= 1
                         self._depager.bring_in(backlog, found, now_ms)
-                        self._state.host.budget.spend(READ_UNITS + self._placing_units(found))
+                        self._state.host.budget.spend(READ_UNITS + self._order_units(found))
                         progress = True
         if self.reads_left <= 0:
             self._state.host.note_ready(self._state.reference)
@@ -194,7 +194,7 @@ class PageReading:
             self._state.host.note_ready(self._state.reference)
         return contents.order.count > before
 
-    def _placing_units(self, found: PagedEntry) -> int:
+    def _order_units(self, found: PagedEntry) -> int:
         """What it costs to find the place of a message."""
         expression = self._state.contents.order.expression
         if expression is None:
@@ -271,7 +271,7 @@ class PageSearch:
                 if entry is not None:
                     return entry
                 if self._reading.reads_left <= 0 or consumer.asked_units >= SLICE_MAX:
-                    self._state.wake_ups.rest(consumer)
+                    self._state.wake_ups.park_served(consumer)
                     self._state.host.note_ready(self._state.reference)
                     return None
         return None
@@ -337,7 +337,7 @@ class PageSearch:
                 if contents.enter_value_of_page(entry):
                     depager.hold_back(entry, now_ms)
                 return None
-            if contents.deferred and contents.deferred.knows(message.lsn):
+            if contents.deferred_acks and contents.deferred_acks.knows(message.lsn):
                 entry = depager.enter(backlog, found)
                 depager.was_settled(entry)
                 return None
@@ -392,7 +392,7 @@ class QueuePages:
         self._state.flow.stop()
         if self._alerts is not None:
             self._alerts.note_paged(messages)
-            self._alerts.look_at(messages, now_ms)
+            self._alerts.check_new(messages, now_ms)
         self._state.grouping.look_for(messages)
         self.may_have_news()
 

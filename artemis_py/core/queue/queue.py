@@ -20,7 +20,7 @@ from artemis_py.core.pages.cursor import ReadAhead
 from artemis_py.core.queue.acknowledge import (
     AcknowledgeByFilter,
     AcknowledgeUpTo,
-    Chosen,
+    SelectedMessages,
     still_there,
     take_late,
     take_leased,
@@ -29,13 +29,14 @@ from artemis_py.core.queue.alerts import AlertWatch
 from artemis_py.core.queue.arrivals import AfterEnqueue, Arrivals, QueueTasks
 from artemis_py.core.queue.consumers import ConsumerRegistry, Exclusivity
 from artemis_py.core.queue.delivery import AfterRemoval, Delivery, StallDetection
-from artemis_py.core.queue.expiry import ExpiryScan, ForcedExpiry, LeaseExpiry, Removal
+from artemis_py.core.queue.expiry import ExpiryScan, ForcedExpiry, Removal
+from artemis_py.core.queue.lease_expiry import LeaseExpiry
 from artemis_py.core.queue.paged import QueuePages
 from artemis_py.core.queue.recovery_point import Recovery
 from artemis_py.core.queue.release import Release
 from artemis_py.core.queue.scheduled import DueEntries
 from artemis_py.core.queue.state import QueueState
-from artemis_py.core.reference import AutoDelete
+from artemis_py.core.queue_reference import AutoDelete
 from artemis_py.core.tasks import Task
 from artemis_py.message import Message
 from artemis_py.records import Actor, Depth
@@ -95,7 +96,7 @@ class Queue:
         self.alerts = None if alerts is None else AlertWatch(reference, host, state.contents, alerts)
         self.pages = QueuePages(state, self.alerts, read_ahead)
         self.after_removal = AfterRemoval(state, self.pages.reading)
-        self.stall_detection = StallDetection(state) if state.contents.deferred is not None else None
+        self.stall_detection = StallDetection(state) if state.contents.deferred_acks is not None else None
         """Watches backlogs; None on a queue where nobody asks for any."""
         self.delivery = Delivery(state, self.pages, self.after_removal, self.stall_detection)
         self.after_enqueue = AfterEnqueue(state, self.delivery, self.after_removal)
@@ -181,7 +182,7 @@ class Queue:
         """Are consumers told the bookmarks of messages, and may they settle by them? So it is on queues with an
         attribute of AMPS.
         """
-        return self.contents.deferred is not None
+        return self.contents.deferred_acks is not None
 
     @property
     def is_held(self) -> bool:
@@ -239,7 +240,7 @@ class Queue:
         if consumer.actor is not None:
             durable = [entry.message for entry in entries if entry.message.head.persistent]
             if durable:
-                self.host.log.story.delivered(self.id, durable, consumer.actor)
+                self.host.log.audit.delivered(self.id, durable, consumer.actor)
         contents = self.contents
         if self.stall_detection is not None and consumer.destructive:
             self.stall_detection.note_sent()
@@ -332,7 +333,7 @@ class Queue:
         return still_there(self.state, bookmarks)
 
     def acknowledge_by_filter(
-        self, chosen: Chosen, outcome: str, now_ms: int, *, connection: int, actor: Actor | None = None
+        self, chosen: SelectedMessages, outcome: str, now_ms: int, *, connection: int, actor: Actor | None = None
     ) -> Task | None:
         """A client settles the messages that it has chosen; see ``AcknowledgeByFilter``. Returns the unfinished work,
         if any.
@@ -370,7 +371,7 @@ class Queue:
 
     # ---- time ------------------------------------------------------------------------------------
 
-    def fall_due(self, entries: list[Entry], now_ms: int, budget: Budget) -> None:
+    def release_due(self, entries: list[Entry], now_ms: int, budget: Budget) -> None:
         """Scheduled entries are due, given with the earliest first: they become ready."""
         self.tasks.begin(DueEntries(self.state, entries), now_ms, budget)
 
@@ -378,9 +379,9 @@ class Queue:
         """An alarm that the queue has set is due."""
         self.expire_due(now_ms)
         if self.alerts is not None:
-            self.alerts.look_again(now_ms)
+            self.alerts.on_alarm(now_ms)
         if self.stall_detection is not None:
-            self.stall_detection.look(now_ms)
+            self.stall_detection.on_alarm(now_ms)
 
     def tick_gate(self, steady_ms: int) -> None:
         """Open the gate if ``delay-before-dispatch`` has ended."""

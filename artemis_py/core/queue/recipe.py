@@ -16,7 +16,6 @@ from artemis_py.config.tables.queue_types import PRIORITY
 from artemis_py.config.tables.recovery_points import recovery_point_of
 from artemis_py.config.tables.views import view_of
 from artemis_py.core.consumer import UNCONFIRMED_MAX, ConsumerDefaults
-from artemis_py.core.host import Host
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.order import Order
 from artemis_py.core.order.priority import PriorityOrder
@@ -28,9 +27,9 @@ from artemis_py.core.queue.distribution import Distribution, Ranked, RoundRobin
 from artemis_py.core.queue.gate import Gate
 from artemis_py.core.queue.groups import Grouping, GroupRule
 from artemis_py.core.queue.leases import Leases
-from artemis_py.core.queue.messages import Contents, Deferred, PendingMessages
+from artemis_py.core.queue.messages import Contents, DeferredAcks, PendingMessages
 from artemis_py.core.queue.overflow import (
-    Depth,
+    DepthLimit,
     DepthRing,
     FlowControl,
     FlowToDisk,
@@ -43,7 +42,8 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recovery_point import Recovery
 from artemis_py.core.queue.redelivery import DeliveryAttempts, Redelivery
 from artemis_py.core.queue.state import QueueState
-from artemis_py.core.reference import Alerts, Home, Lifetime, MessageRules, QueueReference
+from artemis_py.core.queue_host import QueueHost
+from artemis_py.core.queue_reference import Alerts, Lifetime, MessageRules, QueueAddress, QueueReference
 from artemis_py.selector import compile_expression, compile_selector
 
 _SHARED_MAX: Final = 1024
@@ -55,7 +55,7 @@ _USUAL_RULES: Final = MessageRules()
 
 def overflow_for(own: QueueSettings) -> Overflow:
     """The queue's ``overflow-policy``, if it has one and a limit of depth; otherwise its ``ring-size``."""
-    depth = Depth(own.depth_messages_max, own.max_depth_bytes)
+    depth = DepthLimit(own.depth_messages_max, own.max_depth_bytes)
     if own.policy == "NONE" or not own.limits_depth:
         return Ring(own.ring_size) if own.ring_size >= 0 else _UNBOUNDED
     if own.policy == "RING":
@@ -122,7 +122,7 @@ def _delivery_attempts_for(own: QueueSettings) -> DeliveryAttempts | None:
     return DeliveryAttempts(*limits) if own.has_leases else None
 
 
-def _leases_for(own: QueueSettings, queue_id: int, host: Host) -> Leases | None:
+def _leases_for(own: QueueSettings, queue_id: int, host: QueueHost) -> Leases | None:
     if not own.has_leases:
         return None
     return Leases(queue_id, host, max(own.lease_period, 0), is_strict=own.leasing == "strict")
@@ -133,7 +133,7 @@ def backlog_max_of(own: QueueSettings) -> int:
     return own.max_backlog if own.max_backlog >= 0 else maxsize
 
 
-def _gate_for(own: QueueSettings, home: Home | None = None) -> Gate:
+def _gate_for(own: QueueSettings, home: QueueAddress | None = None) -> Gate:
     return Gate(own.consumers_before_dispatch, own.delay_before_dispatch, backlog_max_of(own), home)
 
 
@@ -195,7 +195,7 @@ def consumer_defaults_for(own: QueueSettings) -> ConsumerDefaults:
     )
 
 
-def _recovery_for(own: QueueSettings, host: Host, *, is_view: bool) -> Recovery | None:
+def _recovery_for(own: QueueSettings, host: QueueHost, *, is_view: bool) -> Recovery | None:
     """Only a queue that survives a restart knows how far it got. Where nothing is retained, and nobody asks for a
     point, there is nothing to know.
     """
@@ -214,7 +214,13 @@ def _backlog_max_for(own: QueueSettings) -> int:
 
 
 def build_queue(
-    id: int, config: QueueConfig, address: Home, host: Host, *, auto_created: bool = False, temporary: bool = False
+    id: int,
+    config: QueueConfig,
+    address: QueueAddress,
+    host: QueueHost,
+    *,
+    auto_created: bool = False,
+    temporary: bool = False,
 ) -> Queue:
     """Compose a queue. A temporary queue has one reader, so it has no groups.
 
@@ -247,7 +253,7 @@ def build_queue(
             delivery_attempts=_delivery_attempts_for(own),
             leases=_leases_for(own, id, host),
             pending=_pending_for(own),
-            deferred=Deferred(address.memory.holdings) if own.limits_backlogs else None,
+            deferred_acks=DeferredAcks(address.memory.holdings) if own.limits_backlogs else None,
         ),
         grouping,
         overflow=overflow_for(own),
@@ -308,7 +314,7 @@ def _activation_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
 
 
 def _overflow_in_words(own: QueueSettings) -> tuple[str, str]:
-    depth = Depth(own.depth_messages_max, own.max_depth_bytes)
+    depth = DepthLimit(own.depth_messages_max, own.max_depth_bytes)
     if own.policy == "NONE" or not own.limits_depth:
         if own.ring_size < 0:
             return "unbounded", "no ring-size and no default-ring-size"

@@ -160,7 +160,7 @@ class Release(Task):
             return
         if self._sent:
             entry.returned += 1
-            if self._was_tried_enough(entry, holder):
+            if self._has_reached_attempts_max(entry, holder):
                 return
         if self._failed and self._is_dead(entry, holder, now_ms):
             return
@@ -186,7 +186,7 @@ class Release(Task):
             self._delayed.append((entry, due_ms))
         return False
 
-    def _was_tried_enough(self, entry: Entry, holder: Consumer) -> bool:
+    def _has_reached_attempts_max(self, entry: Entry, holder: Consumer) -> bool:
         """Count a delivery after which the message came back, failed or not. Returns True at the limit of the queue:
         the entry is dead.
         """

@@ -59,7 +59,7 @@ class DueEntries(Task):
         contents = self._state.contents
         for entry in entries:
             if contents.is_aside(entry) and entry.message.id in contents.held_back:
-                contents.set_free(entry)
+                contents.release_scheduled(entry)
                 self._restored_count += 1
         if contents.last_values is not None:
             for entry in entries:

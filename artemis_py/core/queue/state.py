@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import final
 
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.host import Host
 from artemis_py.core.order.entry import DELETED, Entry
-from artemis_py.core.queue.barriers import Activation
+from artemis_py.core.queue.barriers import PendingActivator
 from artemis_py.core.queue.distribution import Distribution, WakeUps
 from artemis_py.core.queue.gate import Gate
 from artemis_py.core.queue.groups import Grouping
 from artemis_py.core.queue.messages import Contents
 from artemis_py.core.queue.overflow import Flow, Overflow
 from artemis_py.core.queue.redelivery import Redelivery
-from artemis_py.core.reference import QueueReference
+from artemis_py.core.queue_host import QueueHost
+from artemis_py.core.queue_reference import QueueReference
 from artemis_py.paged import PagedMessage
 
 
@@ -33,7 +33,7 @@ class QueueState:
     def __init__(
         self,
         reference: QueueReference,
-        host: Host,
+        host: QueueHost,
         contents: Contents,
         grouping: Grouping,
         *,
@@ -51,9 +51,9 @@ class QueueState:
         self.redelivery = redelivery
         self.flow = Flow(reference, host, contents, overflow)
         self.wake_ups = WakeUps(distribution, host.budget)
-        self.activation: Activation | None = None
+        self.activation: PendingActivator | None = None
         if contents.pending is not None:
-            self.activation = Activation(
+            self.activation = PendingActivator(
                 reference,
                 host,
                 contents,
@@ -139,4 +139,4 @@ class QueueState:
     def record_left(self, consumer: Consumer, *, failed: bool) -> None:
         """Tell a retained log that a consumer left. What it held is back."""
         if consumer.actor is not None:
-            self.host.log.story.consumer_closed(consumer.actor, failed=failed)
+            self.host.log.audit.consumer_closed(consumer.actor, failed=failed)

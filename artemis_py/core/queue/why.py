@@ -217,7 +217,7 @@ def why_no_room(state: QueueState, consumer: Consumer, now_ms: int, allowed: int
 
 
 @final
-class Look:
+class ReadyLook:
     """What a look at ready messages has found about one consumer: how many were ``looked`` at; how many of them it does
     not want; which of those that it wants are of groups of others (``owned``) or of groups that wait for another
     attempt (``aside``), or were shown to it before.
@@ -234,7 +234,7 @@ class Look:
         return self.looked - self.unwanted - self.owned - self.aside - self.shown
 
 
-def why_passed_over(state: QueueState, consumer: Consumer, look: Look) -> list[Reason]:
+def why_passed_over(state: QueueState, consumer: Consumer, look: ReadyLook) -> list[Reason]:
     """Why a consumer with room, which is no browser, gets none of the ready messages; empty if it may have some of
     those that were looked at, or none were.
     """

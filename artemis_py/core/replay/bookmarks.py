@@ -27,7 +27,7 @@ _HOW: Final = (
 
 
 @final
-class Marks:
+class BookmarkList:
     """One bound of a replay: the lsns and the dates (epoch milliseconds) that were named. ``from_epoch``, ``from_now``:
     the beginning of the log, or its end, is among them.
     """
@@ -98,21 +98,21 @@ def bounds_of(text: str, last_lsn: int) -> Bounds:
     text = text.strip()
     opening, closing = text[:1], text[-1:]
     if opening not in ("[", "("):
-        return Bounds(*_begin(Marks(text), last_lsn, includes=False))
+        return Bounds(*_begin(BookmarkList(text), last_lsn, includes=False))
     begin_text, colon, end_text = text[1:-1].partition(":")
     if closing not in ("]", ")") or not colon:
         raise BrokerError(f"bookmark is no range: {text[:_SHOWN_MAX]!r}; a range is [a:b], and b may be empty")
     is_open = opening == "("
-    after_lsn, from_ms = _begin(Marks(begin_text), last_lsn, includes=not is_open)
+    after_lsn, from_ms = _begin(BookmarkList(begin_text), last_lsn, includes=not is_open)
     if is_open and from_ms >= 0:
         from_ms += 1
     if not end_text.strip():
         return Bounds(after_lsn, from_ms)
-    until_lsn, until_ms = _end(Marks(end_text), last_lsn, includes=closing == "]")
+    until_lsn, until_ms = _end(BookmarkList(end_text), last_lsn, includes=closing == "]")
     return Bounds(after_lsn, from_ms, until_lsn, until_ms)
 
 
-def _begin(marks: Marks, last_lsn: int, *, includes: bool) -> tuple[int, int]:
+def _begin(marks: BookmarkList, last_lsn: int, *, includes: bool) -> tuple[int, int]:
     """The lsn after which a replay begins, and the date from which on; -1: none. A bookmark beyond the end of the log
     is as NOW.
     """
@@ -124,7 +124,7 @@ def _begin(marks: Marks, last_lsn: int, *, includes: bool) -> tuple[int, int]:
     return min(after, default=-1), min(marks.dates_ms, default=-1)
 
 
-def _end(marks: Marks, last_lsn: int, *, includes: bool) -> tuple[int, int]:
+def _end(marks: BookmarkList, last_lsn: int, *, includes: bool) -> tuple[int, int]:
     """The last lsn, and the last date, of a range; -1: none."""
     if marks.from_epoch:
         return 0, -1

@@ -24,7 +24,7 @@ from artemis_py.core.replay.replay import (
     removed,
     unreadable,
 )
-from artemis_py.core.replay.slices import Order, SliceCache
+from artemis_py.core.replay.slices import SliceCache, SliceRequest
 from artemis_py.core.replay.tail import Tail
 from artemis_py.logged import CachedSlice, ReplayLog
 
@@ -50,8 +50,8 @@ them.
 
 @final
 class Replays:
-    """Moves replays through the log. The server runs ``take_in`` once a turn, then serves those that ``next_ready``
-    returns, one after the other: it finds out whether the client has room, and then calls ``serve`` or ``stall``.
+    """Moves replays through the log. The server calls ``take_arrived`` once a turn. Then it serves those that
+    ``next_ready`` returns, one after the other: it checks the client's room, and calls ``serve`` or ``stall``.
     """
 
     __slots__ = (
@@ -73,7 +73,7 @@ class Replays:
         self._slices = SliceCache(log, holdings)
         self.tail = Tail(syntax)
         self._share = Budget()
-        self._arrived: deque[Order] = deque()
+        self._arrived: deque[SliceRequest] = deque()
         """Slices on the way to those who wait for them."""
         self._ready: OrderedDict[int, Replay] = OrderedDict()
         self._hungry: OrderedDict[int, Replay] = OrderedDict()
@@ -142,7 +142,7 @@ class Replays:
         is_handing_out = bool(self._arrived) or self.tail.is_busy
         return bool(self._ready or self.news) or is_handing_out or self._slices.has_unscanned or self._is_feeding
 
-    def take_in(self, budget: Budget, now_ms: int) -> None:
+    def take_arrived(self, budget: Budget, now_ms: int) -> None:
         """See to what has come: times, and slices."""
         while self.alarms.due:
             replay = self._timed.pop(self.alarms.take(), None)
@@ -152,7 +152,7 @@ class Replays:
         share = self._share
         units = max(budget.left // _SHARE, 1)
         share.refill(units)
-        for order in self._slices.take_in(share):
+        for order in self._slices.scan_arrived(share):
             if order.follows:
                 self.tail.receive(order)
             else:
@@ -182,7 +182,7 @@ class Replays:
         elif outcome == DONE:
             self._go_on(replay, now_ms)
 
-    def ask(self) -> None:
+    def request_slices(self) -> None:
         """Ask for slices, at the end of a turn: for what has become durable, and for those who need one."""
         self.tail.read_on(self._slices, self.log)
         self._share.refill(_ASKED_MAX)
@@ -277,7 +277,7 @@ class Replays:
             cached = self._slices.take(spot, replay.addresses)
             if cached is not None:
                 self._hold(replay, cached)
-            elif self._slices.want(replay):
+            elif self._slices.request(replay):
                 replay.state = AWAITING
             else:
                 hungry[number] = replay
@@ -296,7 +296,7 @@ class Replays:
         replay.state = READY
         self._ready[replay.id] = replay
 
-    def _begin_to_hand_out(self, order: Order) -> None:
+    def _begin_to_hand_out(self, order: SliceRequest) -> None:
         """A slice has come that replays wait for."""
         if order.cached is not None:
             order.cached.users += 1
@@ -315,7 +315,7 @@ class Replays:
             if order.cached is not None:
                 self._slices.give_back(order.cached)
 
-    def _give(self, order: Order, replay: Replay, now_ms: int) -> None:
+    def _give(self, order: SliceRequest, replay: Replay, now_ms: int) -> None:
         part, spot = order.slice, replay.spot
         assert part is not None
         if replay.state != AWAITING or spot is None or spot.place != part.begin.place:

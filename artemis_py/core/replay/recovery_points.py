@@ -13,10 +13,10 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.events import FILLED, PAST_LOST
 from artemis_py.core.faults import set_aside
-from artemis_py.core.host import Host
 from artemis_py.core.memory import keep, release
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recovery_point import Recovery
+from artemis_py.core.queue_host import QueueHost
 from artemis_py.core.replay.bookmarks import Bounds
 from artemis_py.core.replay.manager import Replays
 from artemis_py.core.replay.replay import FOLLOWING, Addresses, Replay, Unpaced
@@ -38,7 +38,7 @@ _SCHEDULED_DELAY: Final = HeaderName("AMQ_SCHEDULED_DELAY")
 
 
 @final
-class FilledQueue:
+class BackfilledQueue:
     """A queue on its way through the log."""
 
     __slots__ = ("addresses", "coming_bytes", "count", "queue", "recovery")
@@ -63,12 +63,12 @@ class FilledQueue:
 
 
 @final
-class Fill:
+class Backfill:
     """``waiting`` is what was found and is not on the queues yet."""
 
     __slots__ = ("lost_lsn", "mark_lsn", "filled_queues", "replay", "waiting")
 
-    def __init__(self, filled_queues: list[FilledQueue], replay: Replay) -> None:
+    def __init__(self, filled_queues: list[BackfilledQueue], replay: Replay) -> None:
         self.filled_queues = filled_queues
         self.replay = replay
         replay.found = []
@@ -146,7 +146,7 @@ _LOOKS_MAX: Final = 16
 
 
 @final
-class Fills:
+class Backfills:
     """The server calls ``look`` once a turn, and ``serve`` for those of the replays that ``owns`` says are of
     it.
     """
@@ -155,16 +155,16 @@ class Fills:
         "_bindings", "_by_replay", "_full", "_host", "_manager", "_number", "_registry", "_unplaced", "has_written"
     )  # fmt: skip
 
-    def __init__(self, host: Host, bindings: Bindings, registry: Registry, manager: Replays) -> None:
+    def __init__(self, host: QueueHost, bindings: Bindings, registry: Registry, manager: Replays) -> None:
         self._host = host
         self._bindings = bindings
         self._registry = registry
         self._manager = manager
         self._number = 0
-        self._by_replay: dict[int, Fill] = {}
-        self._full: deque[Fill] = deque()
+        self._by_replay: dict[int, Backfill] = {}
+        self._full: deque[Backfill] = deque()
         """Passes that wait for room on their queue."""
-        self._unplaced: deque[Fill] = deque()
+        self._unplaced: deque[Backfill] = deque()
         """Passes that go on in another turn."""
         self.has_written = False
         """Was something recorded since somebody set this to false?"""
@@ -188,20 +188,20 @@ class Fills:
         """Begin to fill the queues that wait for it, with one pass."""
         queues, self._registry.unfilled = self._registry.unfilled, []
         syntax = self._bindings.views.syntax
-        filled_queues = [FilledQueue(queue, queue.filling, syntax) for queue in queues if queue.filling is not None]
+        filled_queues = [BackfilledQueue(queue, queue.filling, syntax) for queue in queues if queue.filling is not None]
         if filled_queues:
             self._start(filled_queues)
 
     # ---- passes ----------------------------------------------------------------------------------
 
-    def _start(self, filled_queues: list[FilledQueue]) -> Fill:
+    def _start(self, filled_queues: list[BackfilledQueue]) -> Backfill:
         """A pass from the place at which the first of these queues begins."""
         lsns = [filled.recovery.after_lsn for filled in filled_queues if not _waits_for_date(filled)]
         dates_ms = [filled.recovery.from_ms for filled in filled_queues if _waits_for_date(filled)]
         bounds = Bounds(min(lsns, default=-1), min(dates_ms, default=-1))
         return self._open(filled_queues, bounds)
 
-    def _open(self, filled_queues: list[FilledQueue], bounds: Bounds) -> Fill:
+    def _open(self, filled_queues: list[BackfilledQueue], bounds: Bounds) -> Backfill:
         """If something behind the bounds was removed, the pass begins with what is left."""
         patterns = tuple(dict.fromkeys(pattern for filled in filled_queues for pattern in filled.addresses.patterns))
         self._number -= 1  # replays of clients have numbers above 0
@@ -215,120 +215,120 @@ class Fills:
                 self._tell_lost(filled.queue, _REMOVED, self._manager.log.first_lsn())
             replay = Replay(self._number, None, 0, addresses, Bounds(0, -1), choice, Unpaced())
             self._manager.open(replay, self._host.log.now_ms)
-        fill = self._by_replay[replay.id] = Fill(filled_queues, replay)
-        return fill
+        backfill = self._by_replay[replay.id] = Backfill(filled_queues, replay)
+        return backfill
 
-    def _passed_lsn(self, fill: Fill) -> int:
+    def _passed_lsn(self, backfill: Backfill) -> int:
         """A pass has found everything up to this lsn that it wants. At the end of the log, that is where all are."""
-        replay = fill.replay
+        replay = backfill.replay
         return max(replay.passed_lsn, self._manager.tail.lsn) if replay.state == FOLLOWING else replay.passed_lsn
 
-    def _end(self, fill: Fill) -> None:
-        del self._by_replay[fill.replay.id]
-        self._manager.close(fill.replay)
+    def _end(self, backfill: Backfill) -> None:
+        del self._by_replay[backfill.replay.id]
+        self._manager.close(backfill.replay)
 
     # ---- the steps of a turn ---------------------------------------------------------------------
 
-    def owns(self, replay: Replay) -> bool:
+    def is_backfill(self, replay: Replay) -> bool:
         """Is this replay a pass over the log for queues?"""
         return replay.id < 0
 
-    def hear(self, replay: Replay, now_ms: int) -> None:
+    def on_news(self, replay: Replay, now_ms: int) -> None:
         """There is news of a pass: it has found what there was, or cannot go on."""
-        fill = self._by_replay.get(replay.id)
-        if fill is None:
+        backfill = self._by_replay.get(replay.id)
+        if backfill is None:
             return
         if replay.failure is None:
             replay.completes = False
-            fill.watch(self._host.log.last_lsn)
+            backfill.watch(self._host.log.last_lsn)
             return
         spot = replay.spot
         first_lsn = self._manager.log.first_lsn(0 if spot is None else spot.segment)
-        is_removed = replay.passed_lsn < first_lsn - 1 and first_lsn != fill.lost_lsn
-        for filled in fill.filled_queues:
+        is_removed = replay.passed_lsn < first_lsn - 1 and first_lsn != backfill.lost_lsn
+        for filled in backfill.filled_queues:
             self._tell_lost(filled.queue, _REMOVED if is_removed else replay.failure, first_lsn)
         if is_removed:
-            self._end(fill)
-            self._open(fill.filled_queues, Bounds(first_lsn - 1, -1)).lost_lsn = first_lsn
+            self._end(backfill)
+            self._open(backfill.filled_queues, Bounds(first_lsn - 1, -1)).lost_lsn = first_lsn
         else:
-            self._finish(fill, now_ms)
+            self._finish(backfill, now_ms)
 
     def advance(self, budget: Budget, now_ms: int) -> None:
         """Go on with passes that had to wait, and end those that have everything."""
         for waiting in (self._unplaced, self._full):
             for _ in range(min(len(waiting), _LOOKS_MAX)):
-                fill = waiting.popleft()
-                if fill.replay.id in self._by_replay:
+                backfill = waiting.popleft()
+                if backfill.replay.id in self._by_replay:
                     budget.spend(1)
-                    self._place(fill, budget, now_ms)
-        for fill in [one for one in self._by_replay.values() if one.mark_lsn >= 0 and not one.waiting]:
-            if not fill.sees_all:
-                fill.watch(self._host.log.last_lsn)
-            elif self._passed_lsn(fill) >= fill.mark_lsn:
-                self._finish(fill, now_ms)
+                    self._place(backfill, budget, now_ms)
+        for backfill in [one for one in self._by_replay.values() if one.mark_lsn >= 0 and not one.waiting]:
+            if not backfill.sees_all:
+                backfill.watch(self._host.log.last_lsn)
+            elif self._passed_lsn(backfill) >= backfill.mark_lsn:
+                self._finish(backfill, now_ms)
 
     def serve(self, replay: Replay, budget: Budget, now_ms: int) -> None:
         """Let a pass find messages, and put them on their queues."""
-        fill = self._by_replay[replay.id]
+        backfill = self._by_replay[replay.id]
         self._manager.serve(replay, budget, FOUND_BYTES, now_ms)
-        fill.take_found()
-        self._place(fill, budget, now_ms)
+        backfill.take_found()
+        self._place(backfill, budget, now_ms)
 
     # ---- onto queues -----------------------------------------------------------------------------
 
-    def _place(self, fill: Fill, budget: Budget, now_ms: int) -> None:
+    def _place(self, backfill: Backfill, budget: Budget, now_ms: int) -> None:
         """Put what was found on the queues, as far as there are room and budget."""
-        fill.drop_deleted()
-        if not fill.filled_queues:
-            self._end(fill)
+        backfill.drop_deleted()
+        if not backfill.filled_queues:
+            self._end(backfill)
             return
-        waiting = fill.waiting
+        waiting = backfill.waiting
         shares: dict[int, tuple[Queue, list[Message]]] = {}
         placed: list[Message] = []
         is_first = True
         while waiting and (is_first or not budget.is_spent):
             is_first = False
             logged = waiting[0]
-            budget.spend(len(fill.filled_queues))
-            takers = [filled for filled in fill.filled_queues if self._takes(filled, logged, now_ms)]
+            budget.spend(len(backfill.filled_queues))
+            takers = [filled for filled in backfill.filled_queues if self._takes(filled, logged, now_ms)]
             full = [filled for filled in takers if not self._has_room(filled, logged.message)]
             if full:
-                if len(fill.filled_queues) == 1:
+                if len(backfill.filled_queues) == 1:
                     break
                 for filled in full:
-                    self._part(fill, filled)
+                    self._part(backfill, filled)
                 takers = [filled for filled in takers if filled not in full]
             waiting.popleft()
             if takers:
                 self._place_one(logged, takers, shares, placed, now_ms)
                 budget.spend(PLACE_UNITS * len(takers))
         self._put(shares, placed, now_ms)
-        for filled in fill.filled_queues:
+        for filled in backfill.filled_queues:
             filled.coming_bytes = 0
-        self._go_on(fill, budget, now_ms)
+        self._go_on(backfill, budget, now_ms)
 
-    def _go_on(self, fill: Fill, budget: Budget, now_ms: int) -> None:
+    def _go_on(self, backfill: Backfill, budget: Budget, now_ms: int) -> None:
         """Find more when everything was put on its queues; otherwise wait."""
-        if not fill.waiting:
-            self._manager.wake(fill.replay, now_ms)
+        if not backfill.waiting:
+            self._manager.wake(backfill.replay, now_ms)
             return
-        self._manager.stall(fill.replay)
-        (self._unplaced if budget.is_spent else self._full).append(fill)
+        self._manager.stall(backfill.replay)
+        (self._unplaced if budget.is_spent else self._full).append(backfill)
 
-    def _part(self, fill: Fill, filled: FilledQueue) -> None:
+    def _part(self, backfill: Backfill, filled: BackfilledQueue) -> None:
         """A queue that has no room goes on alone."""
-        fill.filled_queues = [one for one in fill.filled_queues if one is not filled]
-        alone = self._open([filled], Bounds(self._passed_lsn(fill), -1))
-        alone.waiting = fill.waiting.copy()
+        backfill.filled_queues = [one for one in backfill.filled_queues if one is not filled]
+        alone = self._open([filled], Bounds(self._passed_lsn(backfill), -1))
+        alone.waiting = backfill.waiting.copy()
         filled.recovery.noted = None
         self._manager.stall(alone.replay)
         self._full.append(alone)
 
-    def _takes(self, filled: FilledQueue, logged: Logged, now_ms: int) -> bool:
+    def _takes(self, filled: BackfilledQueue, logged: Logged, now_ms: int) -> bool:
         """Is the message one that the queue is to have and has not got?"""
         return filled.wants(logged, now_ms) and not self._host.log.has(filled.queue.id, logged.message.id)
 
-    def _has_room(self, filled: FilledQueue, message: Message) -> bool:
+    def _has_room(self, filled: BackfilledQueue, message: Message) -> bool:
         queue, contents = filled.queue, filled.queue.contents
         address = self._bindings.source_of(message, queue.reference)
         if address.disk_full or not queue.flow.admits(message.size_bytes):
@@ -343,7 +343,7 @@ class Fills:
     def _place_one(
         self,
         logged: Logged,
-        takers: list[FilledQueue],
+        takers: list[BackfilledQueue],
         shares: dict[int, tuple[Queue, list[Message]]],
         placed: list[Message],
         now_ms: int,
@@ -367,7 +367,7 @@ class Fills:
                 shares.setdefault(queue.id, (queue, []))[1].append(message)
                 filled.coming_bytes += message.size_bytes
 
-    def _message_of(self, logged: Message, takers: list[FilledQueue]) -> Message | None:
+    def _message_of(self, logged: Message, takers: list[BackfilledQueue]) -> Message | None:
         """The message as another queue has it in memory, so that its body is there once; else a new one. None if it has
         a large body that was removed.
         """
@@ -400,16 +400,16 @@ class Fills:
 
     # ---- the end ---------------------------------------------------------------------------------
 
-    def _finish(self, fill: Fill, now_ms: int) -> None:
+    def _finish(self, backfill: Backfill, now_ms: int) -> None:
         """The queues have what the log has. What is not durable yet they have noted: they get it, and from now on what
         is published.
         """
-        self._end(fill)
-        fill.drop_deleted()
+        self._end(backfill)
+        backfill.drop_deleted()
         log = self._host.log
         log.begin_group()
-        self._take_noted(fill, now_ms)
-        for filled in fill.filled_queues:
+        self._take_noted(backfill, now_ms)
+        for filled in backfill.filled_queues:
             filled.recovery.finish()
             filled.queue.filling = None
             self._registry.note_queue(filled.queue)
@@ -417,16 +417,16 @@ class Fills:
         log.end_group()
         self.has_written = True
 
-    def _take_noted(self, fill: Fill, now_ms: int) -> None:
+    def _take_noted(self, backfill: Backfill, now_ms: int) -> None:
         """Those that were refused have no lsn, and those that came from the log meanwhile have one that is passed."""
         shares: dict[int, tuple[Queue, list[Message]]] = {}
         placed: list[Message] = []
         noted: dict[int, Message] = {}
-        for filled in fill.filled_queues:
+        for filled in backfill.filled_queues:
             noted.update(filled.recovery.noted or {})
         for message in sorted(noted.values(), key=_lsn_of):
             logged = Logged(message, now_ms)
-            takers = [filled for filled in fill.filled_queues if self._takes(filled, logged, now_ms)]
+            takers = [filled for filled in backfill.filled_queues if self._takes(filled, logged, now_ms)]
             if takers:
                 self._place_one(logged, takers, shares, placed, now_ms)
         self._put(shares, placed, now_ms)
@@ -435,7 +435,7 @@ class Fills:
         self._host.note_event(PAST_LOST, queue.reference, {"why": why[:200], "lsn": lsn}, kind=why[:20])
 
 
-def _waits_for_date(filled: FilledQueue) -> bool:
+def _waits_for_date(filled: BackfilledQueue) -> bool:
     """Does the queue begin at a date, and has not begun?"""
     return filled.recovery.from_ms >= 0 and not filled.recovery.after_lsn
 

@@ -113,7 +113,7 @@ class Pace(ABC):
         """When a message may go that was published at ``time_ms``. ``steady_ms`` is the time now."""
 
     @abstractmethod
-    def went(self, size_bytes: int, time_ms: int, steady_ms: int) -> None:
+    def note_sent(self, size_bytes: int, time_ms: int, steady_ms: int) -> None:
         """That message has gone, with so many bytes."""
 
     @abstractmethod
@@ -130,7 +130,7 @@ class Unpaced(Pace):
     def due_ms(self, time_ms: int, steady_ms: int) -> float:
         return 0.0
 
-    def went(self, size_bytes: int, time_ms: int, steady_ms: int) -> None:
+    def note_sent(self, size_bytes: int, time_ms: int, steady_ms: int) -> None:
         return
 
     def resume(self, paused_ms: int) -> None:
@@ -151,7 +151,7 @@ class PerSecond(Pace):
     def due_ms(self, time_ms: int, steady_ms: int) -> float:
         return self._next_ms
 
-    def went(self, size_bytes: int, time_ms: int, steady_ms: int) -> None:
+    def note_sent(self, size_bytes: int, time_ms: int, steady_ms: int) -> None:
         cost_ms = self._ms_each * size_bytes if self._counts_bytes else self._ms_each
         begun_ms = max(self._next_ms, steady_ms - _BURST_MS) if self._next_ms else float(steady_ms)
         self._next_ms = begun_ms + cost_ms
@@ -180,7 +180,7 @@ class Original(Pace):
         gap_ms = min(max(time_ms - self._last_ms, 0), self._gap_ms_max)
         return self._next_ms + gap_ms / self._times
 
-    def went(self, size_bytes: int, time_ms: int, steady_ms: int) -> None:
+    def note_sent(self, size_bytes: int, time_ms: int, steady_ms: int) -> None:
         is_first = self._last_ms < 0
         self._next_ms = float(steady_ms) if is_first else max(self.due_ms(time_ms, steady_ms), steady_ms - _BURST_MS)
         self._last_ms = max(self._last_ms, time_ms)
@@ -414,7 +414,7 @@ class Replay:
             message = _with_body(message, log.body_of(message))
         size_bytes = message.size_bytes
         self.outbox.append(Entry(message))
-        self.pace.went(size_bytes, logged.time_ms, steady_ms)
+        self.pace.note_sent(size_bytes, logged.time_ms, steady_ms)
         budget.spend(SHOW_UNITS + size_bytes // BYTES_PER_UNIT)
         return size_bytes + FRAME_BYTES
 

@@ -15,19 +15,19 @@ CACHE_BYTES_MAX: Final = 16 << 20
 _DECODED: Final = 3
 """A slice takes this many times its bytes in the log: the bytes, the messages in them, and where they are."""
 _WEIGHT_MIN: Final = 65536
-Key = tuple[int, int, str]
+SliceKey = tuple[int, int, str]
 """Segment, offset, and what who asked for the slice wants; empty: everything."""
 
 
 @final
-class Order:
+class SliceRequest:
     """A slice on its way, and who waits for it. ``weight`` is what it takes in memory, in bytes. ``follows``: the
     followers wait for it.
     """
 
     __slots__ = ("follows", "key", "replays", "cached", "slice", "weight")
 
-    def __init__(self, key: Key, weight: int, *, follows: bool) -> None:
+    def __init__(self, key: SliceKey, weight: int, *, follows: bool) -> None:
         self.key = key
         self.weight = weight
         self.follows = follows
@@ -41,14 +41,14 @@ class Order:
 class SliceCache:
     """Asks the log for slices, each once for all replays that want it, and keeps what there is room for."""
 
-    __slots__ = ("_holdings", "_kept", "_log", "_orders", "_scanning", "_weight", "is_following")
+    __slots__ = ("_holdings", "_kept", "_log", "_requests", "_scanning", "_weight", "is_following")
 
     def __init__(self, log: ReplayLog, holdings: Holdings) -> None:
         self._log = log
         self._holdings = holdings
-        self._orders: dict[Key, Order] = {}
-        self._scanning: deque[Order] = deque()
-        self._kept: OrderedDict[Key, CachedSlice] = OrderedDict()
+        self._requests: dict[SliceKey, SliceRequest] = {}
+        self._scanning: deque[SliceRequest] = deque()
+        self._kept: OrderedDict[SliceKey, CachedSlice] = OrderedDict()
         """The least recently used first."""
         self._weight = 0
         self.is_following = False
@@ -83,37 +83,37 @@ class SliceCache:
         for cached in self._kept.values():
             self._move(-cached.weight)
         self._kept.clear()
-        for order in self._orders.values():
-            order.replays.clear()
+        for request in self._requests.values():
+            request.replays.clear()
 
     # ---- what is on its way ----------------------------------------------------------------------
 
-    def want(self, replay: Replay) -> bool:
+    def request(self, replay: Replay) -> bool:
         """Have a slice read for a replay, or let it wait with others for one that is being read. False if there is no
         room now.
         """
         spot = replay.spot
         assert spot is not None
         key = (spot.segment, spot.offset, replay.addresses.key)
-        order = self._orders.get(key)
-        if order is None:
+        request = self._requests.get(key)
+        if request is None:
             size_bytes = max(replay.bytes_asked, SLICE_BYTES)
             weight = size_bytes * _DECODED
             if not self._makes_room(weight):
                 return False
-            order = self._order(key, weight, follows=False)
+            request = self._add_request(key, weight, follows=False)
             self._log.request(spot, replay.addresses, size_bytes)
-        order.replays.append(replay)
+        request.replays.append(replay)
         return True
 
     def read_ahead(self, spot: Spot, choice: AddressChoice) -> None:
         """Have a slice read that somebody will want soon, if there is room to spare."""
         key = (spot.segment, spot.offset, choice.key)
         weight = SLICE_BYTES * _DECODED
-        if key in self._orders or key in self._kept or (spot.segment, spot.offset, "") in self._kept:
+        if key in self._requests or key in self._kept or (spot.segment, spot.offset, "") in self._kept:
             return
         if self._weight + weight <= CACHE_BYTES_MAX or self._makes_room(2 * weight):
-            self._order(key, weight, follows=False)
+            self._add_request(key, weight, follows=False)
             self._log.request(spot, choice, SLICE_BYTES)
 
     def follow(self, spot: Spot, bytes_asked: int) -> None:
@@ -121,14 +121,14 @@ class SliceCache:
         size_bytes = max(bytes_asked, SLICE_BYTES)
         weight = size_bytes * _DECODED
         self._makes_room(weight)
-        self._order((spot.segment, spot.offset, ""), weight, follows=True)
+        self._add_request((spot.segment, spot.offset, ""), weight, follows=True)
         self.is_following = True
         self._log.request(spot, None, size_bytes, follows=True)
 
-    def _order(self, key: Key, weight: int, *, follows: bool) -> Order:
-        order = self._orders[key] = Order(key, weight, follows=follows)
+    def _add_request(self, key: SliceKey, weight: int, *, follows: bool) -> SliceRequest:
+        request = self._requests[key] = SliceRequest(key, weight, follows=follows)
         self._move(weight)
-        return order
+        return request
 
     def _move(self, weight: int) -> None:
         self._weight += weight
@@ -146,41 +146,41 @@ class SliceCache:
 
     # ---- what has come ---------------------------------------------------------------------------
 
-    def take_in(self, budget: Budget) -> list[Order]:
+    def scan_arrived(self, budget: Budget) -> list[SliceRequest]:
         """Scan what was read, within the budget; returns the orders that are complete."""
         for part in self._log.arrivals():
-            order = self._orders[part.begin.segment, part.begin.offset, part.key]
-            order.slice = part
-            self._scanning.append(order)
-        done: list[Order] = []
+            request = self._requests[part.begin.segment, part.begin.offset, part.key]
+            request.slice = part
+            self._scanning.append(request)
+        done: list[SliceRequest] = []
         scanning = self._scanning
         while scanning and not budget.is_spent:
-            order = scanning[0]
-            if self._is_complete(order, budget):
+            request = scanning[0]
+            if self._is_complete(request, budget):
                 scanning.popleft()
-                self._complete(order)
-                done.append(order)
+                self._complete(request)
+                done.append(request)
         return done
 
-    def _is_complete(self, order: Order, budget: Budget) -> bool:
-        part = order.slice
+    def _is_complete(self, request: SliceRequest, budget: Budget) -> bool:
+        part = request.slice
         assert part is not None
         units = part.scan(max(budget.left, 1))
         budget.spend(units + 1)
         return units == 0
 
-    def _complete(self, order: Order) -> None:
-        part = order.slice
+    def _complete(self, request: SliceRequest) -> None:
+        part = request.slice
         assert part is not None
-        del self._orders[order.key]
-        if order.follows:
+        del self._requests[request.key]
+        if request.follows:
             self.is_following = False
-        self._move(-order.weight)
+        self._move(-request.weight)
         if part.is_gone or part.failure or part.bytes_needed:
             return
         weight = max(part.size_bytes * _DECODED, _WEIGHT_MIN)
-        former = self._kept.pop(order.key, None)
+        former = self._kept.pop(request.key, None)
         if former is not None:
             self._move(-former.weight)
-        order.cached = self._kept[order.key] = CachedSlice(part, weight)
+        request.cached = self._kept[request.key] = CachedSlice(part, weight)
         self._move(weight)

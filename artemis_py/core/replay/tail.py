@@ -9,7 +9,7 @@ from artemis_py.config.matching import WildcardSyntax
 from artemis_py.config.wildcards import WildcardIndex
 from artemis_py.core.budget import Budget
 from artemis_py.core.replay.replay import FOLLOWING, Replay
-from artemis_py.core.replay.slices import Order, SliceCache
+from artemis_py.core.replay.slices import SliceCache, SliceRequest
 from artemis_py.logged import AddressChoice, Place, ReplayLog, Spot
 
 # ---- followers -------------------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ class Tail:
         self._later: list[Replay] = []
         """Those of them that want more than what is being handed out."""
         self._bytes_asked = 0
-        self._order: Order | None = None
+        self._order: SliceRequest | None = None
         """What is being handed out."""
         self._addresses: list[str] = []
         self._wanting = _NOBODY
@@ -209,7 +209,7 @@ class Tail:
         if spot is not None and self._order is None and not slices.is_following and log.end() > spot.place:
             slices.follow(spot, self._bytes_asked)
 
-    def receive(self, order: Order) -> None:
+    def receive(self, order: SliceRequest) -> None:
         """A slice was read and scanned."""
         part = order.slice
         assert part is not None

@@ -113,7 +113,7 @@ class Looks:
             why = "redelivery delay" if entry.attempts else "its schedule"
             if not entry.attempts and contents.holds and entry.message.id in contents.held_back:
                 why = "hold-on-publish"
-            return contents.waits_until.of(entry.message.id), why
+            return contents.scheduled_dates.of(entry.message.id), why
         if located.state == PAGED and located.backlog is not None and located.found is not None:
             due_ms = located.backlog.due_ms(located.found)
             return (due_ms, "its schedule") if due_ms > self.now_ms else (0, None)

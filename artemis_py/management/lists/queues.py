@@ -7,7 +7,7 @@ from typing import Final
 from artemis_py.core.addresses import retroactive
 from artemis_py.core.queue.overflow import Ring
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.reference import deletion_of
+from artemis_py.core.queue_reference import deletion_of
 from artemis_py.management.lists.field import FLAG, NUMBER, TEXT, Field, Kind
 
 _MESSAGES: Final = "messages"

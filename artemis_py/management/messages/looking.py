@@ -45,7 +45,7 @@ def look_on(
             budget.refill(STEP_UNITS)
             located = scan.next(budget)
             while located is not None and not is_enough:
-                is_enough = choice.holds(located.message, budget) and see(located, budget)
+                is_enough = choice.matches(located.message, budget) and see(located, budget)
                 located = None if is_enough or budget.is_spent else scan.next(budget)
             yield managed.in_a_moment() if scan.is_waiting else None
         return scan.looked_count

@@ -91,7 +91,7 @@ class _Page:
     def _due_ms(self, located: LocatedMessage) -> int:
         """The date for which a message waits, in epoch ms; 0: for none."""
         if located.state == SCHEDULED:
-            return self._queue.contents.waits_until.of(located.message.id)
+            return self._queue.contents.scheduled_dates.of(located.message.id)
         if located.state == PAGED and located.backlog is not None and located.found is not None:
             due_ms = located.backlog.due_ms(located.found)
             return due_ms if due_ms > self._now_ms else 0

@@ -20,7 +20,7 @@ from artemis_py.config.tables.fields import (
     show,
 )
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.reference import AutoDelete
+from artemis_py.core.queue_reference import AutoDelete
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
 from artemis_py.management.lists.field import FLAG, NUMBER, TEXT
 from artemis_py.management.lists.queues import QUEUES

@@ -17,7 +17,7 @@ from artemis_py.core.queue.why import (
     PRIORITY,
     UNWANTED,
     WINDOW,
-    Look,
+    ReadyLook,
     Reason,
     messages,
     span,
@@ -112,7 +112,7 @@ def _about_consumers(asking: Asking, queue: Queue, *, is_closed: bool) -> Findin
             else:
                 others += 1
         yield None
-    looks = {one: Look() for one in choosers}
+    looks = {one: ReadyLook() for one in choosers}
     yield from _look(queue, looks)
     lacking = False
     for consumer, look in looks.items():
@@ -149,7 +149,9 @@ def _why_no_room(queue: Queue, consumer: Consumer, asking: Asking) -> Reason | N
     return reason
 
 
-def _why_not_yet(queue: Queue, consumer: Consumer, looks: dict[Consumer, Look], *, is_closed: bool) -> list[Reason]:
+def _why_not_yet(
+    queue: Queue, consumer: Consumer, looks: dict[Consumer, ReadyLook], *, is_closed: bool
+) -> list[Reason]:
     """Why a consumer did not get yet what it may have; empty where a reason holds for all consumers."""
     if is_closed or _waits_for_earlier(queue):
         return []
@@ -168,7 +170,7 @@ def _waits_for_earlier(queue: Queue) -> bool:
     return any(backlog.has_early and backlog.reader.waits for backlog in backlogs)
 
 
-def _look(queue: Queue, looks: dict[Consumer, Look]) -> Findings:
+def _look(queue: Queue, looks: dict[Consumer, ReadyLook]) -> Findings:
     """Look at the ready messages for each consumer."""
     if not looks:
         return

@@ -25,7 +25,7 @@ from artemis_py.errors import ArtemisError, BrokerError, Problem
 from artemis_py.management.affected import ROWS_MAX, Affected, affected_by
 from artemis_py.management.lists.field import Row
 from artemis_py.management.managed import Steps
-from artemis_py.server.calls import Calls
+from artemis_py.server.calls import OperatorRequests
 from artemis_py.server.clocks import wall_clock_ms
 from artemis_py.server.configuration.file_watch import FileWatch
 from artemis_py.server.configuration.reading import Reading, Source, Stamps, problems_of, read, stamps_of, warnings_of
@@ -291,7 +291,7 @@ class RunningConfiguration:
     ) -> None:
         now = wall_clock_ms()
         self.state = ConfigurationState(config.file, now, now)
-        self.calls: Calls | None = None
+        self.calls: OperatorRequests | None = None
         """Carries out what a reload changes in the core."""
         self._source = source
         self._first_stamps: Final[Stamps] = () if source is None else stamps_of(source.path, config.files)
@@ -369,7 +369,7 @@ class RunningConfiguration:
 
     def warnings(self) -> list[str]:
         """For ``/health``: what an operator must see to, of ports, logins and the configuration."""
-        complaints = [f"a file of users is not in force as it is: {why}" for why in self._stats.login_complaints()]
+        complaints = [f"a file of users is not in force as it is: {why}" for why in self._stats.login_file_warnings()]
         return self._ports.warnings() + complaints + self.state.warnings()
 
     def _now_ms(self) -> int:
@@ -563,7 +563,7 @@ class RunningConfiguration:
 def _begin_fills(turns: Turns) -> None:
     """For new queues that begin in the log."""
     if turns.replays is not None:
-        turns.replays.fills.begin()
+        turns.replays.backfills.begin()
 
 
 def _note_failures(state: ConfigurationState, failures: Sequence[str]) -> None:

@@ -81,6 +81,6 @@ class Notifying:
             for place, notification in enumerate(taken)
         ]
         size_bytes = sum([message.size_bytes for message in messages])
-        broker.admission.publish(Batch(route, messages, size_bytes, now_ms, plain=True, distinct=True), admitted=True)
-        if broker.forwards.waiting:
+        broker.publisher.publish(Batch(route, messages, size_bytes, now_ms, plain=True, distinct=True), admitted=True)
+        if broker.copy_maker.waiting:
             broker.forwarding.flush(now_ms)

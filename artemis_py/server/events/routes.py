@@ -13,7 +13,7 @@ from artemis_py.management.managed import Managed
 from artemis_py.management.notifications import SENTENCES
 from artemis_py.management.operation import VIEW
 from artemis_py.server.events.server_sent_events import LISTENERS_MAX, Hub, Listener, as_json, event
-from artemis_py.server.events.watched_lists import Topic, Watches, topic_of
+from artemis_py.server.events.watched_lists import ListWatches, Topic, topic_of
 from artemis_py.server.http.messages import Request, Response, json_response
 from artemis_py.server.http.routing import Route
 from artemis_py.version import VERSION
@@ -26,7 +26,7 @@ _FIELDS_MAX: Final = 100
 _LATER: Final = (("Retry-After", "5"),)
 
 
-def event_routes(managed: Managed, hub: Hub, watches: Watches, guard_of: Callable[[Request], Guard]) -> list[Route]:
+def event_routes(managed: Managed, hub: Hub, watches: ListWatches, guard_of: Callable[[Request], Guard]) -> list[Route]:
     """The route of events. ``guard_of`` says what the user of a request may do."""
     events = _Events(managed, hub, watches, guard_of)
     return [Route(PATH, {"GET": events.listen}, checks_itself=True, still_may=events.may)]
@@ -34,7 +34,7 @@ def event_routes(managed: Managed, hub: Hub, watches: Watches, guard_of: Callabl
 
 @final
 class _Events:
-    def __init__(self, managed: Managed, hub: Hub, watches: Watches, guard_of: Callable[[Request], Guard]) -> None:
+    def __init__(self, managed: Managed, hub: Hub, watches: ListWatches, guard_of: Callable[[Request], Guard]) -> None:
         self._managed = managed
         self._hub = hub
         self._watches = watches

@@ -16,7 +16,7 @@ from artemis_py.management.lists.selection import Selection
 from artemis_py.management.managed import Managed, Steps
 from artemis_py.management.operation import Operation
 from artemis_py.management.table import OPERATIONS
-from artemis_py.server.calls import Calls
+from artemis_py.server.calls import OperatorRequests
 from artemis_py.server.events.server_sent_events import Listener, as_json, event
 
 # ---- topic -----------------------------------------------------------------------------------------------------------
@@ -231,10 +231,10 @@ WATCHES_MAX: Final = 200
 
 
 @final
-class Watches:
+class ListWatches:
     """By their topics. ``calls`` looks at them inside turns."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, managed: Managed, calls: Calls) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, managed: Managed, calls: OperatorRequests) -> None:
         self._loop = loop
         self._managed = managed
         self._calls = calls

@@ -17,7 +17,7 @@ from artemis_py.management.jolokia.agent import BULK_MAX, Agent, Answer
 from artemis_py.management.jolokia.options import Options
 from artemis_py.management.jolokia.request import JolokiaRequest, of_json, of_path
 from artemis_py.server import operational_log as audit
-from artemis_py.server.calls import Calls
+from artemis_py.server.calls import OperatorRequests
 from artemis_py.server.http.messages import Answer as HttpAnswer
 from artemis_py.server.http.messages import Handler, Request, Response, json_response, parse_json
 from artemis_py.server.http.routing import Route
@@ -107,7 +107,7 @@ _BY_LINK: Final = "java.lang.SecurityException"
 
 def jolokia_routes(
     agent: Agent,
-    calls: Calls,
+    calls: OperatorRequests,
     guard_of: Callable[[Request], Guard],
     clock_ms: Callable[[], int],
     access: WebAccess | None = None,
@@ -152,7 +152,7 @@ _Read = tuple[Sequence[JolokiaRequest | JavaError], bool]
 
 def _carry_out(
     agent: Agent,
-    calls: Calls,
+    calls: OperatorRequests,
     guard_of: Callable[[Request], Guard],
     clock_ms: Callable[[], int],
     read: Callable[[Request, Options], _Read],

@@ -21,7 +21,7 @@ from artemis_py.management.operation import EDIT, LINES, Operation
 from artemis_py.management.table import OPERATIONS
 from artemis_py.message import LargeBody
 from artemis_py.server import operational_log as audit
-from artemis_py.server.calls import Calls
+from artemis_py.server.calls import OperatorRequests
 from artemis_py.server.http.messages import Answer, Handler, Request, Response, json_response, parse_json
 from artemis_py.server.http.routing import Route
 from artemis_py.storage.bodies import BodyReader, LargeStore
@@ -124,7 +124,7 @@ _STATUSES: Final[tuple[tuple[type[BrokerError], int], ...]] = (
 
 
 def management_routes(
-    managed: Managed, calls: Calls, large: LargeStore | None, others: Mapping[str, Any] | None = None
+    managed: Managed, calls: OperatorRequests, large: LargeStore | None, others: Mapping[str, Any] | None = None
 ) -> list[Route]:
     """One route for each path in the table, and ``/api/openapi.json``, which describes ``others``, too. ``large``
     has the large bodies.
@@ -143,7 +143,9 @@ def management_routes(
     return [*routes, Route("/api/openapi.json", {"GET": description}, {"GET": "broker.getOpenApi"})]
 
 
-def _route(path: str, operations: dict[str, Operation], managed: Managed, calls: Calls, downloads: Downloads) -> Route:
+def _route(
+    path: str, operations: dict[str, Operation], managed: Managed, calls: OperatorRequests, downloads: Downloads
+) -> Route:
     handlers: dict[str, Handler] = {
         method: partial(_carry_out, operation, managed, calls, downloads) for method, operation in operations.items()
     }
@@ -152,7 +154,9 @@ def _route(path: str, operations: dict[str, Operation], managed: Managed, calls:
     return Route(path, handlers, permissions, takes_lines=takes_lines)
 
 
-def _carry_out(operation: Operation, managed: Managed, calls: Calls, downloads: Downloads, request: Request) -> Answer:
+def _carry_out(
+    operation: Operation, managed: Managed, calls: OperatorRequests, downloads: Downloads, request: Request
+) -> Answer:
     changes = operation.right == EDIT
     try:
         arguments = given_of(operation, _sent(operation, request))

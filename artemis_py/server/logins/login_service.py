@@ -57,7 +57,7 @@ class Attempt:
 
 
 @final
-class Lines:
+class WaitingLogins:
     """Attempts that wait for a thread. Networks take turns, so many logins of one do not keep others waiting."""
 
     __slots__ = ("_count", "_lines")
@@ -154,7 +154,7 @@ class Digests:
 
 
 @final
-class Remembered(Generic[Result]):
+class LoginCache(Generic[Result]):
     """At most ``entries_max`` results, each for ``lifetime_ms``; the oldest one makes room. Times are steady."""
 
     __slots__ = ("_entries", "_entries_max", "_lifetime_ms")
@@ -223,7 +223,7 @@ class _Record:
 
 
 @final
-class Slowing:
+class LoginThrottle:
     """Counts the failures of each peer, and says how long its next login must wait. Times are steady.
 
     Only credentials that the peer did not try before count: a program that repeats an old password is not guessing, and
@@ -370,14 +370,14 @@ class LoginService:
         self._warn = warn
         self._digests = Digests()
         size, lifetime_ms = config.authentication_cache_size, config.security_invalidation_interval
-        self._right: Remembered[Identity] = Remembered(size, lifetime_ms)
-        self._wrong: Remembered[bool] = Remembered(size, lifetime_ms)
-        self._slowing = Slowing()
+        self._right: LoginCache[Identity] = LoginCache(size, lifetime_ms)
+        self._wrong: LoginCache[bool] = LoginCache(size, lifetime_ms)
+        self._slowing = LoginThrottle()
         self._held: dict[str, dict[bytes, Attempt]] = {}
         """Attempts by network that wait because of earlier failures."""
         self._under_way: dict[bytes, Attempt] = {}
         """Attempts that wait for a thread or are in one."""
-        self._lines = Lines()
+        self._lines = WaitingLogins()
         self._workers = Workers(THREADS)
         self.on_change: Callable[[], None] | None = None
         """Called when others may log in than before."""
@@ -425,7 +425,7 @@ class LoginService:
         """The authenticator in use."""
         return self._authenticator
 
-    def complaints(self) -> list[str]:
+    def file_warnings(self) -> list[str]:
         """What is wrong with files that say who may log in, and with which others are in force."""
         return [file.complaint for file in files_of(self._authenticator) if file.complaint]
 

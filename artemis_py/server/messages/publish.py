@@ -28,7 +28,7 @@ from artemis_py.server.ports import Ports
 from artemis_py.server.security import Security
 from artemis_py.server.turns import Turns
 from artemis_py.stomp.service import StompService, Traffic
-from artemis_py.stomp.session.publish import BODY_BYTES_MAX, Publishing, ask
+from artemis_py.stomp.session.publish import BODY_BYTES_MAX, Publishing, request_management
 from artemis_py.stomp.session.state import SessionState, UnfinishedFrame
 from artemis_py.stomp.session.transactions import Transactions
 from artemis_py.stomp.wire.frames import AnyFrame, FrameError, LargeSend, Refused, Send
@@ -94,7 +94,7 @@ class ManagementReply(NamedTuple):
 
 
 @final
-class Posting:
+class HttpPublisher:
     """One message on its way. ``now_ms`` is the date of the turn. The steps are made in turns."""
 
     def __init__(self, state: SessionState, now_ms: Callable[[], int]) -> None:
@@ -180,7 +180,7 @@ class Posting:
         """Have a management message carried out. Raises what it fails with."""
         if isinstance(frame, LargeSend):
             raise BadRequestError(f"a management message has a body of at most {BODY_BYTES_MAX} bytes")
-        pending = ask(self._state, frame, body)
+        pending = request_management(self._state, frame, body)
         while not pending.done:
             yield WAIT
         failure = pending.failure
@@ -233,7 +233,7 @@ _CLIENT_ID = "management"
 
 
 @final
-class Sending:
+class ManagementSender:
     """The ``Send`` of a broker. Without ``security`` nobody has to log in."""
 
     def __init__(self, turns: Turns, ports: Ports, security: Security | None) -> None:
@@ -253,7 +253,9 @@ class Sending:
         state.user, state.client_id = user, _CLIENT_ID
         if user is not None and self._security is not None:
             yield from self._log_in(state, self._security, Credentials(user, password))
-        sent: Mapping[str, Any] = yield from Posting(state, lambda: self._turns.isolation.turn_ms).steps(headers, parts)
+        sent: Mapping[str, Any] = yield from HttpPublisher(state, lambda: self._turns.isolation.turn_ms).steps(
+            headers, parts
+        )
         return sent
 
     def _log_in(self, state: SessionState, security: Security, credentials: Credentials) -> Generator[Step, None, None]:

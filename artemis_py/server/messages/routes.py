@@ -17,7 +17,7 @@ from urllib.parse import quote
 from artemis_py.errors import BadRequestError, BrokerError, LimitError, NotAllowedError, NotFoundError
 from artemis_py.message import LargeBody
 from artemis_py.security.rights import Peer
-from artemis_py.server.calls import Calls
+from artemis_py.server.calls import OperatorRequests
 from artemis_py.server.http.messages import Answer, FileBody, Handler, Request, Response, json_response
 from artemis_py.server.http.routing import Route
 from artemis_py.server.messages.headers import ARGUMENTS, HEADER_ARGUMENT, KEEP_ARGUMENT, PREFIX, headers_of, query_of
@@ -274,7 +274,7 @@ def _status(error: BrokerError) -> int:
 
 
 def routes_for_messages(
-    loop: asyncio.AbstractEventLoop, turns: Turns, calls: Calls, ports: Ports, security: Security | None
+    loop: asyncio.AbstractEventLoop, turns: Turns, calls: OperatorRequests, ports: Ports, security: Security | None
 ) -> list[Route]:
     """The routes; none where no acceptor serves HTTP. While the broker drains, nothing is delivered here, either."""
     acceptor = next((one for one in turns.broker.config.acceptors if "HTTP" in one.protocols), None)
@@ -287,9 +287,9 @@ def routes_for_messages(
 
     def open_body(body: LargeBody) -> FileBody | bytes:
         assert turns.large is not None
-        past = turns.large.past
+        past = turns.large.lookup
         descriptor = past.descriptor(body)
-        return past.read_former(body) if descriptor is None else FileBody(descriptor, 0, body.size_bytes)
+        return past.read_retired(body) if descriptor is None else FileBody(descriptor, 0, body.size_bytes)
 
     return message_routes(HttpMessages(loop, turns, calls, service, authorizer), open_body)
 

@@ -18,9 +18,9 @@ from artemis_py.management.managed import Steps, found
 from artemis_py.message import LargeBody
 from artemis_py.security.identity import Identity
 from artemis_py.security.rights import UNKNOWN_PEER, Authorizer, Peer
-from artemis_py.server.calls import Calls
+from artemis_py.server.calls import OperatorRequests
 from artemis_py.server.client import Recipient
-from artemis_py.server.messages.publish import Posting
+from artemis_py.server.messages.publish import HttpPublisher
 from artemis_py.server.socket import ClientSocket
 from artemis_py.server.turns import Turns
 from artemis_py.stomp.service import StompService
@@ -233,7 +233,7 @@ class HttpMessages:
         self,
         loop: asyncio.AbstractEventLoop,
         turns: Turns,
-        calls: Calls,
+        calls: OperatorRequests,
         service: StompService,
         authorizer: Authorizer | None,
     ) -> None:
@@ -265,7 +265,7 @@ class HttpMessages:
         self, requester: Requester, headers: list[tuple[str, str]], parts: Sequence[bytes]
     ) -> asyncio.Future[Any]:
         """Publish a message with a body in parts. The result comes when it survives a crash. Fails with BrokerError."""
-        posting = Posting(self._state(requester), self._now_ms)
+        posting = HttpPublisher(self._state(requester), self._now_ms)
         return self._calls.begin(posting.steps(headers, parts), changes=True)
 
     # ---- take ------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ peer that opens very many delays only its own.
 """
 
 
-class Shaking(Protocol):
+class HandshakingConnection(Protocol):
     """A connection whose handshake is not complete. ``network`` is its peer (``network_of``)."""
 
     network: str
@@ -32,7 +32,7 @@ class Handshakes:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._under_way: dict[str, dict[Shaking, None]] = {}
+        self._under_way: dict[str, dict[HandshakingConnection, None]] = {}
         """By network, the oldest first."""
         self._count = 0
         self._threads = ThreadPoolExecutor(THREADS, "TLS handshake")
@@ -40,7 +40,7 @@ class Handshakes:
     def __len__(self) -> int:
         return self._count
 
-    def begin(self, link: Shaking) -> None:
+    def begin(self, link: HandshakingConnection) -> None:
         """A connection was accepted."""
         if self._count >= UNDER_WAY_MAX:
             self.end_oldest(f"{UNDER_WAY_MAX} handshakes are under way, most of them with this peer")
@@ -55,7 +55,7 @@ class Handshakes:
         next(iter(self._under_way[most])).give_up("crowded", reason)
         return True
 
-    def end(self, link: Shaking) -> None:
+    def end(self, link: HandshakingConnection) -> None:
         """Its handshake is complete, or it is gone; may be called twice."""
         links = self._under_way.get(link.network, {})
         if link in links:

@@ -18,7 +18,7 @@ from websockets.server import ServerProtocol
 
 from artemis_py.core.budget import Budget
 from artemis_py.message import LargeBody
-from artemis_py.outbound import Part
+from artemis_py.pending_output import Part
 from artemis_py.server.client import Client
 from artemis_py.server.http.request_smuggling import doubt_in, oddity_in
 from artemis_py.server.socket import WRITE_HIGH_BYTES, Flow

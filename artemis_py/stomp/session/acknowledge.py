@@ -8,7 +8,7 @@ from typing import Final, final
 
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import Entry
-from artemis_py.core.queue.acknowledge import Chosen
+from artemis_py.core.queue.acknowledge import SelectedMessages
 from artemis_py.core.queue.messages import ACCEPT, CANCEL, EXPIRE
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.transactions import Transaction
@@ -39,7 +39,7 @@ def names_several(frame: Frame) -> bool:
     return _BOOKMARKS in frame.headers or _FILTER in frame.headers
 
 
-def carry_out(
+def settle_entries(
     state: SessionState, queue: Queue, consumer: Consumer, entries: list[Entry], outcome: str, now_ms: int
 ) -> None:
     """Settle entries that a consumer let go."""
@@ -86,7 +86,7 @@ class AcknowledgingSeveral:
             text = headers[_FILTER]
             self._state.broker.budget.spend(len(text) // SELECTOR_CHARACTERS_PER_UNIT)
             selector = compile_selector(text, self._state.service.limits.selectors)
-            self._acknowledge_by_filter(queue, Chosen(selector), outcome, transaction, now_ms)
+            self._acknowledge_by_filter(queue, SelectedMessages(selector), outcome, transaction, now_ms)
             return None
         bookmarks = _bookmarks_in(headers[_BOOKMARKS])
         if queue.consumer_defaults.at_most_once:
@@ -133,11 +133,11 @@ class AcknowledgingSeveral:
             if transaction is not None:
                 taken_in(transaction, outcome).extend([(queue, holder, entry) for entry in entries])
             else:
-                carry_out(state, queue, holder, entries, outcome, now_ms)
+                settle_entries(state, queue, holder, entries, outcome, now_ms)
             if holder.parked and not holder.closed:
                 queue.wake(holder)
         if others and outcome != CANCEL:
-            self._acknowledge_by_filter(queue, Chosen(None, others), outcome, transaction, now_ms)
+            self._acknowledge_by_filter(queue, SelectedMessages(None, others), outcome, transaction, now_ms)
 
     def _confirm(self, queue: Queue, bookmarks: list[int]) -> None:
         """Messages that were sent at most once are gone: the client has room for others."""
@@ -152,7 +152,7 @@ class AcknowledgingSeveral:
     # ---- what has to be looked for ---------------------------------------------------------------
 
     def _acknowledge_by_filter(
-        self, queue: Queue, chosen: Chosen, outcome: str, transaction: Transaction | None, now_ms: int
+        self, queue: Queue, chosen: SelectedMessages, outcome: str, transaction: Transaction | None, now_ms: int
     ) -> None:
         state = self._state
         actor = self._actor(queue)
@@ -261,13 +261,13 @@ class Acknowledging:
         if transaction is not None:
             taken_in(transaction, outcome).append((queue, holder, entry))
         else:
-            carry_out(self._state, queue, holder, [entry], outcome, now_ms)
+            settle_entries(self._state, queue, holder, [entry], outcome, now_ms)
         if holder.parked:
             queue.wake(holder)
 
     def _settle_one(self, subscription: Subscription, message_id: int, outcome: str, now_ms: int) -> None:
         entries = subscription.covered_by(message_id)
-        carry_out(self._state, subscription.queue, subscription.consumer, entries, outcome, now_ms)
+        settle_entries(self._state, subscription.queue, subscription.consumer, entries, outcome, now_ms)
 
     def acknowledge_run(self, run: AckRun, now_ms: int) -> None:
         """ACKs that follow each other, those of one subscription in one request, with their receipts. Those that are

@@ -50,7 +50,7 @@ def introduce(greeting: Greeting, login: str | None, address: str, origin: int, 
     """Tell a log that is retained who the client is."""
     fields = {"client": address, "login": login, "client_id": greeting.client_id}
     known = {name: value for name, value in fields.items() if value}
-    log.story.session_opened(origin, {**known, "protocol": f"STOMP {greeting.version}"})
+    log.audit.session_opened(origin, {**known, "protocol": f"STOMP {greeting.version}"})
 
 
 def greet(frame: AnyFrame, state: SessionState) -> Greeting | None:
@@ -155,7 +155,7 @@ _USER_MAX: Final = 200
 
 
 @final
-class Admission:
+class PendingLogin:
     """A client whose CONNECT is good, and its login: None where nobody logs in. The session waits for it."""
 
     __slots__ = ("greeting", "login")
@@ -220,7 +220,7 @@ class Admission:
         introduce(greeting, state.user, state.address, state.origin, state.broker.log)
         state.out.parts().append(greeting.frame)
         state.service.traffic.frames_out["CONNECTED"] += 1
-        state.tell(SESSION_CREATED)
+        state.notify(SESSION_CREATED)
 
     def give_up(self) -> None:
         """The client has left, or took too long."""
@@ -228,7 +228,7 @@ class Admission:
             self.login.is_given_up = True
 
 
-def enter(frame: AnyFrame, state: SessionState) -> Admission | None:
+def enter(frame: AnyFrame, state: SessionState) -> PendingLogin | None:
     """Take a client's first frame, and begin its login where clients must log in. None if the client was refused with
     an ERROR.
     """
@@ -239,7 +239,7 @@ def enter(frame: AnyFrame, state: SessionState) -> Admission | None:
     state.tells_routing = greeting.tells_routing
     service = state.service
     if service.logins is None:
-        return Admission(greeting, None)
+        return PendingLogin(greeting, None)
     passcode, certificate = frame.headers.get("passcode"), state.certificate
     credentials = Credentials(
         greeting.login,
@@ -250,4 +250,4 @@ def enter(frame: AnyFrame, state: SessionState) -> Admission | None:
         address=state.address,
         acceptor=service.acceptor.name,
     )
-    return Admission(greeting, service.logins.begin(credentials, service.wake))
+    return PendingLogin(greeting, service.logins.begin(credentials, service.wake))

@@ -14,7 +14,7 @@ from artemis_py.core.publish_outcome import ADDRESS_FULL, DIVERTED, PublishOutco
 from artemis_py.errors import AddressFullError, ArtemisError, NotFoundError, QueueFullError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, HeaderName, LargeBody, Message, encode_headers
 from artemis_py.security.rights import USER_HEADER
-from artemis_py.stomp.management_requests import PendingRequest, ReplyTo, Request
+from artemis_py.stomp.management_requests import ManagementRequest, PendingRequest, ReplyTo
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.transactions import Transactions
 from artemis_py.stomp.temporaries import Temporary, obtain_address
@@ -180,7 +180,7 @@ def head_for(state: SessionState, frame: Send) -> Head:
 BODY_BYTES_MAX: Final = 64 * 1024
 
 
-def ask(state: SessionState, frame: Send, body: bytes | LargeBody) -> PendingRequest:
+def request_management(state: SessionState, frame: Send, body: bytes | LargeBody) -> PendingRequest:
     """Hand the request to whoever answers it. Raises ArtemisError, and then nothing is done."""
     service = state.service
     if state.rights is None:
@@ -193,7 +193,7 @@ def ask(state: SessionState, frame: Send, body: bytes | LargeBody) -> PendingReq
         raise FrameError(f"A management message has a body of at most {BODY_BYTES_MAX} bytes")
     reply_to = _reply_to(state, frame)
     return service.receiver.receive(
-        Request(frame.head.properties, body, reply_to, state.rights, state.user, state.address)
+        ManagementRequest(frame.head.properties, body, reply_to, state.rights, state.user, state.address)
     )
 
 
@@ -422,7 +422,7 @@ class Publishing:
         state, shape = self._state, frame.shape
         transaction = None if frame.transaction is None else self._transactions.named(frame.transaction)
         if shape.address == state.service.asked_address:
-            pending = ask(state, frame, body)
+            pending = request_management(state, frame, body)
             state.unfinished.append(pending)
             state.wait_for_unfinished("SEND", frame.receipt, pending)
             return True
@@ -521,10 +521,10 @@ class Publishing:
         is_group = not batch.plain and may_forward
         if is_group:
             broker.log.begin_group()
-        accepted = broker.admission.publish(batch)
+        accepted = broker.publisher.publish(batch)
         if accepted:
             self.producers.note(batch.route.address.name, accepted, batch.size_bytes, batch.now_ms)
-        if broker.forwards.waiting:
+        if broker.copy_maker.waiting:
             broker.forwarding.flush(batch.now_ms)
         if is_group:
             broker.log.end_group()

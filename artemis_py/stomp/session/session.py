@@ -11,11 +11,11 @@ from artemis_py.core.events import CLOSED, ERROR
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Awaited
 from artemis_py.errors import ArtemisError, StorageError
-from artemis_py.outbound import PART_BYTES
+from artemis_py.pending_output import PART_BYTES
 from artemis_py.stomp.heartbeat import Heartbeat
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.session.acknowledge import Acknowledging
-from artemis_py.stomp.session.connect import Admission, enter
+from artemis_py.stomp.session.connect import PendingLogin, enter
 from artemis_py.stomp.session.publish import Publishing
 from artemis_py.stomp.session.state import Remainder, SessionState, UnfinishedFrame
 from artemis_py.stomp.session.subscriptions import Subscriptions
@@ -117,7 +117,7 @@ class Commands:
         if body.strip(b"\r\n"):
             raise FrameError(f"{frame.command} has no body", syntax=True)
 
-    def carry_out(self, frame: Frame, now_ms: int) -> bool:
+    def execute(self, frame: Frame, now_ms: int) -> bool:
         """Do what a frame asks for, and confirm it; False if it has to wait and come again. Raises ArtemisError."""
         command, headers = frame.command, frame.headers
         extra: list[tuple[str, str]] | Remainder | None = None
@@ -313,7 +313,7 @@ class Session:
         self.heartbeat.note_alive(now_ms)
         if isinstance(awaited, UnfinishedFrame):
             self._answer(awaited)
-        elif isinstance(awaited, Admission):
+        elif isinstance(awaited, PendingLogin):
             self._enter(awaited, now_ms)
         self.go_on(now_ms, stop_at)
 
@@ -349,7 +349,7 @@ class Session:
     def _handle_command(self, frame: Frame, body: bytes, now_ms: int) -> bool:
         self._commands.begin(frame, body)
         if frame.command != "DISCONNECT":
-            return self._commands.carry_out(frame, now_ms)
+            return self._commands.execute(frame, now_ms)
         self._leave(failed=False, now_ms=now_ms)
         self._end()
         self._commands.confirm(frame)
@@ -362,7 +362,7 @@ class Session:
 
     # ---- beginning and end -----------------------------------------------------------------------
 
-    def _enter(self, entry: Admission, now_ms: int) -> None:
+    def _enter(self, entry: PendingLogin, now_ms: int) -> None:
         """The login is decided: open the session, or refuse the client."""
         refusal = entry.admit(self.state)
         if refusal:
@@ -424,7 +424,7 @@ class Session:
         self.is_open, self.is_closing = False, True
         self._input.parser.forget()
         awaited = self.state.blocked_by
-        if isinstance(awaited, Admission):
+        if isinstance(awaited, PendingLogin):
             awaited.give_up()
             self.state.blocked_by = None
 

@@ -11,7 +11,7 @@ from artemis_py.core.events import BLOCKED, ERROR, UNBLOCKED
 from artemis_py.core.notifications import SESSION_CLOSED, Fields
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Awaited, Task
-from artemis_py.outbound import Outbound
+from artemis_py.pending_output import PendingOutput
 from artemis_py.security.identity import Identity
 from artemis_py.security.permit import Permit
 from artemis_py.security.rights import DENIED, Rights
@@ -122,7 +122,7 @@ class SessionState:
         """What the client may do; None where nothing is checked."""
         self.is_outdated = False
         """Has its login changed meanwhile? Then it begins to read nothing more."""
-        self.out = Outbound()
+        self.out = PendingOutput()
         self.blocked_by: Awaited | None = None
         """What the session waits for before its next frame: a full address or queue, the file of a large body, a slow
         disk, or the tasks of the frame before.
@@ -170,9 +170,9 @@ class SessionState:
         self.unfinished.clear()  # it goes on; nobody here waits for it
         self.service.traffic.sessions_open -= 1
         self.broker.quota.disconnected(self.user or "")
-        self.tell(SESSION_CLOSED)
+        self.notify(SESSION_CLOSED)
 
-    def tell(self, type: str) -> None:
+    def notify(self, type: str) -> None:
         """The session came or went: tell those who listen."""
         broker = self.broker
         if broker.notifications.is_heard and not broker.config.suppress_session_notifications:

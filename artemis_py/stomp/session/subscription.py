@@ -181,7 +181,7 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
         known: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
         known["number"] = consumer.id
         try:
-            consumer.actor = broker.log.story.consumer_opened(subscriber.client.origin, queue.id, known)
+            consumer.actor = broker.log.audit.consumer_opened(subscriber.client.origin, queue.id, known)
         except Exception:
             broker.detach(queue, consumer, failed=False, now_ms=now_ms)
             raise

@@ -92,7 +92,7 @@ class SubscriptionsEnd(Task):
             if budget.is_spent and temporary:
                 return False
         self._is_told = True
-        broker.log.story.session_closed(self._origin)
+        broker.log.audit.session_closed(self._origin)
         return True
 
     def _delete(self, name: str, now_ms: int) -> None:
@@ -175,7 +175,7 @@ class Subscriptions:
         state.service.foreign.check("SUBSCRIBE", headers, state.who)
         queue = subscription.queue
         if queue.address.temporary:
-            state.service.temporaries.hold(queue.address.name, state.origin)
+            state.service.temporaries.add_holder(queue.address.name, state.origin)
         if queue.durable:
             state.lsn_written = state.broker.log.last_lsn  # somebody else may just have made the queue
         subscription.consumer.room_bytes = state.service.turn_bytes(len(self.by_consumer))

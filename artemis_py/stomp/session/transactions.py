@@ -155,7 +155,7 @@ class Transactions:
         if address is not None:
             state.wait_for_room(address)
             return True
-        queue = transaction.make_way(broker.admission, now_ms)
+        queue = transaction.make_way(broker.publisher, now_ms)
         if queue is not None:
             state.wait_for_queue(queue)
         return queue is not None
@@ -211,7 +211,7 @@ class Transactions:
         address = transaction.blocked_by()
         if address is not None:
             raise BrokerError(f"Address {address.name} takes nothing now; commit again when it has room")
-        queue = transaction.make_way(broker.admission, now_ms)
+        queue = transaction.make_way(broker.publisher, now_ms)
         if queue is not None:
             raise BrokerError(f"Queue {queue.name} takes nothing now; commit again when it has room")
         unfinished = transaction.commit(broker, now_ms)

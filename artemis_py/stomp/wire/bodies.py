@@ -54,7 +54,7 @@ class BodyRules:
 
 
 @final
-class UnfinishedFrame:
+class IncompleteFrame:
     """A frame with an incomplete body."""
 
     __slots__ = ("_bytes_needed", "_frame", "_frame_bytes", "_held_bytes", "_pieces", "_rules", "_upload")

@@ -13,7 +13,7 @@ import re
 import sys
 from typing import Final, final
 
-from artemis_py.stomp.wire.bodies import BodyRules, UnfinishedFrame, no_nul, too_large, upload_large
+from artemis_py.stomp.wire.bodies import BodyRules, IncompleteFrame, no_nul, too_large, upload_large
 from artemis_py.stomp.wire.dialect import MEMO_BLOCK_BYTES_MAX, Dialect
 from artemis_py.stomp.wire.frames import (
     ACK_RECEIPT_BYTES_MAX,
@@ -89,7 +89,7 @@ class Parser:
         """That frame."""
         self._last_with_receipt: tuple[bytes, bytes, Send | None] = (b"", b"", None)
         """The bytes before and after the id of a receipt, and the frame."""
-        self.unfinished: UnfinishedFrame | None = None
+        self.unfinished: IncompleteFrame | None = None
         """The frame whose body is being read."""
 
     @property
@@ -239,7 +239,7 @@ class Parser:
             length = frame.content_length
             nul = data.find(0, body_at) if length < 0 else body_at + length
             if not 0 <= nul < size:
-                unfinished = self.unfinished = UnfinishedFrame(frame, data[body_at:], length + 1 or -1, self._rules)
+                unfinished = self.unfinished = IncompleteFrame(frame, data[body_at:], length + 1 or -1, self._rules)
                 unfinished.check_size()
                 return
             if length < 0:

@@ -8,9 +8,9 @@ from typing import Final, final
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.leases import Leases
 from artemis_py.core.queue.redelivery import DeliveryAttempts
-from artemis_py.core.reference import Lifetime
+from artemis_py.core.queue_reference import Lifetime
 from artemis_py.message import Head, Message, unescape_header
-from artemis_py.outbound import Part
+from artemis_py.pending_output import Part
 from artemis_py.shown import escaped
 from artemis_py.stomp.wire.dialect import DELIVERY_COUNT
 

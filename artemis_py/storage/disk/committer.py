@@ -88,7 +88,7 @@ class Commit:
         """How long it took to write the batch and to make it durable."""
 
 
-def carry_out(commit: Commit) -> None:
+def write_commit(commit: Commit) -> None:
     """Write a batch and make it durable. Raises DiskError."""
     commit.failure = None
     started_ns = perf_counter_ns()
@@ -164,7 +164,7 @@ class Committer(ABC):
     def run_now(self, commit: Commit) -> None:
         """Carry out a batch before returning; not while busy. Without room it is submitted as by ``submit``."""
         try:
-            carry_out(commit)
+            write_commit(commit)
             self._done = commit
         except NoSpaceError:  # the thread may free room before it tries again
             self.submit(commit)
@@ -204,7 +204,7 @@ class ThreadCommitter(Committer):
             try:
                 if isinstance(work, Commit):
                     if self.failure is None:
-                        carry_out(work)
+                        write_commit(work)
                         self._done = work
                 else:
                     work()

@@ -126,7 +126,7 @@ class FileDisk(Disk):
     ) -> None:
         self.directory = directory
         self._path = str(directory)
-        self.room: SpaceReserve | None = None
+        self.reserve: SpaceReserve | None = None
         self.draws = False
         self._sync = os.fdatasync if data_only else os.fsync
         self._open_files_max = open_files_max
@@ -156,11 +156,11 @@ class FileDisk(Disk):
 
     @property
     def has_room(self) -> bool:
-        return self.room is None or not self.room.is_short
+        return self.reserve is None or not self.reserve.is_short
 
     @property
     def left_bytes(self) -> int:
-        return _WITHOUT_END if self.room is None else self.room.left_bytes
+        return _WITHOUT_END if self.reserve is None else self.reserve.left_bytes
 
     def _descriptor(self, name: str, *, is_new: bool = False) -> int:
         """Raises OSError; a file that was not created is missing and is not created implicitly."""
@@ -190,8 +190,8 @@ class FileDisk(Disk):
             os.close(descriptor)
 
     def _failed(self, name: str, error: OSError) -> DiskError:
-        if error.errno in NO_SPACE and self.room is not None:
-            self.room.ran_out()
+        if error.errno in NO_SPACE and self.reserve is not None:
+            self.reserve.ran_out()
         return no_room_or(error, self.directory / name)
 
     def _failed_change(self, name: str, error: OSError) -> DiskError:
@@ -235,8 +235,8 @@ class FileDisk(Disk):
 
     def _fill(self, name: str, descriptor: int, size: int) -> None:
         """Fill with zeros, without using the reserve. Raises OSError."""
-        if self.room is not None:
-            self.room.grew(size)
+        if self.reserve is not None:
+            self.reserve.grew(size)
         offset = 0
         while offset < size:
             offset += os.pwrite(descriptor, _ZEROS[: min(len(_ZEROS), size - offset)], offset)
@@ -246,9 +246,9 @@ class FileDisk(Disk):
         """Did a write fail only for lack of room, and was something removed for it? Others may already have used that
         room.
         """
-        if error.errno not in NO_SPACE or self.room is None or not self.draws:
+        if error.errno not in NO_SPACE or self.reserve is None or not self.draws:
             return False
-        return self.room.give(size_bytes)
+        return self.reserve.free_room(size_bytes)
 
     def begin(self, name: str) -> None:
         try:
@@ -267,8 +267,8 @@ class FileDisk(Disk):
             descriptor = self._descriptor(name)
             size = self._sizes[name]
             end = offset + len(data)
-            if end > size and self.room is not None:
-                self.room.grew(end - max(size, offset))
+            if end > size and self.reserve is not None:
+                self.reserve.grew(end - max(size, offset))
             try:
                 self._write_all(name, descriptor, offset, data)
             except OSError as error:
@@ -395,8 +395,8 @@ class FileDisk(Disk):
             (self.directory / name).unlink(missing_ok=True)
         except OSError as error:
             raise self._failed(name, error) from None
-        if self.room is not None:
-            self.room.shrank()
+        if self.reserve is not None:
+            self.reserve.shrank()
 
     def names(self) -> list[str]:
         try:

@@ -76,7 +76,7 @@ def file_system_of(directory: Path, mounts: str | None = None) -> FileSystem:
 
 
 @contextmanager
-def holding(directory: Path) -> Iterator[Callable[[], None]]:
+def held_lock(directory: Path) -> Iterator[Callable[[], None]]:
     """Hold the lock of the probe folder; call the function every ``_BEAT_S`` to say so. Raises LockedError and
     DiskError.
     """
@@ -97,16 +97,16 @@ def holding(directory: Path) -> Iterator[Callable[[], None]]:
         lock.release()
 
 
-def hold(directory: Path, tell: Callable[[str], None]) -> None:
+def hold_lock(directory: Path, tell: Callable[[str], None]) -> None:
     """Hold the lock until the process ends."""
-    with holding(directory) as beat:
+    with held_lock(directory) as beat:
         tell("held")
         while True:
             time.sleep(_BEAT_S)
             beat()
 
 
-def trials(directory: Path, start_holder: Callable[[], Holder]) -> Iterator[Finding]:
+def trials(directory: Path, start_holder: Callable[[], LockHolder]) -> Iterator[Finding]:
     """Try everything, one finding after the other. ``start_holder`` starts a process that holds the lock. Raises
     DiskError where nothing can be tried.
     """
@@ -120,14 +120,14 @@ def trials(directory: Path, start_holder: Callable[[], Holder]) -> Iterator[Find
     _remove(probe)
 
 
-class Holder(Protocol):
+class LockHolder(Protocol):
     """A process that holds the lock."""
 
     def kill(self) -> None:
         """End it at once."""
 
 
-def _two_processes(probe: Path, start_holder: Callable[[], Holder]) -> Iterator[Finding]:
+def _two_processes(probe: Path, start_holder: Callable[[], LockHolder]) -> Iterator[Finding]:
     holder = start_holder()
     try:
         kept_out = _attempt(probe)
@@ -180,7 +180,7 @@ def _other_holder(probe: Path) -> Finding | None:
 
 
 def _what_the_broker_watches(probe: Path) -> Iterator[Finding]:
-    with closing(_Released(DirectoryLock(probe))) as held:
+    with closing(_LockGuard(DirectoryLock(probe))) as held:
         times: list[float] = []
         for number in range(_SYNCS):
             started_s = time.perf_counter()
@@ -203,7 +203,7 @@ def _what_the_broker_watches(probe: Path) -> Iterator[Finding]:
         yield Finding("syncs", None, f"a sync takes {median(times):.1f} ms")
 
 
-class _Released:
+class _LockGuard:
     """A lock that is released at the end of a block."""
 
     def __init__(self, lock: DirectoryLock) -> None:

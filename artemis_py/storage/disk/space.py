@@ -133,14 +133,14 @@ class SpaceReserve:
         if self.is_short:
             self._changed()
 
-    def give(self, size_bytes: int) -> bool:
+    def free_room(self, size_bytes: int) -> bool:
         """Free room for a write that did not fit: at least this much of the reserve, or one file of a source; False if
         nothing is left. Others may take the freed room, so the caller must retry, and ask again.
         """
         self.ran_out()
-        return self._cut_reserve(size_bytes) or self.give_up()
+        return self._cut_reserve(size_bytes) or self.remove_one_file()
 
-    def give_up(self) -> bool:
+    def remove_one_file(self) -> bool:
         """Remove one file that nothing waits for; False if there is none."""
         return any(source() for source in self.sources)
 

@@ -66,7 +66,7 @@ _ROUTING_TYPES: Final = (None, "ANYCAST", "MULTICAST")
 
 
 @dataclass(slots=True)
-class QueueState:
+class DeliveryState:
     """The special state of a message in one queue: its order key (0: publication order; below 0: it became due and is
     at the head), failed deliveries, and when it is due (0: now).
     """
@@ -88,16 +88,16 @@ class Kept:
         self.queue_ids = queue_ids
         """The messages of a run may share a list with a single queue: only longer lists are ever changed."""
         self.flags = flags
-        self.details: dict[int, QueueState] | None = None
+        self.details: dict[int, DeliveryState] | None = None
 
-    def detail(self, queue_id: int) -> QueueState:
+    def detail(self, queue_id: int) -> DeliveryState:
         """The state in one queue, to be changed."""
         if self.details is None:
             self.details = {}
-        return self.details.setdefault(queue_id, QueueState())
+        return self.details.setdefault(queue_id, DeliveryState())
 
 
-_PLAIN: Final = QueueState()
+_PLAIN: Final = DeliveryState()
 
 
 def encode_published(published: list[Kept]) -> list[bytes]:
@@ -373,7 +373,7 @@ def decode_depths(payload: bytes) -> list[Depth]:
 
 
 @dataclass(slots=True, init=False)
-class Batch:
+class BatchHeader:
     """The first record of a batch, which becomes durable as a whole.
 
     ``message_id`` and ``queue_id`` are the highest numbers assigned so far, so that none is reused.
@@ -391,14 +391,14 @@ class Batch:
         self.queue_id = queue_id
 
 
-def encode_batch(batch: Batch) -> bytes:
+def encode_batch(batch: BatchHeader) -> bytes:
     """Payload of a BATCH record."""
     return _BATCH.pack(batch.number, batch.now_ms, batch.message_id, batch.queue_id)
 
 
-def decode_batch(payload: bytes) -> Batch:
+def decode_batch(payload: bytes) -> BatchHeader:
     """The fields of a BATCH record."""
-    return Batch(*_BATCH.unpack(payload))
+    return BatchHeader(*_BATCH.unpack(payload))
 
 
 def encode_fields(fields: dict[str, Any]) -> bytes:

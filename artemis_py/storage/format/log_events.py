@@ -86,7 +86,7 @@ class Delivered(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class FellDue(Event):
+class ScheduledDue(Event):
     """Scheduled messages became due."""
 
     queue_id: int
@@ -265,7 +265,7 @@ class Framing(Event):
 class Batched(Framing):
     """A batch begins; it ends before the next one."""
 
-    batch: codec.Batch
+    batch: codec.BatchHeader
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +320,7 @@ def event_of(record: Record, time_ms: int = 0, group: int = 0, session: int = 0)
         return Delivered(lsn, time_ms, group, *codec.decode_ids(payload))
     if kind == records.DUE:
         queue_id, message_ids, _ = codec.decode_ids(payload)
-        return FellDue(lsn, time_ms, group, queue_id, message_ids)
+        return ScheduledDue(lsn, time_ms, group, queue_id, message_ids)
     if kind == records.ATTEMPTED:
         return Attempted(lsn, time_ms, group, *codec.decode_attempted(payload))
     if kind in records.BINDINGS:

@@ -130,7 +130,7 @@ def read_file(path: Path, wanted: Range = EVERYTHING, damages: list[Damage] | No
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LogEntry:
     """A record and its context. ``group`` is the lsn of the group that contains it, a transaction or not; 0: none."""
 
     record: Record
@@ -147,7 +147,7 @@ class Entry:
 
 def read_entries(
     file: LogFile, damages: list[Damage], wanted: Range = EVERYTHING, *, is_last: bool = True
-) -> Iterator[Entry]:
+) -> Iterator[LogEntry]:
     """The wanted records of one file, which may be damaged. Raises OSError, and VersionError for another format
     version.
     """
@@ -187,7 +187,7 @@ def entries_of(
     *,
     is_last: bool = True,
     begin: int = FILE_HEADER_BYTES,
-) -> Iterator[Entry]:
+) -> Iterator[LogEntry]:
     """Every wanted record in the bytes of one file, or of a part of it that begins with a BATCH; the records of a group
     follow it. ``is_last`` and ``begin`` are as in ``whole_records``.
     """
@@ -209,7 +209,7 @@ def entries_of(
         elif record.type_code == ORIGIN:
             session = codec.decode_origin(record.payload)
         if wanted.has_lsn(record.lsn):
-            yield Entry(record, time_ms, session=session)
+            yield LogEntry(record, time_ms, session=session)
         if record.type_code == GROUP:
             yield from _inside(record, time_ms, wanted)
 
@@ -220,7 +220,7 @@ def _begun_ms(data: bytes) -> int:
     return 0
 
 
-def _inside(group: Record, time_ms: int, wanted: Range) -> Iterator[Entry]:
+def _inside(group: Record, time_ms: int, wanted: Range) -> Iterator[LogEntry]:
     session = 0
     records = list(inner_records(group.payload))
     in_transaction = any(record.type_code == TRANSACTION for record in records)
@@ -228,4 +228,4 @@ def _inside(group: Record, time_ms: int, wanted: Range) -> Iterator[Entry]:
         if record.type_code == ORIGIN:
             session = codec.decode_origin(record.payload)
         if wanted.has_lsn(record.lsn):
-            yield Entry(record, time_ms, group.lsn, in_transaction, session)
+            yield LogEntry(record, time_ms, group.lsn, in_transaction, session)

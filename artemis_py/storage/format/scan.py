@@ -144,10 +144,10 @@ def whole_records(
     (the file is not the last), or another batch, because a batch is written only when the previous one is durable.
     Without proof, the damage is the torn end of the last write.
     """
-    return read_records(data, begin, _Behind(name, data, damages, begin, is_last=is_last).following)
+    return read_records(data, begin, _NextRecord(name, data, damages, begin, is_last=is_last).following)
 
 
-class _Behind:
+class _NextRecord:
     """Finds where reading continues in a file. What was read before is looked at only when there is damage."""
 
     def __init__(self, name: str, data: bytes, damages: list[Damage], begin: int, *, is_last: bool) -> None:

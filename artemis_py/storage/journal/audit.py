@@ -1,4 +1,4 @@
-"""The story of a retained log: sessions, consumers, and the core's counts, recorded for readers of the log.
+"""The audit log, part of a retained log: sessions, consumers, and the core's counts, recorded for readers of the log.
 
 The log's number of a session or consumer is the lsn of its first record, so it is unique even across restarts. Each
 segment that names an actor describes it again, so that the segment can be read alone. A restart needs none of this.
@@ -12,7 +12,7 @@ from typing import Any, Final
 from mypy_extensions import mypyc_attr
 
 from artemis_py.message import Message
-from artemis_py.records import Actor, Depth, Story
+from artemis_py.records import Actor, AuditLog, Depth
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.format.records import BROKER, CONSUMER, DELIVERED, DEPTHS, FLAG_PAGED, MESSAGE, REFUSED, SESSION
@@ -51,10 +51,10 @@ class LogActor(Actor):
     def named(self) -> int:
         """Its number, for the next record; each segment describes the actor once."""
         if self._segment != self._records.segments[-1].number:
-            self.tell()
+            self.record()
         return self.id
 
-    def tell(self) -> None:
+    def record(self) -> None:
         """Record its description."""
         records, session = self._records, self._session
         known = {} if session is None else {"session": session.named()}
@@ -65,11 +65,11 @@ class LogActor(Actor):
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class AuditTrail(Story):
-    """Records the story, among the journal's other records."""
+class AuditTrail(AuditLog):
+    """Records the audit log among the journal's other records."""
 
     def __init__(self, records: RecordWriter, broker_name: str) -> None:
-        self.is_told = True
+        self.is_enabled = True
         self._records = records
         self._broker_name = broker_name
         self._first_lsn = records.next_lsn
@@ -101,7 +101,7 @@ class AuditTrail(Story):
     def consumer_closed(self, actor: Actor, *, failed: bool) -> None:
         assert isinstance(actor, LogActor)
         actor.fields["closed"] = LOST if failed else LEFT
-        actor.tell()
+        actor.record()
 
     def session_number(self, origin: int) -> int:
         actor = self._sessions.get(origin)
@@ -143,13 +143,13 @@ class AuditTrail(Story):
         if self._refusals:
             refusals, self._refusals = self._refusals, {}
             for refusal in refusals.values():
-                self.tell_refusal(refusal)
+                self.record_refusal(refusal)
         for origin in self._leaving:
             self._sessions.pop(origin, None)
         self._leaving.clear()
         return self._wants_depths
 
-    def tell_refusal(self, refusal: Refusal) -> int:
+    def record_refusal(self, refusal: Refusal) -> int:
         """Record the refusals of one session; returns the lsn of the record."""
         fields = {
             "address": refusal.address,

@@ -85,7 +85,7 @@ class Compaction:
         self._asked_until = 0
         """The number of the file up to which somebody asked for it; 0: nobody did."""
 
-    def ask(self) -> None:
+    def request(self) -> None:
         """Begin, whatever lives in the files, with all of them but the one that is written to."""
         self._asked_until = self._segments.all[-1].number
 

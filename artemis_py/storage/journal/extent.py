@@ -20,7 +20,7 @@ _BYTES: Final = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class JournalExtent:
     """Journal files ``first`` to ``last`` are valid. ``end_lsn`` is the last lsn (ignoring BATCH records) recorded by
     an orderly stop; 0: unknown, because the file is being written or the broker was killed.
     """
@@ -31,18 +31,18 @@ class Extent:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StoredExtent:
     """The content of the two files. ``faults`` names those that are damaged, or missing although the other exists."""
 
-    extent: Extent | None
+    extent: JournalExtent | None
     generation: int
     faults: tuple[str, ...]
 
 
-def read_extent(disk: Disk) -> Told:
+def read_extent(disk: Disk) -> StoredExtent:
     """Read a journal's extent files. Raises DiskError."""
     names = set(disk.names())
-    found: list[tuple[int, Extent]] = []
+    found: list[tuple[int, JournalExtent]] = []
     faults: list[str] = []
     for name in NAMES:
         if name not in names:
@@ -52,14 +52,14 @@ def read_extent(disk: Disk) -> Told:
             record = records.decode_record(disk.read(name), 0)
             if record is None:
                 raise CodecError("it is empty")
-            found.append((record.lsn, Extent(**codec.decode_fields(record.payload))))
+            found.append((record.lsn, JournalExtent(**codec.decode_fields(record.payload))))
         except (CodecError, TypeError, ValueError) as error:
             faults.append(f"{name} is DAMAGED: {error}")
     if not found:
-        told = faults if len(faults) != sum(fault.endswith("is missing") for fault in faults) else ()
-        return Told(None, 0, tuple(told))
+        stored = faults if len(faults) != sum(fault.endswith("is missing") for fault in faults) else ()
+        return StoredExtent(None, 0, tuple(stored))
     generation, extent = max(found, key=lambda one: one[0])
-    return Told(extent, generation, tuple(faults))
+    return StoredExtent(extent, generation, tuple(faults))
 
 
 class ExtentFiles:
@@ -67,14 +67,14 @@ class ExtentFiles:
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
-        told = read_extent(disk)
-        self._generation = told.generation
-        self._extent = told.extent
-        self._unsure: Extent | None = None
+        stored = read_extent(disk)
+        self._generation = stored.generation
+        self._extent = stored.extent
+        self._unsure: JournalExtent | None = None
         """What a write may have put there although the disk refused it."""
         self._made = set(disk.names()).intersection(NAMES)
 
-    def save(self, extent: Extent) -> None:
+    def save(self, extent: JournalExtent) -> None:
         """Store this in both files, durably. Raises DiskError."""
         self._extent = extent
         self._write(NAMES)
@@ -87,9 +87,9 @@ class ExtentFiles:
         former = self._extent
         try:
             if former is None:
-                self.save(Extent(first, number))
+                self.save(JournalExtent(first, number))
             elif number > former.last:
-                self._extent = Extent(former.first, number)
+                self._extent = JournalExtent(former.first, number)
                 self._write(NAMES[:1])
         except NoSpaceError:  # the next file records it
             self._unsure, self._extent = self._extent, former
@@ -97,16 +97,16 @@ class ExtentFiles:
     def begin_at(self, number: int) -> None:
         """Files with lower numbers are no longer valid and may be deleted. Raises DiskError."""
         former = self._extent
-        told = former or self._unsure
-        if told is None or number <= told.first:
+        stored = former or self._unsure
+        if stored is None or number <= stored.first:
             return
         try:
-            self._save_or_correct(replace(told, first=number))
+            self._save_or_correct(replace(stored, first=number))
         except DiskError:
             self._extent = former
             raise
 
-    def _save_or_correct(self, extent: Extent) -> None:
+    def _save_or_correct(self, extent: JournalExtent) -> None:
         """Store this in both files, or without room for a new one in those that are there: a file is to go, and that
         makes room.
         """

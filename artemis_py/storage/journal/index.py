@@ -158,7 +158,7 @@ class Index:
             detail.attempts = attempts
             detail.due_ms = due_ms
 
-    def fall_due(self, lsn: int, queue_id: int, message_ids: Iterable[int]) -> None:
+    def put_at_head(self, lsn: int, queue_id: int, message_ids: Iterable[int]) -> None:
         """Scheduled messages took places at the head of the queue, in this order."""
         for place, message_id in enumerate(message_ids):
             kept = self.find(message_id)
@@ -356,7 +356,7 @@ def apply(replayed: Replayed, record: Record, segment: Segment) -> None:
         index.attempt(queue_id, message_id, attempts, due_ms)
     elif kind == records.DUE:
         queue_id, message_ids, _ = codec.decode_ids(payload)
-        index.fall_due(record.lsn, queue_id, message_ids)
+        index.put_at_head(record.lsn, queue_id, message_ids)
     elif kind == records.GROUP:
         for inner in inner_records(payload):
             apply(replayed, inner, segment)

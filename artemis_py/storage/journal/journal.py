@@ -78,7 +78,7 @@ class Journal(Durability):
         self._pages = pages
         self._replaces = False
         """Has a copy of something been gathered whose original is in a file that will be removed?"""
-        self._rests = False
+        self._is_idle = False
         """Had the last ``seal`` nothing to do? Then the next one has nothing to do either until something is recorded
         or has become durable, or the next regular round is due.
         """
@@ -90,7 +90,7 @@ class Journal(Durability):
         self._copy = BindingsCopy(disk, committer, index)
         self.records = make_records(start, settings, self.segments, self._copy)
         if settings.retains:
-            self.records.story = AuditTrail(self.records, settings.broker_name)
+            self.records.audit = AuditTrail(self.records, settings.broker_name)
         if index.queues or index.addresses or index.cursors or index.configured:
             self._copy.hand_over(self.records.last_lsn)
         for stream, number in index.pages.orphans:
@@ -140,7 +140,7 @@ class Journal(Durability):
         """Note the batch that has become durable, if any, and remove files that waited for it."""
         done = self._committer.finished()
         if done is not None:
-            self._rests = False
+            self._is_idle = False
             self.durable_lsn = done.lsn
             if self._syncing:
                 self.syncs += 1
@@ -160,7 +160,7 @@ class Journal(Durability):
         records, pages = self.records, self._pages
         is_round = not 0 < self._round_due_ms - records.now_ms <= _ROUND_EVERY_MS
         has_pages = pages is not None and bool(pages.gathering or pages.dropped)
-        if self._rests and not (is_round or records.pending or has_pages):
+        if self._is_idle and not (is_round or records.pending or has_pages):
             return
         if is_round:
             self._begin_round()
@@ -182,7 +182,7 @@ class Journal(Durability):
             self.files.retire(self.durable_lsn)
             if pages is not None:
                 pages.delete_doomed(self.durable_lsn, self._committer.later)
-            self._rests = True
+            self._is_idle = True
             return
         if self.inline and commit.size_bytes <= _INLINE_BYTES_MAX:
             self._committer.run_now(commit)
@@ -214,7 +214,7 @@ class Journal(Durability):
         """A batch of everything gathered. ``writes`` come first, because its records refer to them."""
         segment, records, settings = self.segments[-1], self.records, self._settings
         self.batches += 1
-        batch = codec.Batch(self.batches, records.now_ms, records.message_id, records.queue_id)
+        batch = codec.BatchHeader(self.batches, records.now_ms, records.message_id, records.queue_id)
         encoded, gathered = records.take(codec.encode_batch(batch))
         files = self.files
         self._began_file = files.is_unmade
@@ -237,8 +237,8 @@ class Journal(Durability):
 
     def compact(self) -> None:
         """Write again, in the next turns, what lives in all files but the current one."""
-        self.compaction.ask()
-        self._rests = False
+        self.compaction.request()
+        self._is_idle = False
 
     def finish(self) -> None:
         """Close the current segment and note the end of the journal. Call it when nothing more will be written."""

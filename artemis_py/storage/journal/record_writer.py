@@ -8,7 +8,7 @@ from mypy_extensions import mypyc_attr
 
 from artemis_py.message import LargeBody, Message
 from artemis_py.paged import Page, PagedMessage
-from artemis_py.records import Actor, RecordLog, Story
+from artemis_py.records import Actor, AuditLog, RecordLog
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.format.records import (
@@ -55,7 +55,7 @@ class RecordWriter(RecordLog):
         self.index = start.index
         self.message_id = start.index.message_id_max
         self.queue_id = start.index.queue_id_max
-        self.story = Story()
+        self.audit = AuditLog()
         self.segments = segments
         self.next_lsn = start.next_lsn
         self.last_lsn = start.next_lsn - 1
@@ -109,7 +109,7 @@ class RecordWriter(RecordLog):
     def sent_by(self, origin: int) -> None:
         """The following messages come from this connection."""
         if origin != self._origin:
-            self.append(ORIGIN, codec.encode_origin(self.story.session_number(origin)))
+            self.append(ORIGIN, codec.encode_origin(self.audit.session_number(origin)))
             self._origin = origin
 
     def take(self, batch: bytes) -> tuple[list[bytes], Gathered]:
@@ -123,7 +123,7 @@ class RecordWriter(RecordLog):
     # ---- what happens ----------------------------------------------------------------------------
 
     def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
-        if self.story.is_told and message.origin != self._origin:
+        if self.audit.is_enabled and message.origin != self._origin:
             self.sent_by(message.origin)
         kept = Kept(message, self.next_lsn, queue_ids)
         if due_ms:
@@ -138,7 +138,7 @@ class RecordWriter(RecordLog):
         if due_ms or not messages or messages[0].body.__class__ is LargeBody:
             super().published_run(messages, queue_id, due_ms)
             return
-        if self.story.is_told and messages[0].origin != self._origin:  # a run comes from one connection
+        if self.audit.is_enabled and messages[0].origin != self._origin:  # a run comes from one connection
             self.sent_by(messages[0].origin)
         lsn = self.next_lsn
         queue_ids = [queue_id]  # one list for all: only messages on several queues ever change theirs
@@ -198,7 +198,7 @@ class RecordWriter(RecordLog):
 
     def fell_due(self, queue_id: int, messages: list[Message]) -> int:
         message_ids = [message.id for message in messages]
-        self.index.fall_due(self.next_lsn, queue_id, message_ids)
+        self.index.put_at_head(self.next_lsn, queue_id, message_ids)
         return self.append(DUE, codec.encode_ids(queue_id, message_ids))
 
     def address_changed(self, fields: dict[str, Any]) -> int:
@@ -316,7 +316,7 @@ class RecordWriter(RecordLog):
             self._origin = self._origin_outside
             return 0
         self._origin = 0
-        if transactional and self.story.is_told:  # otherwise readers would take every group for a transaction
+        if transactional and self.audit.is_enabled:  # otherwise readers would take every group for a transaction
             records.append(self._number(TRANSACTION, b""))
         is_bare = len(records) == 1 and not self._origin_outside  # else readers would assume that sender for the next
         self.pending.append(records[0] if is_bare else self._number(GROUP, b"".join(records)))

@@ -16,7 +16,7 @@ _NAMES_SHOWN: Final = 20
 def damage_lines(examined: Examined, directory: str) -> list[str]:
     """A line for each problem and one summary; empty if there is no problem."""
     lines = [f"warning: {directory}/{damage}" for damage in examined.damages]
-    lines += [f"warning: {directory}/{fault}" for fault in (*examined.told.faults, *examined.copy_faults)]
+    lines += [f"warning: {directory}/{fault}" for fault in (*examined.stored.faults, *examined.copy_faults)]
     if examined.restored:
         lines.append(f"warning: restored from the copy of bindings: {_some(examined.restored)}")
     damaged = [damage for damage in examined.damages if not damage.torn]

@@ -37,7 +37,7 @@ from artemis_py.storage.format.records import (
 from artemis_py.storage.format.scan import Damage, lowest_lsn, next_batch, whole_records
 from artemis_py.storage.format.segment_index import decode_index, index_name
 from artemis_py.storage.journal.bindings_copy import read_copy
-from artemis_py.storage.journal.extent import Extent, Told, read_extent
+from artemis_py.storage.journal.extent import JournalExtent, StoredExtent, read_extent
 from artemis_py.storage.journal.index import Index, Replayed, Segment, apply
 from artemis_py.storage.journal.settings import JournalStart
 from artemis_py.storage.recovery.missing_files import MissingFiles
@@ -215,7 +215,7 @@ class Examined(Replayed):
     readings: list[Reading] = field(default_factory=list)
     record_count: int = 0
     damages: list[Damage] = field(default_factory=list)
-    told: Told = field(default_factory=lambda: Told(None, 0, ()))
+    stored: StoredExtent = field(default_factory=lambda: StoredExtent(None, 0, ()))
     leftovers: list[str] = field(default_factory=list)
     """Deleted files that reappeared after a crash."""
     missing: list[str] = field(default_factory=list)
@@ -276,7 +276,7 @@ class Examined(Replayed):
             for reading in self.readings
             if reading.is_empty and any(not damage.torn for damage in reading.damages)
         ]
-        if not self.is_whole or self.told.extent is None:
+        if not self.is_whole or self.stored.extent is None:
             for queue_id, count in self.orphans.items():
                 lines.append(f"queue number {queue_id}, whose name is lost, has {many(count, 'message')}")
         if self.lost_records > LOST_RECORDS_MAX:
@@ -320,10 +320,10 @@ def _restored(found: Examined, queues: set[int], addresses: set[str], cursors: s
 
 
 def _read_all(
-    disk: Disk, told: Told, copied: Sequence[Record], progress: Callable[[int, int], None] | None
+    disk: Disk, told: StoredExtent, copied: Sequence[Record], progress: Callable[[int, int], None] | None
 ) -> Examined:
     """Read the required files in order, with the ``copied`` records merged at their places."""
-    found = Examined(told=told)
+    found = Examined(stored=told)
     names = _in_order(found, disk)
     reader = _Reader(found, list(copied))
     for place, (number, name) in enumerate(names):
@@ -354,7 +354,7 @@ def _in_order(found: Examined, disk: Disk) -> list[tuple[int, str]]:
             found.foreign.append(f"the header of {name} says that it is file {header.number}")
     for number, name in strays:
         files.setdefault(number, name)
-    extent = found.told.extent
+    extent = found.stored.extent
     first = extent.first if extent is not None else min(files, default=1)
     last = max([*files, 0 if extent is None else extent.last])
     found.missing = [segment_name(number) for number in range(first, last + 1) if number not in files]
@@ -388,7 +388,7 @@ class _Reader:
     def read(self, disk: Disk, name: str, number: int, *, is_last: bool) -> None:
         """The next file."""
         data = disk.read(name)
-        extent = self._found.told.extent
+        extent = self._found.stored.extent
         is_reached = extent is not None and number <= extent.last
         end_lsn = extent.end_lsn if extent is not None and extent.last == number else 0
         before = self._found.readings[-1] if self._found.readings else None
@@ -552,7 +552,7 @@ class _Reader:
         apply(self._found, record, readings[-1].segment if readings else Segment(0, "", 0))
 
 
-def kept_extent(examined: Examined) -> Extent | None:
+def kept_extent(examined: Examined) -> JournalExtent | None:
     """The extent if the findings are accepted; None if there are no files. The end recorded by an orderly stop stays:
     the next records go to a new file.
     """
@@ -560,6 +560,6 @@ def kept_extent(examined: Examined) -> Extent | None:
     if not segments:
         return None
     last = segments[-1]
-    told = examined.told.extent
+    told = examined.stored.extent
     end_lsn = told.end_lsn if told is not None and told.last == last.number else 0
-    return Extent(segments[0].number, last.number, end_lsn)
+    return JournalExtent(segments[0].number, last.number, end_lsn)

@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from artemis_py.storage.disk.committer import Commit, Committer, carry_out
+from artemis_py.storage.disk.committer import Commit, Committer, write_commit
 from artemis_py.storage.disk.disk import DiskError, FileDisk
 from artemis_py.storage.disk.permissions import make_private, replace_private, sync_directory
 from artemis_py.storage.format.names import segment_number
@@ -76,7 +76,7 @@ def _prepare(directory: Path, file_bytes: int, now: datetime) -> None:
 
 def _last_number(disk: FileDisk, examined: Examined) -> int:
     """The number of the last file, as far as known."""
-    extent = examined.told.extent
+    extent = examined.stored.extent
     named = [segment_number(name) or 0 for name in disk.names()]
     return max([0 if extent is None else extent.last, *named, *(one.segment.number for one in examined.readings)])
 
@@ -140,7 +140,7 @@ class _AtOnce(Committer):
     def submit(self, commit: Commit) -> None:
         self.busy = True
         try:
-            carry_out(commit)
+            write_commit(commit)
             self._done = commit
         except DiskError as error:
             self.failure = error

@@ -31,7 +31,7 @@ from artemis_py.storage.journal.index import Segment
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.segments import Segments
 from artemis_py.storage.replay.slices import LogSlice, SegmentContent
-from artemis_py.storage.retention.retention import Kept, Retention
+from artemis_py.storage.retention.retention import RetainedFile, Retention
 
 # ---- segments --------------------------------------------------------------------------------------------------------
 #
@@ -44,7 +44,7 @@ class SegmentFiles(ABC):
     """The files of segments, wherever they are now. ``kept`` is for the thread of the turns, the rest for another."""
 
     @abstractmethod
-    def kept(self) -> Sequence[Kept]:
+    def kept(self) -> Sequence[RetainedFile]:
         """Those that retention keeps, oldest first."""
 
     @abstractmethod
@@ -68,8 +68,8 @@ class RetainedFiles(SegmentFiles):
         self._directory = directory
         self._retention = retention
 
-    def kept(self) -> Sequence[Kept]:
-        return self._retention.kept
+    def kept(self) -> Sequence[RetainedFile]:
+        return self._retention.files
 
     def read(self, number: int, offset: int, size_bytes: int) -> bytes:
         descriptor = self._open(number)
@@ -536,7 +536,7 @@ class RetainedReplayLog(ReplayLog):
     def body_of(self, message: Message) -> LargeBody | None:
         body = message.body
         assert isinstance(body, LargeBody)
-        return self._large.past.held(body)
+        return self._large.lookup.held(body)
 
     def session_number(self, origin: int) -> int:
-        return self._journal.records.story.known_number(origin)
+        return self._journal.records.audit.known_number(origin)

@@ -15,7 +15,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from artemis_py.errors import ArtemisError
-from artemis_py.storage.retention.retention import Holds
+from artemis_py.storage.retention.retention import RetentionHolds
 
 TTL_S_MAX: Final = 10 * 366 * 86_400
 CURSORS_MAX: Final = 1000
@@ -85,7 +85,7 @@ def _brief(value: object) -> str:
     return shown if len(shown) <= 80 else shown[:80] + "..."
 
 
-class Cursors(Holds):
+class Cursors(RetentionHolds):
     """What the cursors of a journal hold back. ``found`` maps names to the fields of their records; the journal's index
     keeps it up to date. ``crowded`` says whether the disk is too full to hold anything back; ``say`` gets lines for
     people.

@@ -16,7 +16,7 @@ from typing import Final
 
 from artemis_py.log_codes import STORAGE
 from artemis_py.shown import warn
-from artemis_py.storage.bodies import FormerBodies
+from artemis_py.storage.bodies import RetiredBodies
 from artemis_py.storage.disk.disk import Disk, DiskError, no_room_or
 from artemis_py.storage.disk.permissions import begin_private, make_private
 from artemis_py.storage.format.names import RETAINED_FOLDER, read_name, start_of
@@ -65,7 +65,7 @@ class _Body:
     number: int
 
 
-class RetainedBodies(FormerBodies):
+class RetainedBodies(RetiredBodies):
     """Keeps bodies of ``body_directory`` below the directory of the retained log. The thread that writes bodies retires
     them; the journal's thread purges them. Every method may raise DiskError.
 
@@ -102,7 +102,7 @@ class RetainedBodies(FormerBodies):
             return
         stem, dot, kind = name.partition(".")
         target = self._directory / f"{stem}-{shown_time(self._clock_ms())}{dot}{kind}"
-        with self._looked():
+        with self._listed():
             pass
         body_file = read_name(name)
         number = 0 if body_file is None else body_file.number
@@ -110,7 +110,7 @@ class RetainedBodies(FormerBodies):
             self._moving[number] = target
         try:
             move(source, target, _UNFINISHED)  # a copy may take long, but nothing waits for it
-            self._take_in(target)
+            self._add(target)
         except OSError as error:
             raise self._failed(error) from None
         finally:
@@ -118,7 +118,7 @@ class RetainedBodies(FormerBodies):
                 del self._moving[number]
         self._disk.delete(name)
 
-    def _take_in(self, path: Path) -> None:
+    def _add(self, path: Path) -> None:
         """Add a body. The other thread may have listed it already."""
         body = _body(path)
         assert body is not None
@@ -141,7 +141,7 @@ class RetainedBodies(FormerBodies):
         return True
 
     def is_whole(self, number: int, size_bytes: int) -> bool:
-        with self._looked(), self._hold_lock:
+        with self._listed(), self._hold_lock:
             body = self._by_number.get(number)
         return body is not None and body.size_bytes >= size_bytes
 
@@ -176,33 +176,33 @@ class RetainedBodies(FormerBodies):
     @property
     def start_min(self) -> int:
         """The lowest start number above those of all retained bodies."""
-        with self._looked() as kept:
+        with self._listed() as kept:
             return max((start_of(body.path.name) or 0 for body in kept), default=0) + 1
 
     @property
     def size_bytes(self) -> int:
         """The size of all bodies."""
-        with self._looked():
+        with self._listed():
             return self._kept_bytes
 
     def purge_before(self, time_ms: int) -> None:
         """Delete bodies retired before a time."""
         limit = shown_time(time_ms)
-        with self._looked() as kept:
+        with self._listed() as kept:
             place = 0
             while place < len(kept) and kept[place].retired < limit:
                 place += not self._remove(place)
 
     def purge_to(self, bytes_max: int) -> None:
         """Delete the oldest until the rest is no larger than this."""
-        with self._looked() as kept:
+        with self._listed() as kept:
             place = 0
             while place < len(kept) and self._kept_bytes > bytes_max:
                 place += not self._remove(place)
 
     def give_up_oldest(self) -> str | None:
         """Delete the oldest to free its room; returns its name, or None if there is none."""
-        with self._looked() as kept:
+        with self._listed() as kept:
             if not kept:
                 return None
             name = kept[0].path.name
@@ -224,7 +224,7 @@ class RetainedBodies(FormerBodies):
         return True
 
     @contextmanager
-    def _looked(self) -> Iterator[list[_Body]]:
+    def _listed(self) -> Iterator[list[_Body]]:
         """All bodies, oldest first, for one thread; the directory is listed again if others changed it."""
         try:
             with self._lock:

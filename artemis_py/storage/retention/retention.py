@@ -4,7 +4,7 @@ size.
 A retained file's name has its number and the time of its last write, so that a listing sorts by both:
 ``artemis-journal-000000000012-20260131T235959.999Z.log``. Files are removed strictly oldest first, so the kept log has
 no holes. Large bodies are kept as long as a journal file that may refer to them. A file that a reader still needs
-(``Holds``), and all later ones, stay until the disk is too full.
+(``RetentionHolds``), and all later ones, stay until the disk is too full.
 
 The kept files are remembered, so adding one costs the same however many there are.
 """
@@ -20,12 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from artemis_py.storage.bodies import FormerBodies
+from artemis_py.storage.bodies import RetiredBodies
 from artemis_py.storage.disk.disk import Disk, DiskError, FileDisk, no_room_or
 from artemis_py.storage.disk.permissions import make_private
 from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.address_index import PLACES_SUFFIX, places_name
-from artemis_py.storage.format.codec import Batch
+from artemis_py.storage.format.codec import BatchHeader
 from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.format.scan import Damage, LogFile, log_file, log_files, whole_records
@@ -57,7 +57,7 @@ class RetentionSettings:
     bytes_max: int | None
 
 
-class Holds(ABC):
+class RetentionHolds(ABC):
     """The readers that still need the retained log. Called in the committer's thread."""
 
     @abstractmethod
@@ -74,7 +74,7 @@ class Holds(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RetainedFile:
     """A retained file. ``first_lsn`` and ``begun_ms`` are from its header, 0 if that is damaged."""
 
     file: LogFile
@@ -84,12 +84,12 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class LogEnd:
     """The end of the retained log: a new journal begins after it, so that no number is reused."""
 
     number: int
     lsn: int
-    batch: Batch
+    batch: BatchHeader
 
 
 class Retention:
@@ -104,11 +104,11 @@ class Retention:
         settings: RetentionSettings,
         clock_ms: Callable[[], int] = wall_clock_ms,
         bodies: RetainedBodies | None = None,
-        holds: Holds | None = None,
+        holds: RetentionHolds | None = None,
     ) -> None:
-        self.kept: tuple[Kept, ...] = ()
+        self.files: tuple[RetainedFile, ...] = ()
         """The retained files, oldest first. Other threads may read it: it is replaced, never changed."""
-        self.kept_bytes = 0
+        self.size_bytes = 0
         """The size of all retained files."""
         self._arriving: LogFile | None = None
         """The file being moved, or moved last: it is in ``kept`` before the next one is."""
@@ -138,7 +138,7 @@ class Retention:
         """
         source = self._journal_directory / name
         try:
-            self._look()
+            self._list_again()
             closed_ms = source.stat().st_mtime_ns // 1_000_000
             target = self.directory / retained_name(name, closed_ms)
             self._arriving = log_file(target)
@@ -147,7 +147,7 @@ class Retention:
                 if beside.exists():
                     move(beside, target.with_name(named(target.name)), _UNFINISHED)
             move(source, target, _UNFINISHED)
-            self._take_in(target)
+            self._add(target)
         except OSError as error:
             raise self._failed(error) from None
         self._disk.delete(places_name(name))
@@ -157,21 +157,21 @@ class Retention:
 
     def put_beside(self, path: Path, fields: dict[str, Any], places: bytes) -> None:
         """Write a survey next to a retained file. Raises OSError, and CodecError if its index is incomplete."""
-        self._look()
+        self._list_again()
         write_survey(path, fields, places)
         self._stamp.note()
 
-    def since(self, lsn: int) -> tuple[Kept, ...]:
+    def since(self, lsn: int) -> tuple[RetainedFile, ...]:
         """All retained files with records after an lsn, oldest first. For any thread."""
-        kept = self.kept
+        kept = self.files
         for place in range(len(kept) - 1, -1, -1):
             if 0 < kept[place].first_lsn <= lsn + 1:
                 return kept[place:]
         return kept
 
-    def find(self, number: int) -> Kept | None:
+    def find(self, number: int) -> RetainedFile | None:
         """The retained file of a segment, or None. For any thread."""
-        kept = self.kept
+        kept = self.files
         place = bisect_left(kept, number, key=_number)
         return kept[place] if place < len(kept) and kept[place].file.number == number else None
 
@@ -188,8 +188,8 @@ class Retention:
     def purge(self) -> None:
         """Delete files that are too old, and the oldest ones beyond the size limit."""
         try:
-            self._look()
-            while self.kept and self._is_too_old(self.kept[0].file) and self._may_remove():
+            self._list_again()
+            while self.files and self._is_too_old(self.files[0].file) and self._may_remove():
                 self._remove_oldest()
             self._purge_bodies()
             if self._settings.bytes_max is not None:
@@ -202,13 +202,13 @@ class Retention:
         segment is left, remove the oldest body. Returns its name, or None if there is none.
         """
         try:
-            self._look()
-            if not self.kept:
+            self._list_again()
+            if not self.files:
                 return None if self._bodies is None else self._bodies.give_up_oldest()
-            oldest = self.kept[0]
+            oldest = self.files[0]
             held_from = None if self._holds is None else self._holds.held_from()
-            if self._holds is not None and held_from is not None and held_from <= _last_lsn(self.kept):
-                self._holds.overrun(oldest.file.path.name, oldest.size_bytes, _last_lsn(self.kept))
+            if self._holds is not None and held_from is not None and held_from <= _last_lsn(self.files):
+                self._holds.overrun(oldest.file.path.name, oldest.size_bytes, _last_lsn(self.files))
             self._remove_oldest()
             self._purge_bodies()
             sync_directory(self.directory)  # some file systems free the room no sooner
@@ -222,7 +222,7 @@ class Retention:
 
     def _purge_to(self, bytes_max: int) -> None:
         body_bytes = 0 if self._bodies is None else self._bodies.size_bytes
-        while self.kept and self.kept_bytes + body_bytes > bytes_max:
+        while self.files and self.size_bytes + body_bytes > bytes_max:
             if not self._may_remove():
                 return
             self._remove_oldest()
@@ -237,18 +237,18 @@ class Retention:
         held_from = self._holds.held_from()
         if held_from is None:
             return True
-        last_lsn = _last_lsn(self.kept)
+        last_lsn = _last_lsn(self.files)
         if last_lsn < held_from:
             return True
         if not self._holds.is_crowded():
             return False
-        self._holds.overrun(self.kept[0].file.path.name, self.kept[0].size_bytes, last_lsn)
+        self._holds.overrun(self.files[0].file.path.name, self.files[0].size_bytes, last_lsn)
         return True
 
     def _remove_oldest(self) -> None:
-        oldest = self.kept[0]
-        self.kept_bytes -= oldest.size_bytes
-        self.kept = self.kept[1:]  # before the file is removed: no reader is sent to a missing file
+        oldest = self.files[0]
+        self.size_bytes -= oldest.size_bytes
+        self.files = self.files[1:]  # before the file is removed: no reader is sent to a missing file
         path = oldest.file.path
         path.unlink(missing_ok=True)
         path.with_name(index_name(path.name)).unlink(missing_ok=True)
@@ -259,13 +259,13 @@ class Retention:
         """Delete bodies that no remaining file can refer to; returns the size of the others."""
         if self._bodies is None:
             return 0
-        if self.kept:
-            self._bodies.purge_before(self.kept[0].begun_ms)
+        if self.files:
+            self._bodies.purge_before(self.files[0].begun_ms)
         elif self._settings.period_ms is not None:
             self._bodies.purge_before(self._clock_ms() - self._settings.period_ms)
         return self._bodies.size_bytes
 
-    def _look(self) -> None:
+    def _list_again(self) -> None:
         """List the directory if others changed it."""
         if self._stamp.is_foreign():
             self._list()
@@ -273,62 +273,62 @@ class Retention:
     def _list(self) -> None:
         """Known files are not read again."""
         self._stamp.note()  # before the listing, so that later changes are noticed
-        known = {one.file.path: one for one in self.kept}
-        self.kept = tuple(known.get(file.path) or _kept(file) for file in self._files())
-        self.kept_bytes = sum(one.size_bytes for one in self.kept)
+        known = {one.file.path: one for one in self.files}
+        self.files = tuple(known.get(file.path) or _retained_file(file) for file in self._files_there())
+        self.size_bytes = sum(one.size_bytes for one in self.files)
 
-    def _take_in(self, path: Path) -> None:
+    def _add(self, path: Path) -> None:
         """Add a file."""
         file = log_file(path)
         if file is None or (
-            self.kept and file.number <= self.kept[-1].file.number
+            self.files and file.number <= self.files[-1].file.number
         ):  # a crash left it in both directories
             self._list()
             return
-        new = _kept(file)
+        new = _retained_file(file)
         self._stamp.note()
-        self.kept_bytes += new.size_bytes
-        self.kept = (*self.kept, new)
+        self.size_bytes += new.size_bytes
+        self.files = (*self.files, new)
 
-    def mark(self) -> Mark | None:
+    def log_end(self) -> LogEnd | None:
         """The end of the retained files; None if there are none."""
         try:
-            files = self._files()
+            files = self._files_there()
             if not files:
                 return None
             data = files[-1].path.read_bytes()
         except OSError as error:
             raise self._failed(error) from None
-        lsn, batch = 0, Batch(0, 0, 0, 0)
+        lsn, batch = 0, BatchHeader(0, 0, 0, 0)
         damages: list[Damage] = []
         for record in whole_records(files[-1].path.name, data, damages, is_last=False):
             lsn = max(lsn, record.lsn)
             if record.type_code == records.BATCH:
                 batch = codec.decode_batch(record.payload)
-        return Mark(files[-1].number, lsn, batch)
+        return LogEnd(files[-1].number, lsn, batch)
 
-    def _files(self) -> list[LogFile]:
+    def _files_there(self) -> list[LogFile]:
         return [file for file in log_files([self.directory]) if file.closed_ms is not None]
 
     def _failed(self, error: OSError) -> DiskError:
         return no_room_or(error, error.filename or self.directory)
 
 
-def _kept(file: LogFile) -> Kept:
+def _retained_file(file: LogFile) -> RetainedFile:
     size_bytes = file.path.stat().st_size
     with file.path.open("rb") as stream:
         try:
             header = records.decode_file_header(stream.read(records.FILE_HEADER_BYTES))
         except CodecError:
-            return Kept(file, 0, 0, size_bytes)
-    return Kept(file, header.first_lsn, header.created_ms, size_bytes)
+            return RetainedFile(file, 0, 0, size_bytes)
+    return RetainedFile(file, header.first_lsn, header.created_ms, size_bytes)
 
 
-def _number(kept: Kept) -> int:
+def _number(kept: RetainedFile) -> int:
     return kept.file.number
 
 
-def _last_lsn(kept: Sequence[Kept]) -> int:
+def _last_lsn(kept: Sequence[RetainedFile]) -> int:
     """The highest lsn in the oldest file, from the beginning of the next one; a single file has it in its index."""
     for following in kept[1:]:
         if following.first_lsn:
@@ -355,7 +355,7 @@ def retained_name(name: str, closed_ms: int) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Keeping:
+class RetireCallbacks:
     """Callables that take over files. Without arguments: the files are deleted."""
 
     retire_segment: Callable[[str], None] | None = None
@@ -366,9 +366,9 @@ class Keeping:
     """Removes what is too old. In the committer's thread."""
     indexed: Callable[[int], None] | None = None
     """Takes the number of a segment that was closed and has its index beside it. In the committer's thread."""
-    mark: Callable[[], Mark | None] | None = None
+    log_end: Callable[[], LogEnd | None] | None = None
     """Returns how far the files reach that were taken over. Asked when the journal has no file itself."""
-    bodies: FormerBodies | None = None
+    bodies: RetiredBodies | None = None
     """The bodies that ``retire_body`` takes over."""
     body_start_min: int = 1
     """The lowest number of a start whose large bodies cannot be among those that were taken over."""
@@ -385,21 +385,21 @@ class RetainedLog:
     readers that may prevent a removal. Raises DiskError.
     """
 
-    def __init__(self, disk: FileDisk, body_disk: FileDisk, settings: RetentionSettings, holds: Holds) -> None:
+    def __init__(self, disk: FileDisk, body_disk: FileDisk, settings: RetentionSettings, holds: RetentionHolds) -> None:
         self._disk = disk
         self._bodies = RetainedBodies(body_disk, body_disk.directory, settings.directory, wall_clock_ms)
         self.retention = Retention(disk, disk.directory, settings, bodies=self._bodies, holds=holds)
 
-    def keeping(self, indexed: Callable[[int], None]) -> Keeping:
+    def retire_callbacks(self, indexed: Callable[[int], None]) -> RetireCallbacks:
         """What takes over files that the broker no longer needs. ``indexed`` gets the number of each segment that can
         be surveyed, in the committer's thread.
         """
-        return Keeping(
+        return RetireCallbacks(
             retire_segment=self.retention.retire,
             retire_body=self._bodies.retire,
             regular_tasks=self.retention.purge,
             indexed=indexed,
-            mark=self.retention.mark,
+            log_end=self.retention.log_end,
             bodies=self._bodies,
             body_start_min=self._bodies.start_min,
         )

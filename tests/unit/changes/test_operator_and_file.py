@@ -16,7 +16,7 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.queue.attributes import amend, amended
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recipe import own_settings
-from artemis_py.core.reference import AutoDelete
+from artemis_py.core.queue_reference import AutoDelete
 from artemis_py.errors import BrokerError
 from tests.unit.changes.test_each_setting import _BASES, broker_with, facts, values_of
 from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, held, queue_config, send, turn

@@ -83,7 +83,7 @@ class PagedBench:
         broker = self.broker
         broker.budget.refill(self.units)
         self.log.poll()
-        broker.take_in()
+        broker.take_fetched_pages()
         broker.tick(self.now_ms)
         broker.dispatch(self.now_ms)
         write(broker)

@@ -114,7 +114,7 @@ def send(
     head = head or (head_of(address, routing_type=routing_type) if routing_type else head_of(address))
     messages = [broker.message(route, head, body, now_ms, expires_ms, origin) for _ in range(count)]
     size_bytes = sum(message.size_bytes for message in messages)
-    return broker.admission.publish(Batch(route, messages, size_bytes, now_ms, plain, due_ms))
+    return broker.publisher.publish(Batch(route, messages, size_bytes, now_ms, plain, due_ms))
 
 
 def send_in(transaction: Transaction, broker: Broker, address: str = "a", *, head: Head | None = None) -> None:

@@ -268,7 +268,7 @@ STEPS: dict[str, tuple[str, dict[str, Any]]] = {
     "gate": ("tick_gate", {"consumers_before_dispatch": 2, "delay_before_dispatch": 1000}),
     "alarm": ("look_again", {"max_message_ttl": 1000}),
     "lease": ("end_leases", {}),
-    "schedule": ("fall_due", {}),
+    "schedule": ("release_due", {}),
 }
 
 

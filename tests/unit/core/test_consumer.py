@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from artemis_py.core.consumer import UNLIMITED, Consumer
 from artemis_py.core.order.entry import Entry
 from artemis_py.message import Account, Message
-from artemis_py.outbound import Part
+from artemis_py.pending_output import Part
 from artemis_py.selector import Selector, compile_selector
 from artemis_py.stomp.wire.writer import MessageWriter
 from tests.unit.core.parts import NOW_MS, PLENTY, entry_of, head_of

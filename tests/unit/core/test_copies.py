@@ -161,8 +161,8 @@ def test_diverts_in_a_circle() -> None:
     broker = diverted(divert_config("there", "A", "B"), divert_config("back", "B", "A"))
     send(broker, "A")
     turn(broker)
-    assert not broker.forwards.waiting
-    assert broker.forwards.looped_message_count == 1
+    assert not broker.copy_maker.waiting
+    assert broker.copy_maker.looped_message_count == 1
     assert counts(broker, "A", "B") == [2, 1]
 
 
@@ -175,7 +175,7 @@ def test_circles_of_diverts_that_give_to_several_addresses() -> None:
     )
     send(broker, "A")
     turn(broker)
-    assert not broker.forwards.waiting
+    assert not broker.copy_maker.waiting
     assert broker.queues["A"].contents.counters.added < 10
     assert sum(counts(broker, *names)) == 16, "A itself, and each way through diverts that it has not been through"
 
@@ -188,7 +188,7 @@ def test_what_two_ways_bring_is_no_circle() -> None:
     send(broker, "A")
     turn(broker)
     assert counts(broker, *"ABCDE") == [1, 1, 1, 2, 2]
-    assert broker.forwards.looped_message_count == 0
+    assert broker.copy_maker.looped_message_count == 0
 
 
 def expiring_in_a_circle(**core: Any) -> Broker:
@@ -209,10 +209,10 @@ def test_expiry_addresses_in_a_circle() -> None:
         assert counts(broker, "A", "B") == ([0, 1] if number % 2 else [1, 0])
         headers = properties_on(broker, "B" if number % 2 else "A")[0]
         assert headers.get(HOPS_HEADER) == (str(number) if number > 1 else None)
-    assert broker.forwards.looped_message_count == 0
+    assert broker.copy_maker.looped_message_count == 0
     turn(broker, NOW_MS + (HOPS_MAX + 1) * 100)
     assert counts(broker, "A", "B") == [0, 0]
-    assert broker.forwards.looped_message_count == 1
+    assert broker.copy_maker.looped_message_count == 1
     assert broker.events.counts[LOOPED] == 1
     (told,) = [event for event in broker.events.take() if event.code == LOOPED]
     assert (told.queue, told.fields) == ("A", {"target": "B"})
@@ -231,7 +231,7 @@ def test_a_divert_and_an_expiry_address_in_a_circle() -> None:
     for number in range(2 * HOPS_MAX):
         turn(broker, NOW_MS + number * 100)
     assert counts(broker, "B") == [0]
-    assert broker.forwards.looped_message_count == 1
+    assert broker.copy_maker.looped_message_count == 1
     assert broker.queues["B"].contents.counters.expired == HOPS_MAX // 2
 
 
@@ -251,7 +251,7 @@ def test_a_circle_with_a_consumer_that_fails_goes_on() -> None:
         turn(broker, NOW_MS + number * 100 + 99)
         turn(broker, NOW_MS + (number + 1) * 100)
         assert counts(broker, "work", "retry") == [1, 0]
-    assert broker.forwards.looped_message_count == 0
+    assert broker.copy_maker.looped_message_count == 0
 
 
 # ---- no route ------------------------------------------------------------------------------------
@@ -279,8 +279,8 @@ def test_dead_letter_addresses_in_a_circle() -> None:
     broker = broker_of(addresses=["A", "B"], settings=settings)
     send(broker, "A")
     turn(broker)
-    assert not broker.forwards.waiting
-    assert broker.forwards.looped_message_count == 1
+    assert not broker.copy_maker.waiting
+    assert broker.copy_maker.looped_message_count == 1
 
 
 def test_no_route_on_the_dead_letter_address_itself() -> None:
@@ -290,7 +290,7 @@ def test_no_route_on_the_dead_letter_address_itself() -> None:
     send(broker, "D")
     turn(broker)
     assert broker.addresses["D"].unrouted_message_count == 1
-    assert broker.forwards.looped_message_count == 0
+    assert broker.copy_maker.looped_message_count == 0
 
 
 # ---- dead letters --------------------------------------------------------------------------------

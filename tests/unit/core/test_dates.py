@@ -6,20 +6,20 @@ import random
 
 import pytest
 
-from artemis_py.core.queue.messages import RUN_LENGTH, Dates, Walk
+from artemis_py.core.queue.messages import RUN_LENGTH, ScheduledCursor, ScheduledDates
 
 MANY = 3 * RUN_LENGTH + 7
 
 
-def dates_of(count: int) -> Dates:
-    dates = Dates()
+def dates_of(count: int) -> ScheduledDates:
+    dates = ScheduledDates()
     for number in range(count):
         dates.note(number, 1000 + number)
     return dates
 
 
-def walked(dates: Dates, step: int) -> list[int]:
-    walk, found = dates.walk(), list[int]()
+def walked(dates: ScheduledDates, step: int) -> list[int]:
+    walk, found = dates.open_cursor(), list[int]()
     while ids := walk.take(step):
         assert len(ids) <= step
         found += ids
@@ -29,7 +29,7 @@ def walked(dates: Dates, step: int) -> list[int]:
 @pytest.mark.parametrize("step", [1, 7, RUN_LENGTH, MANY])
 def test_a_walk_finds_all_in_their_order(step: int) -> None:
     assert walked(dates_of(MANY), step) == list(range(MANY))
-    assert walked(Dates(), step) == []
+    assert walked(ScheduledDates(), step) == []
 
 
 def test_dates_are_known_until_they_are_forgotten() -> None:
@@ -46,7 +46,7 @@ def test_dates_are_known_until_they_are_forgotten() -> None:
 def test_a_walk_sees_nothing_that_came_later() -> None:
     """Also not a message that it has seen, and that waits again."""
     dates = dates_of(3)
-    walk = dates.walk()
+    walk = dates.open_cursor()
     assert walk.take(2) == [0, 1]
     dates.forget(0)
     dates.note(0, 1)
@@ -59,8 +59,8 @@ def test_a_walk_sees_nothing_that_came_later() -> None:
 def test_what_stays_is_seen_once(round: int, seed: int) -> None:
     """While others come and go, and walks begin at any time."""
     chance = random.Random(seed + round)
-    dates, waiting, next_id = Dates(), dict[int, int](), 0
-    walks: list[tuple[set[int], Walk, list[int], set[int]]] = []
+    dates, waiting, next_id = ScheduledDates(), dict[int, int](), 0
+    walks: list[tuple[set[int], ScheduledCursor, list[int], set[int]]] = []
     for _ in range(4000):
         what = chance.random()
         if what < 0.55:
@@ -74,7 +74,7 @@ def test_what_stays_is_seen_once(round: int, seed: int) -> None:
             for _, _, _, stays in walks:
                 stays.discard(gone)
         elif what < 0.91 and len(walks) < 8:
-            walks.append((set(waiting), dates.walk(), [], set(waiting)))
+            walks.append((set(waiting), dates.open_cursor(), [], set(waiting)))
         else:
             for _, walk, seen, _ in walks:
                 seen.extend(walk.take(chance.randrange(1, 40)))

@@ -13,7 +13,7 @@ import pytest
 from artemis_py.config.settings import AddressConfig, BrokerConfig, SettingsEntry, SettingsRepository
 from artemis_py.core.broker import Broker
 from artemis_py.core.events import GIVEN_UP
-from artemis_py.core.queue.acknowledge import Chosen
+from artemis_py.core.queue.acknowledge import SelectedMessages
 from artemis_py.core.queue.arrivals import AfterEnqueue, Arrivals
 from artemis_py.core.queue.delivery import AfterRemoval
 from artemis_py.core.queue.messages import Contents
@@ -188,6 +188,6 @@ def test_a_task_that_fails_leaves_no_cursor(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(RuntimeError):
         queue.purge("purged", NOW_MS)
     with pytest.raises(RuntimeError):
-        queue.acknowledge_by_filter(Chosen(compile_selector("a IS NULL")), "", NOW_MS, connection=1)
+        queue.acknowledge_by_filter(SelectedMessages(compile_selector("a IS NULL")), "", NOW_MS, connection=1)
     order: Any = queue.contents.order
     assert (list(order.cursors), queue.message_count) == ([], 600)

@@ -87,7 +87,7 @@ def test_those_it_offers_to_are_whom_it_would_pick_one_after_another(by_load: bo
             if one.held and rng.random() < 0.7:
                 one.let_go(rng.choice(list(one.held)))
             if rng.random() < 0.1 and not one.parked:
-                distribution.rest(one)
+                distribution.park_served(one)
             elif one.parked and one.has_room:
                 distribution.wake(one)
 
@@ -118,7 +118,7 @@ def test_taking_turns_it_offers_to_whom_it_would_pick(rng: random.Random) -> Non
                 for distribution, side in zip(pair, (one, twin), strict=True):
                     side.let_go(settled)
                     if not side.parked:
-                        distribution.rest(side)
+                        distribution.park_served(side)
                     distribution.wake(side)
 
 

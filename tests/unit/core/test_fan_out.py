@@ -273,9 +273,9 @@ def test_a_reader_of_the_log_counts_what_is_on_its_way(monkeypatch: pytest.Monke
     """The record names every queue, so the depths that are told behind it have it on every queue."""
     broker = _topic()
     told: list[Depth] = []
-    monkeypatch.setattr(broker.log.story, "is_told", True)
-    monkeypatch.setattr(broker.log.story, "end_turn", lambda: True)
-    monkeypatch.setattr(broker.log.story, "depths", told.extend)
+    monkeypatch.setattr(broker.log.audit, "is_enabled", True)
+    monkeypatch.setattr(broker.log.audit, "end_turn", lambda: True)
+    monkeypatch.setattr(broker.log.audit, "depths", told.extend)
     _publish(broker, head=head_of("news", persistent=True))
     _publish(broker, 2, head=head_of("news", persistent=True), due_ms=NOW_MS + 50)
     while broker.agenda:

@@ -7,9 +7,9 @@ from unittest.mock import patch
 import pytest
 
 from artemis_py.config.settings import QueueConfig
-from artemis_py.core.operations.import_messages import Import, Share, Shares
+from artemis_py.core.operations.import_messages import Import, QueueResult, Shares
 from artemis_py.core.queue.arrivals import Arrivals
-from artemis_py.core.reference import AutoDelete
+from artemis_py.core.queue_reference import AutoDelete
 from tests.unit.core.paged_bench import PagedBench
 from tests.unit.core.parts import head_of
 
@@ -48,7 +48,7 @@ def test_what_broke_off_can_come_again() -> None:
         importing.put(_message("q"), shares, bench.now_ms)
     importing.put(_message("q"), shares, bench.now_ms)
     importing.put(_message("q"), shares, bench.now_ms)
-    assert shares == {"q": Share(placed=1, known=1)}
+    assert shares == {"q": QueueResult(placed=1, known=1)}
     assert bench.broker.queues["q"].message_count == 1
 
 
@@ -60,6 +60,6 @@ def test_queues_that_wait_for_other_times_have_messages_of_their_own() -> None:
     assert {name: share.placed for name, share in shares.items()} == {"q": 1, "then": 1, "none": 0}
     contents = bench.broker.queues["then"].contents
     (number,) = contents.scheduled
-    assert contents.waits_until.of(number) == bench.now_ms + 5000
+    assert contents.scheduled_dates.of(number) == bench.now_ms + 5000
     assert bench.broker.queues["q"].contents.ready_count == 1
     assert shares["none"].reason == "there is no queue none"

@@ -92,11 +92,11 @@ def test_a_scheduled_message_stays_scheduled() -> None:
     send(bench.broker, "q", due_ms=bench.now_ms + 500)
     bench.finish(bench.broker.message_operations.move(bench.queue, MessageFilter(), "other"))
     other = bench.broker.queues["other"].contents
-    assert [other.waits_until.of(number) for number in other.scheduled] == [bench.now_ms + 500]
+    assert [other.scheduled_dates.of(number) for number in other.scheduled] == [bench.now_ms + 500]
     bench.now_ms += 500
     bench.settle()
     assert other.order.count == 1
-    assert len(other.waits_until) == 0
+    assert len(other.scheduled_dates) == 0
 
 
 def test_what_a_consumer_has_is_named_and_left_alone() -> None:

@@ -91,7 +91,7 @@ def test_those_who_are_put_last_come_behind_the_others_of_their_priority(count: 
     everybody = [joined(distribution, id) for id in range(1, 21)]
     above = [joined(distribution, id, priority=1) for id in (31, 32)]
     sleeper = joined(distribution, 40)
-    distribution.rest(sleeper)
+    distribution.park_served(sleeper)
     late = everybody[count - 1 :: -1]
     distribution.put_last([*late, above[0], sleeper])
     assert picks(distribution, 2) == [32, 31]

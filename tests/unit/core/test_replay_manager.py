@@ -88,7 +88,7 @@ class World:
         replays, budget = self.replays, Budget()
         budget.refill(self.units)
         self.clock.ring(self.clock.steady_ms(self.now_ms), 100)
-        replays.take_in(budget, self.now_ms)
+        replays.take_arrived(budget, self.now_ms)
         self._tell()
         budget.allow(2)
         least = budget.left
@@ -102,7 +102,7 @@ class World:
         self._tell()
         self.spent += self.units - budget.left
         self.spent_max = max(self.spent_max, least - budget.left)
-        replays.ask()
+        replays.request_slices()
         self.bytes_max = max(self.bytes_max, self.holdings.of(REPLAYS))
 
     def _take(self, view: View) -> None:
@@ -315,14 +315,14 @@ def test_who_leaves_is_let_go(step: str) -> None:
     client = Client()
     replay.owner, left = client, ref(client)
     if step == "asked":
-        world.replays.ask()
+        world.replays.request_slices()
         assert world.log.requested
     elif step == "arrived":
-        world.replays.ask()
+        world.replays.request_slices()
         budget = Budget()
         while not world.replays._arrived:
             budget.refill(1)
-            world.replays.take_in(budget, world.now_ms)
+            world.replays.take_arrived(budget, world.now_ms)
     elif step == "ended":
         assert world.replays.news == [replay]
     else:

@@ -11,7 +11,7 @@ from artemis_py.config.settings import AddressConfig, BrokerConfig, SettingsEntr
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address
 from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.addresses.retroactive import ring_name
-from artemis_py.core.addresses.routing_table import Walk
+from artemis_py.core.addresses.routing_table import RoundCursor
 from artemis_py.core.broker import Broker
 from artemis_py.core.destinations.registry import Registry, kept_of_address
 from artemis_py.core.events import ORPHANED
@@ -383,7 +383,7 @@ def test_expiry_in_a_round_that_lasts() -> None:
 
 def test_a_walk_sees_everybody_once() -> None:
     """Also those behind somebody who went, and no more than there were when it began."""
-    walk: Walk[str] = Walk()
+    walk: RoundCursor[str] = RoundCursor()
     for name in "abcde":
         walk.add(name)
     walk.begin()
@@ -562,7 +562,7 @@ def test_nothing_makes_the_address_of_a_client_that_has_gone() -> None:
             broker.resolver.obtain_anycast_queue(name)
         route = broker.resolver.route_to_nobody(name, ANYCAST)
         message = broker.message(route, head_of(name, persistent=True, duplicate_id="one"), b"x", NOW_MS)
-        assert broker.admission.publish(Batch(route, [message], message.size_bytes, NOW_MS, False)) == 1
+        assert broker.publisher.publish(Batch(route, [message], message.size_bytes, NOW_MS, False)) == 1
         assert route.address.unrouted_message_count == 1
     assert (dict(broker.addresses), dict(broker.queues)) == ({}, {})
     assert broker.events.counts == {ORPHANED: 2}

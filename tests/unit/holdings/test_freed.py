@@ -58,7 +58,7 @@ def settled(stage: LiveServer) -> None:
 
     def is_settled() -> bool:
         turns.schedule()
-        under_way = turns.input.lost or turns.output.waiting or turns.output.dirty or large.intake.has_pending
+        under_way = turns.input.lost or turns.output.waiting or turns.output.dirty or large.body_writer.has_pending
         return not under_way and durability.durable_lsn >= log.last_lsn
 
     stage.until(is_settled, "everything is durable")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from artemis_py.core.addresses.routing_table import Route
 from artemis_py.core.broker import Broker
 from artemis_py.core.events import REJECTED, Event
-from artemis_py.core.reference import Ages
+from artemis_py.core.queue_reference import MessageAges
 from artemis_py.message import Account, Head, Message, header_name
 from artemis_py.records import MemoryLog
 from artemis_py.server.operational_log import OperationalLog
@@ -89,14 +89,14 @@ def test_lines_of_the_operational_log() -> None:
     log = OperationalLog()
     log._logger.disabled = True
     try:
-        grown = grown_bytes(lambda number: log.tell([Event(REJECTED, f"{number}" + "q" * 10_000, {})], START_MS))
+        grown = grown_bytes(lambda number: log.write([Event(REJECTED, f"{number}" + "q" * 10_000, {})], START_MS))
     finally:
         log._logger.disabled = False
     assert grown < 10 * MEBIBYTE
 
 
 def test_ages_behind_a_message_that_stays() -> None:
-    ages = Ages(100)
+    ages = MessageAges(100)
     head = Head(b"\n", "a")
 
     def message(timestamp_ms: int) -> Message:

@@ -10,7 +10,7 @@ from random import Random
 
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.records import Actor, Depth
-from artemis_py.storage.disk.committer import Commit, Committer, carry_out
+from artemis_py.storage.disk.committer import Commit, Committer, write_commit
 from artemis_py.storage.disk.disk import FileDisk
 from artemis_py.storage.journal.audit import AuditTrail, Refusal
 from artemis_py.storage.journal.journal import Journal
@@ -35,7 +35,7 @@ class ImmediateCommitter(Committer):
         self.run_now(commit)
 
     def run_now(self, commit: Commit) -> None:
-        carry_out(commit)
+        write_commit(commit)
         self._done = commit
 
     def later(self, work: Callable[[], None]) -> None:
@@ -82,7 +82,7 @@ class Story:
     @property
     def story(self) -> AuditTrail:
         """What only readers want to know."""
-        story = self.journal.records.story
+        story = self.journal.records.audit
         assert isinstance(story, AuditTrail)
         return story
 
@@ -92,9 +92,9 @@ class Story:
             fields = {"id": number, "name": f"q{number}", "address": "a"}
             self._tell(self.journal.records.queue_changed(fields), "queue", fields)
         for number in CLIENTS:
-            self.journal.records.story.session_opened(number, {"client": f"host:{number}", "protocol": "STOMP 1.2"})
+            self.journal.records.audit.session_opened(number, {"client": f"host:{number}", "protocol": "STOMP 1.2"})
             asked = {"subscription": f"sub-{number}", "ack": "client"}
-            self.consumers[number] = self.journal.records.story.consumer_opened(number, number, asked)
+            self.consumers[number] = self.journal.records.audit.consumer_opened(number, number, asked)
 
     def turn(self, *steps: Callable[[], None]) -> None:
         """What is done in one turn becomes durable together, a second after the turn before."""
@@ -102,7 +102,7 @@ class Story:
         self.journal.records.now_ms = self.now_ms
         for step in steps:
             step()
-        self.journal.records.story.end_turn()
+        self.journal.records.audit.end_turn()
         self.journal.poll()
         self.journal.seal()
         self.journal.poll()
@@ -129,7 +129,7 @@ class Story:
         """A consumer is sent some."""
         consumer = self.consumers[queue_id]
         assert consumer is not None
-        lsn = self.journal.records.story.delivered(queue_id, [self.messages[number] for number in numbers], consumer)
+        lsn = self.journal.records.audit.delivered(queue_id, [self.messages[number] for number in numbers], consumer)
         self._tell(lsn, "delivered", (queue_id, tuple(numbers), f"sub-{queue_id}"))
 
     def settle(self, queue_id: int, numbers: list[int], reason: str) -> None:
@@ -149,14 +149,14 @@ class Story:
 
     def refuse(self, origin: int, count: int) -> None:
         """An address drops some."""
-        lsn = self.story.tell_refusal(Refusal("a", "drop", origin, count, 100 * count))
+        lsn = self.story.record_refusal(Refusal("a", "drop", origin, count, 100 * count))
         self._tell(lsn, "refused", ("a", "drop", f"host:{origin}", count, 100 * count))
 
     def count(self) -> None:
         """How deep the queues are."""
-        if self.journal.records.story.end_turn():
+        if self.journal.records.audit.end_turn():
             depths = [Depth(number, len(live), 0, 0, 0) for number, live in self.live.items() if live]
-            self._tell(self.journal.records.story.depths(depths), "depths", tuple(depths))
+            self._tell(self.journal.records.audit.depths(depths), "depths", tuple(depths))
 
     def together(self, *steps: Callable[[], None]) -> None:
         """A transaction."""

@@ -99,7 +99,7 @@ def test_what_is_damaged_may_have_named_another_sender(story: Story) -> None:
 
 def test_who_leaves_in_a_turn_is_still_named_in_it(story: Story) -> None:
     """A client whose SEND a full address refuses with an ERROR is gone before the turn is over."""
-    story.turn(partial(story.journal.records.story.session_closed, 2), partial(story.refuse, 2, 3))
+    story.turn(partial(story.journal.records.audit.session_closed, 2), partial(story.refuse, 2, 3))
     story.turn(partial(story.refuse, 2, 4))
     clients = {
         event.session: event.client for event in LogReader([story.folder]).events() if isinstance(event, Session)
@@ -113,7 +113,7 @@ def test_a_consumer_that_left_can_still_be_named(story: Story) -> None:
     consumer = story.consumers[1]
     assert consumer is not None
     story.turn(sent(story, 1, 0), partial(story.deliver, 1, [1]))
-    story.turn(partial(story.journal.records.story.consumer_closed, consumer, failed=False))
+    story.turn(partial(story.journal.records.audit.consumer_closed, consumer, failed=False))
     for number in range(100, 200):
         story.turn(sent(story, number, 0), partial(story.settle, 1, [number], "expired"))
     story.turn(partial(story.settle, 1, [1], "acked"))

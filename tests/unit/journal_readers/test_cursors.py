@@ -23,7 +23,7 @@ from artemis_py.storage.journal.index import Segment
 from artemis_py.storage.journal.index_files import write_index
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings, SegmentCare
-from artemis_py.storage.recovery.recovery import recover
+from artemis_py.storage.recovery.accept_journal import recover
 from artemis_py.storage.retention.cursors import CURSORS_MAX, Cursor, CursorError, Cursors, Lag, wanted_cursor
 from artemis_py.storage.retention.retained_bodies import RetainedBodies
 from artemis_py.storage.retention.retention import Retention, RetentionSettings
@@ -93,11 +93,11 @@ class JournalWithCursors:
     @property
     def numbers(self) -> list[int]:
         """What is kept."""
-        return [one.file.number for one in self.retention.kept]
+        return [one.file.number for one in self.retention.files]
 
     def last_lsn(self, number: int) -> int:
         """Of a retained segment."""
-        kept = {one.file.number: one.first_lsn for one in self.retention.kept}
+        kept = {one.file.number: one.first_lsn for one in self.retention.files}
         return kept[number + 1] - 1
 
 
@@ -256,7 +256,7 @@ def test_bodies_of_held_files_stay(tmp_path: Path) -> None:
     assert bodies.size_bytes == 5000
     rig.desk.drop("reader")
     retention.purge()
-    assert (retention.kept, bodies.size_bytes) == ((), 0)
+    assert (retention.files, bodies.size_bytes) == ((), 0)
 
 
 # ---- what it outlives ----------------------------------------------------------------------------

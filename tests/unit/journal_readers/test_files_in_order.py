@@ -12,7 +12,7 @@ from artemis_py.storage.disk.disk import FileDisk
 from artemis_py.storage.format.address_index import places_name
 from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.segment_index import decode_index, index_name
-from artemis_py.storage.journal.extent import Extent, ExtentFiles, read_extent
+from artemis_py.storage.journal.extent import ExtentFiles, JournalExtent, read_extent
 from artemis_py.storage.journal.index import Segment
 from artemis_py.storage.journal.segments import SegmentRetirement
 from artemis_py.storage.retention.retention import RetainedLog, RetentionSettings
@@ -77,7 +77,7 @@ def test_the_extent_says_that_a_segment_goes_before_it_goes() -> None:
     """A crash in between would make a start miss it."""
     disk = SimDisk(random.Random(1))
     extent = ExtentFiles(disk)
-    extent.save(Extent(1, 3))
+    extent.save(JournalExtent(1, 3))
     leaving = {number: Segment(number, segment_name(number), 1) for number in (1, 2)}
     seen: list[tuple[str, int, bool]] = []
 
@@ -109,10 +109,10 @@ def test_a_survey_is_put_beside_its_segment_wherever_that_is(tmp_path: Path) -> 
     disk = TightDisk(tmp_path / "journal")
     settings = RetentionSettings(tmp_path / "kept", None, None)
     log = RetainedLog(disk, FileDisk(tmp_path / "large"), settings, rig.cursors)
-    retained = log.retention.kept[0]
+    retained = log.retention.files[0]
     in_journal = retained.file.path.rename(tmp_path / "journal" / segment_name(9))
     (tmp_path / "kept" / index_name(retained.file.path.name)).rename(tmp_path / "journal" / index_name(in_journal.name))
-    second = log.retention.kept[1].file
+    second = log.retention.files[1].file
     assert (log.path_of(9), log.path_of(second.number), log.path_of(77)) == (in_journal, second.path, None)
     for number, path in ((9, in_journal), (second.number, second.path), (77, tmp_path / segment_name(77))):
         beside = path.with_name(places_name(path.name))

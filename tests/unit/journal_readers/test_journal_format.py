@@ -17,7 +17,7 @@ import pytest
 from artemis_py.cli import main as cli
 from artemis_py.storage.format import codec
 from artemis_py.storage.format import records as layouts
-from artemis_py.storage.format.codec import Batch
+from artemis_py.storage.format.codec import BatchHeader
 from artemis_py.storage.format.log_events import Published, Settled
 from artemis_py.storage.format.reader import events_of
 from artemis_py.storage.format.records import (
@@ -72,7 +72,7 @@ def test_the_broker_reads_the_example_as_the_page_says(example: bytes) -> None:
     assert settled == Settled(42, 1700000000123, 0, 3, "acked", (12,))
     batch = decode_record(example, 0x40)
     assert batch is not None
-    assert (batch.lsn, codec.decode_batch(batch.payload)) == (43, Batch(9, 1700000000123, 12, 3))
+    assert (batch.lsn, codec.decode_batch(batch.payload)) == (43, BatchHeader(9, 1700000000123, 12, 3))
 
 
 def test_the_places_named_beside_the_example_are_those_of_records(example: bytes) -> None:

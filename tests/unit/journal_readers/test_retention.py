@@ -20,7 +20,7 @@ from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.segments import SegmentRetirement
 from artemis_py.storage.journal.settings import JournalSettings, JournalStart, SegmentCare
 from artemis_py.storage.retention import retention
-from artemis_py.storage.retention.retention import Mark, Retention, RetentionSettings, retained_name
+from artemis_py.storage.retention.retention import LogEnd, Retention, RetentionSettings, retained_name
 from tests.unit.journal_readers.parts import FILE_BYTES, START_MS, ImmediateCommitter, Story
 
 DAY_MS = 86_400_000
@@ -106,31 +106,31 @@ def test_one_more_file_costs_no_listing(tmp_path: Path, monkeypatch: pytest.Monk
     for number in range(2, 8):
         rig.close_segment(number, START_MS)
     assert rig.numbers == [4, 5, 6, 7]
-    assert [one.file.number for one in rig.retention.kept] == rig.numbers
-    assert rig.retention.kept_bytes == 400
+    assert [one.file.number for one in rig.retention.files] == rig.numbers
+    assert rig.retention.size_bytes == 400
     rig.now_ms += DAY_MS + 1
     rig.retention.purge()
-    assert (rig.numbers, rig.retention.kept, rig.retention.kept_bytes) == ([], (), 0)
+    assert (rig.numbers, rig.retention.files, rig.retention.size_bytes) == ([], (), 0)
 
 
 def test_what_others_remove_or_bring_is_noticed(tmp_path: Path) -> None:
     rig = RetainedSegments(tmp_path)
     for number in range(1, 5):
         rig.close_segment(number, START_MS)
-    rig.retention.kept[1].file.path.unlink()
+    rig.retention.files[1].file.path.unlink()
     rig.time_passes()
     rig.retention.purge()
-    assert [one.file.number for one in rig.retention.kept] == [1, 3, 4]
-    rig.retention.kept[0].file.path.unlink()
+    assert [one.file.number for one in rig.retention.files] == [1, 3, 4]
+    rig.retention.files[0].file.path.unlink()
     rig.time_passes()
     rig.close_segment(5, START_MS)
-    assert [one.file.number for one in rig.retention.kept] == [3, 4, 5]
-    assert rig.retention.kept_bytes == 300
+    assert [one.file.number for one in rig.retention.files] == [3, 4, 5]
+    assert rig.retention.size_bytes == 300
     (rig.kept / retained_name("artemis-journal-000000000002.log", START_MS)).write_bytes(bytes(50))
     rig.time_passes()
     rig.retention.purge()
-    assert [one.file.number for one in rig.retention.kept] == [2, 3, 4, 5]
-    assert rig.retention.kept_bytes == 350
+    assert [one.file.number for one in rig.retention.files] == [2, 3, 4, 5]
+    assert rig.retention.size_bytes == 350
 
 
 def test_a_file_that_a_crash_left_in_both_places_is_kept_once(tmp_path: Path) -> None:
@@ -138,8 +138,8 @@ def test_a_file_that_a_crash_left_in_both_places_is_kept_once(tmp_path: Path) ->
     rig.close_segment(1, START_MS)
     rig.close_segment(2, START_MS)
     rig.close_segment(1, START_MS)
-    assert [one.file.number for one in rig.retention.kept] == rig.numbers == [1, 2]
-    assert rig.retention.kept_bytes == 200
+    assert [one.file.number for one in rig.retention.files] == rig.numbers == [1, 2]
+    assert rig.retention.size_bytes == 200
 
 
 def test_what_is_behind_an_lsn(tmp_path: Path, rng: Random) -> None:
@@ -242,7 +242,7 @@ def test_the_oldest_can_be_given_up_whoever_holds_it(tmp_path: Path) -> None:
     assert rig.numbers == [2]
     assert rig.retention.give_up_oldest() is not None
     assert rig.retention.give_up_oldest() is None
-    assert rig.retention.kept_bytes == 0
+    assert rig.retention.size_bytes == 0
 
 
 def test_a_new_journal_goes_on_behind_the_kept_one(tmp_path: Path, rng: Random) -> None:
@@ -251,14 +251,14 @@ def test_a_new_journal_goes_on_behind_the_kept_one(tmp_path: Path, rng: Random) 
     story.journal.records.message_id, story.journal.records.queue_id = 4711, 12
     story.generate(rng, 60)
     mark = Retention(story.disk, story.folder, settings, lambda: story.now_ms).mark()
-    assert isinstance(mark, Mark)
+    assert isinstance(mark, LogEnd)
     assert mark.number == log_files([tmp_path / "kept"])[-1].number
     assert mark.lsn == log_first_lsn(story.folder) - 1
     assert (mark.batch.message_id, mark.batch.queue_id) == (4711, 12)
 
 
 def test_nothing_kept_is_no_mark(tmp_path: Path) -> None:
-    assert RetainedSegments(tmp_path).retention.mark() is None
+    assert RetainedSegments(tmp_path).retention.log_end() is None
 
 
 def test_the_journal_looks_after_its_regular_tasks_every_ten_seconds(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_a_cursor_is_as_far_behind_alone_as_among_others(tmp_path: Path) -> None
     slow = alone["slow"]
     assert slow is not None
     assert not slow.is_overtaken
-    sizes = [one.size_bytes for one in rig.retention.kept] + [one.written_bytes for one in rig.journal.segments]
+    sizes = [one.size_bytes for one in rig.retention.files] + [one.written_bytes for one in rig.journal.segments]
     assert sum(sizes[1:]) < slow.lag_bytes < sum(sizes)
 
 
@@ -103,7 +103,7 @@ def test_files_before_one_with_a_damaged_header_are_not_forgotten(tmp_path: Path
     """It does not say where it begins, so who asks for what follows a record gets all that may follow it."""
     rig = JournalWithCursors(tmp_path, bytes_max=None)
     rig.write(6)
-    path = rig.retention.kept[2].file.path
+    path = rig.retention.files[2].file.path
     data = bytearray(path.read_bytes())
     data[3] ^= 1
     path.write_bytes(data)
@@ -126,10 +126,10 @@ def test_a_damaged_header_makes_no_cursor_seem_much_nearer_or_farther(tmp_path: 
         rig.put(f"after-{place}", rig.last_lsn(place))
         rig.put(f"in-{place}", rig.last_lsn(place) - 1)
     before = {view.cursor.name: view.lag_bytes for view in rig.desk.all()}
-    damaged = rig.retention.kept[number - 1]
+    damaged = rig.retention.files[number - 1]
     damaged.file.path.write_bytes(b"!" + damaged.file.path.read_bytes()[1:])
     rig.start()
-    assert rig.retention.kept[number - 1].first_lsn == 0
+    assert rig.retention.files[number - 1].first_lsn == 0
     for view in rig.desk.all():
         assert abs(view.lag_bytes - before[view.cursor.name]) <= damaged.size_bytes
         assert not view.is_overtaken

@@ -9,7 +9,7 @@ from weakref import finalize
 import pytest
 
 from artemis_py.security.identity import Credentials
-from artemis_py.server.logins.login_service import FREE, PEERS_MAX, Digests, Remembered, Slowing, Workers
+from artemis_py.server.logins.login_service import FREE, PEERS_MAX, Digests, LoginCache, LoginThrottle, Workers
 from artemis_py.server.logins.networks import ConnectionsBeforeLogin, network_of
 
 
@@ -60,7 +60,7 @@ def test_a_thread_that_waits_for_the_next_login_keeps_nothing_of_the_last() -> N
 
 
 def test_the_oldest_results_make_room() -> None:
-    remembered: Remembered[int] = Remembered(3, 100)
+    remembered: LoginCache[int] = LoginCache(3, 100)
     for number in range(10):
         remembered.put(b"%d" % number, number, now_ms=0)
     assert len(remembered) == 3
@@ -71,7 +71,7 @@ def test_the_oldest_results_make_room() -> None:
 
 
 def test_the_table_of_those_who_fail_is_bounded() -> None:
-    slowing = Slowing()
+    slowing = LoginThrottle()
     for number in range(FREE + 1):
         slowing.failed("first", b"%d" % number, 0)
     assert slowing.pause_ms("first", 0) > 0

@@ -57,7 +57,7 @@ class RetainedBody:
 
     def held(self) -> LargeBody:
         """The body, for a reader of the log."""
-        found = self.store.past.held(self.logged)
+        found = self.store.lookup.held(self.logged)
         assert found is not None
         return found
 
@@ -116,7 +116,7 @@ def test_a_body_that_is_held_is_not_purged(tmp_path: Path) -> None:
     assert kept.read(body) == DATA
     body = None
     kept.former.purge_before(kept.now_ms + 1000)
-    assert kept.store.past.held(kept.logged) is None
+    assert kept.store.lookup.held(kept.logged) is None
 
 
 def test_a_body_that_a_full_disk_has_removed_fails_with_its_name(tmp_path: Path) -> None:

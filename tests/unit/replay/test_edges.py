@@ -184,9 +184,9 @@ def test_a_header_that_is_damaged_does_not_matter(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[20] ^= 0xFF
     path.write_bytes(data)
-    archive.retention.kept = archive.retention.kept[:0]
+    archive.retention.files = archive.retention.files[:0]
     archive.retention._list()
-    first_lsns = [one.first_lsn for one in archive.retention.kept]
+    first_lsns = [one.first_lsn for one in archive.retention.files]
     assert first_lsns[0] == 0
     reading = archive.reading()
     assert reading.rows(SLICE) == expected

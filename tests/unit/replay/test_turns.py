@@ -8,7 +8,7 @@ from typing import Any
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.replay.bookmarks import Bounds
 from artemis_py.core.replay.manager import Replays
-from artemis_py.core.replay.recovery_points import Fills
+from artemis_py.core.replay.recovery_points import Backfills
 from artemis_py.core.replay.replay import Addresses, Replay, pace_of
 from artemis_py.server.replays import ReplayTurns
 from tests.unit.core.made_log import MadeLog
@@ -39,7 +39,7 @@ def test_who_waits_behind_receipts_goes_on_when_they_are_durable_and_may_leave_b
     world = InProcessBroker(configuration())
     broker, log = world.broker, MadeLog()
     manager = Replays(log, broker.holdings, broker.clock, broker.config.wildcards)
-    fills = Fills(broker.host, broker.bindings, broker.registry, manager)
+    fills = Backfills(broker.host, broker.bindings, broker.registry, manager)
     durability: Any = SimpleNamespace(durable_lsn=1)
     turns = ReplayTurns(manager, fills, durability, world.turns.output, world.turns.isolation)
     log.append("a")

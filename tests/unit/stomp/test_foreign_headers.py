@@ -80,7 +80,7 @@ def test_each_header_has_its_line_however_many_come_at_once(caplog: pytest.LogCa
     foreign = ForeignHeaders(events)
     foreign.check("SUBSCRIBE", [f"x-{number}" for number in range(60)], {"session": "s1"})
     with caplog.at_level("INFO", "artemis_py.operational"):
-        log.tell(events.take(), 1)
+        log.write(events.take(), 1)
         log.end()
     assert len(caplog.messages) == 60
     assert not any("not_written_before" in line for line in caplog.messages)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artemis_py.outbound import Outbound
+from artemis_py.pending_output import PendingOutput
 
 
 def test_what_depends_on_nothing_leaves_at_once() -> None:
-    out = Outbound()
+    out = PendingOutput()
     assert not out
     out.parts().append(b"a")
     out.parts(0).append(b"b")
@@ -20,7 +20,7 @@ def test_what_depends_on_nothing_leaves_at_once() -> None:
 
 
 def test_a_part_waits_for_its_lsn_and_holds_back_what_follows() -> None:
-    out = Outbound()
+    out = PendingOutput()
     out.parts().append(b"a")
     out.parts(5).append(b"b")
     out.parts().append(b"c")
@@ -45,7 +45,7 @@ def test_a_part_waits_for_its_lsn_and_holds_back_what_follows() -> None:
 )
 def test_order_and_durability(steps: list[tuple[str, int]]) -> None:
     """Beside a list: what leaves is the longest beginning of which every part is durable."""
-    out = Outbound()
+    out = PendingOutput()
     waiting: list[tuple[int, bytes]] = []
     durable_lsn = 0
     for number, (verb, lsn) in enumerate(steps):

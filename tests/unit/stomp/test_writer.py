@@ -6,7 +6,7 @@ import pytest
 
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import Entry
-from artemis_py.outbound import Part
+from artemis_py.pending_output import Part
 from artemis_py.stomp.wire import writer
 from artemis_py.stomp.wire.writer import MessageWriter
 from tests.unit.stomp.frame_tools import entry

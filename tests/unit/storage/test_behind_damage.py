@@ -20,8 +20,8 @@ from artemis_py.storage.format.records import (
     encode_record,
 )
 from artemis_py.storage.format.scan import Damage, lowest_lsn, whole_records
+from artemis_py.storage.recovery.accept_journal import recover
 from artemis_py.storage.recovery.examination import Examined
-from artemis_py.storage.recovery.recovery import recover
 from tests.sim.disk import SimDisk
 from tests.sim.prepared import (
     QUEUE,

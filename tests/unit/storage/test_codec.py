@@ -12,7 +12,7 @@ from artemis_py.core.order import entry
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.records import Depth
 from artemis_py.storage.format import codec, records
-from artemis_py.storage.format.codec import Kept, QueueState
+from artemis_py.storage.format.codec import DeliveryState, Kept
 from artemis_py.storage.format.records import CodecError, FileHeader
 
 U16 = st.integers(0, 2**16 - 1)
@@ -45,9 +45,9 @@ def kept_messages(draw: st.DrawFn) -> Kept:
     return kept
 
 
-def _states(kept: Kept) -> dict[int, QueueState]:
+def _states(kept: Kept) -> dict[int, DeliveryState]:
     """What is special in any queue."""
-    return {number: one for number, one in (kept.details or {}).items() if one != QueueState()}
+    return {number: one for number, one in (kept.details or {}).items() if one != DeliveryState()}
 
 
 @given(kept_messages())
@@ -153,7 +153,7 @@ def test_a_message_in_a_page_says_where(kept: Kept, place: int) -> None:
 
 @given(U64, U64, U64, U64)
 def test_a_batch_comes_back(number: int, now_ms: int, message_id: int, queue_id: int) -> None:
-    batch = codec.Batch(number, now_ms, message_id, queue_id)
+    batch = codec.BatchHeader(number, now_ms, message_id, queue_id)
     assert codec.decode_batch(codec.encode_batch(batch)) == batch
 
 

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from artemis_py.storage.disk.committer import Commit, ThreadCommitter, Write, bytes_of, carry_out
+from artemis_py.storage.disk.committer import Commit, ThreadCommitter, Write, bytes_of, write_commit
 from artemis_py.storage.disk.disk import NoSpaceError
 from tests.e2e.broker_process import eventually
 from tests.sim.disk import Fault, SimDisk
@@ -50,7 +50,7 @@ def write(disk: SimDisk, name: str, *, may_fail: bool = False) -> Write:
 
 def test_writes_are_synced_one_after_the_other_and_confirmed_before_they_are_finished() -> None:
     disk = WatchedDisk()
-    carry_out(Commit([write(disk, "a"), write(disk, "b")], 7))
+    write_commit(Commit([write(disk, "a"), write(disk, "b")], 7))
     assert disk.done == [f"{verb} {name}" for name in "ab" for verb in ("write", "sync", "confirm", "finish")]
     assert all(not file.unsynced for file in disk.files.values())
 
@@ -90,11 +90,11 @@ def test_nothing_becomes_durable_after_a_failure() -> None:
 def test_a_batch_that_may_wait_stops_where_there_is_no_room_and_can_be_repeated() -> None:
     disk = WatchedDisk("b")
     batch = Commit([write(disk, name) for name in "abc"], 7, may_wait=True)
-    carry_out(batch)
+    write_commit(batch)
     assert "No space left" in (batch.failure or "")
     assert "c" not in disk.files
     disk.full.clear()
-    carry_out(batch)
+    write_commit(batch)
     assert batch.failure is None
     assert {name for name, file in disk.files.items() if bytes(file.data) == b"data"} == {"a", "b", "c"}
 
@@ -102,11 +102,11 @@ def test_a_batch_that_may_wait_stops_where_there_is_no_room_and_can_be_repeated(
 def test_a_write_that_may_fail_leaves_no_file_and_the_others_go_on() -> None:
     disk = WatchedDisk("b")
     writes = [write(disk, name, may_fail=name == "b") for name in "abc"]
-    carry_out(Commit(writes, 7))
+    write_commit(Commit(writes, 7))
     assert [one.failure is not None for one in writes] == [False, True, False]
     assert sorted(disk.files) == ["a", "c"]
     with pytest.raises(NoSpaceError):
-        carry_out(Commit([write(disk, "b")], 8))
+        write_commit(Commit([write(disk, "b")], 8))
 
 
 def test_a_new_file_counts_for_what_a_batch_has_to_write() -> None:

@@ -20,7 +20,7 @@ from artemis_py.storage.format.log_events import Published
 from artemis_py.storage.format.names import page_numbers, read_name
 from artemis_py.storage.format.reader import events_of
 from artemis_py.storage.format.scan import Damage, log_file
-from artemis_py.storage.recovery.recovery import LossError
+from artemis_py.storage.recovery.accept_journal import LossError
 from tests.sim.damaged import published_by
 from tests.sim.disk import SimDisk
 from tests.sim.prepared import overwrite, records
@@ -58,8 +58,8 @@ class Start:
         self.pages = {(page.stream, page.number): index.pages.left(page) for page in index.pages.pages()}
         self.report = "\n".join(store.report)
         self.damaged_places = store._files.journal.damaged_places
-        self.reserve_bytes = store.rooms[0].reserve_bytes
-        self.wanted_bytes = store.rooms[0].wanted_bytes
+        self.reserve_bytes = store.reserves[0].reserve_bytes
+        self.wanted_bytes = store.reserves[0].wanted_bytes
         store._opened.close()
 
 

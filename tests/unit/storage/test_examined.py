@@ -13,10 +13,10 @@ from artemis_py.storage.format.scan import log_files, log_files_and_twins
 from artemis_py.storage.format.segment_index import Gathered, SegmentIndex
 from artemis_py.storage.journal.bindings_copy import NAME as COPY
 from artemis_py.storage.journal.extent import NAMES as EXTENTS
-from artemis_py.storage.journal.extent import Extent, ExtentFiles
+from artemis_py.storage.journal.extent import ExtentFiles, JournalExtent
 from artemis_py.storage.journal.settings import JournalSettings
+from artemis_py.storage.recovery.accept_journal import LossError, recover
 from artemis_py.storage.recovery.examination import LOST_RECORDS_MAX, examine
-from artemis_py.storage.recovery.recovery import LossError, recover
 from artemis_py.storage.retention.retention import retained_name
 from tests.sim.damaged import found_in, make
 from tests.sim.disk import SECTOR_BYTES, File, SimDisk
@@ -189,7 +189,7 @@ def test_the_damaged_beginning_of_the_oldest_file_costs_no_more_than_stood_there
 def test_a_last_file_that_goes_on_behind_the_end_that_a_stop_told_is_refused() -> None:
     """It is of a later time than the files beside it."""
     made = prepare(2, 3)
-    ExtentFiles(made).save(Extent(1, 1, records(made, segment_name(1))[-1].lsn))
+    ExtentFiles(made).save(JournalExtent(1, 1, records(made, segment_name(1))[-1].lsn))
     assert examine(made).reasons == []
     made.files[segment_name(1)] = prepare(2, 3, 1).files[segment_name(1)]
     with pytest.raises(LossError, match="is from another time than the others"):
@@ -200,7 +200,7 @@ def test_no_number_that_was_read_is_given_again_though_the_last_file_tells_a_low
     disk = prepare(1, 1, 1, 1, 1, 1, file_bytes=300)
     last = last_segment(disk)
     end = [one for one in records(disk, last) if one.type_code != BATCH][-1]
-    ExtentFiles(disk).save(Extent(1, int(last[16:28]), end.lsn))
+    ExtentFiles(disk).save(JournalExtent(1, int(last[16:28]), end.lsn))
     flip(disk, last, end.end - 1)
     other = prepare(40, file_bytes=300)
     disk.files[segment_name(1)] = other.files[segment_name(1)]

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from artemis_py.storage.disk.disk import NoSpaceError
-from artemis_py.storage.journal.extent import NAMES, Extent, ExtentFiles, read_extent
+from artemis_py.storage.journal.extent import NAMES, ExtentFiles, JournalExtent, read_extent
 from tests.sim.disk import Fault, SimDisk
 
 FULL = "No space left on device"
@@ -31,12 +31,12 @@ def test_a_note_that_was_refused_and_is_there_all_the_same() -> None:
     disk = _Spiteful()
     extents = ExtentFiles(disk)
     extents.reach(2, 1)
-    assert read_extent(disk).extent == Extent(1, 2)
+    assert read_extent(disk).extent == JournalExtent(1, 2)
     with pytest.raises(NoSpaceError):
         extents.begin_at(2)
     disk.is_full = False
     extents.begin_at(2)
-    assert read_extent(disk).extent == Extent(2, 2)
+    assert read_extent(disk).extent == JournalExtent(2, 2)
 
 
 def test_a_note_that_was_refused_holds_up_nobody() -> None:
@@ -48,7 +48,7 @@ def test_a_note_that_was_refused_holds_up_nobody() -> None:
     assert read_extent(disk).extent is None
     disk.fault = None
     extents.reach(3, 1)
-    assert read_extent(disk).extent == Extent(1, 3)
+    assert read_extent(disk).extent == JournalExtent(1, 3)
     assert {*disk.names()} == {*NAMES}
 
 
@@ -60,13 +60,13 @@ def test_a_file_may_go_although_there_is_no_room_for_a_second_note(refused: str)
     disk = _WithoutRoom(refused)
     extents = ExtentFiles(disk)
     extents.reach(2, 1)
-    assert read_extent(disk).extent == (None if refused == NAMES[0] else Extent(1, 2))
+    assert read_extent(disk).extent == (None if refused == NAMES[0] else JournalExtent(1, 2))
     extents.begin_at(2)
-    assert read_extent(disk).extent == (None if refused == NAMES[0] else Extent(2, 2))
+    assert read_extent(disk).extent == (None if refused == NAMES[0] else JournalExtent(2, 2))
     disk.refused = ""
     extents.reach(3, 2)
     extents.begin_at(3)
-    assert read_extent(disk).extent == Extent(3, 3)
+    assert read_extent(disk).extent == JournalExtent(3, 3)
     assert {*disk.names()} == {*NAMES}
 
 

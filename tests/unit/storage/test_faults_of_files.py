@@ -17,14 +17,14 @@ from artemis_py.core.order.entry import ACKED
 from artemis_py.storage.disk import disk as disk_module
 from artemis_py.storage.disk import lock as lock_module
 from artemis_py.storage.disk import permissions, space
-from artemis_py.storage.disk.committer import Commit, Write, carry_out
+from artemis_py.storage.disk.committer import Commit, Write, write_commit
 from artemis_py.storage.disk.disk import DiskError, FileDisk, LockedError, NoSpaceError
 from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.disk.space import RESERVE_NAME, DiskSpace, SpaceReserve
 from artemis_py.storage.journal.index_files import delete_segment, write_index
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings, SegmentCare
-from artemis_py.storage.recovery.recovery import recover
+from artemis_py.storage.recovery.accept_journal import recover
 from tests.sim.committer import SteppedCommitter
 from tests.sim.prepared import QUEUE, QUEUE_ID, kept_ids, message
 
@@ -106,7 +106,7 @@ class Life:
 
     def _live(self, disk: FileDisk, folder: Path) -> None:
         disk.draws = True
-        disk.room = SpaceReserve(folder, lambda: None, RESERVE_BYTES)
+        disk.reserve = SpaceReserve(folder, lambda: None, RESERVE_BYTES)
         committer = SteppedCommitter(lambda: None)
         recovered = recover(disk)
 
@@ -185,7 +185,7 @@ def test_each_call_fails_once(system: FailingSystem, tmp_path: Path, code: int) 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
 def test_a_write_without_room_takes_it_from_the_reserve(system: FailingSystem, tmp_path: Path, code: int) -> None:
     disk, news = FileDisk(tmp_path), list[int]()
-    disk.room = SpaceReserve(tmp_path, lambda: news.append(1), 1 << 20)
+    disk.reserve = SpaceReserve(tmp_path, lambda: news.append(1), 1 << 20)
     disk.draws = True
     disk.create("file", 0)
     system.at, system.code = system.count + 4, code
@@ -193,12 +193,12 @@ def test_a_write_without_room_takes_it_from_the_reserve(system: FailingSystem, t
         disk.write("file", number * 10, b"0123456789")
     assert system.failed == "pwrite"
     assert disk.read("file") == b"0123456789" * 4
-    assert disk.room.is_short
+    assert disk.reserve.is_short
     assert news == [1]
-    assert (tmp_path / RESERVE_NAME).stat().st_size == disk.room.reserve_bytes < 1 << 20
-    disk.room.refill()
+    assert (tmp_path / RESERVE_NAME).stat().st_size == disk.reserve.reserve_bytes < 1 << 20
+    disk.reserve.refill()
     assert disk.has_room
-    assert disk.room.reserve_bytes == 1 << 20
+    assert disk.reserve.reserve_bytes == 1 << 20
 
 
 @pytest.mark.interpreted
@@ -237,7 +237,7 @@ def test_the_reserve_is_made_whole_only_when_there_is_as_much_beside_it(tmp_path
     room = SpaceReserve(tmp_path, lambda: news.append(1), 1 << 30)
     assert room.reserve_bytes == room.wanted_bytes == 4 << 20
     assert not room.is_short
-    while room.give(1 << 20):
+    while room.free_room(1 << 20):
         pass
     assert room.reserve_bytes == 0
     for free[0], is_short, has_bytes in ((3 << 20, True, 3 << 19), (6 << 20, True, 4 << 20), (8 << 20, False, 4 << 20)):
@@ -254,7 +254,7 @@ def test_a_reserve_that_is_gone_gets_every_piece(tmp_path: Path, monkeypatch: An
     free = [64 << 20]
     monkeypatch.setattr(space, "space_of", lambda _: DiskSpace(0.5, free[0], 64 << 20))
     room = SpaceReserve(tmp_path, lambda: None, 1 << 20)
-    while room.give(1 << 20):
+    while room.free_room(1 << 20):
         pass
     for free[0], has_bytes in (
         (64 << 10, 64 << 10),
@@ -270,7 +270,7 @@ def test_a_reserve_that_is_gone_gets_every_piece(tmp_path: Path, monkeypatch: An
 def test_growth_is_looked_at_by_the_mebibyte(tmp_path: Path) -> None:
     news: list[int] = []
     disk = FileDisk(tmp_path)
-    disk.room = SpaceReserve(tmp_path, lambda: news.append(1), 0)
+    disk.reserve = SpaceReserve(tmp_path, lambda: news.append(1), 0)
     disk.create("file", 0)
     for place in range(32):
         disk.write("file", place << 16, bytes(1 << 16))
@@ -289,12 +289,12 @@ def test_a_journal_file_grows_as_it_is_written_when_there_is_no_room_for_all_of_
 ) -> None:
     """Also when nobody knew that before."""
     disk = FileDisk(tmp_path)
-    disk.room = SpaceReserve(tmp_path, lambda: None, 0)
-    disk.room.is_short = is_short
+    disk.reserve = SpaceReserve(tmp_path, lambda: None, 0)
+    disk.reserve.is_short = is_short
     if not is_short:
         system.at = system.count + 3  # of the calls: it is opened, looked at, and filled
     write = Write(disk, "file", 0, b"data", sync=True, create_bytes=4096)
-    carry_out(Commit([write], 1))
+    write_commit(Commit([write], 1))
     assert system.failed == ("" if is_short else "pwrite")
     assert disk.read("file") == b"data"
 

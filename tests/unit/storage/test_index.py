@@ -43,7 +43,7 @@ def test_what_is_unknown_is_ignored() -> None:
     index.settle(A, 7)
     index.settle(B, 1)
     index.attempt(A, 7, 1, 0)
-    index.fall_due(9, A, [7])
+    index.put_at_head(9, A, [7])
     assert _order(index) == [1]
 
 
@@ -94,8 +94,8 @@ def test_attempts_and_delays_belong_to_one_queue() -> None:
 
 def test_due_messages_stand_at_the_head_the_latest_round_first() -> None:
     index, _ = _index(*(_kept(number, A) for number in range(1, 6)))
-    index.fall_due(10, A, [4, 5])
-    index.fall_due(11, A, [3])
+    index.put_at_head(10, A, [4, 5])
+    index.put_at_head(11, A, [3])
     assert _order(index) == [3, 4, 5, 1, 2]
 
 

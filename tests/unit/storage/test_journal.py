@@ -15,7 +15,7 @@ from artemis_py.storage.format.reader import events_of
 from artemis_py.storage.journal.index_files import beside_segment
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings
-from artemis_py.storage.recovery.recovery import recover
+from artemis_py.storage.recovery.accept_journal import recover
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 from tests.sim.prepared import QUEUE, QUEUE_ID, commit, kept_ids, message, open_journal

@@ -140,7 +140,7 @@ def test_a_body_without_room_is_given_up_and_its_file_goes() -> None:
     assert [bodies.disk.read(name) for name in bodies.files] == [b"y" * 8]
     assert not too_long.may_go_on, "its sender is told at its end"
     too_long.append(b"x" * 8)
-    assert bodies.store.intake.unwritten_bytes == 0
+    assert bodies.store.body_writer.unwritten_bytes == 0
     too_long.end()
     assert too_long.may_go_on
     bodies.turn()

@@ -15,7 +15,7 @@ from artemis_py.cli import main as cli
 from artemis_py.storage.disk import lock_check
 from artemis_py.storage.disk.disk import LockedError
 from artemis_py.storage.disk.lock import DirectoryLock, this_process
-from artemis_py.storage.disk.lock_check import Holder, file_system_of, holding, trials
+from artemis_py.storage.disk.lock_check import LockHolder, file_system_of, held_lock, trials
 from tests.e2e.broker_process import COMMAND, eventually
 
 MOUNTS = r"""
@@ -79,7 +79,7 @@ def test_a_holder_that_somebody_else_has_started(tmp_path: Path, capsys: pytest.
 def test_a_holder_on_another_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with holding(tmp_path), monkeypatch.context() as elsewhere:
+    with held_lock(tmp_path), monkeypatch.context() as elsewhere:
         elsewhere.setattr("artemis_py.storage.disk.lock._BOOT_ID", str(tmp_path / "other"))
         (tmp_path / "other").write_text("another-boot\n")
         assert cli.main(["ha", "check", str(tmp_path)]) == 0
@@ -122,7 +122,7 @@ def test_another_machine_that_has_the_same_lock(tmp_path: Path, monkeypatch: pyt
 
     sleep(0)
     monkeypatch.setattr(lock_check.time, "sleep", sleep)
-    (finding,) = trials(tmp_path, Holder)
+    (finding,) = trials(tmp_path, LockHolder)
     assert finding.passed is False
     assert finding.told.startswith(f"this process got the lock, and process {os.getpid()} on host ")
 
@@ -138,7 +138,7 @@ def test_what_a_holder_that_was_killed_left_is_no_holder(tmp_path: Path, monkeyp
 def test_a_lock_that_is_not_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first process is killed, and the file system goes on as if it lived."""
 
-    class Immortal(Holder):
+    class Immortal(LockHolder):
         def __init__(self) -> None:
             self.lock = DirectoryLock(tmp_path / "ha-check")
 
@@ -155,7 +155,7 @@ def test_a_lock_that_is_not_released(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_nothing_can_be_tried(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["ha", "check", str(tmp_path / "none")]) == 2
     assert capsys.readouterr().err == f"{tmp_path}/none is no directory\n"
-    with holding(tmp_path), pytest.raises(LockedError), holding(tmp_path):
+    with held_lock(tmp_path), pytest.raises(LockedError), held_lock(tmp_path):
         pass
     assert cli.main(["ha", "hold", str(tmp_path / "none")]) == 2
 

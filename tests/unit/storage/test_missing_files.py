@@ -17,9 +17,9 @@ from artemis_py.message import Account, LargeBody, Message
 from artemis_py.paged import Page, PagedBody, Share
 from artemis_py.server.journal_store import JournalStore, accept_losses
 from artemis_py.storage.format.names import first_number, is_start, read_name, start_name
+from artemis_py.storage.recovery.accept_journal import LossError
 from artemis_py.storage.recovery.damage_report import loss_lines
 from artemis_py.storage.recovery.missing_files import GIVEN_UP_NAME, note_given_up, read_given_up
-from artemis_py.storage.recovery.recovery import LossError
 from tests.sim.disk import PowerCut, SimDisk
 from tests.sim.prepared import QUEUE, QUEUE_ID, message
 from tests.unit.storage.test_room_to_the_end import Life, threads, turn

@@ -15,7 +15,7 @@ from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.records import GROUP, MESSAGE, inner_records
 from artemis_py.storage.journal.journal import Journal
-from artemis_py.storage.recovery.recovery import recover
+from artemis_py.storage.recovery.accept_journal import recover
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 from tests.sim.prepared import QUEUE, QUEUE_ID, commit, message, open_journal, records

@@ -9,7 +9,7 @@ import random
 import pytest
 
 from artemis_py.storage.journal.settings import JournalSettings
-from artemis_py.storage.recovery.recovery import recover
+from artemis_py.storage.recovery.accept_journal import recover
 from tests.sim.disk import SimDisk
 from tests.sim.prepared import QUEUE, QUEUE_ID, commit, kept_ids, message, open_journal
 from tests.unit.core.parts import lines_run

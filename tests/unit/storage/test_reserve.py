@@ -31,7 +31,7 @@ def test_no_history_goes_for_a_reserve_that_cannot_be_made(tmp_path: Path) -> No
     )
     try:
         assert [line for line in store.report if RESERVE_NAME in line and "nothing is kept in reserve" in line]
-        assert not any(room.is_short for room in store.rooms)
+        assert not any(room.is_short for room in store.reserves)
         store.make_room()
     finally:
         store.close()

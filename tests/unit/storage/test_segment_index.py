@@ -22,7 +22,7 @@ from artemis_py.storage.journal.index import Segment
 from artemis_py.storage.journal.index_files import delete_orphans, delete_segment, index_beside, write_index
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings, SegmentCare
-from artemis_py.storage.recovery.recovery import recover
+from artemis_py.storage.recovery.accept_journal import recover
 from tests.unit.journal_readers.parts import ImmediateCommitter, Story, message
 
 
@@ -127,15 +127,15 @@ def test_sessions_and_consumers_are_told_in_each_segment_that_names_them(tmp_pat
     story = Story(tmp_path)
     journal = story.journal
     story.turn(story.declare)
-    journal.records.story.session_opened(7, {"client": "127.0.0.1:5", "login": "me"})
-    consumer = journal.records.story.consumer_opened(7, 1, {"subscription": "s"})
+    journal.records.audit.session_opened(7, {"client": "127.0.0.1:5", "login": "me"})
+    consumer = journal.records.audit.consumer_opened(7, 1, {"subscription": "s"})
     found: list[dict[str, Any]] = []
     for number in range(1, 30):
         one = message(number, bytes(300))
         one.origin = 7
         story.turn(
             lambda one=one: journal.records.published(one, [1], 0),  # type: ignore[misc]
-            lambda one=one: journal.records.story.delivered(1, [one], consumer),  # type: ignore[misc]
+            lambda one=one: journal.records.audit.delivered(1, [one], consumer),  # type: ignore[misc]
         )
     for segment in journal.segments[:4]:
         assert segment.index is not None

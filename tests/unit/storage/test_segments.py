@@ -8,7 +8,7 @@ import pytest
 
 from artemis_py.storage.format import records
 from artemis_py.storage.format.names import segment_name
-from artemis_py.storage.journal.extent import NAMES, Extent, read_extent
+from artemis_py.storage.journal.extent import NAMES, JournalExtent, read_extent
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings
 from tests.sim.committer import SteppedCommitter
@@ -112,7 +112,7 @@ def test_an_orderly_end_is_synced_although_nothing_asked_for_it_while_the_broker
             lsn = publish(journal, committer, number, 100)
             journal.finish()
             committer.stop()
-            assert read_extent(disk).extent == Extent(1, number, lsn)
+            assert read_extent(disk).extent == JournalExtent(1, number, lsn)
             if loses_power:
                 disk.crash()
             journal, committer, recovered = open_journal(disk, settings)
@@ -141,4 +141,4 @@ def test_a_journal_whose_extent_was_lost_says_again_where_it_begins() -> None:
     count = len(journal.segments)
     assert count > 2
     publish(journal, committer, 9)
-    assert read_extent(disk).extent == Extent(1, count)
+    assert read_extent(disk).extent == JournalExtent(1, count)

@@ -11,7 +11,7 @@ from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.paged import Page, PagedMessage
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.address_index import decode_table, part_bytes
-from artemis_py.storage.format.codec import Batch, Kept, PagePurged
+from artemis_py.storage.format.codec import BatchHeader, Kept, PagePurged
 from artemis_py.storage.format.records import (
     BATCH,
     GROUP,
@@ -54,7 +54,7 @@ class MadeSegment:
 
     def batch(self, lsn: int = 0) -> None:
         """A BATCH, whose lsn is above those of its records."""
-        payload = codec.encode_batch(Batch(1, 1, 0, 0))
+        payload = codec.encode_batch(BatchHeader(1, 1, 0, 0))
         self.data += encode_record(BATCH, lsn or self.lsn + 1000, payload)
 
     def message(self, number: int, queues: list[int], address: str = "a", *, copied_lsn: int = 0) -> bytes:

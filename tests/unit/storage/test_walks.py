@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from artemis_py.logged import AddressChoice, Spot
 from artemis_py.message import Account, Head, Message
 from artemis_py.storage.format import codec
-from artemis_py.storage.format.codec import Batch, Kept
+from artemis_py.storage.format.codec import BatchHeader, Kept
 from artemis_py.storage.format.records import (
     BATCH,
     DELIVERED,
@@ -127,7 +127,7 @@ def segments(draw: st.DrawFn) -> bytes:
             inner = [encode_record(ORIGIN, lsn, codec.encode_origin(4)), encode_record(GROUP, lsn + 1, b"".join(inner))]
             lsn += 1
         lsn += 1
-        parts += [encode_record(BATCH, lsn, codec.encode_batch(Batch(number, 700, 0, 0))), *inner]
+        parts += [encode_record(BATCH, lsn, codec.encode_batch(BatchHeader(number, 700, 0, 0))), *inner]
     return b"".join(parts)
 
 

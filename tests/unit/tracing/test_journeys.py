@@ -17,11 +17,11 @@ from artemis_py.storage.format.log_events import (
     Consumer,
     Delivered,
     Event,
-    FellDue,
     PageOpened,
     Published,
     Purged,
     Repeated,
+    ScheduledDue,
     Session,
     Settled,
     Started,
@@ -165,7 +165,7 @@ def test_a_dead_letter_links_to_its_original() -> None:
 
 
 def test_a_message_that_falls_due_tells_when() -> None:
-    (span,) = fold(published(10, 7), FellDue(*told(15), 1, (7,)), Settled(*told(16), 1, "acked", (7,)))
+    (span,) = fold(published(10, 7), ScheduledDue(*told(15), 1, (7,)), Settled(*told(16), 1, "acked", (7,)))
     assert [(one.name, one.time_ms) for one in span.happenings] == [("due", 1015)]
 
 

@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 from typing import Final, NamedTuple, final
 
 from artemis_py.config.settings import AddressSettings
-from artemis_py.core.heap import drop_void
+from artemis_py.core.lazy_heap import drop_void
 from artemis_py.core.memory import Memory
 from artemis_py.message import Message
 from artemis_py.units import DELAY_MAX_MS
@@ -20,7 +20,7 @@ from artemis_py.units import DELAY_MAX_MS
 # What a queue knows of its address.
 
 
-class Home:
+class QueueAddress:
     """The part of an address that its queues see. The address knows its queues; they do not see what else belongs to
     it.
     """
@@ -161,7 +161,7 @@ _LOOKS: Final = 2
 
 
 @final
-class Ages:
+class MessageAges:
     """Arrival times of a queue's messages, to within a hundredth of the age threshold. It counts messages by time and
     does not list them.
     """
@@ -226,15 +226,15 @@ class Alerts:
         self.messages = messages
         self.bytes = bytes
         self.raised: dict[str, int] = {}
-        self.ages = Ages(age_ms) if age_ms else None
+        self.ages = MessageAges(age_ms) if age_ms else None
         """Ages of messages in memory."""
-        self.paged_ages = Ages(age_ms) if age_ms else None
+        self.paged_ages = MessageAges(age_ms) if age_ms else None
         """Ages of paged messages that arrived since the start. A page that has not been read since a restart has none.
         """
         self.next_ms = 0
         """The date, in epoch ms, for which the queue has set its alarm; 0 for none."""
         self.repeat_gap_ms = repeat_gap_ms
-        self._told_ms: dict[str, int] = {}
+        self._reported_ms: dict[str, int] = {}
 
     @property
     def raised_count(self) -> int:
@@ -255,7 +255,7 @@ class Alerts:
 
         Age is measured by dates (``now_ms``), the repeat gap by steady time (``steady_ms``).
         """
-        return [breach for breach in self._states(count, size_bytes, now_ms) if self._is_told(breach[0], steady_ms)]
+        return [breach for breach in self._states(count, size_bytes, now_ms) if self._is_reported(breach[0], steady_ms)]
 
     def _states(self, count: int, size_bytes: int, now_ms: int) -> list[tuple[str, int, int]]:
         """Every breached threshold."""
@@ -275,11 +275,11 @@ class Alerts:
         one, other = self.ages.oldest_ms(), self.paged_ages.oldest_ms()
         return other if one is None or (other is not None and other < one) else one
 
-    def _is_told(self, kind: str, steady_ms: int) -> bool:
-        told_ms = self._told_ms.get(kind)
-        if told_ms is not None and steady_ms - told_ms < self.repeat_gap_ms:
+    def _is_reported(self, kind: str, steady_ms: int) -> bool:
+        reported_ms = self._reported_ms.get(kind)
+        if reported_ms is not None and steady_ms - reported_ms < self.repeat_gap_ms:
             return False
-        self._told_ms[kind] = steady_ms
+        self._reported_ms[kind] = steady_ms
         self.raised[kind] = self.raised.get(kind, 0) + 1
         return True
 
@@ -288,7 +288,9 @@ class Alerts:
         message gets too old. 0: never.
         """
         gap_ms = max(self.repeat_gap_ms, _LOOKS_AGAIN_MS) + now_ms - steady_ms
-        times = [self._told_ms.get(kind, steady_ms) + gap_ms for kind, _, _ in self._states(count, size_bytes, now_ms)]
+        times = [
+            self._reported_ms.get(kind, steady_ms) + gap_ms for kind, _, _ in self._states(count, size_bytes, now_ms)
+        ]
         oldest_ms = self._oldest_ms()
         if oldest_ms is not None and now_ms - oldest_ms <= self.age_ms:
             times.append(oldest_ms + self.age_ms + 1)
@@ -339,7 +341,7 @@ class QueueReference:
     __slots__ = ("address", "deleted", "durable", "id", "is_distant", "name", "noted_ready", "rules")
 
     def __init__(
-        self, id: int, name: str, address: Home, *, durable: bool, rules: MessageRules, is_view: bool = False
+        self, id: int, name: str, address: QueueAddress, *, durable: bool, rules: MessageRules, is_view: bool = False
     ) -> None:
         self.id = id
         """The queue's number in the log."""

@@ -18,7 +18,7 @@ _NONE: Final[list[tuple[int, list[Part]]]] = []
 """In the place of an empty list of its own for each connection with nothing to send. Nobody adds to it."""
 
 
-class Outbound:
+class PendingOutput:
     """Parts of frames with the lsn that they depend on. No part overtakes an earlier one.
 
     Consecutive parts without a higher lsn share a segment, so that a turn's frames cost one comparison.

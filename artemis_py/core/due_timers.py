@@ -12,10 +12,10 @@ from typing import Final, final
 from artemis_py.core.budget import Budget
 from artemis_py.core.clock import NOBODY, Alarms
 from artemis_py.core.faults import set_aside
-from artemis_py.core.host import Host
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.scheduled import AGAIN_MS
+from artemis_py.core.queue_host import QueueHost
 from artemis_py.core.tasks import Task
 
 _RING_PARTS: Final = 2
@@ -28,10 +28,10 @@ LEASE: Final = "lease"
 
 
 @final
-class Due:
+class DueTimers:
     """Begins what is due. ``queues`` are all queues, by number."""
 
-    def __init__(self, host: Host, queues: dict[int, Queue]) -> None:
+    def __init__(self, host: QueueHost, queues: dict[int, Queue]) -> None:
         self._host = host
         self._queues = queues
         self._messages = DueMessages(host, queues)
@@ -50,9 +50,9 @@ class Due:
                 host.agenda.add(messages)
         if not messages.done:
             return False
-        self._answer(timers.gates, GATE, now_ms)
-        self._answer(timers.alarms, ALARM, now_ms)
-        self._answer(timers.leases, LEASE, now_ms)
+        self._handle(timers.gates, GATE, now_ms)
+        self._handle(timers.alarms, ALARM, now_ms)
+        self._handle(timers.leases, LEASE, now_ms)
         return True
 
     def _ring(self, now_ms: int) -> None:
@@ -60,7 +60,7 @@ class Due:
         count_max = max(budget.left // (_RING_PARTS * _RING_UNITS), 1)
         budget.spend(_RING_UNITS * clock.ring(clock.steady_ms(now_ms), count_max))
 
-    def _answer(self, alarms: Alarms, step: str, now_ms: int) -> None:
+    def _handle(self, alarms: Alarms, step: str, now_ms: int) -> None:
         """Have queues do what they have waited for. What is left when the budget is spent follows in the next turn."""
         budget, steady_ms = self._host.budget, self._host.clock.steady_ms(now_ms)
         while alarms.due:
@@ -90,7 +90,7 @@ class Due:
 class DueMessages(Task):
     """Takes scheduled messages that are due, queue by queue, and hands them to their queues."""
 
-    def __init__(self, host: Host, queues: dict[int, Queue]) -> None:
+    def __init__(self, host: QueueHost, queues: dict[int, Queue]) -> None:
         self.done = True
         self._host = host
         self._queues = queues
@@ -136,7 +136,7 @@ class DueMessages(Task):
         if queue is None or not entries:
             return
         try:
-            queue.fall_due(entries, now_ms, budget)
+            queue.release_due(entries, now_ms, budget)
         except Exception as error:
             set_aside(self._host, queue, "schedule", error)
             queue.contents.wait_again(entries, now_ms + AGAIN_MS)

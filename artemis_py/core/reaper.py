@@ -7,13 +7,13 @@ from typing import Final, TypeVar, final
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address
 from artemis_py.core.addresses.retroactive import ring_name
-from artemis_py.core.addresses.routing_table import Walk
+from artemis_py.core.addresses.routing_table import RoundCursor
 from artemis_py.core.budget import Budget
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.faults import set_aside
-from artemis_py.core.host import Host
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.reference import deletion_of
+from artemis_py.core.queue_host import QueueHost
+from artemis_py.core.queue_reference import deletion_of
 from artemis_py.core.tasks import Task
 
 Item = TypeVar("Item")
@@ -24,7 +24,7 @@ _DELETION: Final = 2
 
 
 @final
-class Sweep(Task):
+class Reaper(Task):
     """``message-expiry-scan-period`` and ``address-queue-scan-period``, both in ms; -1 switches a round off.
 
     A queue or address is deleted when two rounds in a row find it unused (as Artemis' reaper does). So one created a
@@ -32,7 +32,7 @@ class Sweep(Task):
     takes what they send. A round lasts as many turns as it takes. One that is due meanwhile follows it.
     """
 
-    def __init__(self, host: Host, registry: Registry, config: BrokerConfig, steady_ms: int) -> None:
+    def __init__(self, host: QueueHost, registry: Registry, config: BrokerConfig, steady_ms: int) -> None:
         self._host = host
         self._registry = registry
         self._bindings = registry.bindings
@@ -50,7 +50,7 @@ class Sweep(Task):
         self._deletions = 0
         """How many rounds have looked for unused queues and addresses."""
 
-    def begin_with(self, now_ms: int) -> None:
+    def delete_unused_at_start(self, now_ms: int) -> None:
         """A restart has ended the use of everything that clients made. What is empty and would come into being again
         as it was goes at once; other queues, whose messages somebody may come back for, are left to the rounds. A delay
         begins again. Whether queues were used that may go with messages, or that clients did not make, the log knows.
@@ -114,7 +114,7 @@ class Sweep(Task):
         budget.spend(1)
         address = self._bindings.address_walk.take() if self._duties & _DELETION else None
         if address is not None:
-            self._look_at_address(address, budget, now_ms)
+            self._check_address(address, budget, now_ms)
             return True
         queue = self._bindings.queue_walk.take()
         if queue is None:
@@ -126,12 +126,12 @@ class Sweep(Task):
                 queue.expire_paged(now_ms)
             step = "deletion"
             if self._duties & _DELETION:
-                self._look_at_queue(queue, budget, now_ms)
+                self._check_queue(queue, budget, now_ms)
         except Exception as error:
             set_aside(self._host, queue, step, error)
         return True
 
-    def _look_at_address(self, address: Address, budget: Budget, now_ms: int) -> None:
+    def _check_address(self, address: Address, budget: Budget, now_ms: int) -> None:
         steady_ms = self._host.clock.steady_ms(now_ms)
         is_sent_to = address.note_sent(steady_ms)
         unused = not is_sent_to and _address_is_unused(address, steady_ms)
@@ -141,13 +141,13 @@ class Sweep(Task):
             budget.spend(_DELETION_UNITS)
             self._registry.delete_address(address)
 
-    def _look_at_queue(self, queue: Queue, budget: Budget, now_ms: int) -> None:
+    def _check_queue(self, queue: Queue, budget: Budget, now_ms: int) -> None:
         unused = _queue_is_unused(queue, self._host.clock.steady_ms(now_ms))
         if self._is_condemned(self._bindings.queue_walk, queue, unused=unused):
             budget.spend(_DELETION_UNITS)
             self._registry.delete_queue(queue, now_ms)
 
-    def _is_condemned(self, walk: Walk[Item], item: Item, *, unused: bool) -> bool:
+    def _is_condemned(self, walk: RoundCursor[Item], item: Item, *, unused: bool) -> bool:
         """Did the round before find it unused, too?"""
         found = walk.mark_of(item)
         if unused and found == self._deletions - 1 and found:

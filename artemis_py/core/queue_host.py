@@ -12,14 +12,14 @@ from artemis_py.core.dead_letters import Copies, DeadLetterAddresses
 from artemis_py.core.events import Events
 from artemis_py.core.notifications import Notifications
 from artemis_py.core.publish_outcome import PublishOutcome
-from artemis_py.core.reference import QueueReference
+from artemis_py.core.queue_reference import QueueReference
 from artemis_py.core.tasks import Agenda
 from artemis_py.core.timers import Timers
 from artemis_py.records import RecordLog
 
 
 @final
-class Host:
+class QueueHost:
     """One for each broker. It runs no queue."""
 
     __slots__ = ("agenda", "budget", "clock", "copies", "dead_letter_addresses", "events", "log", "message_id",

@@ -10,7 +10,7 @@ from artemis_py.storage.disk.disk import Disk, DiskError
 from artemis_py.storage.disk.quarantine import keep_copy
 from artemis_py.storage.format import records
 from artemis_py.storage.format.records import FileHeader
-from artemis_py.storage.journal.extent import Extent, ExtentFiles
+from artemis_py.storage.journal.extent import ExtentFiles, JournalExtent
 from artemis_py.storage.recovery.examination import Examined, Reading, examine, kept_extent
 from artemis_py.storage.recovery.missing_files import DataDirectories, missing_files, read_given_up
 
@@ -49,12 +49,12 @@ def recover(disk: Disk, progress: Callable[[int, int], None] | None = None) -> R
     """Read all segments and prepare them for the journal to continue. ``progress`` gets (files read, files in total)
     after each. Raises DiskError, VersionError, and LossError, which leaves every file unchanged.
     """
-    examined = weigh(disk, progress)
+    examined = examine_or_refuse(disk, progress)
     accept(disk, examined)
     return examined
 
 
-def weigh(
+def examine_or_refuse(
     disk: Disk, progress: Callable[[int, int], None] | None = None, directories: DataDirectories = _NOWHERE
 ) -> Examined:
     """Read all segments, and check that the other files they refer to are in their ``directories``. Raises DiskError,
@@ -74,34 +74,36 @@ def accept(disk: Disk, examined: Examined) -> None:
     for reading in examined.readings:
         if any(not damage.torn for damage in reading.damages):
             keep_copy(disk, reading.segment.name)
-    _mend_all(disk, [reading for reading in examined.readings if reading.header is None and not reading.is_empty])
+    _repair_segments(
+        disk, [reading for reading in examined.readings if reading.header is None and not reading.is_empty]
+    )
     extent = kept_extent(examined)
     if extent is not None:
-        _write_down(disk, extent, examined)
-    _mend_all(disk, [reading for reading in examined.readings if reading.header is not None or reading.is_empty])
+        _save_extent(disk, extent, examined)
+    _repair_segments(disk, [reading for reading in examined.readings if reading.header is not None or reading.is_empty])
     for name in examined.leftovers:
         disk.delete(name)
     examined.index.drop_orphans()
 
 
-def _write_down(disk: Disk, extent: Extent, examined: Examined) -> None:
+def _save_extent(disk: Disk, extent: JournalExtent, examined: Examined) -> None:
     """Write the extent. A disk that refuses it is only an error if the extent matters."""
-    told = examined.told.extent
-    if extent == told and not examined.told.faults:
+    stored = examined.stored.extent
+    if extent == stored and not examined.stored.faults:
         return
     try:
         ExtentFiles(disk).save(extent)
     except DiskError:
-        if told is None or (extent.first, extent.last) != (told.first, told.last):
+        if stored is None or (extent.first, extent.last) != (stored.first, stored.last):
             raise
 
 
-def _mend_all(disk: Disk, readings: list[Reading]) -> None:
+def _repair_segments(disk: Disk, readings: list[Reading]) -> None:
     for reading in readings:
-        _mend(disk, reading)
+        _repair_segment(disk, reading)
 
 
-def _mend(disk: Disk, reading: Reading) -> None:
+def _repair_segment(disk: Disk, reading: Reading) -> None:
     """Remove what is invalid, and rewrite a damaged header."""
     segment = reading.segment
     if reading.is_empty:
