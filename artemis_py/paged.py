@@ -49,7 +49,7 @@ class PlaceSet:
         return bytes(self._bits).rstrip(b"\0")
 
 
-class Settled:
+class SettledPlaces:
     """What one queue is done with in a page: the places, and the number and encoded size of the durable messages (after
     a purge only the places: the count in ``Page.durable`` starts over).
     """
@@ -62,7 +62,7 @@ class Settled:
         self.size_bytes = size_bytes
 
 
-class Share:
+class PageShare:
     """What one queue has in a page: the number of messages, and their encoded size (header blocks and bodies)."""
 
     __slots__ = ("count", "size_bytes")
@@ -122,7 +122,7 @@ class Page:
         """Was damage found in it?"""
         self.gone = False
         """Is every queue done with it? Then its file is gone, or will be soon."""
-        self.durable: dict[int, Share] = {}
+        self.durable: dict[int, PageShare] = {}
         self.left: dict[int, int] = {}
         self.resident: dict[int, PagedMessage] = {}
 

@@ -1,4 +1,4 @@
-"""Output that waits for one client, in order; each part waits until the record it depends on is durable."""
+"""Output that waits for one client, in order: a RECEIPT waits here until the record that it depends on is durable."""
 
 from __future__ import annotations
 

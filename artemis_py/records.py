@@ -20,7 +20,7 @@ from mypy_extensions import mypyc_attr, trait
 from artemis_py.errors import ArtemisError
 from artemis_py.histogram import Histogram
 from artemis_py.message import Account, Message
-from artemis_py.paged import Page, PagedMessage, Settled, Share
+from artemis_py.paged import Page, PagedMessage, PageShare, SettledPlaces
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class KeptStream:
     number: int
     address: str
     pages: list[Page] = field(default_factory=list)
-    settled: dict[tuple[int, int], Settled] = field(default_factory=dict)
+    settled: dict[tuple[int, int], SettledPlaces] = field(default_factory=dict)
     attempts: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
 
     def page_of(self, place: int) -> Page | None:
@@ -53,9 +53,9 @@ class KeptStream:
         page = self.pages[index] if index >= 0 else None
         return page if page is not None and place < page.end_place else None
 
-    def share_left(self, queue_id: int, page: Page) -> Share:
+    def share_left(self, queue_id: int, page: Page) -> PageShare:
         """The durable messages of a page that a queue still needs."""
-        left = Share()
+        left = PageShare()
         share = page.durable.get(queue_id)
         if share is not None:
             left.add(share.count, share.size_bytes)

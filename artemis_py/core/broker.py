@@ -230,7 +230,7 @@ class Broker:
         self.host.turn_ms = now_ms
 
     def take_fetched_pages(self) -> None:
-        """Hand out what has arrived from pages."""
+        """Give page readers the parts that were fetched."""
         if self.streams.files is None:
             return
         for chunk in self.streams.files.arrivals():

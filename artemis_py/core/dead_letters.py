@@ -1,4 +1,4 @@
-"""Dead and expired messages: their addresses, the copies that are still to be made, and where a copy came from."""
+"""Dead and expired messages: to which address they go, the copies still to be made, and where a copy came from."""
 
 from __future__ import annotations
 

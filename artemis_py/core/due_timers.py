@@ -1,4 +1,4 @@
-"""Carries out what is due: scheduled messages become ready, gates open, and queues answer their alarms.
+"""Runs timers that are due: scheduled messages become ready, gates open, leases end, and queues handle their alarms.
 
 Of scheduled messages that are due together the earliest is first in line. So all of a queue are collected before the
 first one moves (``DueMessages``). The queue then puts the latest at its head first, and each of the others before it. A
@@ -29,7 +29,7 @@ LEASE: Final = "lease"
 
 @final
 class DueTimers:
-    """Begins what is due. ``queues`` are all queues, by number."""
+    """Handles timers that are due. ``queues`` are all queues, by number."""
 
     def __init__(self, host: QueueHost, queues: dict[int, Queue]) -> None:
         self._host = host

@@ -29,11 +29,11 @@ AWAITED: Final = "awaited"
 
 @final
 class PublishOutcome:
-    """Which queues have one message, or a copy of it that a divert made, and what else became of it.
+    """Which queues have one message, or a copy of it that a divert made, and why others do not.
 
     Whoever publishes makes one, calls ``begin`` before the message comes to its address, and ``end`` when everything is
-    on its queues. ``watched`` is ``Host.outcomes``: by the numbers of messages, and by those of connections, negative.
-    What nobody asks for costs a look at an empty dictionary for each batch.
+    on its queues. ``watched`` is ``QueueHost.outcomes``: by the numbers of messages, and by those of connections,
+    negative. What nobody asks for costs a look at an empty dictionary for each batch.
     """
 
     __slots__ = (

@@ -20,7 +20,7 @@ from artemis_py.records import RecordLog
 
 @final
 class QueueHost:
-    """One for each broker. It runs no queue."""
+    """The log, the clock, the budget of the turn, timers and events: shared by all queues, one for each broker."""
 
     __slots__ = ("agenda", "budget", "clock", "copies", "dead_letter_addresses", "events", "log", "message_id",
                  "notifications", "outcomes", "outgoing", "ready", "timers", "turn_ms")  # fmt: skip
@@ -41,13 +41,13 @@ class QueueHost:
         self.notifications = Notifications()
         """Notifications for listeners."""
         self.outcomes: dict[int, PublishOutcome] = {}
-        """By message id: what becomes of messages whose publishers wait to know."""
+        """By message id: the outcome of messages whose publishers wait for it."""
         self.ready: deque[QueueReference] = deque()
-        """Queues that may have something to dispatch, in the order in which it is their turn."""
+        """Queues that may have something to dispatch, in the order in which they are served."""
         self.outgoing: list[Consumer] = []
         """Consumers whose outbox is to be written out in this turn."""
         self.turn_ms = 0
-        """The date of the turn that runs, in epoch ms, for what operators are told."""
+        """The date of the turn that runs, in epoch ms, for operators."""
         self.message_id = 0
         """The highest id that a message has."""
 

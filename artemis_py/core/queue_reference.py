@@ -15,7 +15,7 @@ from artemis_py.core.memory import Memory
 from artemis_py.message import Message
 from artemis_py.units import DELAY_MAX_MS
 
-# ---- home ------------------------------------------------------------------------------------------------------------
+# ---- address ---------------------------------------------------------------------------------------------------------
 #
 # What a queue knows of its address.
 

@@ -1,4 +1,4 @@
-"""The regular rounds: they remove expired messages, and delete auto-created queues and addresses that nobody uses."""
+"""The reaper: removes expired messages, and deletes idle auto-created queues and addresses, in regular scans."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _DELETION: Final = 2
 
 @final
 class Reaper(Task):
-    """``message-expiry-scan-period`` and ``address-queue-scan-period``, both in ms; -1 switches a round off.
+    """Scans for expired messages (``message-expiry-scan-period``, ms) and for idle auto-created queues and addresses
+    (``address-queue-scan-period``, ms); -1 switches a scan off.
 
     A queue or address is deleted when two rounds in a row find it unused (as Artemis' reaper does). So one created a
     moment before a round has a whole period to be used. An address is in use while clients send to it, also if no queue
@@ -79,7 +80,7 @@ class Reaper(Task):
         return any(queue is not None and queue.message_count for queue in kept)
 
     def run(self, now_ms: int) -> None:
-        """Put the rounds that are due on the agenda."""
+        """Put the scans that are due on the agenda."""
         while self._alarms.due:
             duty = self._alarms.take()
             self._asked |= duty

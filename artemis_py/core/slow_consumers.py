@@ -32,12 +32,12 @@ _SPANS_S: Final = {
     "MESSAGES_PER_DAY": 86_400,
 }
 _MEASURED: Final = ("reason", "settled", "span_ms", "held", "threshold", "unit", "policy", "why")
-"""What listeners are told besides who it is."""
+"""Fields of the notification, besides those of the consumer."""
 _LOOKS_PER_UNIT: Final = 4
 
 
 class Slow(NamedTuple):
-    """A consumer that must go, and what its client is told."""
+    """A consumer that must be disconnected, and the error for its client."""
 
     consumer: Consumer
     reason: str

@@ -52,7 +52,7 @@ AnySteps = Generator[Step, None, Any]
 
 def until_done(tasks: Iterable[Task | None]) -> Generator[bool, None, None]:
     """The steps that wait for tasks; None stands for one that is done. Raises BrokerError when one of them broke off:
-    nobody is told that it was carried out.
+    nobody hears that it was carried out.
     """
     waited = [task for task in tasks if task is not None]
     for task in waited:
@@ -119,8 +119,8 @@ class Task(ABC):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class TaskLine(Task):
-    """Tasks that are carried out one after the other, so that what comes of them is the same as in one go. The line is
-    on the agenda while one of them is unfinished.
+    """Tasks that run one after the other, in order. The result is the same as if each had run at once. The line is on
+    the agenda while one of them is unfinished.
     """
 
     def __init__(self) -> None:
@@ -164,7 +164,7 @@ class TaskLine(Task):
         return bool(tasks)
 
     def end_first(self, task: Task, now_ms: int) -> None:
-        """The first task has ended: it is the next one's turn."""
+        """The first task has ended: the next one follows."""
         assert self._tasks, "something is under way"
         self._tasks.popleft()
         task.done = True

@@ -382,7 +382,7 @@ class Transaction:
         return self._release(taken, now_ms, ABORTED)
 
     def _release(self, taken: list[tuple[Queue, Consumer, Entry]], now_ms: int, cause: str) -> list[Task]:
-        """Give back what was ``taken``, which is empty then. If one queue fails, the others have theirs all the same,
+        """Give back what was ``taken``, which is empty then. If one queue fails, the others still get theirs,
         before its exception is raised.
         """
         unfinished: list[Task] = []

@@ -58,7 +58,7 @@ class _OperatorRequest(Task):
 
 @final
 class OperatorRequests:
-    """The calls that are under way, on an agenda of their own, and those that wait.
+    """Operators' requests that run, on an agenda of their own, and those that wait.
 
     ``when_durable`` calls a function when everything that was recorded so far survives a crash: the answer to a change
     waits for that. ``schedule`` has a turn run soon.
@@ -94,7 +94,7 @@ class OperatorRequests:
 
     @property
     def have_ready(self) -> bool:
-        """Is there a call that can go on? The clock tells when a time has come."""
+        """Is there a request that can go on? The clock tells when a time has come."""
         if self._agenda.tasks or any(call.is_vain or awaited.may_go_on for awaited, call in self._waiting):
             return True
         return any(call.is_vain for call in self._resting.values())
@@ -116,7 +116,7 @@ class OperatorRequests:
         self._schedule()
 
     def _given_up(self, future: asyncio.Future[Any]) -> None:
-        """Nobody waits for a work that only looks: it ends now, and not when what it waits for is there."""
+        """The caller has given up a request that changes nothing: end it in the next turn, whatever it waits for."""
         if future.cancelled():
             self._schedule()
 
@@ -146,7 +146,7 @@ class OperatorRequests:
         self.is_due = len(self) > 0
 
     def put_off(self, call: _OperatorRequest, step: Until | Awaited | Coming) -> None:
-        """A call waits for a time, or for something."""
+        """A request waits for a time, or for something."""
         if isinstance(step, Until):
             self._resting[call.number] = call
             self.alarms.set(call.number, step.steady_ms)
@@ -159,7 +159,7 @@ class OperatorRequests:
             self._waiting.append((step, call))
 
     def note_result(self, call: _OperatorRequest, result: Any) -> None:
-        """A call has ended: answer it, a change when it is durable."""
+        """A request has ended: answer it, a change when it is durable."""
         if call.changes:
             self._when_durable(lambda: _settle(call.future, result))
         else:

@@ -122,12 +122,12 @@ class StompAcceptor:
         return holdings.why_full("CONNECT")
 
     def why_over_limit(self) -> str:
-        """Count a client whose peer has too many connections without a login, and return what it is told."""
+        """Count a client whose peer has too many connections without a login; returns the text of its ERROR."""
         self.turns.stats.logins.refusals[CONNECTIONS] += 1
         return self.before_login.why_full
 
     def why_late(self, session: Session) -> str:
-        """Count a client that has not logged in in time, and return what it is told."""
+        """Count a client that has not logged in in time; returns the text of its ERROR."""
         self.turns.stats.logins.refusals[DEADLINE] += 1
         missed = "No CONNECT frame" if session.blocked_by is None else "The login was not decided"
         return f"{missed} within {self.handshake_ms} ms (handshakeTimeout of the acceptor)"

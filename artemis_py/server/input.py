@@ -191,7 +191,7 @@ class TurnInput:
         return Peer(reading.peer, reading.session.service.acceptor.name)
 
     def take_lost_and_unblocked(self, now_ms: int) -> None:
-        """Handle lost connections, and let senders whose wait is over continue."""
+        """Handle lost connections, and unblock senders whose wait is over."""
         if self.lost:
             lost, self.lost = self.lost, []
             for connection in lost:

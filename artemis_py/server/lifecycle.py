@@ -192,11 +192,11 @@ def _on_signal(loop: asyncio.AbstractEventLoop, number: int, call: Callable[[], 
 
 # ---- lifecycle -------------------------------------------------------------------------------------------------------
 #
-# The process of a broker: configuration, signals, its turn in a pair, and an orderly end.
+# The process of a broker: configuration, signals, its role in a pair, and an orderly end.
 
 
 EXIT_LOSS: Final = 4
-"""The journal lacks files, queues or many records, and the broker was not told to start without them."""
+"""The journal lacks files, queues or many records, and no option allows a start without them."""
 GAVE_BACK: Final = -1
 """No exit code: a backup has given its directory to a primary, and waits again."""
 
@@ -294,7 +294,7 @@ def _accept_losses(config: BrokerConfig, lock: DirectoryLock | None) -> None:
 
 
 class _Life:
-    """What a process does: it waits for its turn if it is one of a pair, and works until it is told to stop."""
+    """What a process does: if it is one of a pair it waits for the lock; then it works until it is stopped."""
 
     def __init__(
         self,

@@ -105,7 +105,7 @@ class LogView:
         return lambda: self._open(wanted)
 
     def opening_places(self, number: int) -> Callable[[], tuple[int, int]]:
-        """The same for the file of places, which says where in a segment each address has messages."""
+        """A function for another thread that opens the address index of a segment, as ``opening`` does the segment."""
         wanted = _Listed(number, self._directory / segment_name(number), 0, None, is_current=False)
         return lambda: self._open_places(wanted)
 

@@ -63,12 +63,12 @@ from artemis_py.uploads import BodyStore
 
 # ---- connected -------------------------------------------------------------------------------------------------------
 #
-# The clients that are connected now, as the lists of operators tell of them.
+# The clients that are connected now, for the lists of operators.
 
 
 @final
 class ConnectedClient:
-    """What a list tells of a client, read when it is asked for, and what an operator does to it, inside a turn."""
+    """A client in a list, read when it is asked for, and what an operator does to it, inside a turn."""
 
     __slots__ = ("_client", "_turns")
 
@@ -159,7 +159,7 @@ class ConnectedClient:
         self._client.disconnect(why, self._turns.isolation.turn_ms)
 
     def end_consumer(self, consumer_id: int, why: str) -> bool:
-        """Ends one of its consumers, and tells it by an ERROR. False: it has none of this number."""
+        """Ends one of its consumers with an ERROR to the client. False: it has none of this number."""
         client, isolation = self._client, self._turns.isolation
         session = client.session
         subscription = session.subscriptions.by_consumer.get(consumer_id)
@@ -200,7 +200,7 @@ class ConnectedClient:
 
 
 def connected(clients: Iterable[Client], turns: Turns) -> list[ConnectedClient]:
-    """What lists tell of these clients."""
+    """The rows of these clients in lists."""
     return [ConnectedClient(client, turns) for client in clients]
 
 

@@ -112,7 +112,7 @@ _Key = tuple[str, str, str]
 
 
 class OperationalLog:
-    """Writes events to a logger, within its limits. Called in a turn, if something happened, or if ``tell`` has asked
+    """Writes events to a logger, within its limits. Called in a turn, if something happened, or if ``write`` has asked
     for it.
     """
 
@@ -142,7 +142,7 @@ class OperationalLog:
         return now_ms if self._waiting else self._due_ms()
 
     def end(self) -> None:
-        """Write all that waits or was held back: nobody calls ``tell`` any more."""
+        """Write all that waits or was held back: nobody calls ``write`` any more."""
         for event in self._waiting:
             self._write_or_hold(event, self._now_ms)
         self._waiting.clear()
@@ -263,7 +263,7 @@ def _tell_of_unraisable(failed: sys.UnraisableHookArgs) -> None:
 # ---- audit -----------------------------------------------------------------------------------------------------------
 #
 # The audit log: each change that somebody asked for, and each request that lacked a permission, with who, from where,
-# and what came of it.
+# and its outcome.
 
 
 CODE: Final = "AUD-1001"
@@ -275,7 +275,7 @@ _ON_BROKER: Final = "broker."
 
 
 def tell(id: str, given: Mapping[str, Any], user: str | None, peer: str, result: str) -> None:
-    """A line in the operational log. ``result`` is what came of it (``Operation.came_of``), or why nothing was done.
+    """A line in the operational log. ``result`` is its outcome (``Operation.came_of``), or why nothing was done.
     Arguments that were not ``given`` (None, or no values) are left out.
     """
     _tell(CODE, {"operation": id, **given}, user, peer, result, "request of an operator")

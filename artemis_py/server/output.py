@@ -16,8 +16,8 @@ from artemis_py.server.failures import Isolation
 
 @final
 class TurnOutput:
-    """The connections with output, and the callbacks that wait for a durable record. Clients of HTTP that take messages
-    are among them, with an inbox in the place of a session. So they are ``Any`` here: compiled code asks for no class.
+    """The connections with output, and the callbacks that wait for a durable record. A recipient may also be a client
+    of HTTP that takes messages: it has an inbox instead of a session.
     """
 
     __slots__ = ("_awaiting", "_broker", "_delays", "_durable_lsn", "_durability", "_isolation", "dirty", "waiting")

@@ -58,7 +58,7 @@ class Exchange:
     opening: tuple[tuple[AcceptorConfig, socket.socket | str], ...] = ()
 
     def give_up(self) -> None:
-        """Close the sockets: nothing comes of it."""
+        """The reload is aborted: close the sockets that it has opened."""
         for _, bound in self.opening:
             if not isinstance(bound, str):
                 bound.close()
@@ -272,7 +272,7 @@ class Ports:
         self.http.close()
 
     def abandon(self) -> None:
-        """Accept nobody from now on; no connection is told."""
+        """Accept nobody from now on; connections get no ERROR."""
         self.close_to_stomp()
         self.http.abandon()
 

@@ -24,10 +24,10 @@ class ReplayTurns:
     __slots__ = ("_budget", "_durability", "_durable_lsn", "_isolation", "_output", "backfills", "manager")
 
     def __init__(
-        self, manager: Replays, fills: Backfills, durability: Durability, output: TurnOutput, isolation: Isolation
+        self, manager: Replays, backfills: Backfills, durability: Durability, output: TurnOutput, isolation: Isolation
     ) -> None:
         self.manager = manager
-        self.backfills = fills
+        self.backfills = backfills
         """The replays that put messages on queues instead of showing them."""
         self._durability = durability
         self._output = output

@@ -89,7 +89,7 @@ HIGH_BYTES: Final = 131072
 
 
 class Outflow:
-    """Parts that wait behind a large body. ``owner`` is told when a piece of the body is ready."""
+    """Parts that wait behind a large body. ``owner`` learns when a piece of the body is ready."""
 
     __slots__ = ("_parts", "_pieces", "_seen_bytes", "_written_bytes", "is_paused", "waiting_bytes")
 

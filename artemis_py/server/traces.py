@@ -27,7 +27,7 @@ KEPT_MAX: Final = 4
 """So many wait to go on. Each has a block of a few MiB in memory."""
 KEPT_S: Final = 60.0
 MOMENTS_MAX: Final = 1_000
-"""So many moments are told at once."""
+"""So many moments are returned at once."""
 _WORK_S: Final = 0.0005
 _REST_S: Final = 0.0003
 """After so much work a thread gives the interpreter to the turns: else they could wait 5 ms for it."""

@@ -377,7 +377,7 @@ class Turns:
         self.schedule()
 
     def connected(self, connection: Client) -> None:
-        """A client has connected: its memory counts from now on, and listeners are told."""
+        """A client has connected: its memory counts from now on, and listeners get a notification."""
         self.guard.connected()
         self._tell(CONNECTION_CREATED, connection)
 

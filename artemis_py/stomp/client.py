@@ -252,7 +252,7 @@ class Client:
         self._reader.feed(data)
 
     def next(self) -> ServerFrame | None:
-        """The next frame that is complete, or None. Raises StompError for bytes that are none."""
+        """The next complete frame, or None. Raises StompError if the bytes are no STOMP frame."""
         found = self._reader.pop()
         if found is not None and found.command == "CONNECTED":
             self.version = self._reader.version = found.headers.get("version", "1.0")

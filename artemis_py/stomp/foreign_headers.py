@@ -1,5 +1,5 @@
 """Headers that clients of other brokers send and this one gives no meaning: the log tells each once, with what to use
-here. Whoever moves from another broker would otherwise wonder why nothing comes of them.
+here. Whoever moves from another broker would otherwise wonder why they have no effect.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class Client:
 
 @final
 class Temporary:
-    """One temporary destination. It goes when no connection holds it any more; those hold it that have used it."""
+    """One temporary destination. Each connection that uses it becomes a holder; it is deleted with the last holder."""
 
     __slots__ = ("address", "client_id", "holders", "keys", "routing_type", "user")
 
@@ -81,7 +81,7 @@ class Temporaries:
         return not any(key in self._by_key for key in _keys(destination, client))
 
     def obtain(self, destination: str, client: Client, most: int) -> Temporary | None:
-        """What ``destination`` means to a client, which holds it from now on; None for any other destination. Raises
+        """The temporary destination of this name for a client, which becomes a holder; None for any other name. Raises
         LimitError when the connection holds ``most`` others.
         """
         prefix = next((prefix for prefix in PREFIXES if destination.startswith(prefix)), None)

@@ -108,7 +108,7 @@ class Upload(IncomingBody):
 
 
 class BodyWriter:
-    """Passes data of bodies to ``writer`` and tracks what is written. If ``syncs`` is false, nothing is synced."""
+    """Writes incoming bodies through ``writer``, and tracks what is written. ``syncs``: is anything synced?"""
 
     def __init__(self, disk: Disk, writer: Committer, *, syncs: bool) -> None:
         self.unwritten_bytes = 0
@@ -179,13 +179,13 @@ class BodyWriter:
         upload.refuse(reason)
 
 
-# ---- past ------------------------------------------------------------------------------------------------------------
+# ---- lookup ----------------------------------------------------------------------------------------------------------
 #
 # Large bodies as readers of the log need them: also those that no message of a queue needs any more.
 
 
 class RetiredBodies(BodyFiles):
-    """Bodies that no message of a queue needs any more, kept for readers of the log."""
+    """Bodies that no queue needs any more, kept for readers of the log."""
 
     @abstractmethod
     def hold_if_known(self, number: int) -> bool:

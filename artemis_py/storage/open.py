@@ -1,6 +1,6 @@
 """Opens the files of a broker: journal, pages and large bodies, in the only order that loses nothing.
 
-The journal has already been read (``recovery.weigh``), which changed nothing. First it is mended. Then unneeded files
+The journal has already been read (``examine_or_refuse``), which changed nothing. First it is mended. Unneeded files
 are removed, and only then is anything written. A missing file is noted before the journal records that nobody needs it.
 The simulation opens its disks in the same way, and loses power at every operation.
 """
@@ -111,7 +111,9 @@ def open_files(
     retire_callbacks: RetireCallbacks | None = None,
     parts: Parts | None = None,
 ) -> OpenStore:
-    """Open what ``weigh`` has accepted. ``say`` gets lines about damage found later in pages. Raises DiskError."""
+    """Open what ``examine_or_refuse`` has accepted. ``say`` gets lines about damage found later in pages. Raises
+    DiskError.
+    """
     retire_callbacks, parts = retire_callbacks or RetireCallbacks(), parts or Parts()
     accept(disks.journal, recovered)
     given_up = read_given_up(disks.journal)

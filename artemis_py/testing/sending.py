@@ -92,9 +92,9 @@ async def open_sender(server: Server, acceptor: AcceptorConfig) -> Sender:
     service = StompService(
         server.broker, acceptor, Traffic(), server.ports.temporaries, turns.large, wake=turns.schedule
     )
-    acceptor = StompAcceptor(turns, service, -1, 0)
+    stomp_acceptor = StompAcceptor(turns, service, -1, 0)
     brokers_end, own_end = socket.socketpair()
     brokers_end.setblocking(False)
-    _, connection = await asyncio.get_running_loop().connect_accepted_socket(acceptor.connect, brokers_end)
+    _, connection = await asyncio.get_running_loop().connect_accepted_socket(stomp_acceptor.connect, brokers_end)
     assert isinstance(connection, Connection)
     return Sender(connection, own_end)

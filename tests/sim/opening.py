@@ -64,7 +64,7 @@ class SimStore:
             ),
             StoreSettings(journal=settings),
             say=self.told.append,
-            keeping=None if archive is None else RetireCallbacks(retire_segment=partial(archive.retire, disk)),
+            retire_callbacks=None if archive is None else RetireCallbacks(retire_segment=partial(archive.retire, disk)),
             parts=Parts(journal=_journal, pages=_pages),
         )
 

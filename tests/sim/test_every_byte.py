@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from artemis_py.paged import Page, Share
+from artemis_py.paged import Page, PageShare
 from artemis_py.storage.format.names import segment_name, segment_number
 from artemis_py.storage.format.records import FILE_HEADER_BYTES, CodecError
 from artemis_py.storage.format.segment_index import decode_index, encode_index, index_of
@@ -272,7 +272,7 @@ def _with_pages() -> tuple[SimDisk, list[tuple[int, int]]]:
     for page in pages:
         journal.records.page_opened(page, "q")
         for count in (1, 2, 3):
-            page.count, page.size_bytes, page.durable = count, 100 * count, {QUEUE_ID: Share(count, 50 * count)}
+            page.count, page.size_bytes, page.durable = count, 100 * count, {QUEUE_ID: PageShare(count, 50 * count)}
             journal.records.paged(page)
             commit(journal, committer)
     while journal.segments[0].number == 1:

@@ -438,7 +438,8 @@ _BOOKKEEPING = (
 """Plain moves of one entry and its counts, which take no number and no text of anybody: nothing raises in between."""
 _COUNTS = frozenset(
     {
-        "Counters", "Departed", "_measured", "Dates", "Walk", "ConsumerStatistics", "ExpiryWatch", "Lifetime",
+        "Counters", "DeletedQueueCounters", "_measured", "ScheduledDates", "ScheduledCursor", "RoundCursor",
+        "ConsumerStatistics", "ExpiryWatch", "Lifetime",
         "Holdings",
         "DeliveryAttempts",
         "keep", "release", "selector_bytes",
@@ -475,8 +476,8 @@ _VERBS = frozenset(
         "QueueTasks._is_done", "TaskLine.may_go_on", "Release._take_back", "Release.add", "Broker.detach",
         "Queue.detach", "ConsumerRegistry.detach", "ConsumerRegistry._remove",
         "Transaction.abort", "Transaction._release", "_put_all", "put",
-        "Queue.fall_due", "Enqueuer._hand_over", "Enqueuer._put_on_several", "Arrivals._append", "Removal._kill",
-        "Contents.count_in", "Arrivals.arrive", "Delivery._react", "Agenda.add", "Depager.bring_in",
+        "Queue.release_due", "Enqueuer._hand_over", "Enqueuer._put_on_several", "Arrivals._append", "Removal._kill",
+        "Contents.count_added", "Arrivals.arrive", "Delivery._react", "Agenda.add", "Depager.bring_in",
         "Depager.give_back", "AcknowledgeByFilter._settle", "AcknowledgeByFilter._settle_held",
         "QueueState.expire_held", "Arrivals.arrive_paged", "QueuePages.arrive",
         "PageStream._count", "Contents.take_back_pending",

@@ -164,7 +164,7 @@ def event_rows(event: log.Event) -> list[Row]:
                 {**plain, "event": "delivered", "messageId": number, **of_queue(event.queue_id), **by(event.consumer)}
                 for number in event.message_ids
             ]
-        case log.FellDue():
+        case log.ScheduledDue():
             return [
                 {**plain, "event": "due", "messageId": one, **of_queue(event.queue_id)} for one in event.message_ids
             ]

@@ -36,8 +36,8 @@ PLACE_UNITS: Final = 2
 
 def put(queue: Queue, messages: list[Message], due_ms: int, now_ms: int, size_bytes: int) -> None:
     """Put new messages, of ``size_bytes`` together, on a queue. With ``due_ms`` above 0 (epoch ms) they are
-    scheduled. If that raises, what did not come to the queue is written off there, too: no restart may find what its
-    sender was told to have failed.
+    scheduled. If that raises, messages that did not reach the queue are settled in the log, too: the sender gets an
+    error, so a restart must not recover them.
     """
     added = queue.contents.counters.added
     try:
@@ -95,7 +95,7 @@ class FanOut(Task):
         return True
 
     def break_off(self, now_ms: int) -> bool:
-        """The other queues get what they were to get."""
+        """A queue has failed. The other queues still get their messages."""
         return True
 
     def _put(self, queue: Queue, messages: list[Message], now_ms: int) -> None:
@@ -493,7 +493,7 @@ class Enqueuer:
         for queue, taken in waiting:
             try:
                 put(queue, taken, batch.due_ms, batch.now_ms, sum(message.size_bytes for message in taken))
-            except Exception as error:  # the others get it all the same: it is written down for all of them
+            except Exception as error:  # the other queues still get it: the record names all of them
                 failures.append(error)
         release(list(distinct.values()))
         if failures:

@@ -64,7 +64,7 @@ def _limits(address: Address) -> list[str]:
 
 
 def _of_pages(address: Address) -> list[str]:
-    """It pages: what is taken goes to pages, unless their limits stand against it."""
+    """The limits that pages have reached. The address is paging, so only these can refuse a message."""
     stream, settings = address.stream, address.settings
     assert stream is not None
     found = [PAGES_BEHIND] if stream.is_behind else []

@@ -220,7 +220,7 @@ class QueueChanges:
         self._tell(queue, f"update {', '.join(names)}" if names else "update")
 
     def enable(self, queue: Queue, *, enabled: bool) -> None:
-        """Let a queue take messages, or not. What it has is delivered all the same."""
+        """Let a queue take messages, or not. What it has is delivered in both cases."""
         amend(queue, amended(queue, {"enabled": enabled}), self._host.turn_ms)
         self._registry.note_queue(queue)
         self._tell(queue, "enable" if enabled else "disable")

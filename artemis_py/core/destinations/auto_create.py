@@ -1,4 +1,4 @@
-"""From the name of a destination to the address or queue behind it, which may come into being."""
+"""Resolves the name of a destination to an address or queue, and creates it where settings allow (auto-create)."""
 
 from __future__ import annotations
 

@@ -513,7 +513,7 @@ def _kept(queue: Queue, owner: str | None) -> dict[str, Any]:
 
 
 def _facts(queue: Queue) -> dict[str, str | int]:
-    """What the operational log tells of a queue that begins (Qpid tells owner, life, durability and levels)."""
+    """The fields of a queue that begins, for the operational log (Qpid: owner, life, durability and levels)."""
     made = "declared" if queue.configured else "created"
     life = "temporary" if queue.temporary else "auto-created" if queue.auto_created else made
     return {

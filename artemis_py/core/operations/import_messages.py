@@ -54,7 +54,7 @@ class QueueResult:
     replaced: int = 0
     """So many gave way when others came: the queue is a ring, or keeps the last value."""
     transient: int = 0
-    """So many of these are persistent, and go with a restart all the same: the queue is not durable."""
+    """So many of these are persistent but will not survive a restart: the queue is not durable."""
     refused: int = 0
     reason: str = ""
     """Why the first of these was refused."""
@@ -92,7 +92,7 @@ class Importing:
         return False
 
     def put(self, message: Import, shares: Shares, now_ms: int) -> bool:
-        """Put the message on those of its queues that can have it and have not had it, and count what became of it.
+        """Put the message on those of its queues that can have it and have not had it, and count the outcome.
         Those that have it, and the id by which that is known, survive a crash together or not at all. Returns whether
         one of them has it, or has had it before.
         """

@@ -364,7 +364,7 @@ class Retry(MessageOperation):
         self._waits_for = target
         copy = _copy(message, retried(message, origin.address or target.address.name), 0, target)
         refused = _refused(target, copy)
-        if refused is not None:  # messages of other queues may go all the same
+        if refused is not None:  # messages of other queues may still be moved
             return Outcome(is_done=False, reason=refused.reason)
         return _carry(self._queue, located, target, copy, now_ms, due_ms_of(self._queue, located, now_ms), MOVED)
 
@@ -410,7 +410,7 @@ class _NotKeptError(Exception):
 
 
 def _put(queue: Queue, target: Target, copy: Message, now_ms: int, due_ms: int) -> CopyResult:
-    """Put a copy of a message of the queue on the target. Raises _NotKeptError if it is not there all the same: a ring
+    """Put a copy of a message of the queue on the target. Raises _NotKeptError if it did not stay there: a ring
     has dropped it.
     """
     host, takers = queue.host, target.takers
@@ -631,7 +631,7 @@ def _count(counts: dict[str, int], reason: str, count: int) -> None:
     counts[name] = counts.get(name, 0) + count
 
 
-# ---- handling --------------------------------------------------------------------------------------------------------
+# ---- operations ------------------------------------------------------------------------------------------------------
 #
 # The changes that operators make to messages, by name. Each goes on by itself until it is over.
 

@@ -17,7 +17,7 @@ from artemis_py.errors import BrokerError, NotFoundError
 
 @final
 class QueueOperations:
-    """Changes to queues by name. They survive a restart, and the operational log tells them."""
+    """Changes to queues by name. They survive a restart, and are in the operational log."""
 
     __slots__ = ("_host", "_registry")
 

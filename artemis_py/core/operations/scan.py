@@ -271,7 +271,7 @@ class QueueScan:
         first, pending = self._at or (0, 0)
         for consumer in sorted(self._queue.distribution.consumers, key=_id):
             if consumer.id < first or not consumer.destructive or consumer.settles:
-                continue  # what it has is on the queue all the same, or gone
+                continue  # what it has is on the queue as well, or gone
             numbers = yield from self._numbers_in(consumer.held, pending if consumer.id == first else 0)
             for number in numbers:
                 entry = consumer.held.get(number)

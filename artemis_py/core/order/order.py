@@ -15,7 +15,7 @@ from artemis_py.message import Message
 from artemis_py.selector import Expression
 
 Point = tuple[Any, ...]
-"""Where a cursor stands, as an order's own cursors tell and understand it: numbers and texts."""
+"""The position of a cursor, as numbers and texts that only cursors of the same kind of order understand."""
 Place = tuple[Any, int]
 """The order key of an entry, smaller first: its rank in the order, and its sequence."""
 
@@ -29,9 +29,9 @@ HIGHEST: Final = 1 << 62
 class Cursor(ABC):
     """One reader's place in an order. It shows each entry once, in the order's own sequence, and takes none out.
 
-    An entry that comes back to a place already passed is shown again only while ``sees_returns`` is true, and one that
-    comes there for the first time while ``looks_back`` is. One that
-    comes from a page is shown only to a cursor that does not read pages itself (``reads_pages``).
+    An entry may get a place that the cursor has passed. One that returns there is shown only while ``sees_returns`` is
+    true, and a new one only while ``looks_back`` is true. Entries read from pages are shown only to a cursor that does
+    not read pages itself (``reads_pages``).
     """
 
     __slots__ = ("looks_back", "reads_pages", "seen_before", "sees_returns")
@@ -51,12 +51,12 @@ class Cursor(ABC):
     @property
     @abstractmethod
     def has_returns(self) -> bool:
-        """Does it still have to show entries that came to places it has passed?"""
+        """Are there entries at places it has passed that it must still show?"""
 
     @property
     @abstractmethod
     def point(self) -> Point:
-        """Where it stands. Entries that came back before it, and were not shown, are not told."""
+        """The position. It does not contain which entries returned before it and have not been shown yet."""
 
     @abstractmethod
     def skip_to(self, sequence: int) -> None:
@@ -89,13 +89,13 @@ class Order(ABC):
 
     @abstractmethod
     def restore(self, entry: Entry, *, fresh: bool = False) -> None:
-        """Put an entry back in its own place. Cursors that have passed the place are told. ``fresh``: no cursor can
+        """Put an entry back in its own place. Cursors that have passed the place note it. ``fresh``: no cursor can
         have shown the entry.
         """
 
     @abstractmethod
     def place(self, entry: Entry) -> None:
-        """Put an entry that comes from a page in its own place. Cursors that have seen it in the page are not told."""
+        """Put an entry from a page in its own place. Cursors that have seen it in the page do not note it."""
 
     @abstractmethod
     def restore_at_head(self, entry: Entry, *, fresh: bool) -> None:
@@ -185,4 +185,4 @@ class Order(ABC):
 
     @abstractmethod
     def close_cursor(self, cursor: Cursor) -> None:
-        """Forget a cursor. It is not told of entries that come back any more."""
+        """Close a cursor: it does not note returned entries any more."""

@@ -172,9 +172,8 @@ class Backlog:
         return None
 
     def lead(self, reader: PageReader | None, consumer: Consumer | None, *, takes: bool) -> PageReader:
-        """The reader of a consumer with a cursor (None: of an operator), where the queue's own reader is or ahead of
-        that. Where places do not tell the order, the reader of one that only looks, and ``takes`` nothing, notes the
-        messages that it went past without seeing them.
+        """The reader of a consumer with a cursor (None: of an operator), moved up to the queue's own reader if it was
+        behind. Without a shared order, the reader of a browser (not ``takes``) notes the messages that it skips.
         """
         start = 0 if reader is None else reader.place
         if reader is None:
@@ -278,7 +277,7 @@ class PageExpiry:
         return expired
 
     def begin_again(self) -> None:
-        """Search every page once more: what was to become of something that was found has failed."""
+        """Search every page again: expiring a message that was found has failed."""
         self._known.clear()
         self._page = self._reader = None
 

@@ -12,7 +12,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import PAGES_NO_MORE, Events
 from artemis_py.core.queue_reference import QueueReference
 from artemis_py.message import Account, LargeBody, Message
-from artemis_py.paged import Page, PagedBody, PagedMessage, PlaceSet, Settled, Share
+from artemis_py.paged import Page, PagedBody, PagedMessage, PageShare, PlaceSet, SettledPlaces
 from artemis_py.records import Actor, Chunk, KeptStream, PagedEntry, PageLog, RecordLog
 
 # ---- stream ----------------------------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ class PageStream:
             return
         size_bytes = sum(message.size_bytes for message in durable)
         for queue_id in keeping:
-            page.durable.setdefault(queue_id, Share()).add(len(durable), size_bytes)
+            page.durable.setdefault(queue_id, PageShare()).add(len(durable), size_bytes)
         lsn = self._log.paged(page)
         if self._log.audit.is_enabled:
             return  # each has the lsn of its own record, in the same group
@@ -298,8 +298,8 @@ class PageStream:
             self._let_go(page)
         return shares
 
-    def _restored(self, kept: KeptStream, page: Page, share: Share, queue_id: int) -> RestoredShare | None:
-        settled = kept.settled.get((queue_id, page.number)) or Settled(PlaceSet(page.first_place))
+    def _restored(self, kept: KeptStream, page: Page, share: PageShare, queue_id: int) -> RestoredShare | None:
+        settled = kept.settled.get((queue_id, page.number)) or SettledPlaces(PlaceSet(page.first_place))
         count = share.count - settled.count
         if not count:
             return None
@@ -441,7 +441,7 @@ class PageReader:
         return None
 
     def step_back(self, found: PagedEntry) -> None:
-        """Give the message that ``next`` gave last once more: what was to become of it has failed."""
+        """Return the last message of ``next`` once more: the step that took it has failed."""
         self._found = chain((found,), self._found)
         self._place = found.message.place
         if self._chunk is not None:

@@ -13,7 +13,7 @@ from artemis_py.core.publish_outcome import PublishOutcome
 from artemis_py.core.queue_reference import QueueReference
 from artemis_py.message import Head, HeaderName, LargeBody, Message
 
-# ---- forward ---------------------------------------------------------------------------------------------------------
+# ---- copy ------------------------------------------------------------------------------------------------------------
 #
 # Copies on their way to other addresses, and how often each has been forwarded: a loop must end. The count of hops
 # stands in the message, so it survives pages and restarts. It counts only forwards that nobody asked for: diverts,
@@ -84,7 +84,7 @@ def copy_headers(message: Message, address: str, queue: str | None, hops: int) -
     return changes
 
 
-# ---- forwards --------------------------------------------------------------------------------------------------------
+# ---- copy maker ------------------------------------------------------------------------------------------------------
 #
 # Copies for other addresses: made of messages on their way, noted here, and published later in the turn.
 
@@ -97,7 +97,7 @@ _OWN_TYPES: Final = (ANYCAST, MULTICAST)
 @final
 class CopyMaker:
     """Makes the copies that diverts ask for, and those of messages that are dead, expired, or had no route. It
-    publishes none (``Forwarding`` does), so nothing recurses.
+    publishes none (``CopyPublisher`` does), so nothing recurses.
     """
 
     __slots__ = ("_events", "_outcomes", "looped_message_count", "waiting")

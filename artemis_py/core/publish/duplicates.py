@@ -77,8 +77,8 @@ class Duplicates:
         return kept
 
     def write(self, address: Address, messages: list[Message]) -> None:
-        """Write down the ids of messages that were published. An id is forgotten whose publisher hears that the message
-        is nowhere, and may send it again.
+        """Record the ids of messages that were published. If no queue kept a message, its publisher learns that and may
+        send it again: then its id is forgotten.
         """
         for message in messages:
             duplicate_id = message.head.duplicate_id

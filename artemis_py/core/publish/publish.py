@@ -277,7 +277,7 @@ def _why_closed(queue: Queue, message: Message) -> str:
 
 
 def _not_awaited(messages: list[Message], batch: Batch, plan: Plan) -> list[Message]:
-    """Those of the messages that no queue will find in the log, either."""
+    """Those of the messages that no queue will get from the log while it is filled."""
     for queue in _possible_targets(batch.route, plan):
         if queue.filling is not None:
             messages = [
@@ -288,7 +288,7 @@ def _not_awaited(messages: list[Message], batch: Batch, plan: Plan) -> list[Mess
     return messages
 
 
-# ---- admission -------------------------------------------------------------------------------------------------------
+# ---- publisher -------------------------------------------------------------------------------------------------------
 #
 # The way into an address: is there room for what a client or the broker publishes? A message is refused before
 # anything happens to it, and then none of the queues gets it. A queue that limits its senders first lets its
@@ -337,11 +337,11 @@ class Publisher:
         return self._publish_while_room(batch, admitted)
 
     def is_limited(self, route: Route) -> bool:
-        """Is there a queue at the route's end whose depth may stand against a message?"""
+        """Does the route lead to a queue whose depth limit may refuse a message?"""
         return len(_limited(route, self._bindings.plan_of(route))) > 0
 
     def limited_takers(self, route: Route, filter_results: FilterResults) -> list[Queue]:
-        """Of the queues that a message would come to, those whose depth may stand against it."""
+        """Of the queues that would get a message, those whose depth limit may refuse it."""
         plan = self._bindings.plan_of(route)
         if not _limited(route, plan):
             return []
@@ -378,7 +378,7 @@ class Publisher:
         return len(batch.messages)
 
     def _publish_admitted(self, batch: Batch, admitted: bool) -> int:
-        """No queue stands against it; the address may."""
+        """The queues have room. The address may still refuse the batch."""
         count = len(batch.messages)
         if batch.route.address.has_room_for(count, batch.memory_bytes):
             self._router.publish(batch)
@@ -447,8 +447,8 @@ def make_room_or_page(address: Address, queues: list[Queue], size_bytes: int, no
 
 
 def _must_wait(batch: Batch, limited: list[Queue]) -> bool:
-    """Is an earlier publication still being put on the address' queues? What may go to a page waits until that is done,
-    because it stands behind it there.
+    """Is an earlier publication still being put on the address' queues? A batch that may go to a page waits for that,
+    to keep the order.
     """
     address = batch.route.address
     if not address.is_fanning_out:
@@ -460,7 +460,7 @@ def _must_wait(batch: Batch, limited: list[Queue]) -> bool:
 
 
 def _limited(route: Route, plan: Plan) -> list[Queue]:
-    """The queues whose depth may stand against a message that takes this route."""
+    """The queues on this route whose depth limit may refuse a message."""
     queue = route.queue
     if queue is None:
         return plan.limited
@@ -471,7 +471,7 @@ def _have_room(queues: list[Queue], batch: Batch) -> bool:
     return all(queue.flow.fits(len(batch.messages), batch.size_bytes) and not queue.flow.stopped for queue in queues)
 
 
-# ---- forwarding ------------------------------------------------------------------------------------------------------
+# ---- copy publisher --------------------------------------------------------------------------------------------------
 #
 # Publishes copies for other addresses: of diverted, dead, expired and unrouted messages.
 
@@ -512,10 +512,10 @@ class CopyPublisher:
         """
         for _ in range(_ROUNDS_MAX):
             self._make_copies(now_ms)
-            copy_maker = self._copy_maker.take()
-            if not copy_maker:
+            copies = self._copy_maker.take()
+            if not copies:
                 break
-            for copy in copy_maker:
+            for copy in copies:
                 try:
                     self._publish(copy, now_ms)
                 except Exception as error:

@@ -118,8 +118,8 @@ def take_leased(
 
 
 def still_there(state: QueueState, bookmarks: Sequence[int]) -> list[int]:
-    """Which of these bookmarks, that a client has settled, are on the queue all the same: others have the messages and
-    need not give them (``leasing="strict"``, a transaction), or they are in pages, and go when they are read.
+    """Which of these bookmarks are still on the queue although a client has settled them. Another consumer or a
+    transaction holds the message (``leasing="strict"``), or it is in a page and is removed when it is read.
     """
     leases, deferred = state.contents.leases, state.contents.deferred_acks
     if leases is None or deferred is None:
@@ -158,7 +158,7 @@ def take_late(
 
 @final
 class AcknowledgeByFilter(Task):
-    """Settles the chosen ones among the messages that are on the queue now. ``connection`` is the client's;
+    """Settles the selected messages among those that are on the queue now. ``connection`` is the client's;
     ``actor`` its consumer, for a retained log.
 
     Consumers are served meanwhile, unless messages go back (``cancel``, which only concerns what is leased). What is on

@@ -69,7 +69,7 @@ def declaration_of(queue: Queue) -> QueueConfig:
 
 def use_declaration(queue: Queue, config: QueueConfig, now_ms: int) -> frozenset[str]:
     """Give a queue exactly the filter and the attributes of a declaration. Returns the attributes that need a restart.
-    Raises SelectorError. The bindings are to be told, also of its routing type, which stays.
+    The routing type does not change. The caller must update the bindings afterwards. Raises SelectorError.
     """
     selector, text = queue.selector, config.filter or None
     if text != (None if selector is None else selector.text):
@@ -96,7 +96,7 @@ def set_ring_size(queue: Queue, ring_size: int) -> None:
 
 
 def why_no_ring(queue: Queue, ring_size: int) -> str:
-    """What stands against a ring of this size, as it is composed now; empty: nothing does."""
+    """Why the queue cannot be a ring of this size; empty: it can."""
     return why_in_conflict("ring_size", replace(queue.own, ring_size=ring_size))
 
 

@@ -184,7 +184,7 @@ class Broadcast:
         self._place = 0
 
 
-# ---- activation ------------------------------------------------------------------------------------------------------
+# ---- pending activator -----------------------------------------------------------------------------------------------
 #
 # Lets messages that stand behind others become active, and sends barriers to all consumers. Only a queue with
 # ``barrier-expression`` or ``target-queue-depth`` has this part. It works in a dispatch, some messages in each, so
@@ -225,7 +225,7 @@ class PendingActivator:
         self._gate = gate
         self._wake_ups = wake_ups
         self.broadcast: Broadcast | None = None
-        """The barrier whose turn it is."""
+        """The barrier that is being sent."""
 
     # ---- becoming active -------------------------------------------------------------------------
 
@@ -265,7 +265,7 @@ class PendingActivator:
         return is_cut
 
     def _is_under_way(self, first: Entry | None, now_ms: int) -> bool:
-        """Is it a barrier's turn? One that no consumer has yet may be gone by now, or have expired."""
+        """Is a barrier being sent? One that no consumer has yet is dropped here if it is gone or has expired."""
         broadcast = self.broadcast
         if broadcast is not None and not broadcast.is_out:
             is_here = broadcast.entry is first and not self._has_expired(broadcast.entry, now_ms)
@@ -276,7 +276,7 @@ class PendingActivator:
         return 0 < self._contents.expires_ms(entry.message) <= now_ms
 
     def _is_first(self) -> bool:
-        """Is every message done that came before the first one behind?"""
+        """Are all messages done that came before the first pending one?"""
         contents = self._contents
         here = (
             contents.order.count + contents.counters.held_count + contents.picked_count + self._gate.unconfirmed_count
@@ -286,8 +286,8 @@ class PendingActivator:
     # ---- barriers --------------------------------------------------------------------------------
 
     def send_barrier(self, floor: int) -> bool:
-        """Give the barrier whose turn it is, if there is one, to every consumer that has room. Returns False when the
-        budget ends before all were asked. The gate must be open, and ``advance`` comes first.
+        """Send the current barrier, if there is one, to every consumer that has room. Returns False when the budget
+        ends before all were asked. The gate must be open, and ``advance`` comes first.
         """
         broadcast = self.broadcast
         if broadcast is None:

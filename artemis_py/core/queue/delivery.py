@@ -193,7 +193,7 @@ class NextEntry:
         self._wake_ups = state.wake_ups
         self._pages = pages
         self.was_cut = False
-        """The budget ended before the consumer just picked was shown everything. It keeps its turn."""
+        """The budget ended before the consumer just picked was shown everything: it stays next."""
 
     def for_consumer(self, consumer: Consumer, now_ms: int) -> Entry | None:
         """The next entry for a consumer. It is out of the order if the consumer takes it away."""

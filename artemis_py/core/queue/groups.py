@@ -220,7 +220,9 @@ Offer = tuple[Place, str | None]
 
 @final
 class View:
-    """What consumers that want the same are shown: a cursor, and offers of what it has passed."""
+    """One way through the queue, shared by consumers with the same selector: a cursor, and entries behind it that have
+    become free.
+    """
 
     __slots__ = ("cursor", "free", "number", "own", "readers")
 

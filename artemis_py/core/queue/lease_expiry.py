@@ -76,7 +76,7 @@ class LeaseExpiry(Task):
         return False
 
     def _tell(self, holders: list[Consumer]) -> None:
-        """Count the leases that ended, and tell the operational log; of several holders it names the last."""
+        """Count the leases that ended, and log them; of several holders the event names the last."""
         self._leases.ended_count += len(holders)
         last = holders[-1]
         reader = last.reader

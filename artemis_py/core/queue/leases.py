@@ -44,7 +44,7 @@ class Leases:
         self.ended_count = 0
         """How many leases have run out since the start."""
 
-    # ---- lives -----------------------------------------------------------------------------------
+    # ---- begin and end ---------------------------------------------------------------------------
 
     def begin(self, entries: list[Entry], consumer: Consumer) -> None:
         """These entries were just sent to a consumer that is to settle them."""
@@ -79,7 +79,7 @@ class Leases:
             for message in messages:
                 back.pop(message.id, None)
 
-    # ---- ends ------------------------------------------------------------------------------------
+    # ---- expiry ----------------------------------------------------------------------------------
 
     @property
     def first_end_ms(self) -> int:

@@ -29,7 +29,7 @@ from artemis_py.units import DATE_MAX_MS, LONG_MAX
 
 # ---- outcomes --------------------------------------------------------------------------------------------------------
 #
-# What a client wants to become of a message that it settles.
+# How a client settles a message.
 
 
 ACCEPT: Final = ""
@@ -73,7 +73,7 @@ def is_date(entry: Entry) -> bool:
     return not entry.attempts and (entry.message.head.first(_SCHEDULED_TIME) or "").strip(" 0") != ""
 
 
-# ---- dates -----------------------------------------------------------------------------------------------------------
+# ---- scheduled dates -------------------------------------------------------------------------------------------------
 #
 # Until when messages of a queue wait that are put aside, and in which order they began to wait.
 
@@ -87,7 +87,7 @@ _NO_RUNS: Final[dict[int, dict[int, int]]] = {}
 
 @final
 class ScheduledDates:
-    """Dates by message id, for operators who look. Nothing falls due by them (``core/timers.py`` has what does)."""
+    """Due dates by message id, for operators. The timers of scheduled messages are in ``core/timers.py``."""
 
     __slots__ = ("_newest", "_run_of", "_runs")
 
@@ -137,7 +137,7 @@ class ScheduledDates:
 
 @final
 class ScheduledCursor:
-    """Goes through messages that wait, some at a time, while others come and go."""
+    """A cursor over messages that wait. It reads some at a time, while others come and go."""
 
     def __init__(self, runs: dict[int, dict[int, int]], first_run: int) -> None:
         self.run = 0
@@ -165,7 +165,7 @@ class ScheduledCursor:
         return ids[0] if ids else None
 
 
-# ---- deferred --------------------------------------------------------------------------------------------------------
+# ---- deferred acks ---------------------------------------------------------------------------------------------------
 #
 # Acknowledgements of messages that are in pages: they are carried out when the message is read (AMPS'
 # DeferredAckExpiration).
@@ -177,8 +177,8 @@ DEFERRED_ACKS_MAX: Final = 10_000
 
 @final
 class DeferredAcks:
-    """Bookmarks that clients have settled and that the queue does not have in memory, with what is to become of their
-    messages. A restart forgets them.
+    """Bookmarks that clients have settled and that the queue does not have in memory, each with its outcome
+    (``ACCEPT``, ``EXPIRE``). A restart forgets them.
     """
 
     __slots__ = ("_holdings", "_outcomes")
@@ -205,7 +205,7 @@ class DeferredAcks:
         return bookmark in self._outcomes
 
     def take(self, bookmark: int) -> str | None:
-        """What is to become of a message that was just read; None: nobody has settled it."""
+        """The outcome of a message that was just read; None: nobody has settled it."""
         outcome = self._outcomes.get(bookmark)
         if outcome is not None:
             self._drop(bookmark)
@@ -235,7 +235,7 @@ class Threshold(ABC):
 
     @property
     def makes_barriers(self) -> bool:
-        """Is a message that may not become active a barrier, which goes to all consumers when it is its turn?"""
+        """Is a message that may not become active a barrier, which goes to all consumers when it is first?"""
         return False
 
     def units_of(self, message: Message) -> int:
@@ -386,7 +386,7 @@ class Counters:
 
 
 class DeletedQueueCounters:
-    """What queues that are gone had counted, so that the sums of all queues only grow."""
+    """Counters of deleted queues, so that the sums over all queues only grow."""
 
     __slots__ = ("acknowledged", "added")
 
@@ -492,8 +492,8 @@ class PagedContents:
             self.backlogs[message.page.stream].came_back(message)
 
     def is_newer(self, known: Entry, entry: Entry) -> bool:
-        """Came a known entry after one that was read from a page? Where places do not tell the order, sequences tell
-        when an entry was read, and those of two priorities nothing.
+        """Did a known entry arrive after one that was read from a page? With a shared order the sequences tell, in one
+        stream the places. Otherwise the message ids do: sequences then only tell when an entry was read.
         """
         message, other = entry.message, known.message
         assert isinstance(message, PagedMessage)
@@ -1105,8 +1105,8 @@ class Contents:
         values.enter(entry)
 
     def enter_value_of_page(self, entry: Entry) -> bool:
-        """As ``enter_value``, for a message read from a page, perhaps out of turn. Returns False, and gives the message
-        up, when a newer value is known.
+        """As ``enter_value``, for a message read from a page, perhaps not in order. Returns False, and removes the
+        message, when a newer value is known.
         """
         if self.last_values is None:
             return True
@@ -1148,9 +1148,7 @@ class Contents:
             self.leases.end(message.id)
 
     def reclaim(self, entries: Sequence[Entry]) -> None:
-        """Entries that a consumer has let go, and that count as in delivery, go back to their places: what was to
-        become of them has failed.
-        """
+        """Put back entries that a consumer has let go and that count as in delivery: settling them has failed."""
         for entry in entries:
             self.come_back(entry.message)
             self.put_back(entry)

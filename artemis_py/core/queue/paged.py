@@ -55,8 +55,8 @@ class Depager:
             raise
 
     def give_back(self, reader: PageReader, found: PagedEntry, entry: Entry | None) -> None:
-        """A step has failed. What its reader found is read again, or, as an ``entry``, stands in its place. What is
-        settled or put aside already stays so.
+        """A step has failed. A message without an ``entry`` is read again; an entry goes to its place, unless it is
+        settled or put aside already.
         """
         if entry is None:
             reader.step_back(found)

@@ -179,7 +179,7 @@ class Queue:
 
     @property
     def tells_bookmarks(self) -> bool:
-        """Are consumers told the bookmarks of messages, and may they settle by them? So it is on queues with an
+        """Do consumers get the bookmarks of messages, and may they settle by them? So it is on queues with an
         attribute of AMPS.
         """
         return self.contents.deferred_acks is not None
@@ -335,13 +335,13 @@ class Queue:
     def acknowledge_by_filter(
         self, chosen: SelectedMessages, outcome: str, now_ms: int, *, connection: int, actor: Actor | None = None
     ) -> Task | None:
-        """A client settles the messages that it has chosen; see ``AcknowledgeByFilter``. Returns the unfinished work,
+        """A client settles the messages that it has selected; see ``AcknowledgeByFilter``. Returns the unfinished work,
         if any.
         """
         return self.tasks.begin(AcknowledgeByFilter(self.state, chosen, outcome, connection, actor), now_ms)
 
     def take_late(self, consumer: Consumer, message_id: int, *, refuses: bool) -> tuple[Consumer, Entry] | None:
-        """A consumer settles a message that it does not hold; see ``lease_expiry.take_late``."""
+        """A consumer settles a message that it does not hold; see ``acknowledge.take_late``."""
         return take_late(self.state, consumer, message_id, refuses=refuses)
 
     # ---- consumers -------------------------------------------------------------------------------

@@ -94,7 +94,7 @@ class QueueState:
             self.grouping.settle(messages)
 
     def reclaim(self, entries: Sequence[Entry]) -> None:
-        """What was to become of entries that a consumer has let go has failed: they are on the queue again."""
+        """Put back entries that a consumer has let go: settling them has failed."""
         self.contents.reclaim(entries)
         self.grouping.settle([entry.message for entry in entries])
         self.wake_ups.wake_dry()

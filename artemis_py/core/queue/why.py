@@ -218,7 +218,7 @@ def why_no_room(state: QueueState, consumer: Consumer, now_ms: int, allowed: int
 
 @final
 class ReadyLook:
-    """What a look at ready messages has found about one consumer: how many were ``looked`` at; how many of them it does
+    """What a look at the ready messages found about one consumer: how many were ``looked`` at; how many of them it does
     not want; which of those that it wants are of groups of others (``owned``) or of groups that wait for another
     attempt (``aside``), or were shown to it before.
     """

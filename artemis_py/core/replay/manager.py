@@ -64,7 +64,7 @@ class Replays:
         self.count = 0
         """How many there are."""
         self.news: list[Replay] = []
-        """Replays whose client is to be told something that is no message. Whoever tells it takes them out."""
+        """Replays with news for their client that is no message: an error, or the end."""
         self.behind_receipts: dict[int, Replay] = {}
         """Replays, by number, whose output waits behind what is not durable yet. Whoever knows that it is takes them
         out.
@@ -143,7 +143,7 @@ class Replays:
         return bool(self._ready or self.news) or is_handing_out or self._slices.has_unscanned or self._is_feeding
 
     def take_arrived(self, budget: Budget, now_ms: int) -> None:
-        """See to what has come: times, and slices."""
+        """Handle due times and the slices that were read."""
         while self.alarms.due:
             replay = self._timed.pop(self.alarms.take(), None)
             if replay is not None:
@@ -152,11 +152,11 @@ class Replays:
         share = self._share
         units = max(budget.left // _SHARE, 1)
         share.refill(units)
-        for order in self._slices.scan_arrived(share):
-            if order.follows:
-                self.tail.receive(order)
+        for request in self._slices.scan_arrived(share):
+            if request.follows:
+                self.tail.receive(request)
             else:
-                self._begin_to_hand_out(order)
+                self._begin_to_hand_out(request)
         self._hand_out(share, now_ms)
         self._look_at_tail(share, now_ms)
         budget.spend(units - share.left)
@@ -259,7 +259,7 @@ class Replays:
         self._go_on(replay, now_ms)
 
     def _fail(self, replay: Replay, text: str) -> None:
-        """A replay cannot go on; its client is told why."""
+        """A replay cannot go on; its client gets the reason."""
         self._rest(replay)
         replay.fail(text)
         self.news.append(replay)
@@ -296,27 +296,27 @@ class Replays:
         replay.state = READY
         self._ready[replay.id] = replay
 
-    def _begin_to_hand_out(self, order: SliceRequest) -> None:
+    def _begin_to_hand_out(self, request: SliceRequest) -> None:
         """A slice has come that replays wait for."""
-        if order.cached is not None:
-            order.cached.users += 1
-        self._arrived.append(order)
+        if request.cached is not None:
+            request.cached.users += 1
+        self._arrived.append(request)
 
     def _hand_out(self, budget: Budget, now_ms: int) -> None:
         """Give slices to those who wait for them, within the budget. They may do something else by now."""
         arrived = self._arrived
         while arrived and not budget.is_spent:
-            order = arrived[0]
-            if order.replays:
+            request = arrived[0]
+            if request.replays:
                 budget.spend(1)
-                self._give(order, order.replays.pop(), now_ms)
+                self._give(request, request.replays.pop(), now_ms)
                 continue
             arrived.popleft()
-            if order.cached is not None:
-                self._slices.give_back(order.cached)
+            if request.cached is not None:
+                self._slices.give_back(request.cached)
 
-    def _give(self, order: SliceRequest, replay: Replay, now_ms: int) -> None:
-        part, spot = order.slice, replay.spot
+    def _give(self, request: SliceRequest, replay: Replay, now_ms: int) -> None:
+        part, spot = request.slice, replay.spot
         assert part is not None
         if replay.state != AWAITING or spot is None or spot.place != part.begin.place:
             return
@@ -325,12 +325,12 @@ class Replays:
             self._lose(replay, now_ms)
         elif part.failure:
             self._fail(replay, unreadable(replay.passed_lsn, part.failure))
-        elif order.cached is None:
+        elif request.cached is None:
             replay.bytes_asked = part.bytes_needed
             self._go_on(replay, now_ms)
         else:
-            order.cached.users += 1
-            self._hold(replay, order.cached)
+            request.cached.users += 1
+            self._hold(replay, request.cached)
 
     def _lose(self, replay: Replay, now_ms: int) -> None:
         """What a replay wanted to read was removed."""

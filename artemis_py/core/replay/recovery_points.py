@@ -1,4 +1,4 @@
-"""Fills queues that begin in the past (``recovery-point``) from the log."""
+"""Backfills queues that begin in the past (``recovery-point``) from the log."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from artemis_py.logged import Logged
 from artemis_py.message import HeaderName, LargeBody, Message
 from artemis_py.units import parse_long
 
-# ---- fill ------------------------------------------------------------------------------------------------------------
+# ---- backfill --------------------------------------------------------------------------------------------------------
 #
 # One pass over the log for queues that begin in it: which of its messages each of them is to have. A pass is a
 # replay. What it finds is put on the queues together with how far they have got, in one group of records. So a crash
@@ -126,7 +126,7 @@ def due_ms_of(message: Message, now_ms: int) -> int:
     return due_ms if due_ms > now_ms else 0
 
 
-# ---- fills -----------------------------------------------------------------------------------------------------------
+# ---- backfills -------------------------------------------------------------------------------------------------------
 #
 # Fills queues that begin in the log: those that a start finds new, those whose recovery point was changed, and those
 # that were not done when the broker stopped (AMPS, "Startup and Recovery for Queues"). All of them begin with one
@@ -147,8 +147,8 @@ _LOOKS_MAX: Final = 16
 
 @final
 class Backfills:
-    """The server calls ``look`` once a turn, and ``serve`` for those of the replays that ``owns`` says are of
-    it.
+    """All passes over the log. The server calls ``advance`` once a turn, ``on_news`` and ``serve`` for the replays for
+    which ``is_backfill`` is true.
     """
 
     __slots__ = (
@@ -234,7 +234,7 @@ class Backfills:
         return replay.id < 0
 
     def on_news(self, replay: Replay, now_ms: int) -> None:
-        """There is news of a pass: it has found what there was, or cannot go on."""
+        """A pass has reached the end of the log, or has failed."""
         backfill = self._by_replay.get(replay.id)
         if backfill is None:
             return
@@ -418,7 +418,9 @@ class Backfills:
         self.has_written = True
 
     def _take_noted(self, backfill: Backfill, now_ms: int) -> None:
-        """Those that were refused have no lsn, and those that came from the log meanwhile have one that is passed."""
+        """Put noted messages on the queues. Refused ones have no lsn, and those that came from the log have one that
+        is passed: neither is taken.
+        """
         shares: dict[int, tuple[Queue, list[Message]]] = {}
         placed: list[Message] = []
         noted: dict[int, Message] = {}

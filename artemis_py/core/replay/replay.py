@@ -96,7 +96,7 @@ def addresses_read(bindings: Bindings, syntax: WildcardSyntax, name: str, queue_
 GAP_MS_MAX: Final = 10_000
 """``rate-max-gap`` by default: a pause of the publishers that is longer is cut to this."""
 _BURST_MS: Final = 100.0
-"""What a replay missed because it had to wait for its client or its turn is made up for at most this time."""
+"""After a wait for its client or the budget, a replay catches up on at most this much time."""
 _TIMES: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)X", re.ASCII | re.IGNORECASE)
 _COUNT: Final = re.compile(r"\d{1,12}", re.ASCII)
 _RATE_MIN: Final = 0.001
@@ -104,7 +104,7 @@ _SHOWN_MAX: Final = 40
 
 
 class Pace(ABC):
-    """Says when the next message may go. This is asked once for each message, in order; then ``went`` is called."""
+    """Says when the next message may go. ``due_ms`` is called once for each message, in order, then ``note_sent``."""
 
     __slots__ = ()
 
@@ -114,7 +114,7 @@ class Pace(ABC):
 
     @abstractmethod
     def note_sent(self, size_bytes: int, time_ms: int, steady_ms: int) -> None:
-        """That message has gone, with so many bytes."""
+        """The message was sent; it has this many bytes."""
 
     @abstractmethod
     def resume(self, paused_ms: int) -> None:
@@ -316,7 +316,7 @@ class Replay:
         self.found: list[Logged] | None = None
         """Where messages go instead of the outbox, as the log has them; None: to the outbox."""
         self.completes = False
-        """Is the client to be told that it has everything: what there was, or its range?"""
+        """Does the client get a message when it has everything: what there was, or its range?"""
         self.history_lsn = 0
         """The last durable lsn when it began."""
         self.has_caught_up = False
@@ -440,7 +440,7 @@ class Replay:
         return True
 
     def fail(self, text: str) -> None:
-        """It cannot go on, for a reason that its client is told."""
+        """It cannot go on; the client gets this reason."""
         self.failure = text
 
     def completion(self, destination: str, now_ms: int) -> Entry:
@@ -472,7 +472,7 @@ def begin(replay: Replay, log: ReplayLog) -> None:
 
 
 def removed(bookmark: int, first_lsn: int) -> str:
-    """What a client is told that wants to read what retention has removed."""
+    """The error for a client that wants to read what retention has removed."""
     return (
         f"The log after bookmark {bookmark} was removed (journal-retention-directory): what is left of it begins with "
         f"lsn {first_lsn}. Go on with bookmark:{max(first_lsn - 1, 0)} for that, or with bookmark:NOW"
@@ -480,7 +480,7 @@ def removed(bookmark: int, first_lsn: int) -> str:
 
 
 def unreadable(bookmark: int, reason: str) -> str:
-    """What a client is told if the disk does not give back what comes next."""
+    """The error for a client when the disk cannot read what comes next."""
     return f"The log after bookmark {bookmark} cannot be read: {reason}"
 
 

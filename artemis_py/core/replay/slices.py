@@ -21,8 +21,8 @@ SliceKey = tuple[int, int, str]
 
 @final
 class SliceRequest:
-    """A slice on its way, and who waits for it. ``weight`` is what it takes in memory, in bytes. ``follows``: the
-    followers wait for it.
+    """A requested slice, and the replays that wait for it. ``weight`` is what it takes in memory, in bytes.
+    ``follows``: the followers wait for it.
     """
 
     __slots__ = ("follows", "key", "replays", "cached", "slice", "weight")
@@ -147,7 +147,7 @@ class SliceCache:
     # ---- what has come ---------------------------------------------------------------------------
 
     def scan_arrived(self, budget: Budget) -> list[SliceRequest]:
-        """Scan what was read, within the budget; returns the orders that are complete."""
+        """Scan what was read, within the budget; returns the requests that are complete."""
         for part in self._log.arrivals():
             request = self._requests[part.begin.segment, part.begin.offset, part.key]
             request.slice = part

@@ -134,7 +134,7 @@ class Tail:
     """
 
     __slots__ = (
-        "_addresses", "_behind", "_bytes_asked", "_later", "_order", "_wanting", "arrived", "failure", "followers",
+        "_addresses", "_behind", "_bytes_asked", "_later", "_request", "_wanting", "arrived", "failure", "followers",
         "is_gone", "lsn", "spot", "woken",
     )  # fmt: skip
 
@@ -155,7 +155,7 @@ class Tail:
         self._later: list[Replay] = []
         """Those of them that want more than what is being handed out."""
         self._bytes_asked = 0
-        self._order: SliceRequest | None = None
+        self._request: SliceRequest | None = None
         """What is being handed out."""
         self._addresses: list[str] = []
         self._wanting = _NOBODY
@@ -166,14 +166,14 @@ class Tail:
         may have been handed out to those who want the same.
         """
         spot = self.spot
-        if self._order is not None and self._order.slice is not None:
-            spot = self._order.slice.end
+        if self._request is not None and self._request.slice is not None:
+            spot = self._request.slice.end
         return spot is not None and spot.place <= place
 
     @property
     def is_busy(self) -> bool:
         """Is there something to hand out?"""
-        return self._order is not None
+        return self._request is not None
 
     def join(self, replay: Replay, spot: Spot, *, is_end: bool) -> None:
         """A replay is at the followers or farther, perhaps at the end of the log."""
@@ -199,19 +199,19 @@ class Tail:
 
     def _look_after(self) -> None:
         """Without followers nobody reads the end of the log."""
-        if not self.followers.count and self._order is None:
+        if not self.followers.count and self._request is None:
             self.spot = None
             self._bytes_asked = 0
 
     def read_on(self, slices: SliceCache, log: ReplayLog) -> None:
         """Have what has become durable read, if it is not being read or handed out."""
         spot = self.spot
-        if spot is not None and self._order is None and not slices.is_following and log.end() > spot.place:
+        if spot is not None and self._request is None and not slices.is_following and log.end() > spot.place:
             slices.follow(spot, self._bytes_asked)
 
-    def receive(self, order: SliceRequest) -> None:
+    def receive(self, request: SliceRequest) -> None:
         """A slice was read and scanned."""
-        part = order.slice
+        part = request.slice
         assert part is not None
         self._bytes_asked = part.bytes_needed
         spot = self.spot
@@ -219,17 +219,17 @@ class Tail:
             return  # those who wanted it have gone, and perhaps others have come
         self.is_gone = part.is_gone
         self.failure = part.failure
-        if order.cached is not None:
-            order.cached.users += 1
-            self._order = order
+        if request.cached is not None:
+            request.cached.users += 1
+            self._request = request
             self._addresses = part.addresses()
 
     def step(self, slices: SliceCache, budget: Budget) -> None:
         """Hand out the slice, within the budget."""
-        order = self._order
-        if order is None:
+        request = self._request
+        if request is None:
             return
-        part, cached = order.slice, order.cached
+        part, cached = request.slice, request.cached
         assert part is not None
         assert cached is not None
         while not budget.is_spent:
@@ -246,7 +246,7 @@ class Tail:
                 self._wanting = self.followers.wanting(self._addresses.pop())
                 budget.spend(_ADDRESS_UNITS)
             elif self._finish(part.last_lsn, part.end, budget, reaches_end=part.reaches_end):
-                self._order = None
+                self._request = None
                 slices.give_back(cached)
                 self._look_after()
                 return

@@ -38,7 +38,7 @@ class FileWatch:
         self, loop: asyncio.AbstractEventLoop, path: Path, period_s: float, changed: Callable[[], None]
     ) -> None:
         self.has_events = False
-        """Does the system tell of changes?"""
+        """Does the system report changes?"""
         self._loop = loop
         self._path = path
         self._period_s = period_s

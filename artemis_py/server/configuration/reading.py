@@ -150,7 +150,7 @@ _SHARING: Final = _Sharing()
 
 
 def stamps_of(path: Path, files: Iterable[str]) -> Stamps:
-    """What tells whether a file has changed: of the main file, of those read with it, and of properties beside it."""
+    """The stamps of the main file, of those read with it, and of properties beside it: they change with the files."""
     folder = path if os.path.isdir(path) else path.parent
     names = dict.fromkeys(str(each) for each in (path, *_parts(files), folder / PROPERTIES_FILE))
     return tuple((name, stamp_of(name)) for name in names)
@@ -168,7 +168,7 @@ def _parts(files: Iterable[str]) -> list[str]:
 
 
 def stamp_of(name: str) -> object:
-    """What tells whether a file has changed."""
+    """The stamp of a file, which changes with it."""
     try:
         found = os.stat(name)
     except OSError as error:

@@ -312,7 +312,7 @@ class RunningConfiguration:
         """Queues that may need a restart to become what the file says."""
         self._lock = asyncio.Lock()
         self._next: asyncio.Task[dict[str, Any]] | None = None
-        """A reload that waits for its turn."""
+        """A reload that waits for the current one."""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._watch: FileWatch | None = None
 
@@ -350,8 +350,8 @@ class RunningConfiguration:
             task.cancel()
 
     def reload(self) -> asyncio.Task[dict[str, Any]]:
-        """Read the files and bring them into force. The result tells what came of it. Raises BrokerError if the broker
-        was not started from a file, and in the task if the files are refused.
+        """Read the files and bring them into force. Returns what has changed and what failed. Raises BrokerError if
+        the broker was not started from a file, and in the task if the files are refused.
         """
         source = self._named_source()
         if self._next is None:
@@ -381,7 +381,7 @@ class RunningConfiguration:
         return self._source
 
     def reload_soon(self) -> None:
-        """A signal, or a file that has changed: nobody waits for the result, which the log tells."""
+        """A signal, or a file that has changed: nobody waits for the result, which is in the log."""
         if self._source is None:
             return
         task = self.reload()

@@ -47,7 +47,7 @@ class _Events:
         return all(guard.may(VIEW, one) for one in (_PERMISSION, *[topic.permission for topic in topics]))
 
     def listen(self, request: Request) -> Response:
-        """Begin a response that does not end."""
+        """Begin a stream of events, which lasts until the client disconnects."""
         guard = self._guard_of(request)
         try:
             guard.demand(VIEW, _PERMISSION)

@@ -1,4 +1,4 @@
-"""Checks logins in threads: remembers results, slows down whoever guesses passwords, and lets nobody wait for ever."""
+"""Checks logins in threads: caches results, throttles whoever guesses passwords, and limits how long logins wait."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Attempt:
 
 @final
 class WaitingLogins:
-    """Attempts that wait for a thread. Networks take turns, so many logins of one do not keep others waiting."""
+    """Attempts that wait for a thread. Each network has its line, and lines take turns: none delays the others."""
 
     __slots__ = ("_count", "_lines")
 
@@ -123,7 +123,7 @@ class LatestLogins:
         return self._dates.get(user, 0)
 
 
-# ---- remembered ------------------------------------------------------------------------------------------------------
+# ---- cache -----------------------------------------------------------------------------------------------------------
 #
 # Results of earlier logins, by a keyed digest of the credentials.
 
@@ -196,7 +196,7 @@ class LoginCache(Generic[Result]):
         self._entries.pop(digest, None)
 
 
-# ---- slowing ---------------------------------------------------------------------------------------------------------
+# ---- throttle --------------------------------------------------------------------------------------------------------
 #
 # Slows down peers that try one wrong password after the other.
 
@@ -554,7 +554,7 @@ class LoginService:
         self._wake(waiter)
 
     def _refuse(self, waiter: Waiter, credentials: Credentials, text: str, reason: str, told: str = "") -> None:
-        """Refuse a client with ``text``; the log is ``told`` why, or the same."""
+        """Refuse a client with ``text``; the log gets ``told`` instead, if there is one."""
         login = waiter.login
         login.refusal = text
         login.is_open = reason != INVALID

@@ -38,7 +38,7 @@ class ConnectionsBeforeLogin:
 
     @property
     def why_full(self) -> str:
-        """What a client is told that is one too many."""
+        """The error for a client that is one too many."""
         return (
             f"{self.each_max} connections from your address have not logged in yet, which is the limit "
             "(maxConnectionsBeforeLogin of the acceptor); try again later"

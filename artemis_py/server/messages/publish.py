@@ -61,7 +61,7 @@ class NotKeptError(BrokerError):
         self.is_full = is_full
 
 
-# ---- posting ---------------------------------------------------------------------------------------------------------
+# ---- HTTP publisher --------------------------------------------------------------------------------------------------
 #
 # Publishes one message for a client of HTTP, as a SEND frame would: it is read, checked, routed and kept alike.
 
@@ -95,7 +95,7 @@ class ManagementReply(NamedTuple):
 
 @final
 class HttpPublisher:
-    """One message on its way. ``now_ms`` is the date of the turn. The steps are made in turns."""
+    """Publishes one message, in steps that run inside turns. ``now_ms`` returns the date of the turn."""
 
     def __init__(self, state: SessionState, now_ms: Callable[[], int]) -> None:
         self._state = state
@@ -224,7 +224,7 @@ class HttpPublisher:
             raise BrokerError("the message was not put on all of its queues; see the broker's log")
 
 
-# ---- sending ---------------------------------------------------------------------------------------------------------
+# ---- management sender -----------------------------------------------------------------------------------------------
 #
 # Publishes messages for Artemis' beans, as somebody who is named there, or as whoever may use the operation.
 
@@ -234,7 +234,7 @@ _CLIENT_ID = "management"
 
 @final
 class ManagementSender:
-    """The ``Send`` of a broker. Without ``security`` nobody has to log in."""
+    """Implements ``Send`` for management. Without ``security`` nobody has to log in."""
 
     def __init__(self, turns: Turns, ports: Ports, security: Security | None) -> None:
         self._turns = turns

@@ -521,7 +521,7 @@ class TlsConnection(asyncio.BufferedProtocol):
             self._transport.close()
 
     def _break(self, error: ssl.SSLError) -> None:
-        """The client sent what is no TLS record: tell it by an alert, and close."""
+        """The client sent something that is no TLS record: send an alert, and close."""
         raw, records = self._raw, self._records
         if raw is not None and records is not None:
             raw.write(records.take())

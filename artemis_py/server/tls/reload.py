@@ -73,7 +73,7 @@ class Reload:
 
 
 async def _stamps(paths: Iterable[Path]) -> list[object]:
-    """What tells whether files have changed since."""
+    """The stamps of the files, which change with them."""
     found: list[object] = []
     for path in paths:
         try:

@@ -34,7 +34,7 @@ class Greeting:
     beats: HeartbeatIntervals
     frame: bytes
     tells_routing: bool = False
-    """Shall RECEIPTs tell on which queues a message is?"""
+    """Do RECEIPTs say on which queues a message is?"""
 
 
 def choose_version(accept_version: str | None) -> str | None:
@@ -47,7 +47,7 @@ def choose_version(accept_version: str | None) -> str | None:
 
 
 def introduce(greeting: Greeting, login: str | None, address: str, origin: int, log: RecordLog) -> None:
-    """Tell a log that is retained who the client is."""
+    """Record in a retained log who the client is."""
     fields = {"client": address, "login": login, "client_id": greeting.client_id}
     known = {name: value for name, value in fields.items() if value}
     log.audit.session_opened(origin, {**known, "protocol": f"STOMP {greeting.version}"})

@@ -251,7 +251,7 @@ class Publishing:
         """Of the one message, if its publisher waits to know."""
         self._asked: _Asked | None = None
         self._told: list[tuple[str, str]] | None = None
-        """What the RECEIPT of the SEND that was published last tells."""
+        """What the RECEIPT of the last published SEND says of its message."""
         self.producers = Producers()
 
     def forget(self) -> None:

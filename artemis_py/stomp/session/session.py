@@ -434,7 +434,7 @@ class Session:
         if subscription is None:
             return
         awaited = self.state.blocked_by
-        if isinstance(awaited, UnfinishedFrame) and awaited.may_go_on:  # what comes of it stands behind its RECEIPT
+        if isinstance(awaited, UnfinishedFrame) and awaited.may_go_on:  # its RECEIPT comes first
             self._answer(awaited)
             if not self.is_open:
                 return

@@ -27,7 +27,7 @@ from artemis_py.stomp.wire import writer
 
 @final
 class Remainder:
-    """What a queue still has when a client has settled bookmarks: the RECEIPT tells it, once all work is done."""
+    """What a queue still has when a client has settled bookmarks, for the RECEIPT, once all tasks are done."""
 
     __slots__ = ("_bookmarks", "_queue")
 
@@ -36,7 +36,7 @@ class Remainder:
         self._bookmarks = bookmarks
 
     def headers(self) -> list[tuple[str, str]]:
-        """``kept``: the bookmarks that are on the queue all the same; ``ready``: how many messages nobody has."""
+        """``kept``: the bookmarks that are still on the queue; ``ready``: how many messages nobody has."""
         contents = self._queue.contents
         kept = ",".join(map(str, self._queue.still_there(self._bookmarks)))
         return [("kept", kept), ("ready", str(contents.order.count + contents.paged.count))]
@@ -173,7 +173,7 @@ class SessionState:
         self.notify(SESSION_CLOSED)
 
     def notify(self, type: str) -> None:
-        """The session came or went: tell those who listen."""
+        """Send a notification: the session was created or closed."""
         broker = self.broker
         if broker.notifications.is_heard and not broker.config.suppress_session_notifications:
             fields: Fields = {

@@ -30,7 +30,7 @@ class Transactions:
         self._state = state
         self.by_name = _NONE
         self._ended = _NOT_ENDED
-        """What an operator did with the latest ones that it ended, by name: the client is told."""
+        """The latest transactions that an operator ended, by name, with what he did: for the client's error."""
 
     def named(self, name: str) -> Transaction:
         """An open transaction. Raises FrameError if there is none of this name."""

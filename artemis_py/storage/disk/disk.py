@@ -64,8 +64,8 @@ class Disk(ABC):
 
     @abstractmethod
     def confirm(self, name: str) -> None:
-        """Check that a written file is still in its place: durable data in a removed file, or in a replaced directory,
-        is lost all the same.
+        """Check that a written file still has its name: data in a removed file, or in a replaced directory, is lost
+        even if it was synced. Raises DiskError.
         """
 
     @abstractmethod

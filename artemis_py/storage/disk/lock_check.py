@@ -47,7 +47,7 @@ class FileSystem(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was tried: ``passed`` is None for what is only told."""
+    """One thing that was tried. ``passed`` is None for what is only information."""
 
     name: str
     passed: bool | None

@@ -1,4 +1,4 @@
-"""The layout of the file of places, which says where in a closed segment each address has messages.
+"""The address index: a file beside a closed segment that says where in it each address has messages.
 
 It can be read without the segment. Each part has a checksum; if one is wrong, a reader reads the segment instead.
 docs/journal-format.md ("Places") describes the bytes.

@@ -9,7 +9,7 @@ from typing import Any, Final
 from zlib import crc32
 
 from artemis_py.message import Account, Head, LargeBody, Message
-from artemis_py.paged import Page, PagedMessage, Settled, Share
+from artemis_py.paged import Page, PagedMessage, PageShare, SettledPlaces
 from artemis_py.records import Depth
 from artemis_py.storage.format import records
 from artemis_py.storage.format.records import (
@@ -473,7 +473,7 @@ def decode_page_grew(payload: bytes) -> Page:
     page.kept_count, page.kept_bytes, page.expires_ms, page.has_large = count, size_bytes, expires_ms, bool(has_large)
     for place in range(shares):
         queue_id, of_queue, bytes_of_queue = _SHARE.unpack_from(payload, _GREW.size + place * _SHARE.size)
-        page.durable[queue_id] = Share(of_queue, bytes_of_queue)
+        page.durable[queue_id] = PageShare(of_queue, bytes_of_queue)
     return page
 
 
@@ -596,7 +596,7 @@ def decode_page_dropped(payload: bytes) -> tuple[int, int]:
     return stream, page
 
 
-def encode_page_places(queue_id: int, stream: int, page: int, settled: Settled) -> bytes:
+def encode_page_places(queue_id: int, stream: int, page: int, settled: SettledPlaces) -> bytes:
     """Payload of a PAGE_PLACES record: everything in a page that a queue is done with, rewritten when a journal file is
     removed.
     """

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from artemis_py.paged import Share
+from artemis_py.paged import PageShare
 from artemis_py.records import Depth
 from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.codec import Kept
@@ -152,7 +152,7 @@ class PageGrew(Event):
     count: int
     size_bytes: int
     expires_ms: int = field(default=0, compare=False)
-    durable: dict[int, Share] = field(default_factory=dict, compare=False)
+    durable: dict[int, PageShare] = field(default_factory=dict, compare=False)
     """What each durable queue had in it."""
     first_place: int = field(default=0, compare=False)
     """0 in older logs."""

@@ -148,7 +148,7 @@ def whole_records(
 
 
 class _NextRecord:
-    """Finds where reading continues in a file. What was read before is looked at only when there is damage."""
+    """Finds where the next valid record begins. What was read before is looked at only when there is damage."""
 
     def __init__(self, name: str, data: bytes, damages: list[Damage], begin: int, *, is_last: bool) -> None:
         self._name = name
@@ -301,9 +301,9 @@ def _next_whole(
 
 
 def _outside_groups(data: bytes, offset: int) -> int | None:
-    """The first valid record from ``offset`` on that is surely not part of a damaged GROUP: a group counts as a whole
-    or not at all. A GROUP gets its number after its inner records, so its number is missing after them; groups are not
-    nested. (Numbers may be missing before a PAGE_GREW, which can replace an earlier one.)
+    """The first valid record from ``offset`` on that cannot be part of a damaged GROUP, which counts as a whole or not
+    at all; None if there is none. A GROUP takes its lsn after its inner records: behind them one lsn is missing. Groups
+    are not nested. (An lsn may also be missing before a PAGE_GREW, which can replace an earlier one.)
     """
     place, last_lsn = offset, 0
     batch: int | None = None

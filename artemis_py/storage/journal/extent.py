@@ -32,7 +32,7 @@ class JournalExtent:
 
 @dataclass(frozen=True, slots=True)
 class StoredExtent:
-    """The content of the two files. ``faults`` names those that are damaged, or missing although the other exists."""
+    """What the two files contain. ``faults`` names those that are damaged, or missing although the other exists."""
 
     extent: JournalExtent | None
     generation: int

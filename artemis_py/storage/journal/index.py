@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, Final
 
-from artemis_py.paged import Page, PlaceSet, Settled
+from artemis_py.paged import Page, PlaceSet, SettledPlaces
 from artemis_py.records import RecoveredState, Survivor
 from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.codec import Kept
@@ -412,7 +412,7 @@ def _page_places(index: Index, payload: bytes) -> None:
     queue_id, stream, number, first_place, count, size_bytes, bits = codec.decode_page_places(payload)
     page = index.pages.find(stream, number)
     if page is not None:
-        index.pages.restore_settled(queue_id, page, Settled(PlaceSet(first_place, bits), count, size_bytes))
+        index.pages.restore_settled(queue_id, page, SettledPlaces(PlaceSet(first_place, bits), count, size_bytes))
 
 
 _PAGE_RECORDS: Final[dict[int, Callable[[Index, bytes], None]]] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from artemis_py.paged import Page, PagedMessage, PlaceSet, Settled, Share
+from artemis_py.paged import Page, PagedMessage, PageShare, PlaceSet, SettledPlaces
 from artemis_py.records import KeptStream
 
 
@@ -75,14 +75,14 @@ class PageIndex:
         if settled.count > count:  # a step that failed may be repeated
             settled.size_bytes += size_bytes
 
-    def _settled(self, stream: KeptStream, queue_id: int, page: Page) -> Settled:
+    def _settled(self, stream: KeptStream, queue_id: int, page: Page) -> SettledPlaces:
         settled = stream.settled.get((queue_id, page.number))
         if settled is None:
-            settled = stream.settled[queue_id, page.number] = Settled(PlaceSet(page.first_place))
+            settled = stream.settled[queue_id, page.number] = SettledPlaces(PlaceSet(page.first_place))
             self._streams_of.setdefault(queue_id, set()).add(page.stream)
         return settled
 
-    def restore_settled(self, queue_id: int, page: Page, settled: Settled) -> None:
+    def restore_settled(self, queue_id: int, page: Page, settled: SettledPlaces) -> None:
         """Restore what a queue is done with in a page, as recorded when a journal file was removed."""
         self.streams[page.stream].settled[queue_id, page.number] = settled
         self._streams_of.setdefault(queue_id, set()).add(page.stream)
@@ -95,7 +95,7 @@ class PageIndex:
         settled = self._settled(stream, queue_id, page)
         settled.places.fill(page.end_place, kept)
         settled.count = settled.size_bytes = 0
-        page.durable[queue_id] = Share(len(kept), size_bytes)
+        page.durable[queue_id] = PageShare(len(kept), size_bytes)
         if stream.attempts:
             for place in range(page.first_place, page.end_place):
                 if place not in kept:
@@ -142,7 +142,7 @@ class PageIndex:
         settled = self.streams[page.stream].settled.get((queue_id, page.number))
         return queue_id in page.durable and (settled is None or place not in settled.places)
 
-    def share_left(self, queue_id: int, page: Page) -> Share:
+    def share_left(self, queue_id: int, page: Page) -> PageShare:
         """The durable messages of a page that a queue still needs."""
         return self.streams[page.stream].share_left(queue_id, page)
 

@@ -1,4 +1,4 @@
-"""Recovers a journal at a start, unless that would lose too much."""
+"""Accepts a journal at a start and cuts off its torn end, or refuses a journal that has lost too much."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class LossError(ArtemisError):
 # ---- recovery --------------------------------------------------------------------------------------------------------
 #
 # Recovers from the journal's files (``examination``), or refuses if whole files or queues would be lost. Nothing is
-# changed before everything was read and accepted (``weigh``), which includes a check that large bodies and pages are
-# in their places. Then the end of a torn write is cut off, damaged files are copied aside (quarantine), and
+# changed before everything was read and accepted (``examine_or_refuse``), which includes a check that large bodies and
+# pages are in their places. Then the end of a torn write is cut off, damaged files are copied aside (quarantine), and
 # reappeared deleted files are removed again.
 
 

@@ -199,7 +199,7 @@ def _block_with(segment: Segment, lsn: int) -> int:
 # ---- plan ------------------------------------------------------------------------------------------------------------
 #
 # Which parts of a closed segment a replay must read: whole batches that have a message of an address that it wants.
-# The file of places next to the segment says so (``format/places.py``). It is optional, as always.
+# The address index beside the segment says so (``format/address_index.py``). It is optional.
 
 
 _RUNS_MAX: Final = 1000
@@ -424,7 +424,7 @@ class Fetcher:
     # ---- damage ----------------------------------------------------------------------------------
 
     def _behind_damage(self, spot: Spot, extent: SegmentContent) -> int:
-        """Where the next valid record begins; the end of the segment if there is none. What is damaged is told once."""
+        """Where the next valid record begins; the end of the segment if there is none. Logs each damaged place once."""
         number, at = spot.segment, spot.offset - 1
         end = extent.content_end
         window = self._files.read(number, at, min(_WINDOW_BYTES, end - at))

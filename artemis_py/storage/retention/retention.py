@@ -138,7 +138,7 @@ class Retention:
         """
         source = self._journal_directory / name
         try:
-            self._list_again()
+            self._list_if_changed()
             closed_ms = source.stat().st_mtime_ns // 1_000_000
             target = self.directory / retained_name(name, closed_ms)
             self._arriving = log_file(target)
@@ -157,7 +157,7 @@ class Retention:
 
     def put_beside(self, path: Path, fields: dict[str, Any], places: bytes) -> None:
         """Write a survey next to a retained file. Raises OSError, and CodecError if its index is incomplete."""
-        self._list_again()
+        self._list_if_changed()
         write_survey(path, fields, places)
         self._stamp.note()
 
@@ -188,7 +188,7 @@ class Retention:
     def purge(self) -> None:
         """Delete files that are too old, and the oldest ones beyond the size limit."""
         try:
-            self._list_again()
+            self._list_if_changed()
             while self.files and self._is_too_old(self.files[0].file) and self._may_remove():
                 self._remove_oldest()
             self._purge_bodies()
@@ -202,7 +202,7 @@ class Retention:
         segment is left, remove the oldest body. Returns its name, or None if there is none.
         """
         try:
-            self._list_again()
+            self._list_if_changed()
             if not self.files:
                 return None if self._bodies is None else self._bodies.give_up_oldest()
             oldest = self.files[0]
@@ -231,7 +231,7 @@ class Retention:
             self._bodies.purge_to(bytes_max)
 
     def _may_remove(self) -> bool:
-        """May the oldest be removed? Tells ``holds`` if a reader held it back."""
+        """May the oldest be removed? Calls ``overrun`` if a reader held it back."""
         if self._holds is None:
             return True
         held_from = self._holds.held_from()
@@ -265,8 +265,8 @@ class Retention:
             self._bodies.purge_before(self._clock_ms() - self._settings.period_ms)
         return self._bodies.size_bytes
 
-    def _list_again(self) -> None:
-        """List the directory if others changed it."""
+    def _list_if_changed(self) -> None:
+        """List the directory again if others changed it."""
         if self._stamp.is_foreign():
             self._list()
 
@@ -274,7 +274,7 @@ class Retention:
         """Known files are not read again."""
         self._stamp.note()  # before the listing, so that later changes are noticed
         known = {one.file.path: one for one in self.files}
-        self.files = tuple(known.get(file.path) or _retained_file(file) for file in self._files_there())
+        self.files = tuple(known.get(file.path) or _retained_file(file) for file in self._listed_files())
         self.size_bytes = sum(one.size_bytes for one in self.files)
 
     def _add(self, path: Path) -> None:
@@ -293,7 +293,7 @@ class Retention:
     def log_end(self) -> LogEnd | None:
         """The end of the retained files; None if there are none."""
         try:
-            files = self._files_there()
+            files = self._listed_files()
             if not files:
                 return None
             data = files[-1].path.read_bytes()
@@ -307,7 +307,7 @@ class Retention:
                 batch = codec.decode_batch(record.payload)
         return LogEnd(files[-1].number, lsn, batch)
 
-    def _files_there(self) -> list[LogFile]:
+    def _listed_files(self) -> list[LogFile]:
         return [file for file in log_files([self.directory]) if file.closed_ms is not None]
 
     def _failed(self, error: OSError) -> DiskError:
@@ -349,14 +349,14 @@ def retained_name(name: str, closed_ms: int) -> str:
     return f"{Path(name).stem}-{shown_time(closed_ms)}.log"
 
 
-# ---- keeping ---------------------------------------------------------------------------------------------------------
+# ---- retire callbacks ------------------------------------------------------------------------------------------------
 #
 # What becomes of files that the broker no longer needs: deleted, or taken over by the retained log.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetireCallbacks:
-    """Callables that take over files. Without arguments: the files are deleted."""
+    """Callables that take over files that are retired. Without arguments: the files are deleted."""
 
     retire_segment: Callable[[str], None] | None = None
     """Takes over a segment, by name, and what is beside it. In the committer's thread."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.message import Account, Head
-from artemis_py.paged import Page, PagedMessage, Share
+from artemis_py.paged import Page, PagedMessage, PageShare
 from artemis_py.storage.format import records
 from artemis_py.storage.format.log_events import Consumer, Published, Purged, Refused, Session
 from artemis_py.storage.format.reader import LogReader
@@ -137,7 +137,7 @@ def test_a_purged_page_tells_what_went_and_why(story: Story) -> None:
     page = Page(1, 1, 1)
     messages = [PagedMessage(head, b"x" * place, place, 0, 0, Account(), page, place) for place in range(1, 6)]
     page.count = len(messages)
-    page.durable[1] = Share(len(messages), sum(one.size_bytes for one in messages))
+    page.durable[1] = PageShare(len(messages), sum(one.size_bytes for one in messages))
     journal = story.journal
     story.turn(
         lambda: journal.records.page_opened(page, "a"),

@@ -24,7 +24,7 @@ class RetainedBody:
         self.now_ms = 1_000_000
         self.former = RetainedBodies(disk, folder / "large", folder / "kept", lambda: self.now_ms)
         committers = ImmediateCommitter(), ImmediateCommitter()
-        self.store = LargeStore(disk, *committers, retire=self.former.retire, former=self.former)
+        self.store = LargeStore(disk, *committers, retire=self.former.retire, retired=self.former)
         upload = self.store.begin(durable=True)
         upload.append(DATA)
         upload.end()

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from artemis_py.paged import Page, Share
+from artemis_py.paged import Page, PageShare
 from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.records import (
     BATCH,
@@ -198,7 +198,7 @@ def test_a_page_that_was_told_again_in_one_batch_hides_no_record_in_front_of_it(
     page = Page(1, 1, 1)
     journal.records.page_opened(page, "q")
     for count in (1, 2, 3):
-        page.count, page.size_bytes, page.durable = count, 100 * count, {QUEUE_ID: Share(count, 50 * count)}
+        page.count, page.size_bytes, page.durable = count, 100 * count, {QUEUE_ID: PageShare(count, 50 * count)}
         journal.records.paged(page)
     journal.records.published(message(3), [QUEUE_ID], 0)
     commit(journal, committer)

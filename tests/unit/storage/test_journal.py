@@ -7,7 +7,7 @@ import random
 import pytest
 
 from artemis_py.message import Account
-from artemis_py.paged import Page, PagedMessage, Share
+from artemis_py.paged import Page, PagedMessage, PageShare
 from artemis_py.storage.format.codec import encode_page_grew
 from artemis_py.storage.format.log_events import Published
 from artemis_py.storage.format.names import segment_name, segment_number
@@ -229,7 +229,7 @@ def test_what_is_known_of_a_page_is_written_again_although_its_size_was_damaged(
     page, behind = Page(1, 1, 1), Page(1, 2, 2)
     for each in (behind, page):
         journal.records.page_opened(each, "q")
-        each.count, each.size_bytes, each.durable = 1, 100, {QUEUE_ID: Share(1, 50)}
+        each.count, each.size_bytes, each.durable = 1, 100, {QUEUE_ID: PageShare(1, 50)}
         journal.records.paged(each)
         commit(journal, committer)
     grew_at = disk.read(segment_name(1)).rindex(encode_page_grew(page))

@@ -14,7 +14,7 @@ import pytest
 
 from artemis_py.core.broker import Broker
 from artemis_py.message import Account, LargeBody, Message
-from artemis_py.paged import Page, PagedBody, Share
+from artemis_py.paged import Page, PagedBody, PageShare
 from artemis_py.server.journal_store import JournalStore, accept_losses
 from artemis_py.storage.format.names import first_number, is_start, read_name, start_name
 from artemis_py.storage.recovery.accept_journal import LossError
@@ -74,7 +74,7 @@ class Filled(Life):
         record = files.encode(one, number, [QUEUE_ID], 0)
         files.append(page, record, durable=True)
         page.count, page.size_bytes = 1, page.size_bytes + len(record)
-        page.durable = {QUEUE_ID: Share(1, len(record))}
+        page.durable = {QUEUE_ID: PageShare(1, len(record))}
         if isinstance(one.body, LargeBody):
             page.has_large = True
             page.large[number] = PagedBody(one.body, [QUEUE_ID])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import process_time
 
-from artemis_py.paged import Page, Share
+from artemis_py.paged import Page, PageShare
 from artemis_py.storage.pages.index import PageIndex
 from tests.unit.core.parts import lines_run
 
@@ -18,7 +18,7 @@ def filled(pages: int = 2, queues: tuple[int, ...] = (A, B)) -> tuple[PageIndex,
     for number in range(1, pages + 1):
         page = Page(1, number, 1 + COUNT * (number - 1))
         page.count = page.kept_count = COUNT
-        page.durable = {queue_id: Share(COUNT, 3 * COUNT) for queue_id in queues}
+        page.durable = {queue_id: PageShare(COUNT, 3 * COUNT) for queue_id in queues}
         index.open(page, "a")
         index.note_queues(page)
         made.append(page)
@@ -61,7 +61,7 @@ def test_a_queue_goes_at_the_same_cost_beside_many_pages() -> None:
         index, _ = filled()
         for number in range(others):
             page = Page(10 + number, 1, 1)
-            page.durable = {B: Share(COUNT, 3 * COUNT)}
+            page.durable = {B: PageShare(COUNT, 3 * COUNT)}
             index.open(page, f"other{number}")
             index.note_queues(page)
             index.settle(B, page, [1], 3)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from artemis_py.message import Account, Head
-from artemis_py.paged import Page, PagedMessage, PlaceSet, Settled, Share
+from artemis_py.paged import Page, PagedMessage, PageShare, PlaceSet, SettledPlaces
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.codec import PageAttempted, PagePurged, PageSettled
 from artemis_py.storage.format.names import page_name, page_numbers
@@ -50,7 +50,7 @@ def test_how_far_a_page_counts(
 ) -> None:
     page = page_of(stream, number)
     page.kept_count, page.kept_bytes, page.expires_ms, page.has_large = count, size, expires, large
-    page.durable = {queue_id: Share(*share) for queue_id, share in shares.items()}
+    page.durable = {queue_id: PageShare(*share) for queue_id, share in shares.items()}
     told = codec.decode_page_grew(codec.encode_page_grew(page))
     for name in ("stream", "number", "kept_count", "kept_bytes", "expires_ms", "has_large"):
         assert getattr(told, name) == getattr(page, name), name
@@ -103,7 +103,7 @@ def test_records_from_before_consumers_and_reasons_were_told() -> None:
 
 @given(U32, U32, U32, st.sets(st.integers(5, 300)), U32, U64)
 def test_places(queue_id: int, stream: int, page: int, places: set[int], count: int, size: int) -> None:
-    settled = Settled(PlaceSet(5), count, size)
+    settled = SettledPlaces(PlaceSet(5), count, size)
     for place in places:
         settled.places.add(place)
     *told, bits = codec.decode_page_places(codec.encode_page_places(queue_id, stream, page, settled))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.paged import Page, Share
+from artemis_py.paged import Page, PageShare
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.log_events import Published
 from artemis_py.storage.format.names import segment_name
@@ -82,7 +82,7 @@ def test_pages_that_grow_by_turns_are_all_found_again() -> None:
         journal.records.page_opened(page, "q")
     for count in (1, 2):
         for page in pages:
-            page.count, page.size_bytes, page.durable = count, 100 * count, {QUEUE_ID: Share(count, 50 * count)}
+            page.count, page.size_bytes, page.durable = count, 100 * count, {QUEUE_ID: PageShare(count, 50 * count)}
             journal.records.paged(page)
     commit(journal, committer)
     found = {page.number: (page.count, page.size_bytes) for page in recover(disk).index.pages.pages()}

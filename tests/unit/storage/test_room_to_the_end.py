@@ -15,7 +15,7 @@ from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.entities import RetentionConfig
 from artemis_py.core.order.entry import ACKED
 from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
-from artemis_py.paged import Page, Share
+from artemis_py.paged import Page, PageShare
 from artemis_py.server import journal_store as store_module
 from artemis_py.server.journal_store import JournalStore, Surveyor
 from artemis_py.storage.disk.disk import DiskError, FileDisk
@@ -146,7 +146,7 @@ class Life:
             if page is not None:
                 pages.append(page, pages.encode(_message(number + 1000, b"paged"), number, [QUEUE_ID], 0), durable=True)
                 page.count, page.size_bytes = page.count + 1, page.size_bytes + 50
-                page.durable = {QUEUE_ID: Share(page.count, page.size_bytes)}
+                page.durable = {QUEUE_ID: PageShare(page.count, page.size_bytes)}
                 log.paged(page)
             self.written.add(number)
             if self._is_durable(log.published(one, [QUEUE_ID], 0)):
