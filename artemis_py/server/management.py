@@ -29,7 +29,6 @@ from artemis_py.security.known_users import KnownUser, files_of_realm, known_use
 from artemis_py.security.user_files import changeable_files
 from artemis_py.security.users.accounts import Accounts, NoUserError, check_name
 from artemis_py.security.users.passwords import hashed
-from artemis_py.server.calls import OperatorRequests
 from artemis_py.server.client import Client
 from artemis_py.server.clocks import wall_clock_ms
 from artemis_py.server.configuration.reading import Stamps, stamps_of
@@ -48,6 +47,7 @@ from artemis_py.server.log_view import LogView, Segments
 from artemis_py.server.management_messages import ManagementMessages
 from artemis_py.server.messages.publish import ManagementSender
 from artemis_py.server.messages.routes import OPENAPI_PATHS, routes_for_messages
+from artemis_py.server.operator_requests import OperatorRequests
 from artemis_py.server.ports import Ports
 from artemis_py.server.security import Security
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats, in_words

@@ -18,8 +18,8 @@ from artemis_py.management.artemis.problem import JavaError
 from artemis_py.management.operation import EDIT
 from artemis_py.message import Head, encode_headers
 from artemis_py.server import operational_log as audit
-from artemis_py.server.calls import OperatorRequests
 from artemis_py.server.http.messages import parse_json
+from artemis_py.server.operator_requests import OperatorRequests
 from artemis_py.stomp.management_requests import ManagementRequest, PendingRequest, ReplyTo
 
 _INTERNAL: Final = "an internal error; see the broker's log"

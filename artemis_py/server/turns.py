@@ -15,7 +15,6 @@ from artemis_py.core.events import Event
 from artemis_py.core.notifications import CONNECTION_CREATED, CONNECTION_DESTROYED
 from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.records import Durability
-from artemis_py.server.calls import OperatorRequests
 from artemis_py.server.client import Client, Recipient
 from artemis_py.server.events.notify import Notifying
 from artemis_py.server.failures import Isolation, TurnError, shown
@@ -23,6 +22,7 @@ from artemis_py.server.garbage_collector import WORK_MAX, GarbageCollector
 from artemis_py.server.input import ConnectionWatches, TurnInput
 from artemis_py.server.management_messages import ManagementMessages
 from artemis_py.server.memory import MemoryGuard
+from artemis_py.server.operator_requests import OperatorRequests
 from artemis_py.server.output import TurnOutput
 from artemis_py.server.replays import ReplayTurns
 from artemis_py.server.stats import ServerStats

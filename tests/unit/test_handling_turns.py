@@ -18,7 +18,9 @@ from tests.unit.core.parts import head_of, lines_run, send
 
 COUNT: Final = 20_000
 STEP_LINES_MAX: Final = 12_000
-"""What the longest step runs, with room for a third more. After a step a turn may end (``server/calls.py``)."""
+"""What the longest step runs, with room for a third more. After a step a turn may end
+(``server/operator_requests.py``).
+"""
 TURN_LINES_MAX: Final = 65_000
 """The same of the work in a turn."""
 BY_ID: Final = {operation.id: operation for operation in OPERATIONS}

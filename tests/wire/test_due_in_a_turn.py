@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from artemis_py.core.tasks import AnySteps, Until
-from artemis_py.server.calls import OperatorRequests
+from artemis_py.server.operator_requests import OperatorRequests
 from tests.wire.in_process import Client, InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire

@@ -25,11 +25,11 @@ from artemis_py.errors import ArtemisError, BrokerError, Problem
 from artemis_py.management.affected import ROWS_MAX, Affected, affected_by
 from artemis_py.management.lists.field import Row
 from artemis_py.management.managed import Steps
-from artemis_py.server.calls import OperatorRequests
 from artemis_py.server.clocks import wall_clock_ms
 from artemis_py.server.configuration.file_watch import FileWatch
 from artemis_py.server.configuration.reading import Reading, Source, Stamps, problems_of, read, stamps_of, warnings_of
 from artemis_py.server.operational_log import LOGGER_NAME
+from artemis_py.server.operator_requests import OperatorRequests
 from artemis_py.server.ports import Ports
 from artemis_py.server.security import RightsCheck, Security
 from artemis_py.server.stats import ServerStats

@@ -16,8 +16,8 @@ from artemis_py.management.lists.selection import Selection
 from artemis_py.management.managed import Managed, Steps
 from artemis_py.management.operation import Operation
 from artemis_py.management.table import OPERATIONS
-from artemis_py.server.calls import OperatorRequests
 from artemis_py.server.events.server_sent_events import Listener, as_json, event
+from artemis_py.server.operator_requests import OperatorRequests
 
 # ---- topic -----------------------------------------------------------------------------------------------------------
 #

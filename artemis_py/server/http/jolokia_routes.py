@@ -17,10 +17,10 @@ from artemis_py.management.jolokia.agent import BULK_MAX, Agent, Answer
 from artemis_py.management.jolokia.options import Options
 from artemis_py.management.jolokia.request import JolokiaRequest, of_json, of_path
 from artemis_py.server import operational_log as audit
-from artemis_py.server.calls import OperatorRequests
 from artemis_py.server.http.messages import Answer as HttpAnswer
 from artemis_py.server.http.messages import Handler, Request, Response, json_response, parse_json
 from artemis_py.server.http.routing import Route
+from artemis_py.server.operator_requests import OperatorRequests
 
 # ---- origins ---------------------------------------------------------------------------------------------------------
 #

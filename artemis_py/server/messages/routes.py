@@ -17,7 +17,6 @@ from urllib.parse import quote
 from artemis_py.errors import BadRequestError, BrokerError, LimitError, NotAllowedError, NotFoundError
 from artemis_py.message import LargeBody
 from artemis_py.security.rights import Peer
-from artemis_py.server.calls import OperatorRequests
 from artemis_py.server.http.messages import Answer, FileBody, Handler, Request, Response, json_response
 from artemis_py.server.http.routing import Route
 from artemis_py.server.messages.headers import ARGUMENTS, HEADER_ARGUMENT, KEEP_ARGUMENT, PREFIX, headers_of, query_of
@@ -31,6 +30,7 @@ from artemis_py.server.messages.take import (
     Taken,
     TakeOptions,
 )
+from artemis_py.server.operator_requests import OperatorRequests
 from artemis_py.server.ports import Ports
 from artemis_py.server.security import Security
 from artemis_py.server.turns import Turns

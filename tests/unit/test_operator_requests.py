@@ -12,8 +12,8 @@ from artemis_py.core.clock import NEVER_MS, Clock
 from artemis_py.core.tasks import WAIT, Until
 from artemis_py.errors import StorageError
 from artemis_py.management.managed import Steps
-from artemis_py.server import calls as module
-from artemis_py.server.calls import OperatorRequests
+from artemis_py.server import operator_requests as module
+from artemis_py.server.operator_requests import OperatorRequests
 
 
 class Desk:

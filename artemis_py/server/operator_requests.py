@@ -1,4 +1,4 @@
-"""What operators ask for, carried out inside turns, a little in each: so no list and no change makes a turn long."""
+"""Operators' requests, carried out inside turns, a little in each: no list and no change makes a turn long."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _UNIT_NS: Final = 1_000
 
 @final
 class _OperatorRequest(Task):
-    """A generator that is advanced a little in each turn, what will have its result, and whether it changes something.
-    It leaves the agenda when it has to wait.
+    """One request: a generator that is advanced a little in each turn, the future for its result, and whether it changes
+    something. It leaves the agenda while it has to wait.
     """
 
     def __init__(
