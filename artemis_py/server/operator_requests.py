@@ -18,8 +18,8 @@ _UNIT_NS: Final = 1_000
 
 @final
 class _OperatorRequest(Task):
-    """One request: a generator that is advanced a little in each turn, the future for its result, and whether it changes
-    something. It leaves the agenda while it has to wait.
+    """One request: a generator that is advanced a little in each turn, the future for its result, and whether it
+    changes something. It leaves the agenda while it has to wait.
     """
 
     def __init__(
