@@ -147,12 +147,12 @@ def test_what_is_behind_an_lsn(tmp_path: Path, rng: Random) -> None:
     story = Story(tmp_path / "journal", settings)
     story.generate(rng, 60)
     kept = Retention(story.disk, story.folder, settings, lambda: story.now_ms)
-    assert len(kept.kept) > 3
-    third = kept.kept[2]
-    assert kept.since(-1) == kept.since(0) == kept.kept
-    assert kept.since(third.first_lsn - 1) == kept.kept[2:]
-    assert kept.since(third.first_lsn - 2) == kept.kept[1:]
-    assert kept.since(kept.kept[-1].first_lsn + 1000) == kept.kept[-1:]
+    assert len(kept.files) > 3
+    third = kept.files[2]
+    assert kept.since(-1) == kept.since(0) == kept.files
+    assert kept.since(third.first_lsn - 1) == kept.files[2:]
+    assert kept.since(third.first_lsn - 2) == kept.files[1:]
+    assert kept.since(kept.files[-1].first_lsn + 1000) == kept.files[-1:]
     assert RetainedSegments(tmp_path / "empty").retention.since(7) == ()
 
 
@@ -250,7 +250,7 @@ def test_a_new_journal_goes_on_behind_the_kept_one(tmp_path: Path, rng: Random) 
     story = Story(tmp_path / "journal", settings)
     story.journal.records.message_id, story.journal.records.queue_id = 4711, 12
     story.generate(rng, 60)
-    mark = Retention(story.disk, story.folder, settings, lambda: story.now_ms).mark()
+    mark = Retention(story.disk, story.folder, settings, lambda: story.now_ms).log_end()
     assert isinstance(mark, LogEnd)
     assert mark.number == log_files([tmp_path / "kept"])[-1].number
     assert mark.lsn == log_first_lsn(story.folder) - 1

@@ -109,12 +109,12 @@ def test_files_before_one_with_a_damaged_header_are_not_forgotten(tmp_path: Path
     path.write_bytes(data)
     settings = RetentionSettings(tmp_path / "kept", None, None)
     kept = Retention(rig.disk, tmp_path / "journal", settings, lambda: rig.now_ms)
-    assert [one.first_lsn == 0 for one in kept.kept] == [number == 2 for number in range(len(kept.kept))]
-    second, fourth = kept.kept[1], kept.kept[3]
-    assert kept.since(0) == kept.kept
-    assert kept.since(second.first_lsn) == kept.kept[1:]
-    assert kept.since(fourth.first_lsn - 2) == kept.kept[1:]
-    assert kept.since(fourth.first_lsn - 1) == kept.kept[3:]
+    assert [one.first_lsn == 0 for one in kept.files] == [number == 2 for number in range(len(kept.files))]
+    second, fourth = kept.files[1], kept.files[3]
+    assert kept.since(0) == kept.files
+    assert kept.since(second.first_lsn) == kept.files[1:]
+    assert kept.since(fourth.first_lsn - 2) == kept.files[1:]
+    assert kept.since(fourth.first_lsn - 1) == kept.files[3:]
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4, 5])
