@@ -194,7 +194,7 @@ class _RecordedClient(Client):
             raise _ENDS[name](f"the connection is closed ({name})")
 
     def _read_frame(self, until: float) -> Frame | None:
-        event = self._events.popleft() if self._events else ["nothing more"]
+        event: list[Any] = self._events.popleft() if self._events else ["nothing more"]
         match event:
             case ["frame", command, headers, body]:
                 return Frame(command, headers, _unpacked(body))
@@ -261,7 +261,7 @@ class RecordedBroker(BrokerUnderTest):
 
     def _next(self, *wanted: object) -> list[Any]:
         """The next event, which must be the wanted one; its answer and how often it came follow."""
-        event = self._events[0] if self._events else ["nothing more"]
+        event: list[Any] = self._events[0] if self._events else ["nothing more"]
         if event[: len(wanted)] != list(wanted):
             raise StaleError(wanted, event)
         event[-1] -= 1
