@@ -20,7 +20,6 @@ from artemis_py.server import operational_log as audit
 from artemis_py.server.http.connection_limit import HttpClient
 from artemis_py.server.http.messages import Request, Response, text_response
 from artemis_py.server.http.routing import Route
-from artemis_py.server.logins.console_sessions import Sessions
 from artemis_py.server.security import Security
 
 # ---- credentials -----------------------------------------------------------------------------------------------------
@@ -99,7 +98,6 @@ class Authentication:
         open_paths: frozenset[str] = frozenset(),
         domain: str | None = None,
         checks_names: bool = False,
-        sessions: Sessions | None = None,
         note_refusal: Callable[[Login, str | None, str], None] | None = None,
     ) -> None:
         self.checks_names = checks_names
@@ -108,7 +106,6 @@ class Authentication:
         self._prefix = prefix
         self._open_paths = open_paths
         self._domain = domain
-        self._sessions = sessions
         self._note_refusal = note_refusal
 
     @staticmethod
@@ -127,7 +124,6 @@ class Authentication:
             open_paths=_OPEN[opened],
             domain=acceptor.params.get("securityDomain"),
             checks_names=is_near,
-            sessions=security.sessions,
             note_refusal=security.note_refusal,
         )
 
@@ -162,15 +158,6 @@ class Authentication:
         wake: Callable[[], None],
     ) -> Login | Response:
         """Begin the login of a request; a response if the request cannot even be tried."""
-        identity = (
-            None
-            if self._sessions is None
-            else self._sessions.identity_of(request.method, request.path, request.headers)
-        )
-        if identity is not None and request.authorization is None:
-            login = Login()
-            login.identity = identity
-            return login
         nobody = Credentials(
             None,
             certificate=certificate,

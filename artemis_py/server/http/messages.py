@@ -46,7 +46,6 @@ class Request:
     """Who has logged in for it; None where nobody logs in."""
     identity: Identity | None = field(default=None, repr=False)
     """The same with the roles, for handlers that check permissions themselves."""
-    peer: str = ""
     """The client's IP address; empty if unknown."""
     address: str = ""
     """The same as host:port."""

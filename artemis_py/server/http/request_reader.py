@@ -235,7 +235,6 @@ class RequestReader:
             parts=self._body if is_large else (),
             identity=client.identity,
             user=client.user,
-            peer=client.peer,
             address=client.address,
             acceptor=acceptor,
             is_gone=is_gone,
