@@ -12,7 +12,6 @@ from artemis_py.perf.link import Link
 from artemis_py.perf.neighbours import BLOCKS, _neighbours
 from artemis_py.perf.process import ProcessTree
 from artemis_py.perf.registry import SCENARIOS, choose
-from artemis_py.perf.replays import _replays
 from artemis_py.perf.runner import check_broker, run_rounds
 from artemis_py.perf.scenario import Options, Run, warm_up
 from artemis_py.perf.sync import SyncProducers
@@ -294,18 +293,3 @@ def test_the_table_of_scenarios() -> None:
     assert [scenario.id for scenario in choose(["all"])] == list(SCENARIOS)
     with pytest.raises(PerfError, match="unknown scenario 99"):
         choose(["1", "99"])
-
-
-def test_replays_that_show_nothing_are_an_error(broker: FakeBroker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("artemis_py.perf.replays.SETTLE_S", 0.0)
-    with pytest.raises(PerfError, match="a replay got no more than 0 bytes of the log"):
-        measure("replays", load(broker, seconds=0.01))
-
-
-def test_replays_that_are_refused_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    with (
-        FakeBroker(Faults(refuse_replays=True)) as broker,
-        pytest.raises(PerfError, match=r"a replay was disconnected|a replay got no more than 0 bytes"),
-        _replays(Target("127.0.0.1", broker.port), "/queue/q") as replayed,
-    ):
-        replayed()
