@@ -6,15 +6,18 @@ from collections.abc import Sequence
 from typing import Final
 
 from artemis_py.errors import PerfError
-from artemis_py.perf.backlog import Backlog
 from artemis_py.perf.durable import Durable, DurableIndividual
-from artemis_py.perf.durable_sync import DurableSync, DurableSyncProducers
-from artemis_py.perf.idle import Idle
-from artemis_py.perf.latency import Latency, LatencyTls
-from artemis_py.perf.neighbours import NeighboursCrLf, NeighboursHeaders, NeighboursSelectors, NeighboursTiny
-from artemis_py.perf.recovery import Recovery
+from artemis_py.perf.latency import (
+    Latency,
+    LatencyTls,
+    NeighboursCrLf,
+    NeighboursHeaders,
+    NeighboursSelectors,
+    NeighboursTiny,
+)
+from artemis_py.perf.memory import Backlog, Idle
 from artemis_py.perf.scenario import Scenario
-from artemis_py.perf.startup import Startup
+from artemis_py.perf.startup import Recovery, Startup
 from artemis_py.perf.streams import (
     FanOut,
     Lanes,
@@ -26,7 +29,7 @@ from artemis_py.perf.streams import (
     TransientUnique,
     TransientWebSocket,
 )
-from artemis_py.perf.sync import SyncProducer, SyncProducers
+from artemis_py.perf.sync import DurableSync, DurableSyncProducers, SyncProducer, SyncProducers
 
 SCENARIOS: Final[dict[str, type[Scenario]]] = {
     scenario.id: scenario

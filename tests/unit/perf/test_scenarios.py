@@ -8,12 +8,11 @@ from contextlib import contextmanager
 import pytest
 
 from artemis_py.errors import PerfError
+from artemis_py.perf.latency import BLOCKS, _neighbours
 from artemis_py.perf.link import Link
-from artemis_py.perf.neighbours import BLOCKS, _neighbours
 from artemis_py.perf.process import ProcessTree
 from artemis_py.perf.registry import SCENARIOS, choose
-from artemis_py.perf.runner import check_broker, run_rounds
-from artemis_py.perf.scenario import Options, Run, warm_up
+from artemis_py.perf.scenario import Options, Run, check_broker, run_rounds, warm_up
 from artemis_py.perf.sync import SyncProducers
 from artemis_py.perf.target import Target
 from tests.e2e.broker_process import eventually
@@ -262,8 +261,8 @@ def test_a_round_trip_is_measured_beside_neighbours(
         beside.append((greetings, flood))
         yield
 
-    monkeypatch.setattr("artemis_py.perf.neighbours._neighbours", counted)
-    monkeypatch.setattr("artemis_py.perf.neighbours.PERIOD_S", 0.0)
+    monkeypatch.setattr("artemis_py.perf.latency._neighbours", counted)
+    monkeypatch.setattr("artemis_py.perf.latency.PERIOD_S", 0.0)
     metrics = measure(f"neighbours-{kind}", load(broker, messages=20, neighbours=3))
     assert metrics["messages"] == len(broker.sends) == 20
     assert 0 < metrics["p50_us"] <= metrics["p99_us"]
