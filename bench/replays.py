@@ -21,9 +21,8 @@ from artemis_py.perf.result import latency_metrics, percentile
 from artemis_py.perf.scenario import Run
 from artemis_py.perf.target import Target
 from artemis_py.stomp.client import frame
-from bench.findings import Finding, Findings
 from bench.own import Retaining, started
-from bench.part import Extent, Say
+from bench.part import Extent, Finding, Findings, Say
 
 RATIO_MAX: Final = 1.5
 """The 99th percentile beside replays may be so many times that without them, in the same run."""
