@@ -32,8 +32,8 @@ from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.failures import Faults, RateLimitedLog
 from artemis_py.server.http.console import console_routes
 from artemis_py.server.http.log_routes import cursor_routes, log_routes, no_log_routes
-from artemis_py.server.http.messages import Response
 from artemis_py.server.http.monitoring_routes import health_routes, memory_routes, metrics_routes
+from artemis_py.server.http.requests import Response
 from artemis_py.server.http.routing import Route
 from artemis_py.server.management import set_up_management
 from artemis_py.server.memory import destinations_max, global_max_bytes, held_max_bytes

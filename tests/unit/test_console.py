@@ -11,7 +11,7 @@ import pytest
 
 from artemis_py.management.why.causes import CAUSES
 from artemis_py.server.http.console import CONSOLE, PATH, POLICY, console_routes
-from artemis_py.server.http.messages import Request, Response
+from artemis_py.server.http.requests import Request, Response
 
 SENT_BYTES_MAX: Final = 86_000
 READ_BYTES_MAX: Final = 222_000

@@ -15,9 +15,9 @@ import pytest
 from artemis_py.server.http.authentication import Authentication
 from artemis_py.server.http.connection import HttpConnection
 from artemis_py.server.http.hosts import Hosts
-from artemis_py.server.http.messages import Handler, HttpLimits, Request, Response
 from artemis_py.server.http.monitoring_routes import health_routes, metrics_routes
 from artemis_py.server.http.ports import HttpService
+from artemis_py.server.http.requests import Handler, HttpLimits, Request, Response
 from artemis_py.server.http.routing import Route
 from tests.unit.metrics_fakes import FakeBroker, exporter_of
 

@@ -15,8 +15,8 @@ from artemis_py.server.http.authentication import Authentication
 from artemis_py.server.http.disconnects import DisconnectWatch
 from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.log_routes import file_response, requested_range
-from artemis_py.server.http.messages import Answer, FileBody, Handler, HttpLimits, Request, Response
 from artemis_py.server.http.ports import HttpService
+from artemis_py.server.http.requests import Answer, FileBody, Handler, HttpLimits, Request, Response
 from artemis_py.server.http.routing import Route, Routes
 from tests.loops import called_back, until
 from tests.unit.test_http import SteppedHttp, answer, answers

@@ -14,7 +14,7 @@ from artemis_py.security.login import Login
 from artemis_py.security.rights import Authorizer
 from artemis_py.server.events.server_sent_events import Listener
 from artemis_py.server.http.authentication import Authentication, credentials_of
-from artemis_py.server.http.messages import HttpLimits, Request, Response
+from artemis_py.server.http.requests import HttpLimits, Request, Response
 from artemis_py.server.http.response_writer import SAFETY
 from artemis_py.server.http.routing import Route
 from tests.unit.config.documents import load_core

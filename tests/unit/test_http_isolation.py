@@ -12,8 +12,8 @@ import pytest
 from artemis_py.server.failures import Faults, RateLimitedLog
 from artemis_py.server.http.connection import HttpConnection
 from artemis_py.server.http.hosts import Hosts
-from artemis_py.server.http.messages import FileBody, Request, Response
 from artemis_py.server.http.ports import HttpService
+from artemis_py.server.http.requests import FileBody, Request, Response
 from artemis_py.server.http.routing import Route
 from tests.unit.test_http import GET, FakeTransport
 

@@ -12,7 +12,7 @@ from artemis_py.server.http.connection_limit import ConnectionLimit
 from artemis_py.server.http.disconnects import DisconnectWatch
 from artemis_py.server.http.file_sender import FileSender
 from artemis_py.server.http.hosts import Hosts
-from artemis_py.server.http.messages import HttpLimits
+from artemis_py.server.http.requests import HttpLimits
 from artemis_py.server.http.routing import Routes
 
 

@@ -18,7 +18,7 @@ from artemis_py.security.login import Login, Logins
 from artemis_py.security.rights import Authorizer, Peer, Rights
 from artemis_py.server import operational_log as audit
 from artemis_py.server.http.connection_limit import HttpClient
-from artemis_py.server.http.messages import Request, Response, text_response
+from artemis_py.server.http.requests import Request, Response, text_response
 from artemis_py.server.http.routing import Route
 from artemis_py.server.security import Security
 
@@ -216,12 +216,12 @@ def guard_of(security: Security | None, prefix: str, request: Request) -> Guard:
     if security is None:
         return Open()
     if request.identity is None:
-        return _Nobody()
-    return _Of(security.authorizer.rights_of(request.identity, Peer(request.address, request.acceptor)), prefix)
+        return _NobodyGuard()
+    return _UserGuard(security.authorizer.rights_of(request.identity, Peer(request.address, request.acceptor)), prefix)
 
 
 @final
-class _Of:
+class _UserGuard:
     """The rights of one user."""
 
     def __init__(self, rights: Rights, prefix: str) -> None:
@@ -238,7 +238,7 @@ class _Of:
 
 
 @final
-class _Nobody:
+class _NobodyGuard:
     """Nobody has logged in where users do: nothing is permitted."""
 
     def may(self, right: str, address: str) -> bool:

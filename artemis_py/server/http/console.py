@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, final
 
 import artemis_py
-from artemis_py.server.http.messages import Request, Response, text_response
+from artemis_py.server.http.requests import Request, Response, text_response
 from artemis_py.server.http.routing import Route
 
 CONSOLE: Final = Path(artemis_py.__file__).parent / "console"

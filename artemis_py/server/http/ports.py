@@ -19,7 +19,7 @@ from artemis_py.server.http.connection_limit import ConnectionLimit
 from artemis_py.server.http.disconnects import DisconnectWatch
 from artemis_py.server.http.file_sender import FileSender
 from artemis_py.server.http.hosts import Hosts
-from artemis_py.server.http.messages import HttpLimits
+from artemis_py.server.http.requests import HttpLimits
 from artemis_py.server.http.routing import Route, Routes
 from artemis_py.server.listener import Listener
 from artemis_py.server.security import Security

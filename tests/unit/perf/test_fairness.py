@@ -18,6 +18,8 @@ def test_each_step_is_measured(model: str, monkeypatch: pytest.MonkeyPatch) -> N
     steps = ("arrive", "dispatch", "lease", "acknowledge")
     for spent in costs.values():
         assert spent.keys() == {*steps, "alone", "expire", "again", "together", "with an expiry"}
-        assert spent["together"] == pytest.approx([sum(some) for some in zip(*map(spent.get, steps), strict=True)])
+        assert spent["together"] == pytest.approx(
+            [sum(some) for some in zip(*[spent[name] for name in steps], strict=True)]
+        )
         assert all(seconds >= 0 for found in spent.values() for seconds in found)
     assert [row[:2] for row in rows_of(model, costs)] == [[model, "1"], [model, "4"]]
