@@ -94,8 +94,8 @@ class Life:
         self.drop_sender()
         for connection in list(self.server.stats.connections):
             connection.cut()
-        for service in self.server.ports.http.services:
-            service.stop()
+        for acceptor in self.server.ports.http.acceptors:
+            acceptor.stop()
         await asyncio.sleep(0)  # the transports close their sockets
 
     async def _end_at_once(self) -> None:

@@ -124,7 +124,7 @@ _CHANGED: Final = "the permission for this may have been withdrawn: the login ha
 
 @final
 class HttpConnection(asyncio.Protocol):
-    """The protocol of one socket, created by ``HttpService.connect``, which knows it as an ``HttpClient``."""
+    """The protocol of one socket, which ``ConnectionLimit`` knows as an ``HttpClient``."""
 
     def __init__(self, acceptor: HttpAcceptor) -> None:
         self._acceptor = acceptor
