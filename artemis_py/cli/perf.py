@@ -158,11 +158,9 @@ def run(args: argparse.Namespace) -> int:
     Raises PerfError if nothing can be measured.
     """
     from artemis_py.perf.process import ProcessTree
-    from artemis_py.perf.progress import Progress
     from artemis_py.perf.registry import DEFAULT, SCENARIOS, choose
-    from artemis_py.perf.report import as_json, table
-    from artemis_py.perf.runner import any_needs_broker, check_broker, run_rounds
-    from artemis_py.perf.scenario import Run
+    from artemis_py.perf.report import Progress, as_json, table
+    from artemis_py.perf.scenario import Run, any_needs_broker, check_broker, run_rounds
 
     if args.list:
         width = max(map(len, SCENARIOS)) + 2

@@ -1,10 +1,12 @@
-"""The results as a table for people and as JSON for programs."""
+"""The results as a table for people and as JSON for programs, and a line on the terminal meanwhile."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Final
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Final, TextIO
 
 from artemis_py.perf.result import METRICS, Outcome
 from artemis_py.shown import escaped
@@ -77,3 +79,37 @@ def _extras(outcome: Outcome) -> str:
 def as_json(url: str, rounds: int, outcomes: Sequence[Outcome]) -> str:
     """Everything measured, one object."""
     return json.dumps({"url": url, "rounds": rounds, "results": [outcome.as_json() for outcome in outcomes]}, indent=2)
+
+
+# ---- progress --------------------------------------------------------------------------------------------------------
+#
+# A line while a measurement runs; none if standard error is no terminal.
+
+
+INTERVAL_S: Final = 0.2
+
+
+class Progress:
+    """Rewrites one line on ``stream``, at most five times a second."""
+
+    __slots__ = ("_enabled", "_next", "_stream", "label")
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._enabled = self._stream.isatty()
+        self._next = 0.0
+        self.label = ""
+
+    def show(self, text: Callable[[], str]) -> None:
+        """Shows what ``text`` returns after the label; does not call it while the last line is fresh."""
+        if not self._enabled or time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + INTERVAL_S
+        self._stream.write(f"\r\x1b[K{self.label}: {text()}"[:160])
+        self._stream.flush()
+
+    def clear(self) -> None:
+        """Removes the line, so that the table begins on a clean one."""
+        if self._enabled:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()

@@ -60,7 +60,7 @@ def test_connections_come_in_the_order_in_which_they_were_made(told: Told) -> No
         client.close()
 
 
-def test_what_artemis_console_sends(told: Told) -> None:
+def test_options_as_artemis_takes_them(told: Told) -> None:
     options = json.dumps(
         {"field": "name", "operation": "CONTAINS", "value": "o", "sortField": "name", "sortOrder": "desc"}
     )

@@ -46,10 +46,8 @@ class Request:
     """Who has logged in for it; None where nobody logs in."""
     identity: Identity | None = field(default=None, repr=False)
     """The same with the roles, for handlers that check permissions themselves."""
-    peer: str = ""
-    """The client's IP address; empty if unknown."""
     address: str = ""
-    """The same as host:port."""
+    """The client's address, host:port; empty if unknown."""
     acceptor: str = ""
     """The name of the acceptor that the client came by."""
     is_gone: Callable[[], bool] = field(default=lambda: False, repr=False)

@@ -1,4 +1,4 @@
-"""Scenario ``replays``: how long a message takes at a steady rate, with and without a hundred replays of the log."""
+"""Section ``replays``: how long a message takes beside a hundred replays of the log, and without them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import socket
 import statistics
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Final
 
@@ -17,10 +18,14 @@ from artemis_py.perf.frames import body_of
 from artemis_py.perf.latency import Exchange
 from artemis_py.perf.link import Link
 from artemis_py.perf.result import latency_metrics, percentile
-from artemis_py.perf.scenario import Run, Scenario
+from artemis_py.perf.scenario import Run
 from artemis_py.perf.target import Target
 from artemis_py.stomp.client import frame
+from bench.own import Retaining, started
+from bench.part import Extent, Finding, Findings, Say
 
+RATIO_MAX: Final = 1.5
+"""The 99th percentile beside replays may be so many times that without them, in the same run."""
 REPLAYS: Final = 100
 HISTORY_MESSAGES: Final = 100_000
 HISTORY_BYTES: Final = 1_000
@@ -34,54 +39,70 @@ ENOUGH_BYTES: Final = 100 * HISTORY_BYTES
 _RECEIVE_BYTES: Final = 1 << 18
 
 
-class Replays(Scenario):
+def measure_replays(extent: Extent, say: Say) -> Findings:
+    """So many rounds, each with a log of its own. Raises PerfError."""
+    replays = Findings("beside 100 replays")
+    quantities = {
+        "p50_us": Finding("p50 beside them", "µs"),
+        "p99_us": Finding("p99 beside them", "µs"),
+        "p99_alone_us": Finding("p99 alone", "µs"),
+        "p99_ratio": Finding("p99 beside them : alone, median of five turns", "×", 2, below=RATIO_MAX),
+        "replayed_mb_per_second": Finding("all replays together", "MB/s"),
+    }
+    replays.found += quantities.values()
+    for number in range(1, extent.rounds + 1):
+        say(f"replays: round {number} of {extent.rounds}")
+        with started(Retaining(), extent.seconds) as broker:
+            options = replace(broker.run.options, messages=extent.messages or HISTORY_MESSAGES)
+            found = measure_round(replace(broker.run, options=options))
+        for name, one in quantities.items():
+            one.values.append(found[name])
+    return replays
+
+
+def measure_round(run: Run) -> dict[str, float]:
     """Fills a queue with durable messages. Then one client sends a transient message at the rate of scenario 8 and gets
     it back, for some seconds alone, and for some beside replays from EPOCH, whose clients read all that comes; and so
     on. The broker must retain its log. No replay comes to its end.
+
+    Returns percentiles beside replays, the 99th without them, and the median over the phases of the quotient of both.
+    Raises PerfError.
     """
+    history = run.queue()
+    fill(run, history, body_of(HISTORY_BYTES), run.options.messages or HISTORY_MESSAGES)
+    alone: list[int] = []
+    beside: list[int] = []
+    ratios: list[float] = []
+    shown_bytes = 0
+    for _ in range(PHASES):
+        without = _phase(run)
+        with replaying(run.target, history) as replayed:
+            among = _phase(run)
+            shown_bytes += replayed()
+        ratios.append(_p99(among) / _p99(without))
+        alone += without
+        beside += among
+    return {
+        "messages": float(len(beside)),
+        **latency_metrics(beside),
+        "p99_alone_us": _p99(alone) / 1000,
+        "p99_ratio": statistics.median(ratios),
+        "replayed_mb_per_second": shown_bytes / 1_000_000 / (PHASES * (run.options.seconds + SETTLE_S)),
+    }
 
-    id = "replays"
-    title = "latency beside 100 replays from EPOCH"
-    headline = "p99_ratio"
 
-    def run(self, run: Run) -> dict[str, float]:
-        """Percentiles beside replays, the 99th without them, and the median over the phases of the quotient of both."""
-        run.need_receipts(self.id)
-        history = run.queue()
-        fill(run, history, body_of(HISTORY_BYTES), run.options.messages or HISTORY_MESSAGES)
-        alone: list[int] = []
-        beside: list[int] = []
-        ratios: list[float] = []
-        shown_bytes = 0
-        for _ in range(PHASES):
-            without = self._phase(run)
-            with _replays(run.target, history) as replayed:
-                among = self._phase(run)
-                shown_bytes += replayed()
-            ratios.append(_p99(among) / _p99(without))
-            alone += without
-            beside += among
-        return {
-            "messages": float(len(beside)),
-            **latency_metrics(beside),
-            "p99_alone_us": _p99(alone) / 1000,
-            "p99_ratio": statistics.median(ratios),
-            "replayed_mb_per_second": shown_bytes / 1_000_000 / (PHASES * (run.options.seconds + SETTLE_S)),
-            **run.resident_mb(),
-        }
-
-    def _phase(self, run: Run) -> list[int]:
-        """Each latency in ns."""
-        queue = run.queue()
-        rate = run.options.rate
-        with Link(run.target) as consumer, Link(run.target) as producer:
-            consumer.subscribe(queue)
-            exchange = Exchange(run, producer, consumer, queue)
-            exchange.send(max(int(rate * SETTLE_S), 1))
-            _, latencies_ns = exchange.send(max(int(rate * run.options.seconds), 1))
-            producer.goodbye()
-            consumer.goodbye()
-        return latencies_ns
+def _phase(run: Run) -> list[int]:
+    """Each latency in ns."""
+    queue = run.queue()
+    rate = run.options.rate
+    with Link(run.target) as consumer, Link(run.target) as producer:
+        consumer.subscribe(queue)
+        exchange = Exchange(run, producer, consumer, queue)
+        exchange.send(max(int(rate * SETTLE_S), 1))
+        _, latencies_ns = exchange.send(max(int(rate * run.options.seconds), 1))
+        producer.goodbye()
+        consumer.goodbye()
+    return latencies_ns
 
 
 def _p99(latencies_ns: list[int]) -> float:
@@ -106,7 +127,7 @@ class _Shown:
 
 
 @contextmanager
-def _replays(target: Target, history: str) -> Iterator[_Shown]:
+def replaying(target: Target, history: str) -> Iterator[_Shown]:
     """Runs the replays during the block; yields what says how many bytes they got. Raises PerfError if they fail."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
