@@ -13,7 +13,7 @@ from http.client import HTTPException, HTTPResponse
 from typing import IO, Final, final
 
 from artemis_py.cli import logins
-from artemis_py.cli.contexts import URL, URL_NAME, add_context, url_for
+from artemis_py.cli.context import URL, URL_NAME, add_context, url_for
 from artemis_py.errors import ArtemisError
 from artemis_py.security.client_tls import why_refused
 

@@ -7,8 +7,9 @@ import json
 from http import HTTPStatus
 from typing import Final
 
-from artemis_py.cli import broker_http, contexts
-from artemis_py.cli.output_form import add_json
+from artemis_py.cli import broker_http
+from artemis_py.cli.context import URL, URL_NAME, add_context, url_for
+from artemis_py.cli.options import add_json
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import as_json, say, say_made
 
@@ -22,18 +23,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "where",
         metavar="URL",
         nargs="?",
-        help=f"its HTTP acceptor (else {contexts.URL_NAME}, else that of the context, else {contexts.URL})",
+        help=f"its HTTP acceptor (else {URL_NAME}, else that of the context, else {URL})",
     )
     parser.add_argument("--live", action="store_true", help="only ask whether the process answers")
     add_json(parser, "what the broker answers")
-    contexts.add_context(parser)
+    add_context(parser)
     broker_http.add_arguments(parser)
     parser.epilog = "exit codes: 0 it is up; 1 it is not, it did not answer within 5 s, or it refused the login"
 
 
 def run(args: argparse.Namespace) -> int:
     """Asks, prints the answer, and returns the exit code. Raises ArtemisError if there is none."""
-    where = contexts.url_for(args, args.where)
+    where = url_for(args, args.where)
     broker = broker_http.BrokerHttp(args, where, _TIMEOUT_S)
     status, body = broker.answer("/health/live" if args.live else "/health/ready")
     if status not in (HTTPStatus.OK, HTTPStatus.SERVICE_UNAVAILABLE):

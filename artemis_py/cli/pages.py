@@ -8,9 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
 
-from artemis_py.cli.journal_records import fields_of, summary_of
-from artemis_py.cli.output_form import add_json
-from artemis_py.cli.read_only import ReadOnlyDisk
+from artemis_py.cli.journal_reading import ReadOnlyDisk, fields_of, summary_of
+from artemis_py.cli.options import add_json
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import as_json, many, say, say_made, warn
 from artemis_py.storage.format import codec, records

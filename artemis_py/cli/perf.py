@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from artemis_py.cli import logins
-from artemis_py.cli.contexts import STOMP_URL, stomp_url_for
-from artemis_py.cli.messaging.options import seconds
+from artemis_py.cli.context import STOMP_URL, stomp_url_for
+from artemis_py.cli.options import seconds
 from artemis_py.errors import ArtemisError, PerfError
 from artemis_py.shown import say, say_made, warn
 from artemis_py.units import parse_decimal, parse_long

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.cli import colour, logins
-from artemis_py.cli.contexts import url_for
-from artemis_py.cli.output_form import add_json
+from artemis_py.cli.context import url_for
+from artemis_py.cli.options import add_json
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import say_made
 from artemis_py.spark.jobs.commands import JOBS, Call

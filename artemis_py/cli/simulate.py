@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
+from artemis_py.cli import options
 from artemis_py.cli.configuration import add_properties
 from artemis_py.cli.explain import name_of
-from artemis_py.cli.messaging import options
 from artemis_py.config.reader import load
 from artemis_py.errors import ArtemisError
 from artemis_py.management.simulation.limits import OFF, Limits, Load

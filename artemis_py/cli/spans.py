@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from artemis_py.cli import logins
-from artemis_py.cli.contexts import URL, URL_NAME, add_context, url_for
-from artemis_py.cli.output_form import add_json
+from artemis_py.cli.context import URL, URL_NAME, add_context, url_for
+from artemis_py.cli.options import add_json
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import as_json, many, say, say_made, warn
 from artemis_py.spark.jobs.moments import FORMS, moment_ms

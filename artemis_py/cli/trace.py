@@ -10,7 +10,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from artemis_py.cli import broker_http, logins
-from artemis_py.cli.contexts import url_for
+from artemis_py.cli.context import url_for
 from artemis_py.errors import ArtemisError
 from artemis_py.message import Message
 from artemis_py.selector import compile_selector

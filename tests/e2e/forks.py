@@ -28,8 +28,8 @@ COMMAND: Final = (sys.executable, "-m", "artemis_py")
 _IMPORTED: Final = (
     "artemis_py.cli.broker_http",
     "artemis_py.cli.main",
-    "artemis_py.cli.offer",
-    "artemis_py.cli.operate.command",
+    "artemis_py.cli.run",
+    "artemis_py.cli.operations",
     "artemis_py.cli.run",
     "artemis_py.server.http.connection",
     "artemis_py.server.http.log_routes",

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, final
 from urllib.parse import urlencode
 
 from artemis_py.cli.broker_http import BrokerHttp
-from artemis_py.cli.contexts import Contexts
+from artemis_py.cli.context import Contexts
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import escaped, say_made
 

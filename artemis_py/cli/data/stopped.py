@@ -8,7 +8,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
-from artemis_py.cli.read_only import ReadOnlyDisk
+from artemis_py.cli.journal_reading import ReadOnlyDisk
 from artemis_py.management.messages.lines import PIECE_BYTES
 from artemis_py.management.messages.reading import ExportError
 from artemis_py.message import LargeBody, Message

@@ -12,7 +12,7 @@ from typing import Final, final
 from urllib.parse import urlsplit
 
 from artemis_py.cli import logins
-from artemis_py.cli.contexts import STOMP_URL, STOMP_URL_NAME, add_context, stomp_url_for
+from artemis_py.cli.context import STOMP_URL, STOMP_URL_NAME, add_context, stomp_url_for
 from artemis_py.errors import ArtemisError
 from artemis_py.security.client_tls import why_refused
 from artemis_py.stomp.client import ROUTING, Client, Headers, ServerFrame

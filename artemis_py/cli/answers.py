@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
@@ -12,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from artemis_py.cli import colour
 from artemis_py.management.lists.field import EPOCH_MS, NUMBER, AnyKind, Field
 from artemis_py.shown import escaped, say
 from artemis_py.units import DATE_MAX_MS
@@ -125,3 +127,25 @@ def _item(value: Any) -> str:
 def _console() -> Console:
     console = Console(highlight=False, soft_wrap=False)
     return console if console.is_terminal else Console(highlight=False, width=_WIDE)
+
+
+# ---- reasons ---------------------------------------------------------------------------------------------------------
+#
+# Reasons as a person reads them: the word and the sentence, the setting with its line, and what helps.
+
+
+def print_reasons(answer: Mapping[str, Any]) -> None:
+    """A paragraph for each reason."""
+    rows: Sequence[Mapping[str, Any]] = answer["data"]
+    paint = colour.painter(sys.stdout)
+    told: set[tuple[str, str]] = set()
+    for place, row in enumerate(rows):
+        if place:
+            say()
+        about = f"{escaped(row['about'])}: " if row["about"] else ""
+        say(f"{paint(colour.BOLD, row['reason'])}  {about}{escaped(row['sentence'])}")
+        if row["setting"]:
+            say(f"  setting  {row['setting']} = {escaped(row['value'])}  ({escaped(row['place'])})")
+        if row["remedy"] and (row["reason"], row["remedy"]) not in told:
+            say(f"  remedy   {escaped(row['remedy'])}")
+        told.add((row["reason"], row["remedy"]))

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import re
+import select
 import sys
+import termios
 import time
-from collections.abc import Mapping, Sequence
+import tty
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, final
 from urllib.parse import urlencode
@@ -18,8 +25,7 @@ from rich.table import Table
 from rich.text import Text
 
 from artemis_py.cli.broker_http import BrokerHttp, add_broker
-from artemis_py.cli.messaging.options import count, seconds
-from artemis_py.cli.top.figures import FIELDS, ORDERS, Figures, figures_of, in_order
+from artemis_py.cli.options import count, seconds
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import as_json, escaped, say_made
 
@@ -31,7 +37,6 @@ _INTERVAL_S_MIN: Final = 0.2
 _ROWS_AROUND: Final = 7
 _WIDE: Final = 200
 _BY_NAME: Final = {"depth": "d", "in": "i", "out": "o", "growth": "g", "consumers": "c", "unacked": "u", "name": "n"}
-_BY_KEY: Final = {order.key: order for order in ORDERS}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -184,8 +189,6 @@ def _wide_console() -> Console:
 
 
 def _live(watch: _Watch, args: argparse.Namespace) -> int:
-    from artemis_py.cli.top.keys import raw_keys
-
     watch.look()
     console = Console(highlight=False)
     looks = 1
@@ -236,3 +239,128 @@ def _as_object(one: Figures) -> dict[str, Any]:
         "deliveringCount": one.delivering,
         "paused": one.paused,
     }
+
+
+# ---- figures ---------------------------------------------------------------------------------------------------------
+# Of queues at one moment, and rates from two moments.
+
+
+FIELDS: Final = (
+    "name", "address", "messageCount", "consumerCount", "deliveringCount", "messagesAdded", "messagesAcked", "paused",
+)  # fmt: skip
+"""What is asked for of each queue."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One queue. Rates are messages a second."""
+
+    name: str
+    address: str
+    depth: int
+    growth: float
+    rate_in: float
+    rate_out: float
+    consumers: int
+    delivering: int
+    paused: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A way to sort: its key, its heading, the broker's field that is nearest to it, and where the greatest stand."""
+
+    key: str
+    heading: str
+    field: str
+    is_number: bool = True
+
+
+ORDERS: Final = (
+    Order("d", "depth", "messageCount"),
+    Order("i", "in/s", "messagesAdded"),
+    Order("o", "out/s", "messagesAcked"),
+    Order("g", "growth/s", "messageCount"),
+    Order("c", "consumers", "consumerCount"),
+    Order("u", "unacked", "deliveringCount"),
+    Order("n", "queue", "name", is_number=False),
+)
+_BY_KEY: Final = {order.key: order for order in ORDERS}
+_ATTRIBUTES: Final = {
+    "d": "depth", "i": "rate_in", "o": "rate_out", "g": "growth", "c": "consumers", "u": "delivering", "n": "name",
+}  # fmt: skip
+
+
+def figures_of(
+    now: Iterable[Mapping[str, Any]], before: Mapping[str, Mapping[str, Any]], passed_s: float
+) -> list[Figures]:
+    """The figures of the rows of a list; rates since ``before``, the rows of ``passed_s`` ago by name."""
+    return [_figures(row, before.get(row["name"]), passed_s) for row in now]
+
+
+def _figures(row: Mapping[str, Any], before: Mapping[str, Any] | None, passed_s: float) -> Figures:
+    def rate(field: str) -> float:
+        return 0.0 if before is None or passed_s <= 0 else (row[field] - before[field]) / passed_s
+
+    return Figures(
+        name=row["name"],
+        address=row["address"],
+        depth=row["messageCount"],
+        growth=rate("messageCount"),
+        rate_in=max(rate("messagesAdded"), 0.0),
+        rate_out=max(rate("messagesAcked"), 0.0),
+        consumers=row["consumerCount"],
+        delivering=row["deliveringCount"],
+        paused=row["paused"],
+    )
+
+
+def in_order(figures: Sequence[Figures], order: Order, *, is_reversed: bool) -> list[Figures]:
+    """The greatest first, or names from A to Z; ``is_reversed``: the other way. Equal ones by name."""
+    by_name = sorted(figures, key=lambda one: one.name)
+    attribute = _ATTRIBUTES[order.key]
+    return sorted(by_name, key=lambda one: getattr(one, attribute), reverse=order.is_number != is_reversed)
+
+
+# ---- keys ------------------------------------------------------------------------------------------------------------
+# Single ones from a terminal, as they are pressed.
+
+
+_SEQUENCES: Final = re.compile(r"\x1b(?:\[[0-9;]*[A-Za-z~]|O[A-Za-z])?")
+
+
+@final
+class Keys:
+    """The keys of a terminal that hands them on at once."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._pressed = ""
+        """Keys that were pressed and not taken yet."""
+
+    def wait(self, seconds: float) -> str | None:
+        """The next key, None if none is pressed in time. At the end of the input it is ``q``. Keys that send more than
+        a character, such as arrows, are no key.
+        """
+        if not self._pressed:
+            ready, _, _ = select.select([self._descriptor], [], [], max(seconds, 0.0))
+            if not ready:
+                return None
+            data = os.read(self._descriptor, 64)
+            self._pressed = _SEQUENCES.sub("", data.decode("ascii", "replace")) if data else "q"
+        key, self._pressed = self._pressed[:1], self._pressed[1:]
+        return key
+
+
+@contextmanager
+def raw_keys() -> Iterator[Keys]:
+    """The terminal of standard input, without echo and line editing; as it was afterwards, whatever happens."""
+    descriptor = sys.stdin.fileno()
+    before = termios.tcgetattr(descriptor)
+    try:
+        tty.setcbreak(descriptor)
+        yield Keys(descriptor)
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)

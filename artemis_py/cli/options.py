@@ -1,10 +1,13 @@
-"""Numbers on the command line."""
+"""Options that many commands have: numbers, ``--json``."""
 
 from __future__ import annotations
 
 import argparse
+from typing import Final
 
 from artemis_py.units import parse_decimal
+
+JSON: Final = "json"
 
 
 def count(text: str) -> int:
@@ -30,3 +33,15 @@ def seconds(text: str) -> float:
     if not 0 <= value < 1e9:
         raise argparse.ArgumentTypeError(f"a number of seconds, 0 or more, and not {text!r}")
     return value
+
+
+def add_json(arguments: argparse._ActionsContainer, help: str, *, people: str = "text") -> None:
+    """Add ``--json``, as all commands have it, and ``--format``, which says the same at greater length: ``people`` or
+    ``json``. Both set ``format``.
+    """
+    arguments.add_argument(
+        "--json", dest="format", action="store_const", const=JSON, default=people, help=f"print JSON: {help}"
+    )
+    arguments.add_argument(
+        "--format", choices=(people, JSON), default=people, help=f"--format {JSON} is the same as --json"
+    )

@@ -6,9 +6,9 @@ import argparse
 import time
 from typing import Final
 
-from artemis_py.cli.messaging.link import Link, add_link
-from artemis_py.cli.messaging.messages import add_output, print_message
-from artemis_py.cli.messaging.options import count, seconds
+from artemis_py.cli.options import count, seconds
+from artemis_py.cli.receive import add_output, print_message
+from artemis_py.cli.stomp_link import Link, add_link
 
 HELP: Final = "print the messages of a queue of a running broker, and leave them there"
 _LOGIN_S: Final = 10.0

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, final
 
-from artemis_py.cli.messaging.link import Link, LinkError, RefusedError, add_link
-from artemis_py.cli.messaging.options import count, count_from_one, seconds
+from artemis_py.cli.options import count, count_from_one, seconds
+from artemis_py.cli.stomp_link import Link, LinkError, RefusedError, add_link
 from artemis_py.errors import ArtemisError, UsageError
 from artemis_py.shown import as_json, many, say, say_made, warn
 from artemis_py.stomp.client import ServerFrame
