@@ -1,4 +1,7 @@
-"""``artemis-py context``: brokers by name, with where they are and how to log in."""
+"""``artemis-py context``: brokers by name, with where they are and how to log in, so that no command need repeat it.
+
+The file never holds a password or a token, only the names of files that do.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, final
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from artemis_py.atomic_files import replace_file
-from artemis_py.cli.logins import without_user
 from artemis_py.errors import AdviceError, ArtemisError
 from artemis_py.shown import as_json, say, say_made
 
 HELP: Final = "name brokers, and choose the one that commands ask"
+CONTEXT_NAME: Final = "ARTEMIS_PY_CONTEXT"
+LOGIN: Final = ("user", "password-file", "token-file")
+TLS: Final = ("ca-file", "certificate-file", "key-file")
+FIELDS: Final = ("url", "stomp-url", *LOGIN, *TLS)
+"""What a context may say. Files are relative to the folder of the file with the contexts."""
+SECRETS: Final = ("password-file", "token-file", "key-file")
+_CURRENT: Final = "current"
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _HELPS: Final = {
     "url": "its HTTP acceptor, http://host:port",
     "stomp-url": "its STOMP acceptor, stomp://host:port or stomp+ssl://host:port",
@@ -143,25 +154,6 @@ def _check_url(key: str, value: str) -> None:
 
 
 # ---- the file --------------------------------------------------------------------------------------------------------
-#
-# Brokers by name: a file says where each one is and how to log in there, so that no command need repeat it.
-#
-# The file never holds a password or a token, only the names of files that do.
-
-
-CONTEXT_NAME: Final = "ARTEMIS_PY_CONTEXT"
-URL_NAME: Final = "ARTEMIS_PY_URL"
-STOMP_URL_NAME: Final = "ARTEMIS_PY_STOMP_URL"
-URL: Final = "http://127.0.0.1:8161"
-STOMP_URL: Final = "stomp://127.0.0.1:61613"
-_LOGIN: Final = ("user", "password-file", "token-file")
-_LOGIN_VARIABLES: Final = ("ARTEMIS_PY_USER", "ARTEMIS_PY_TOKEN")
-_TLS: Final = ("ca-file", "certificate-file", "key-file")
-FIELDS: Final = ("url", "stomp-url", *_LOGIN, *_TLS)
-"""What a context may say. Files are relative to the folder of the file with the contexts."""
-_SECRETS: Final = ("password-file", "token-file", "key-file")
-_CURRENT: Final = "current"
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 class ContextError(ArtemisError):
@@ -247,61 +239,6 @@ def _checked(path: Path, found: Mapping[str, Any]) -> Contexts:
     return contexts
 
 
-def add_context(group: argparse._ActionsContainer) -> None:
-    """Adds ``--context``."""
-    group.add_argument(
-        "--context",
-        metavar="NAME",
-        help=f"the broker and login of this name (else {CONTEXT_NAME}, else the one in use; artemis-py context ls)",
-    )
-
-
-def url_for(args: argparse.Namespace, given: str | None) -> str:
-    """The HTTP acceptor to ask, and ``args`` completed with the login and the files that its context names.
-
-    What is given on the command line counts first, then ``--context``, then the variables of the environment, then the
-    context that the environment names or that is in use. A login and the files of TLS belong to their context: nothing
-    of it goes to a URL from elsewhere. Raises ContextError.
-    """
-    return _complete(args, given, "url", URL_NAME, URL)
-
-
-def stomp_url_for(args: argparse.Namespace, given: str | None) -> str:
-    """As ``url_for``, for the STOMP acceptor."""
-    return _complete(args, given, "stomp-url", STOMP_URL_NAME, STOMP_URL)
-
-
-def _complete(args: argparse.Namespace, given: str | None, which: str, variable: str, default: str) -> str:
-    named = getattr(args, "context", None)
-    chosen = given or (None if named else os.environ.get(variable))
-    if chosen and not named:
-        return chosen
-    contexts = Contexts.read()
-    name = named or os.environ.get(CONTEXT_NAME) or contexts.current
-    if not name:
-        return default
-    fields = contexts.get(name)
-    _fill_in(args, fields, contexts.path.parent, is_named=bool(named))
-    if chosen is None and which not in fields:
-        raise AdviceError(
-            f"the context {name} has no {which}",
-            f"add it:  artemis-py context add {name} --{which} {default}",
-        )
-    return chosen or fields[which]
-
-
-def _fill_in(args: argparse.Namespace, fields: Mapping[str, str], folder: Path, *, is_named: bool) -> None:
-    login_is_given = any(_value(args, name) for name in _LOGIN)
-    from_environment = not is_named and any(os.environ.get(name) for name in _LOGIN_VARIABLES)
-    for names, is_taken in ((_LOGIN, not login_is_given and not from_environment), (_TLS, True)):
-        for name in names:
-            if is_taken and name in fields and not _value(args, name):
-                value = fields[name] if name == "user" else str(folder / Path(fields[name]).expanduser())
-                if name in _SECRETS:
-                    check_private(Path(value), name)
-                setattr(args, name.replace("-", "_"), value)
-
-
 def check_private(path: Path, name: str) -> None:
     """Raises AdviceError if others can read a file with a secret."""
     try:
@@ -315,6 +252,15 @@ def check_private(path: Path, name: str) -> None:
         )
 
 
-def _value(args: argparse.Namespace, name: str) -> str | None:
-    value: str | None = getattr(args, name.replace("-", "_"), None)
-    return value
+def without_user(url: str) -> tuple[str, str | None]:
+    """The URL without its user, and the user. Raises ArtemisError for a URL with a password."""
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise ArtemisError(f"this is no URL: {error}") from None
+    user, at, place = parts.netloc.rpartition("@")
+    if not at:
+        return url, None
+    if ":" in user:
+        raise ArtemisError("a URL must not contain a password; write it to a file, and give --password-file FILE")
+    return urlunsplit(parts._replace(netloc=place)), unquote(user)

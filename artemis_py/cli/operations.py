@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 from urllib.parse import quote, urlencode
 
-from artemis_py.cli import broker_http
 from artemis_py.cli.answers import print_changed, print_fields, print_list, print_reasons
 from artemis_py.cli.broker_http import BrokerHttp
+from artemis_py.cli.logins import add_http
 from artemis_py.cli.password_input import add_new_password, has_new_password, new_password_from
 from artemis_py.errors import ArtemisError
 from artemis_py.management.lists.field import FLAG
@@ -95,7 +95,7 @@ def add_actions(
         if operation.is_download:
             one.add_argument("--output", metavar="FILE", help="write to this new file (else to standard output)")
         one.add_argument("--json", action="store_true", help="print what the broker answers, as JSON")
-        broker_http.add_broker(one)
+        add_http(one)
         parsers.append(one)
     return parsers
 
@@ -135,7 +135,7 @@ def _add_argument(parser: argparse.ArgumentParser, argument: Argument) -> None:
 def run(args: argparse.Namespace) -> int:
     """Asks the broker and prints its answer. Raises ArtemisError with what it says otherwise."""
     operation: Operation = args.operation
-    broker = broker_http.BrokerHttp.of(args, _PATIENCE_S)
+    broker = BrokerHttp.of(args, _PATIENCE_S)
     body = _lines_of(args.lines) if operation.takes_lines else body_of(operation, args)
     confirm(operation, args, broker)
     if operation.is_download:

@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from artemis_py.cli import colour
+from artemis_py.cli.logins import add_stomp
 from artemis_py.cli.options import count, seconds
-from artemis_py.cli.stomp_link import Link, add_link
+from artemis_py.cli.stomp_link import Link
 from artemis_py.shown import as_json, escaped, many, say_made, warn
 from artemis_py.stomp.client import ServerFrame
 
@@ -37,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--selector", metavar="TEXT", help="take only messages that match")
     add_output(parser)
-    add_link(parser)
+    add_stomp(parser)
     parser.epilog = "exit codes: 0 all came; 1 fewer came in time, or the broker refused; 2 the arguments are wrong"
 
 

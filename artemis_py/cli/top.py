@@ -24,7 +24,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from artemis_py.cli.broker_http import BrokerHttp, add_broker
+from artemis_py.cli.broker_http import BrokerHttp
+from artemis_py.cli.logins import add_http
 from artemis_py.cli.options import count, seconds
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import as_json, escaped, say_made
@@ -49,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--count", metavar="N", type=count, help="how many looks; without a terminal the default is 1")
     parser.add_argument("--where", metavar="TEXT", action="append", default=[], help="a condition, as in queue ls")
     parser.add_argument("--json", action="store_true", help="print a line of JSON for each look, until Ctrl-C")
-    add_broker(parser)
+    add_http(parser)
     keys = ", ".join(f"{order.key} {order.heading}" for order in ORDERS)
     parser.epilog = (
         f"keys: {keys}; the same key again turns the order round; + and - change the interval; space pauses; q quits. "
