@@ -17,8 +17,8 @@ from artemis_py.errors import ArtemisError, UsageError
 from artemis_py.shown import as_json, many, say, say_made, warn
 
 if TYPE_CHECKING:
-    from artemis_py.cli.data.importing import Import, Imported
-    from artemis_py.cli.data.stopped import Found
+    from artemis_py.cli.data.export_stopped import Found
+    from artemis_py.cli.data.import_messages import Import, Imported
 
 HELP: Final = "export the messages of a broker, stopped or running, to a file, and import them into a running one"
 _PATIENCE_S: Final = 600.0
@@ -89,8 +89,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _export(args: argparse.Namespace) -> int:
-    from artemis_py.cli.data.exporting import export, writing
-    from artemis_py.cli.data.stopped import Directories, StoppedBroker
+    from artemis_py.cli.data.export_stopped import Directories, StoppedBroker, export, writing
     from artemis_py.config.reader import load
     from artemis_py.storage.disk.lock import DirectoryLock
 
@@ -125,8 +124,7 @@ def _export(args: argparse.Namespace) -> int:
 
 
 def _export_live(args: argparse.Namespace) -> int:
-    from artemis_py.cli.data.live import LiveExport, ToStdout
-    from artemis_py.cli.data.part import Noted, Part
+    from artemis_py.cli.data.export_running import LiveExport, Noted, Part, ToStdout
 
     if args.file is not None:
         raise ArtemisError(f"{args.file} is for a stopped broker, and --url and --context for a running one: give one")
@@ -180,7 +178,7 @@ def _tell_exported(
 
 
 def _import(args: argparse.Namespace) -> int:
-    from artemis_py.cli.data.importing import Import
+    from artemis_py.cli.data.import_messages import Import
 
     broker = BrokerHttp.of(args, _PATIENCE_S)
     try:
