@@ -186,7 +186,7 @@ def _run(arguments: list[str], streams: tuple[int, int, int], environment: dict[
     time.tzset()
     os.chdir(folder)
     sys.argv = ["artemis-py", *arguments]
-    from artemis_py.cli.start import main
+    from artemis_py.__main__ import main
 
     try:
         sys.exit(main())

@@ -190,7 +190,7 @@ class Interrupts:
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Interrupts)
 sys.argv = ["artemis-py", "run", {str(tmp_path / "none.xml")!r}]
-from artemis_py.cli.start import main
+from artemis_py.__main__ import main
 sys.exit(main())
 """
     (tmp_path / "none.xml").write_text("<configuration xmlns='urn:activemq'/>", "utf-8")
