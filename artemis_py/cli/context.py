@@ -20,6 +20,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from artemis_py.atomic_files import replace_file
 from artemis_py.errors import AdviceError, ArtemisError
 from artemis_py.shown import as_json, say, say_made
+from artemis_py.table import Column, print_table
 
 HELP: Final = "name brokers, and choose the one that commands ask"
 CONTEXT_NAME: Final = "ARTEMIS_PY_CONTEXT"
@@ -100,11 +101,11 @@ def _list(contexts: Contexts, *, as_lines: bool) -> None:
     if not contexts.by_name:
         say("no context; add one:  artemis-py context add NAME --url http://host:port --stomp-url stomp://host:port")
         return
-    width = max(map(len, contexts.by_name))
-    for name, fields in contexts.by_name.items():
-        places = "  ".join(fields[key] for key in ("url", "stomp-url") if key in fields)
-        who = f"  as {fields['user']}" if "user" in fields else ""
-        say(f"{'*' if name == chosen else ' '} {name:<{width}}  {places}{who}")
+    rows = [
+        ("*" if name == chosen else "", name, *(fields.get(key, "") for key in ("url", "stomp-url", "user")))
+        for name, fields in contexts.by_name.items()
+    ]
+    print_table([Column(), *map(Column, ("name", "url", "stomp-url", "user"))], rows)
 
 
 def _show(contexts: Contexts, name: str | None, *, as_object: bool) -> None:
@@ -116,9 +117,7 @@ def _show(contexts: Contexts, name: str | None, *, as_object: bool) -> None:
         say_made(as_json({"name": shown, **fields}))
         return
     say(shown)
-    for key in FIELDS:
-        if key in fields:
-            say(f"  {key:<16}  {fields[key]}")
+    print_table([Column()] * 2, [(key, fields[key]) for key in FIELDS if key in fields], indent=2)
 
 
 def _add(contexts: Contexts, args: argparse.Namespace) -> None:

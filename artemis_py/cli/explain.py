@@ -26,6 +26,7 @@ from artemis_py.security.user_files import all_user_files, user_files_to_change
 from artemis_py.security.users.accounts import Accounts
 from artemis_py.shown import as_json as json_text
 from artemis_py.shown import escaped, say, say_made
+from artemis_py.table import Cell, Column, print_table
 
 HELP = "show where each setting of an address or queue comes from"
 
@@ -192,7 +193,7 @@ def _print_queue(explanation: Explanation, composition: Composition, paint: Pain
     where = str(queue.origin) if explanation.queue_declared else "not declared; shown as auto-creation would create it"
     _print_head(paint, f"queue {queue.name}", f"({where}; {queue.routing_type})")
     say_made(paint(colour.BOLD, "composed of"))
-    _print_table([(f"{axis}:", choice, why) for axis, choice, why in composition])
+    print_table([Column()] * 3, [(f"{axis}:", choice, why) for axis, choice, why in composition], indent=2)
     say_made(paint(colour.BOLD, "attributes"))
     _print_rows(explanation.queue_attributes, paint, show_all)
 
@@ -207,7 +208,8 @@ def _print_security(explanation: Explanation, paint: Paint) -> None:
     say()
     _print_head(paint, "security", f"({where}{force})")
     if security or is_secured:
-        _print_table([(name, ", ".join(roles) or "nobody") for name, roles in explanation.permissions.items()])
+        rows = [(name, ", ".join(roles) or "nobody") for name, roles in explanation.permissions.items()]
+        print_table([Column()] * 2, rows, indent=2)
 
 
 def _print_user(asked: Verdicts, *, is_secured: bool) -> None:
@@ -215,7 +217,8 @@ def _print_user(asked: Verdicts, *, is_secured: bool) -> None:
     say()
     rest = f"({'with the roles ' + ', '.join(asked.roles) if asked.roles else 'without a role'})"
     _print_head(paint, f"user {asked.user}", rest)
-    _print_table([(row.permission, "yes" if row.is_granted else "no", row.why) for row in asked.rows])
+    rows = [(row.permission, "yes" if row.is_granted else "no", row.why) for row in asked.rows]
+    print_table([Column()] * 3, rows, indent=2)
     for note in asked.notes:
         say(f"  {note}")
     if not is_secured:
@@ -228,8 +231,9 @@ def _print_head(paint: Paint, title: str, rest: str) -> None:
 
 def _print_rows(rows: Sequence[Explained], paint: Paint, show_all: bool) -> None:
     shown = [row for row in rows if show_all or row.origin is not None]
-    if shown:
-        _print_table([(row.setting.name, row.value_text, _source(row)) for row in shown], paint)
+    cells = [(row.setting.name, Cell(row.value_text, "cyan" if row.origin else ""), _source(row)) for row in shown]
+    if cells:
+        print_table([Column()] * 3, cells, indent=2)
     if len(shown) < len(rows):
         count = len(rows) - len(shown)
         what = "1 setting has its default" if count == 1 else f"{count} settings have their defaults"
@@ -245,16 +249,6 @@ def _source(row: Explained) -> str:
         source = f"match {row.match}  {row.origin}"
     effect = row.setting.treatment
     return source if effect == HONOURED else f"{source}  ({effect}: {row.setting.reason})"
-
-
-def _print_table(rows: Sequence[tuple[str, ...]], paint: Paint | None = None) -> None:
-    rows = [tuple(map(escaped, row)) for row in rows]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)]
-        if paint is not None and row[-1] != "default":
-            cells[1] = paint(colour.CYAN, cells[1])
-        say_made(f"  {'  '.join(cells)}".rstrip())
 
 
 # ---- what a user may do ----------------------------------------------------------------------------------------------

@@ -18,10 +18,8 @@ from datetime import datetime
 from typing import Any, Final, final
 from urllib.parse import urlencode
 
-from rich import box
 from rich.console import Console, Group
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from artemis_py.cli.broker_http import BrokerHttp
@@ -29,6 +27,7 @@ from artemis_py.cli.logins import add_http
 from artemis_py.cli.options import count, seconds
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import as_json, escaped, say_made
+from artemis_py.table import Cell, Column, print_table, table_of
 
 HELP: Final = "watch the queues of a running broker, by rate or depth"
 _ROWS_MAX: Final = 1_000
@@ -36,7 +35,6 @@ _ROWS_MAX: Final = 1_000
 _TIMEOUT_S: Final = 10.0
 _INTERVAL_S_MIN: Final = 0.2
 _ROWS_AROUND: Final = 7
-_WIDE: Final = 200
 _BY_NAME: Final = {"depth": "d", "in": "i", "out": "o", "growth": "g", "consumers": "c", "unacked": "u", "name": "n"}
 
 
@@ -70,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
             watch.look()
         time.sleep(watch.interval_s)
         watch.look()
-        _wide_console().print(watch.table(None))
+        print_table(*watch.table(None))
     return 0
 
 
@@ -125,23 +123,15 @@ class _Watch:
         """All that was seen, in order."""
         return in_order(self.figures, self.order, is_reversed=self.is_reversed)
 
-    def table(self, rows_max: int | None) -> Table:
-        """The first of them as a table."""
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    def table(self, rows_max: int | None) -> tuple[list[Column], list[list[str | Cell]]]:
+        """The first of them as a table: its columns and rows."""
+        columns: list[Column] = []
         for heading in ("queue", "address", "depth", "growth/s", "in/s", "out/s", "consumers", "unacked", ""):
             is_text = heading in ("queue", "address", "")
-            chosen = heading == self.order.heading
-            arrow = ("▲" if self.is_reversed == self.order.is_number else "▼") if chosen else ""
-            style = "bold" if chosen else ""
-            table.add_column(
-                Text(f"{heading}{arrow}", style),
-                justify="left" if is_text else "right",
-                no_wrap=True,
-                overflow="ellipsis",
-            )
-        for one in self.sorted_figures[:rows_max]:
-            table.add_row(*_cells(one))
-        return table
+            arrow = "▲" if self.is_reversed == self.order.is_number else "▼"
+            chosen = f"{heading}{arrow}" if heading == self.order.heading else heading
+            columns.append(Column(chosen, is_number=not is_text, is_cut=is_text))
+        return columns, [_cells(one) for one in self.sorted_figures[:rows_max]]
 
     def screen(self, console: Console) -> Group:
         """The whole terminal."""
@@ -160,33 +150,25 @@ class _Watch:
         for order in ORDERS:
             keys.append(order.key, "bold").append(f" {order.heading}  ")
         keys.append("+ -", "bold").append(" interval")
-        return Group(head, Text(""), self.table(rows_max), Text(""), Text(note, "dim", no_wrap=True), keys)
+        return Group(head, Text(""), table_of(*self.table(rows_max)), Text(""), Text(note, "dim", no_wrap=True), keys)
 
 
-def _cells(one: Figures) -> list[Text]:
-    growth = Text(f"{one.growth:+,.0f}" if abs(one.growth) >= 0.5 else "")
-    if one.growth >= 0.5:
-        growth.stylize("yellow")
+def _cells(one: Figures) -> list[str | Cell]:
     return [
-        Text(escaped(one.name)),
-        Text(escaped(one.address) if one.address != one.name else ""),
-        Text(f"{one.depth:,}"),
-        growth,
-        Text(_rate(one.rate_in)),
-        Text(_rate(one.rate_out)),
-        Text(f"{one.consumers:,}", "red" if one.depth and not one.consumers else ""),
-        Text(f"{one.delivering:,}"),
-        Text("paused" if one.paused else "", "yellow"),
+        one.name,
+        one.address if one.address != one.name else "",
+        f"{one.depth:,}",
+        Cell(f"{one.growth:+,.0f}" if abs(one.growth) >= 0.5 else "", "yellow" if one.growth > 0 else ""),
+        _rate(one.rate_in),
+        _rate(one.rate_out),
+        Cell(f"{one.consumers:,}", "red" if one.depth and not one.consumers else ""),
+        f"{one.delivering:,}",
+        Cell("paused" if one.paused else "", "yellow"),
     ]
 
 
 def _rate(value: float) -> str:
     return "" if value < 0.05 else f"{value:,.1f}" if value < 10 else f"{value:,.0f}"
-
-
-def _wide_console() -> Console:
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=_WIDE)
 
 
 def _live(watch: _Watch, args: argparse.Namespace) -> int:

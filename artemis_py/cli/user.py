@@ -28,6 +28,7 @@ from artemis_py.security.users.files import UserFiles
 from artemis_py.security.users.first_user import NEW_PASSWORD
 from artemis_py.security.users.passwords import HashedPassword, PlainPassword, hashed
 from artemis_py.shown import as_json, escaped, say, say_made, warn
+from artemis_py.table import Cell, Column, print_table
 
 HELP: Final = "add, list, change, remove and test users"
 
@@ -142,16 +143,14 @@ def _print_accounts(accounts: Sequence[Account], form: str) -> None:
             say_made(as_json(fields))
         return
     rows = [
-        (escaped(account.user), escaped(", ".join(account.roles) or "no role"), password_kind(account))
+        (
+            account.user,
+            ", ".join(account.roles) or "no role",
+            Cell(password_kind(account), "" if isinstance(account.password, HashedPassword) else "yellow"),
+        )
         for account in accounts
     ]
-    head = ("user", "roles", "password")
-    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(2)]
-    paint = colour.painter(sys.stdout)
-    say_made(paint(colour.BOLD, f"{head[0]:<{widths[0]}}  {head[1]:<{widths[1]}}  {head[2]}"))
-    for (user, roles, kind), account in zip(rows, accounts, strict=True):
-        painted = kind if isinstance(account.password, HashedPassword) else paint(colour.YELLOW, kind)
-        say_made(f"{user:<{widths[0]}}  {roles:<{widths[1]}}  {painted}")
+    print_table([Column("user"), Column("roles"), Column("password")], rows)
 
 
 # ---- login trial -----------------------------------------------------------------------------------------------------
