@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from artemis_py.cli.interrupt import EXIT_INTERRUPTED, PROGRAM, end_at_once
 from artemis_py.errors import AdviceError, ArtemisError, ConfigError, UsageError
@@ -85,7 +85,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "start a broker for the tests of a program in any language, on a free port",
     ),
     "ha": ("artemis_py.cli.ha", "try whether two brokers can share a directory"),
-    "completion": ("artemis_py.cli.completion.command", "print a script with which the shell completes words"),
+    "completion": ("artemis_py.cli.completion", "print a script with which the shell completes words"),
     "data": (
         "artemis_py.cli.data.command",
         "export the messages of a broker, stopped or running, to a file, and import them into a running one",
@@ -174,22 +174,6 @@ def _interrupted_at_once(*, at_the_end: bool) -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.SIG_IGN if at_the_end else signal.default_int_handler)
 
 
-def _complete(words: Sequence[str]) -> int:
-    """Answers a shell that completes words."""
-    import argparse
-
-    from artemis_py.cli.completion.candidates import answer
-
-    def parser_of(name: str) -> argparse.ArgumentParser | None:
-        if name not in COMMANDS:
-            return None
-        parser = argparse.ArgumentParser(prog=f"{PROGRAM} {name}")
-        command_of(name).add_arguments(parser)
-        return parser
-
-    return answer(words[0], words[1:], [(name, text) for name, (_, text) in COMMANDS.items()], parser_of)
-
-
 def dispatch(arguments: Sequence[str]) -> int:
     """Answers help and version, refuses unknown commands, passes on the rest."""
     if not arguments:
@@ -202,7 +186,7 @@ def dispatch(arguments: Sequence[str]) -> int:
         say(f"{PROGRAM} {VERSION} ({'compiled' if IS_COMPILED else 'interpreted'})")
         return EXIT_OK
     if name == ASKING and rest:
-        return _complete(rest)
+        return cast(Any, command_of("completion")).answer(rest[0], rest[1:])
     if name in ("help", "--help", "-h"):
         if rest and rest[0] in COMMANDS:
             return run_command(rest[0], ["--help"])
