@@ -1,5 +1,5 @@
-"""``artemis-py completion SHELL``: the script with which a shell completes what may stand where the cursor is: commands,
-actions, options, and names that the broker knows.
+"""``artemis-py completion SHELL``: the script with which a shell completes what may stand where the cursor is:
+commands, actions, options, and names that the broker knows.
 
 A script asks with a hidden command: ``artemis-py __complete SHELL WORDS…``, the last of which is being written. It gets
 one candidate a line in the form of that shell, ``:files`` where names of files fit, and ``:more`` if no blank follows.

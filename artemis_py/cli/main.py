@@ -129,10 +129,10 @@ def nearest(name: str) -> str | None:
 def run_command(name: str, arguments: Sequence[str]) -> int:
     """Imports the command, parses its arguments and runs it. Raises what the command raises."""
     with _interrupted_at_once(at_the_end=name == "run"):
-        import argparse
+        from artemis_py.cli.options import Parser
 
         command = command_of(name)
-        parser = argparse.ArgumentParser(prog=f"{PROGRAM} {name}", description=command.HELP)
+        parser = Parser(prog=f"{PROGRAM} {name}", description=command.HELP)
         command.add_arguments(parser)
         parsed = _parsed(parser, arguments)
         if name == "run":  # until the broker handles signals, and collects garbage, itself
