@@ -11,7 +11,7 @@ from artemis_py.cli import colour
 from artemis_py.cli.configuration import add_properties, file_or_default
 from artemis_py.cli.explain_user import Verdicts, identity_of, verdicts
 from artemis_py.cli.output_form import add_json
-from artemis_py.config.explain.explanation import Explained, Explanation, explain
+from artemis_py.config.explain import Explained, Explanation, explain
 from artemis_py.config.problems import nearest
 from artemis_py.config.reader import load
 from artemis_py.config.settings import BrokerConfig

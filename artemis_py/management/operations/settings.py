@@ -9,7 +9,7 @@ from typing import Final
 
 from artemis_py.config.checks.one_queue import check_queue
 from artemis_py.config.checks.one_setting import check_setting, setting_values
-from artemis_py.config.explain.explanation import Explained, explain_address, explain_queue_config
+from artemis_py.config.explain import Explained, explain_address, explain_queue_config
 from artemis_py.config.overlay.bean_names import SETTING_BEANS
 from artemis_py.config.overlay.values import property_names
 from artemis_py.config.security_settings import PERMISSIONS
