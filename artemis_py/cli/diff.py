@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from artemis_py.cli import broker_http, colour
 from artemis_py.cli.configuration import print_problems
-from artemis_py.config.changes.change import NOTHING, NOW, RESTART, WHEN_IDLE
+from artemis_py.config.changes.effects import NOTHING, NOW, RESTART, WHEN_IDLE
 from artemis_py.config.changes.plan import plan_of
 from artemis_py.config.reader import load
 from artemis_py.errors import ArtemisError, ConfigError

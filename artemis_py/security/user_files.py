@@ -9,8 +9,7 @@ from typing import Final, final
 
 from artemis_py.config.problems import Problems
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.config.tables.entities import Origin
-from artemis_py.config.tables.logins import JaasConfig
+from artemis_py.config.tables.entities import JaasConfig, Origin
 from artemis_py.security.jaas.login_config import ModuleEntry, read_login_config
 from artemis_py.security.jaas.modules import PACKAGE, user_files
 from artemis_py.security.users.files import UserFiles, files_of

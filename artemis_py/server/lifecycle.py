@@ -13,8 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
-from artemis_py.config.codes import kind_of, told
-from artemis_py.config.problems import WARNING, Problems
+from artemis_py.config.problems import WARNING, Problems, kind_of, told
 from artemis_py.config.reader import load
 from artemis_py.config.settings import BrokerConfig, SharedStoreConfig
 from artemis_py.errors import ArtemisError, ConfigError, UsageError

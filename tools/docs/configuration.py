@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from artemis_py.config.codes import CODES
-from artemis_py.config.tables.acceptor_params import HANDSHAKE_SECONDS, PARAMS
+from artemis_py.config.problems import CODES
+from artemis_py.config.tables.acceptor import HANDSHAKE_SECONDS, PARAMS
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.core_settings import CoreSettings
 from artemis_py.config.tables.entities import DivertConfig, QueueConfig

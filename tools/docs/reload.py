@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from artemis_py.config.changes.change import NOTHING, NOW, RESTART, WHEN_IDLE
-from artemis_py.config.changes.effects import QUEUE_ATTRIBUTES, of_address_setting, of_queue_attribute
+from artemis_py.config.changes.effects import (
+    NOTHING,
+    NOW,
+    QUEUE_ATTRIBUTES,
+    RESTART,
+    WHEN_IDLE,
+    of_address_setting,
+    of_queue_attribute,
+)
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.entities import QueueConfig
 from artemis_py.config.tables.fields import Setting, settings_of

@@ -16,7 +16,7 @@ from typing import Final, final
 from urllib.parse import unquote
 
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
-from artemis_py.config.tables.tls import OPENSSL_NAMES, TLS13_SUITES, TLS_VERSIONS
+from artemis_py.config.tables.acceptor import OPENSSL_NAMES, TLS13_SUITES, TLS_VERSIONS
 from artemis_py.errors import ConfigError, Problem
 from artemis_py.security.certificate import TIMES, der_of, pem_of, seconds_of
 from artemis_py.security.der import read_item, sequence

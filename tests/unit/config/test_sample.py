@@ -7,7 +7,7 @@ from pathlib import Path
 
 from artemis_py.cli.init import STARTER
 from artemis_py.config.reader import load
-from artemis_py.config.tables.acceptor_params import PARAMS
+from artemis_py.config.tables.acceptor import PARAMS
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.core_settings import CoreSettings
 from artemis_py.config.tables.entities import QueueConfig

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from artemis_py.cli.contexts import Contexts
 from artemis_py.config.instance.bootstrap import read_bootstrap
-from artemis_py.config.instance.jolokia_access import read_jolokia_access
+from artemis_py.config.instance.instance import read_jolokia_access
 from artemis_py.config.problems import Problems
 from artemis_py.config.reader import load
 from artemis_py.config.tables.entities import Origin
