@@ -10,9 +10,8 @@ from artemis_py.config.problems import nearest
 from artemis_py.config.security_settings import PERMISSIONS
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.errors import ArtemisError
-from artemis_py.security.access import Grant, access_to
 from artemis_py.security.identity import Identity
-from artemis_py.security.rights import Authorizer
+from artemis_py.security.rights import Authorizer, Grant, access_to
 from artemis_py.security.user_files import all_user_files, user_files_to_change
 from artemis_py.security.users.accounts import Accounts
 

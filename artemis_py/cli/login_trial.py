@@ -12,12 +12,12 @@ from artemis_py.cli.password_input import PasswordError, password_from
 from artemis_py.config.problems import nearest
 from artemis_py.config.security_settings import PERMISSIONS
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.security.access import Access, access_to
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.realms import open_realms
+from artemis_py.security.rights import Access, access_to
 from artemis_py.security.user_files import all_user_files
 from artemis_py.security.users.accounts import Accounts
-from artemis_py.security.users.editing import UsersFileError
+from artemis_py.security.users.tables import UsersFileError
 from artemis_py.shown import as_json, escaped, say, say_made, warn
 
 

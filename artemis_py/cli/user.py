@@ -17,9 +17,7 @@ from artemis_py.cli.password_input import add_password, has_password, password_f
 from artemis_py.config.reader import load
 from artemis_py.security.client_login import PASSWORD
 from artemis_py.security.user_files import user_files_to_change
-from artemis_py.security.users.accounts import Account, Accounts, check_name
-from artemis_py.security.users.files import UserFiles
-from artemis_py.security.users.first_user import NEW_PASSWORD
+from artemis_py.security.users.accounts import NEW_PASSWORD, Account, Accounts, UserFiles, check_name
 from artemis_py.security.users.passwords import HashedPassword, PlainPassword, hashed
 from artemis_py.shown import as_json, escaped, say, say_made, warn
 

@@ -96,12 +96,12 @@ def _whole(text: str, given: Property, problems: Problems) -> str:
     """Join two escapes of one character (a surrogate pair, as Java writes it); half a pair is an error."""
     if _HALF.search(text) is None:
         return text
-    joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    if joined.count("\ufffd") > text.count("\ufffd"):
+    whole = joined(text)
+    if whole.count("\ufffd") > text.count("\ufffd"):
         problems.error(
             given.origin, (f"property {given.key} has an escape for half of a surrogate pair"), allowed="a pair"
         )
-    return joined
+    return whole
 
 
 def logical_lines(text: str) -> Iterator[LogicalLine]:
@@ -136,6 +136,11 @@ def _split_key(line: str) -> tuple[str, str]:
 def unescape(text: str) -> str:
     """Return a key or value of a logical line as it is meant; half of a surrogate pair stays half."""
     return _ESCAPE.sub(lambda each: chr(int(each[1], 16)) if each[1] else _ESCAPES.get(each[2], each[2]), text)
+
+
+def joined(text: str) -> str:
+    """Join the two halves of a character that Java escapes as a pair; a half that is alone becomes U+FFFD."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _read_json(path: str, text: str, problems: Problems) -> list[Property]:

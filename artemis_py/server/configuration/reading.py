@@ -19,7 +19,7 @@ from artemis_py.config.reader import PROPERTIES_FILE, load
 from artemis_py.config.security_settings import SecurityConfig
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig, CoreSettings
 from artemis_py.errors import ArtemisError, ConfigError, Problem
-from artemis_py.security.authenticator import Authenticator
+from artemis_py.security.identity import Authenticator
 from artemis_py.security.realms import open_realms
 from artemis_py.server.ports import Exchange
 
