@@ -126,7 +126,7 @@ def _finish(
     if core is not None:
         draft = Draft(file, problems, source.origin(core))
         draft.files = dict.fromkeys((file, *(each.name for each in source.files.values())))
-        read_core(Reading(source, draft, validate(source, core, problems)), core)
+        _read_core(Reading(source, draft, validate(source, core, problems)), core)
         del source, core  # the tree takes as much memory as what is made of it
         if around is not None:
             around.lay_over(draft)
@@ -144,7 +144,7 @@ def _finish(
     return config
 
 
-def read_core(reading: Reading, core: Element) -> None:
+def _read_core(reading: Reading, core: Element) -> None:
     """Read every child of ``core`` into the reading's draft."""
     rows = names_of(CoreSettings)
     for child in core:

@@ -96,7 +96,7 @@ def cases(
 def check_queues(draft: Draft, cases: Sequence[Case]) -> None:
     """Refuse what makes no sense, and warn of what has no effect, or a doubtful one."""
     for case in cases:
-        _Groups(draft, case).check()
+        _check_groups(draft, case)
         _check_type(draft, case)
     for conflict in CONFLICTS:
         _refuse(draft, conflict, [case for case in cases if conflict.concerns(case.own, pages=case.pages)])
@@ -303,80 +303,58 @@ _OF_MESSAGES: Final = frozenset(
 """Headers that the broker itself sets in every MESSAGE."""
 
 
-@final
-class _Groups:
-    """The groups of one place of the file: attributes that contradict each other, or cancel each other's effect. If all
-    of them exist in Artemis, Artemis accepts the file; then it is only a warning.
+def _check_groups(draft: Draft, case: Case) -> None:
+    """Attributes of groups that contradict each other, or cancel each other's effect. If all of them exist in Artemis,
+    Artemis accepts the file; then it is only a warning.
     """
+    asked = [name for name in _GROUPING if name in case.written and _asks(name, case.written[name])]
+    if not asked:
+        return
+    _check_effect(draft, case, asked)
+    own = case.own
+    if "fallback_group" in case.written and own.group_type == _STICKY and not case.is_default:
+        draft.problems.error(
+            case.place("fallback_group"),
+            f"{case.subject} has fallback-group without shared groups: a message without a group belongs to none",
+            allowed=f"group-type {SHARED_GROUPS} for it",
+        )
+    name = "group_rebalance_pause_dispatch"
+    if case.written.get(name) and not own.group_rebalance:
+        what = f"{case.subject} has {case.name(name)} without group-rebalance: it has no effect"
+        draft.problems.warning("no-effect", case.place(name), what)
+    name = "group_first_key"
+    if name in case.written and own.group_first_key in _OF_MESSAGES:
+        draft.problems.error(
+            case.place(name),
+            f"{case.subject} has {case.name(name)} {own.group_first_key!r}, which every MESSAGE already has",
+            allowed="a header of your own",
+        )
 
-    def __init__(self, draft: Draft, case: Case) -> None:
-        self._problems = draft.problems
-        self._subject = case.subject
-        self._written = case.written
-        self._place = case.place
-        self._own = case.own
-        self._name = case.name
-        self._default = case.is_default
 
-    def check(self) -> None:
-        """Check all of it."""
-        grouping = [name for name in _GROUPING if name in self._written and self._asks(name)]
-        if grouping:
-            self._check_effect(grouping)
-            self._check_fallback()
-            self._check_rebalance()
-            self._check_first_key()
+def _asks(name: str, value: Any) -> bool:
+    """Does the written value of an attribute ask for anything?"""
+    return value not in (None, False, _NONE, "") and not (name == "group_buckets" and value <= 0)
 
-    def _asks(self, name: str) -> bool:
-        """Does the written value of the attribute ask for anything?"""
-        value = self._written[name]
-        return value not in (None, False, _NONE, "") and not (name == "group_buckets" and value <= 0)
 
-    def _check_effect(self, grouping: list[str]) -> None:
-        """Check for group attributes on a queue without groups."""
-        own, reason = self._own, ""
-        if own.exclusive:
-            reason = "is exclusive, so one consumer gets every group"
-        elif own.non_destructive:
-            reason = "is non-destructive, so every consumer gets every message"
-        elif own.group_type == _NONE:
-            reason = "has group-type NONE"
-        elif own.group_buckets == 0:
-            reason = "has group-buckets 0, which switches groups off"
-        if not reason:
-            return
-        chosen = next((name for name in grouping if name in _OURS), grouping[0])
-        what = f"{self._subject} has {self._name(chosen)}, but {reason}: it has no effect"
-        if chosen in _OURS:
-            self._problems.error(self._place(chosen), what, allowed="either groups or the setting that excludes them")
-        else:
-            self._problems.warning("no-effect", self._place(chosen), what)
-
-    def _check_fallback(self) -> None:
-        name = "fallback_group"
-        if name in self._written and self._own.group_type == _STICKY and not self._default:
-            self._problems.error(
-                self._place(name),
-                f"{self._subject} has {self._name(name)} without shared groups: a message without a group belongs to "
-                "none",
-                allowed=f"group-type {SHARED_GROUPS} for it",
-            )
-
-    def _check_rebalance(self) -> None:
-        name = "group_rebalance_pause_dispatch"
-        if self._written.get(name) and not self._own.group_rebalance:
-            what = f"{self._subject} has {self._name(name)} without group-rebalance: it has no effect"
-            self._problems.warning("no-effect", self._place(name), what)
-
-    def _check_first_key(self) -> None:
-        name = "group_first_key"
-        if name in self._written and self._own.group_first_key in _OF_MESSAGES:
-            self._problems.error(
-                self._place(name),
-                f"{self._subject} has {self._name(name)} {self._own.group_first_key!r}, which every MESSAGE already "
-                "has",
-                allowed="a header of your own",
-            )
+def _check_effect(draft: Draft, case: Case, asked: Sequence[str]) -> None:
+    """Check for group attributes on a queue without groups."""
+    own, reason = case.own, ""
+    if own.exclusive:
+        reason = "is exclusive, so one consumer gets every group"
+    elif own.non_destructive:
+        reason = "is non-destructive, so every consumer gets every message"
+    elif own.group_type == _NONE:
+        reason = "has group-type NONE"
+    elif own.group_buckets == 0:
+        reason = "has group-buckets 0, which switches groups off"
+    if not reason:
+        return
+    chosen = next((name for name in asked if name in _OURS), asked[0])
+    what = f"{case.subject} has {case.name(chosen)}, but {reason}: it has no effect"
+    if chosen in _OURS:
+        draft.problems.error(case.place(chosen), what, allowed="either groups or the setting that excludes them")
+    else:
+        draft.problems.warning("no-effect", case.place(chosen), what)
 
 
 # ---- filters -------------------------------------------------------------------------------------

@@ -125,7 +125,7 @@ def _properties(directory: str, environ: Mapping[str, str], problems: Problems) 
     java = {"user.dir": os.getcwd(), "user.home": os.path.expanduser("~"), "java.io.tmpdir": tempfile.gettempdir()}
     variables = {**environ, "ARTEMIS_INSTANCE": directory, "ARTEMIS_INSTANCE_ETC": etc}
     profile = os.path.join(etc, "artemis.profile")
-    found = read_profile(profile, variables, problems) if os.path.isfile(profile) else {}
+    found = _read_profile(profile, variables, problems) if os.path.isfile(profile) else {}
     return {**java, **found, **script}
 
 
@@ -260,7 +260,7 @@ _HOME: Final = "artemis.home"
 _WITH_PROPERTIES: Final = ("JAVA_ARGS", "ARTEMIS_CLUSTER_PROPS", "JAVA_ARGS_APPEND", "DEBUG_ARGS")
 
 
-def read_profile(path: str, variables: Mapping[str, str], problems: Problems) -> dict[str, str]:
+def _read_profile(path: str, variables: Mapping[str, str], problems: Problems) -> dict[str, str]:
     """Return the properties that the file passes to Java (``-Dname=value``), and ``artemis.home``, which Artemis' start
     script makes of a variable in it. ``variables`` are the shell's before it.
 

@@ -56,7 +56,7 @@ from artemis_py.config.tables.parts import PARTS
 from artemis_py.config.xml.substitution import substitute
 from artemis_py.units import parse_bytes, parse_long
 
-REMOVE: Final = "-"
+_REMOVE: Final = "-"
 _SURROUND_KEY: Final = "key.surround"
 _REMOVE_KEY: Final = "remove.value"
 
@@ -66,14 +66,14 @@ def lay_over(draft: Draft, paths: Sequence[str], environ: Mapping[str, str]) -> 
     for path in expand_paths(list(paths), draft.problems):
         found = read_properties(path, draft.problems)
         options = {each.key: each.value for each in found if each.key in (_SURROUND_KEY, _REMOVE_KEY)}
-        overlay = _Overlay(draft, options.get(_SURROUND_KEY, '"'), options.get(_REMOVE_KEY, REMOVE))
+        overlay = _Overlay(draft, options.get(_SURROUND_KEY, '"'), options.get(_REMOVE_KEY, _REMOVE))
         for each in found:
             if each.key not in options:
                 overlay.apply(each._replace(value=substitute(each.value, environ).text))
     _check_retention(draft)
 
 
-def split_key(key: str, surround: str) -> list[str]:
+def _split_key(key: str, surround: str) -> list[str]:
     """Split a key at its dots, except those between two ``surround``."""
     segments, inside, current = [], False, ""
     place = 0
@@ -102,7 +102,7 @@ class _Overlay:
         """Apply one property to the draft."""
         segments = [
             camel(each) if "-" in each and place == 0 else each
-            for place, each in enumerate(split_key(given.key, self._surround))
+            for place, each in enumerate(_split_key(given.key, self._surround))
         ]
         try:
             self._apply(segments, given)

@@ -11,7 +11,7 @@ from artemis_py.config.problems import Problems
 from artemis_py.config.tables.entities import Origin
 from artemis_py.config.xml.source import load_text
 
-DEFAULT_FILTER: Final = r".*\.(json|properties)"
+_DEFAULT_FILTER: Final = r".*\.(json|properties)"
 _ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
 _HALF: Final = re.compile("[\ud800-\udfff]")
@@ -56,7 +56,7 @@ def _between_commas(listed: str) -> list[str]:
 
 
 def _files_in(folder: str, query: str, problems: Problems) -> list[str]:
-    wanted = query.removeprefix("filter=") if query.startswith("filter=") else DEFAULT_FILTER
+    wanted = query.removeprefix("filter=") if query.startswith("filter=") else _DEFAULT_FILTER
     if query and not query.startswith("filter="):
         problems.error(Origin(folder, 0), f"?{query} has no meaning here", allowed="?filter=REGEX")
     try:

@@ -32,7 +32,7 @@ _PERIOD: Final = make_setting(INT, "period", None, "how long journal files are k
 _STORAGE_LIMIT: Final = make_setting(BYTES, "storage_limit", None, "how much of them is kept", check=POSITIVE)
 _CURSOR_TTL: Final = make_setting(INT, "cursor_ttl", None, "how long a cursor holds files back", check=POSITIVE)
 _UNITS_MS: Final = {"DAYS": 86_400_000, "HOURS": 3_600_000, "MINUTES": 60_000, "SECONDS": 1000}
-USER_LIMITS: Final = {
+_USER_LIMITS: Final = {
     "max-connections": make_setting(INT, "connections_max", -1, "connections of a user", name="max-connections"),
     "max-queues": make_setting(INT, "queues_max", -1, "queues of a user", name="max-queues"),
 }
@@ -49,8 +49,8 @@ def read_acceptors(reading: Reading, parent: Element) -> None:
         origin = reading.origin(element)
         text = element.text or ""
         try:
-            acceptor = parse_acceptor(element.get("name"), text, origin)
-        except UriError as problem:
+            acceptor = _parse_acceptor(element.get("name"), text, origin)
+        except _UriError as problem:
             reading.problems.error(origin, f"acceptor: {problem}", value=text.strip(), allowed=problem.allowed)
             continue
         reading.draft.acceptors.append(acceptor)
@@ -146,8 +146,8 @@ def read_user_limits(reading: Reading, parent: Element) -> None:
         limits = Values()
         for child in element:
             name = local_name(child)
-            if name in USER_LIMITS:
-                reading.element(USER_LIMITS[name], child, limits)
+            if name in _USER_LIMITS:
+                reading.element(_USER_LIMITS[name], child, limits)
             elif name == "max-sessions":
                 reading.ignore_part(PARTS["resource-limit-settings/resource-limit-setting/max-sessions"], child)
         reading.draft.user_limits[match] = UserLimits(**limits.values)
@@ -208,7 +208,7 @@ def read_retention(reading: Reading, element: Element) -> None:
 # is used. Names and values of parameters are decoded twice (as part of a URI, then as part of a form). If a parameter
 # is given twice, the last value counts.
 
-SCHEMES: Final = ("tcp", "vm")
+_SCHEMES: Final = ("tcp", "vm")
 
 _URI: Final = re.compile(
     r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?:[^/?#@]*@)?(?P<host>\[[0-9A-Fa-f:.%]*\]|[^/?#:\[\]]*)"
@@ -221,7 +221,7 @@ _GROUP: Final = re.compile(r"\(([^,()]*)[^()]*\)(\?.*)?")
 _EXAMPLE: Final = "tcp://host:port?parameter=value"
 
 
-class UriError(Exception):
+class _UriError(Exception):
     """A text is not the URI of an acceptor."""
 
     def __init__(self, message: str, allowed: str = _EXAMPLE) -> None:
@@ -229,27 +229,27 @@ class UriError(Exception):
         self.allowed = allowed
 
 
-def parse_acceptor(name: str | None, text: str, origin: Origin) -> AcceptorDraft:
-    """Return the parts of an acceptor. Raises UriError."""
+def _parse_acceptor(name: str | None, text: str, origin: Origin) -> AcceptorDraft:
+    """Return the parts of an acceptor. Raises _UriError."""
     compact = _BLANKS.sub("", text).replace(";", "&")
     group = _GROUP.fullmatch(compact)
     if group is not None:
         compact = group[1] + (group[2] or "")
     if not compact:
-        raise UriError("the URI is empty")
+        raise _UriError("the URI is empty")
     found = _URI.fullmatch(compact) if _LEGAL.fullmatch(compact) else None
     if found is None:
-        raise UriError("this is not a URI")
+        raise _UriError("this is not a URI")
     scheme = found["scheme"]
-    if scheme not in SCHEMES:
-        raise UriError(f"unknown scheme {scheme!r}")
+    if scheme not in _SCHEMES:
+        raise _UriError(f"unknown scheme {scheme!r}")
     host = found["host"].removeprefix("[").removesuffix("]")
     if scheme == "vm":
         return AcceptorDraft(name or f"vm://{host}", origin, scheme, host, 0)
     if not host:
-        raise UriError("the host is missing")
+        raise _UriError("the host is missing")
     port = _port(found["port"])
-    params = parse_query(found["query"] or "")
+    params = _parse_query(found["query"] or "")
     acceptor = AcceptorDraft(name or f"tcp://{found['host']}:{port}", origin, scheme, host, port, params)
     acceptor.param_origins = dict.fromkeys(params, origin)
     return acceptor
@@ -257,13 +257,13 @@ def parse_acceptor(name: str | None, text: str, origin: Origin) -> AcceptorDraft
 
 def _port(text: str | None) -> int:
     if not text:
-        raise UriError("the port is missing")
+        raise _UriError("the port is missing")
     if not text.isascii() or not text.isdigit() or int(text) > 65535:
-        raise UriError(f"wrong port {text}", "a port from 0 to 65535 (0: any free one)")
+        raise _UriError(f"wrong port {text}", "a port from 0 to 65535 (0: any free one)")
     return int(text)
 
 
-def parse_query(query: str) -> dict[str, str]:
+def _parse_query(query: str) -> dict[str, str]:
     """Return the parameters of a query that is not yet decoded; a parameter without ``=`` has an empty value."""
     params: dict[str, str] = {}
     for part in unquote(query).split("&"):

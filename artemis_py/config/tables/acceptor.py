@@ -301,7 +301,7 @@ TLS_VERSIONS: Final = ("TLSv1.2", "TLSv1.3")
 """What ``enabledProtocols`` may enable, in order."""
 OLD_VERSIONS: Final = ("SSLv2Hello", "SSLv3", "TLSv1", "TLSv1.1")
 """Always off: Artemis switches off the first two, today's Java the others."""
-STORE_KINDS: Final = ("keyStoreType", "keyStoreProvider", "trustStoreType", "trustStoreProvider")
+_STORE_KINDS: Final = ("keyStoreType", "keyStoreProvider", "trustStoreType", "trustStoreProvider")
 
 TLS13_SUITES: Final = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
 NO_SUITE: Final = "TLS_EMPTY_RENEGOTIATION_INFO_SCSV"
@@ -435,7 +435,7 @@ _TLS: Final = (
         "server for such checks",
         refused="this version asks no servers about certificates; use crlPath",
     ),
-    *(_param(TEXT, name, None, "kind of a store", ignored=_CONTENT, silent=True) for name in STORE_KINDS),
+    *(_param(TEXT, name, None, "kind of a store", ignored=_CONTENT, silent=True) for name in _STORE_KINDS),
     *(
         _param(TEXT, name, None, "a choice of Java", ignored=_OPENSSL, silent=True)
         for name in ("sslProvider", "sslContext", "forceSSLParameters")

@@ -30,16 +30,16 @@ from artemis_py.config.xml.source import (
     schema_file,
 )
 
-CONFIGURATION_NAMESPACE: Final = "urn:activemq"
+_CONFIGURATION_NAMESPACE: Final = "urn:activemq"
 
 # Artemis looks for the core element in its namespace and does not mind that of the root (2.44, asked).
 _ROOTS: Final = (
-    f"{{{CONFIGURATION_NAMESPACE}}}configuration",
+    f"{{{_CONFIGURATION_NAMESPACE}}}configuration",
     f"{{{CORE_NAMESPACE}}}configuration",
     "configuration",
 )
 _EXPECTED: Final = (
-    f'<configuration xmlns="{CONFIGURATION_NAMESPACE}"> with <core xmlns="{CORE_NAMESPACE}"> inside is expected'
+    f'<configuration xmlns="{_CONFIGURATION_NAMESPACE}"> with <core xmlns="{CORE_NAMESPACE}"> inside is expected'
 )
 
 

@@ -61,7 +61,7 @@ class Token(NamedTuple):
     line: int
 
 
-def tokens_of(text: str, file: str, problems: Problems) -> Iterator[Token]:
+def _tokens_of(text: str, file: str, problems: Problems) -> Iterator[Token]:
     """Yield the tokens of a file and at last its end. What no file may contain ends it early, after an error."""
     place, line = 0, 1
     while place < len(text):
@@ -142,7 +142,7 @@ def read_login_config(path: str, properties: Mapping[str, str], asked_at: Origin
 
 def parse_login_config(text: str, file: str, properties: Mapping[str, str], problems: Problems) -> LoginConfig:
     """Like :func:`read_login_config` for a text. The first error ends it, as in Java."""
-    parser = _Parser(tokens_of(text, file, problems), file, properties, problems)
+    parser = _Parser(_tokens_of(text, file, problems), file, properties, problems)
     return LoginConfig(file, parser.run())
 
 
