@@ -23,8 +23,7 @@ from artemis_py.cli.configuration import (
     summary,
 )
 from artemis_py.cli.options import add_json
-from artemis_py.config.codes import told
-from artemis_py.config.problems import Problems
+from artemis_py.config.problems import Problems, told
 from artemis_py.config.reader import load
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.errors import ArtemisError, ConfigError, Problem

@@ -22,7 +22,7 @@ from artemis_py.management.messages.cursors import Cursors
 from artemis_py.management.stored import Stored
 from artemis_py.management.why.health import Health
 from artemis_py.message import LargeBody
-from artemis_py.security.known_users import KnownUser
+from artemis_py.security.user_files import KnownUser
 from artemis_py.uploads import BodyStore
 
 Owner = TypeVar("Owner")

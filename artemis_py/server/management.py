@@ -25,8 +25,7 @@ from artemis_py.management.managed import BodyRoom, Managed
 from artemis_py.management.stored import Life
 from artemis_py.management.why.health import Awaited
 from artemis_py.records import Durability
-from artemis_py.security.known_users import KnownUser, files_of_realm, known_users
-from artemis_py.security.user_files import changeable_files
+from artemis_py.security.user_files import KnownUser, changeable_files, files_of_realm, known_users
 from artemis_py.security.users.accounts import Accounts, NoUserError, check_name
 from artemis_py.security.users.passwords import hashed
 from artemis_py.server.calls import Calls

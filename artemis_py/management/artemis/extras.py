@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from artemis_py.config.overlay.bean_names import SETTING_BEANS
-from artemis_py.config.overlay.values import camel
+from artemis_py.config.overlay.properties import camel
 from artemis_py.config.settings import AddressSettings
 from artemis_py.config.tables.fields import HONOURED, settings_of
 from artemis_py.management.artemis.beans import BROKER, QUEUE, Bean, BeanKind

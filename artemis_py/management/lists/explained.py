@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from artemis_py.config.explain.explanation import Explained
+from artemis_py.config.explain import Explained
 from artemis_py.config.settings import SecuritySetting
 from artemis_py.config.tables.fields import show
 from artemis_py.management.lists.field import FLAG, TEXT, Field, Kind

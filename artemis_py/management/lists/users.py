@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from artemis_py.management.lists.field import EPOCH_MS, FLAG, NUMBER, TEXT, Field, Kind, Row
-from artemis_py.security.known_users import KnownUser
+from artemis_py.security.user_files import KnownUser
 
 
 class Person(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from artemis_py.config.checks.one_queue import queue_values
+from artemis_py.config.checks.requested import queue_values
 from artemis_py.config.settings import QueueConfig
 from artemis_py.config.tables.fields import (
     BOOLEAN,

@@ -7,11 +7,10 @@ from collections.abc import Generator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from artemis_py.config.checks.one_queue import check_queue
-from artemis_py.config.checks.one_setting import check_setting, setting_values
-from artemis_py.config.explain.explanation import Explained, explain_address, explain_queue_config
+from artemis_py.config.checks.requested import check_queue, check_setting, setting_values
+from artemis_py.config.explain import Explained, explain_address, explain_queue_config
 from artemis_py.config.overlay.bean_names import SETTING_BEANS
-from artemis_py.config.overlay.values import property_names
+from artemis_py.config.overlay.properties import property_names
 from artemis_py.config.security_settings import PERMISSIONS
 from artemis_py.config.settings import AddressSettings, BrokerConfig, Origin
 from artemis_py.config.tables.fields import show

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from artemis_py.config.explain.explanation import Explained, Explanation, explain
+from artemis_py.config.explain import Explained, Explanation, explain
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES
 

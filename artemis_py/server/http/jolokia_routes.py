@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Any, Final, final
 from urllib.parse import parse_qsl, urlsplit
 
-from artemis_py.config.tables.web_access import WebAccess
+from artemis_py.config.tables.entities import WebAccess
 from artemis_py.management.artemis.guard import Guard
 from artemis_py.management.artemis.problem import JavaError, illegal
 from artemis_py.management.jolokia.agent import BULK_MAX, Agent, Answer

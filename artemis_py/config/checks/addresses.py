@@ -1,19 +1,16 @@
-"""Checks that need more than one element, which neither the XSD nor a single value can show."""
+"""Checks of address-settings that need the rest of the file: addresses for dead and expired messages, and limits."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
-from artemis_py.config.checks.readers import Readers
-from artemis_py.config.draft import Draft, QueueDraft, Values
+from artemis_py.config.draft import Draft, QueueDraft
 from artemis_py.config.matching import WildcardSyntax
 from artemis_py.config.merging import SettingsEntry, SettingsRepository
 from artemis_py.config.tables.address_settings import AddressSettings
-from artemis_py.config.tables.entities import AddressConfig, Origin
+from artemis_py.config.tables.entities import Origin
 from artemis_py.config.tables.views import View, view_of
 from artemis_py.config.wildcards import is_wildcard
-from artemis_py.errors import SelectorError
 
 _LIMITS: Final = ("max_size_bytes", "max_size_messages")
 
@@ -66,49 +63,6 @@ def check_no_route(draft: Draft, settings: SettingsRepository) -> None:
             draft.problems.warning("loses-messages", entry.origins["send_to_dla_on_no_route"], what)
 
 
-def check_filters(draft: Draft) -> None:
-    """Parse every selector and expression of queues, diverts and address-settings."""
-    for queue in draft.queues.values():
-        _check_expression(draft, queue.written, "priority_expression", f"priority-expression of queue {queue.name!r}")
-        _check_selector(draft, queue.written, "filter", f"filter of queue {queue.name!r}")
-        _check_selector(draft, queue.written, "consumer_selector", f"consumer-selector of queue {queue.name!r}")
-        _check_selector(draft, queue.written, "barrier_expression", f"barrier-expression of queue {queue.name!r}")
-    for divert in draft.diverts.values():
-        _check_selector(draft, divert.written, "filter", f"filter of divert {divert.name!r}")
-    for entry in draft.entries.values():
-        name = f"default-consumer-selector of {entry.name!r}"
-        _check_selector(draft, entry.written, "default_consumer_selector", name)
-        name = f"default-barrier-expression of {entry.name!r}"
-        _check_selector(draft, entry.written, "default_barrier_expression", name)
-        name = f"default-priority-expression of {entry.name!r}"
-        _check_expression(draft, entry.written, "default_priority_expression", name)
-
-
-def _check_selector(draft: Draft, written: Values, attribute: str, name: str) -> None:
-    text = written.values.get(attribute)
-    if text is None or (text == "" and attribute.endswith("barrier_expression")):
-        return
-    from artemis_py.selector import compile_selector
-
-    try:
-        compile_selector(text)
-    except SelectorError as error:
-        draft.problems.error(written.origins[attribute], f"{name} is not a valid selector: {error.reason}", value=text)
-
-
-def _check_expression(draft: Draft, written: Values, attribute: str, name: str) -> None:
-    text = written.values.get(attribute)
-    if text is None:
-        return
-    from artemis_py.selector import compile_expression
-
-    try:
-        compile_expression(text)
-    except SelectorError as error:
-        what = f"{name} is not a valid expression: {error.reason}"
-        draft.problems.error(written.origins[attribute], what, value=text)
-
-
 def check_limits(draft: Draft, settings: SettingsRepository) -> None:
     """Find full policies without a limit, and incomplete page limits."""
     deciders = _deciders_of_limited(settings)
@@ -136,24 +90,6 @@ def _check_page_limit(draft: Draft, entry: SettingsEntry, merged: AddressSetting
             draft.problems.warning("without-limit", entry.origins[name], what)
 
 
-def check_persistence(draft: Draft) -> None:
-    """Find settings that have no meaning without a journal."""
-    if draft.core.values.get("persistence_enabled", True):
-        return
-    if draft.retention is not None:
-        draft.problems.warning(
-            "no-effect",
-            draft.retention_origin,
-            "journal-retention-directory without persistence-enabled: there is no journal, so nothing is retained",
-        )
-    if draft.shared_store is not None:
-        draft.problems.error(
-            draft.shared_store.origin,
-            "shared-store without persistence-enabled: there is no store to share, so no broker could take over",
-            allowed="persistence-enabled true, or no ha-policy",
-        )
-
-
 def _deciders_of_limited(settings: SettingsRepository) -> set[str | None]:
     """Return the matches that set the full policy of addresses with a limit of their own."""
     return {
@@ -161,35 +97,3 @@ def _deciders_of_limited(settings: SettingsRepository) -> set[str | None]:
         for entry in settings.entries
         if any(entry.values.get(name, -1) > -1 for name in _LIMITS)
     }
-
-
-def check_rings(
-    draft: Draft, addresses: Sequence[AddressConfig], settings: SettingsRepository, readers: Readers
-) -> None:
-    """Warn of rings that keep nothing and of rings on addresses that page."""
-    for address in addresses:
-        merged = settings.settings_for(address.name)
-        for queue in address.queues:
-            ring = merged.default_ring_size if queue.ring_size is None else queue.ring_size
-            pages = ring > 0 and readers.pages_under(queue)
-            _check_ring(draft, ring, queue.origin_of("ring_size"), f"queue {queue.name!r}", pages=pages)
-    for entry in settings.entries:
-        ring = entry.values.get("default_ring_size", -1)
-        origin = entry.origins.get("default_ring_size", entry.origin)
-        pages = ring > 0 and readers.pages_at(entry.match)
-        _check_ring(draft, ring, origin, f"each queue of {entry.match!r}", pages=pages)
-
-
-def _check_ring(draft: Draft, ring: int, origin: Origin, subject: str, *, pages: bool) -> None:
-    if ring == 0:
-        draft.problems.warning(
-            "loses-messages", origin, f"{subject} is a ring of size 0 and keeps no message; -1 means no ring"
-        )
-    elif pages:
-        draft.problems.warning(
-            "doubtful-value",
-            origin,
-            f"{subject} is a ring on an address with address-full-policy PAGE: in Artemis, paged messages do not "
-            "count towards the ring",
-            allowed="DROP, FAIL or BLOCK",
-        )

@@ -1,4 +1,4 @@
-"""``python -m artemis_py.management.why.page`` prints docs/why.md, from the table of reasons."""
+"""docs/why.md, from the table of reasons."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 from artemis_py.management.why.cause import QUESTIONS, Cause
 from artemis_py.management.why.causes import CAUSES
-from artemis_py.shown import say_made
+from tools.docs.table import table
 
 _HEAD: Final = """\
 # Why
@@ -96,16 +96,10 @@ def page() -> str:
     parts = [_HEAD]
     for question, text in QUESTIONS.items():
         rows = [_row(cause) for cause in CAUSES.values() if cause.question == question]
-        parts.append(
-            f"## {text}\n\n| reason | meaning | settings | remedy |\n| --- | --- | --- | --- |\n{''.join(rows)}"
-        )
+        parts.append(f"## {text}\n\n{table(('reason', 'meaning', 'settings', 'remedy'), rows)}\n")
     return "\n".join([*parts, _TAIL])
 
 
-def _row(cause: Cause) -> str:
+def _row(cause: Cause) -> tuple[str, ...]:
     settings = ", ".join(f"`{name}`" for name in cause.settings)
-    return f"| `{cause.code}` | {cause.meaning} | {settings} | {cause.remedy} |\n"
-
-
-if __name__ == "__main__":
-    say_made(page(), end="")
+    return f"`{cause.code}`", cause.meaning, settings, cause.remedy

@@ -1,10 +1,33 @@
-"""The prose of docs/reload.md around its tables."""
+"""docs/reload.md: its tables say of each setting when a running broker uses it."""
 
 from __future__ import annotations
 
 from typing import Final
 
-BEFORE: Final = """\
+from artemis_py.config.changes.effects import (
+    NOTHING,
+    NOW,
+    QUEUE_ATTRIBUTES,
+    RESTART,
+    WHEN_IDLE,
+    of_address_setting,
+    of_queue_attribute,
+)
+from artemis_py.config.tables.address_settings import AddressSettings
+from artemis_py.config.tables.entities import QueueConfig
+from artemis_py.config.tables.fields import Setting, settings_of
+from artemis_py.config.tables.queue_settings import COMPOSED, NAMES, always_waits, parts_of
+from tools.docs.table import table
+
+_NOBODY: Final[frozenset[str]] = frozenset()
+_WORDS: Final = {
+    NOW: "at once",
+    WHEN_IDLE: "at once while no consumer holds a message of its groups, else when it is empty and has no consumers",
+    RESTART: "restart",
+    NOTHING: "not used",
+}
+
+_BEFORE: Final = """\
 # Reload
 
 A running broker reads its configuration again when a file of it changes, and brings it into force. Connections,
@@ -143,7 +166,7 @@ composition waits for a restart, and so does one that the queue may not have wit
 `overflow-policy` is to go. All others are changed in place. No attribute is silent: a test changes each one, and
 compares the queue with one that was started with the new file."""
 
-AFTER: Final = """\
+_AFTER: Final = """\
 ## Compare
 
 ```sh
@@ -158,3 +181,42 @@ deeper than its new `ring-size` or `max-depth-messages`, a queue that stays on i
 has messages, an address that is full at once because `max-size-…` is below
 what it has, and queues that keep what they are composed of until a restart.
 """
+
+
+def page() -> str:
+    """Return the whole page."""
+    queues = [_queue_row(row) for row in settings_of(QueueConfig).values()]
+    addresses = [_address_row(row) for row in settings_of(AddressSettings).values()]
+    return "\n\n".join(
+        (
+            _BEFORE,
+            "### Attributes of a queue",
+            table(("attribute", "in force", "remark"), queues),
+            "### Settings of an address",
+            "A setting that is a default for queues counts for queues that do not set the attribute themselves.",
+            table(("setting", "in force", "remark"), addresses),
+            _AFTER,
+        )
+    )
+
+
+def _queue_row(row: Setting) -> tuple[str, str, str]:
+    effect, note = of_queue_attribute(row.attribute, _NOBODY)
+    return f"`{row.name}`", *_when(row.attribute, effect, note)
+
+
+def _address_row(row: Setting) -> tuple[str, str, str]:
+    effect, note = of_address_setting(row.attribute, _NOBODY)
+    return f"`{row.name}`", *_when(QUEUE_ATTRIBUTES.get(row.attribute, ""), effect, note)
+
+
+def _when(attribute: str, effect: str, note: str) -> tuple[str, str]:
+    parts = [part.name for part in parts_of(attribute) if part in COMPOSED] if attribute in NAMES else []
+    if effect == NOTHING or not parts:
+        return _WORDS[effect], "" if effect == WHEN_IDLE else note
+    if always_waits(attribute):
+        return _WORDS[RESTART], f"the queue is composed of it ({', '.join(parts)})"
+    return (
+        f"{_WORDS[NOW]}, or restart",
+        f"a restart where it changes what the queue is composed of ({', '.join(parts)})",
+    )
