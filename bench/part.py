@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from artemis_py.perf.report import align
 from artemis_py.perf.scenario import Options
+from artemis_py.table import Column, text_of
 
 Say = Callable[[str], None]
 VERDICTS: Final[Mapping[bool | None, str]] = {None: "", True: "met", False: "NOT MET"}
@@ -44,7 +44,8 @@ class Table:
 
     def text(self) -> str:
         """For a terminal."""
-        return "\n".join(align(self.rows, frozenset(range(self.left))))
+        head, *body = self.rows
+        return text_of([Column(text, is_number=place >= self.left) for place, text in enumerate(head)], body)
 
     def markdown(self) -> str:
         """For the document."""

@@ -10,6 +10,7 @@ from typing import Final, TextIO
 
 from artemis_py.perf.result import METRICS, Outcome
 from artemis_py.shown import escaped
+from artemis_py.table import Column, text_of
 
 COLUMNS: Final = (
     "messages_per_second",
@@ -22,7 +23,6 @@ COLUMNS: Final = (
 )
 HIDDEN: Final = frozenset({"messages", "max_us", "other_load_percent"})
 RED: Final = "\x1b[31m"
-BOLD: Final = "\x1b[1m"
 PLAIN: Final = "\x1b[0m"
 
 
@@ -38,32 +38,17 @@ def with_unit(metric: str, value: float) -> str:
     return f"{number(metric, value)}{gap}{unit}"
 
 
-def align(rows: Sequence[Sequence[str]], left: frozenset[int]) -> list[str]:
-    """Rows of cells as lines: the columns in ``left`` to the left, the others to the right."""
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.ljust(widths[place]) if place in left else cell.rjust(widths[place]) for place, cell in enumerate(row)
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return lines
-
-
 def table(outcomes: Sequence[Outcome], colour: bool) -> str:
     """One line per scenario with medians over its rounds, without empty columns. Failures follow."""
     used = [name for name in COLUMNS if any(name in outcome.medians() for outcome in outcomes)]
     extras = [_extras(outcome) for outcome in outcomes]
-    header = ["", "scenario", *(METRICS[name].label for name in used)]
-    rows = [header + ([""] if any(extras) else [])]
+    columns = [Column(), Column("scenario"), *(Column(METRICS[name].label, is_number=True) for name in used), Column()]
+    rows: list[list[str]] = []
     for outcome, extra in zip(outcomes, extras, strict=True):
         medians = outcome.medians()
         cells = [number(name, medians[name]) if name in medians else "-" for name in used]
-        rows.append([outcome.scenario, outcome.title, *cells] + ([extra] if any(extras) else []))
-    left = frozenset({0, 1, len(used) + 2})
-    lines = align(rows, left)
-    if colour:
-        lines[0] = f"{BOLD}{lines[0]}{PLAIN}"
+        rows.append([outcome.scenario, outcome.title, *cells, extra])
+    lines = [text_of(columns, rows, has_colours=colour)]
     for outcome in outcomes:
         for failure in outcome.failures:
             text = f"scenario {outcome.scenario} failed: {escaped(failure)}"

@@ -1,4 +1,5 @@
-"""What may stand where the cursor is: commands, actions, options, and names that the broker knows.
+"""``artemis-py completion SHELL``: the script with which a shell completes what may stand where the cursor is:
+commands, actions, options, and names that the broker knows.
 
 A script asks with a hidden command: ``artemis-py __complete SHELL WORDS…``, the last of which is being written. It gets
 one candidate a line in the form of that shell, ``:files`` where names of files fit, and ``:more`` if no blank follows.
@@ -10,14 +11,93 @@ import argparse
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple, final
 from urllib.parse import urlencode
 
 from artemis_py.cli.broker_http import BrokerHttp
-from artemis_py.cli.contexts import Contexts
+from artemis_py.cli.context import Contexts
+from artemis_py.cli.interrupt import PROGRAM
+from artemis_py.cli.main import ASKING, COMMANDS, command_of
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import escaped, say_made
+
+HELP: Final = "print a script with which the shell completes words"
+
+_BASH: Final = f"""\
+# Completion of artemis-py for bash:  source <(artemis-py completion bash)
+_artemis_py() {{
+    local line
+    COMPREPLY=()
+    while IFS= read -r line; do
+        if [[ $line == :files ]]; then
+            compopt -o filenames 2>/dev/null
+            while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "$2")
+        elif [[ $line == :more ]]; then
+            compopt -o nospace 2>/dev/null
+        else
+            COMPREPLY+=("$line")
+        fi
+    done < <("$1" {ASKING} bash "${{COMP_LINE:0:COMP_POINT}}" 2>/dev/null)
+}}
+complete -F _artemis_py artemis-py
+"""
+_ZSH: Final = f"""\
+#compdef artemis-py
+# Completion of artemis-py for zsh:  source <(artemis-py completion zsh)
+# or, in a folder of $fpath:         artemis-py completion zsh > _artemis-py
+_artemis_py() {{
+    local line wants_files=0
+    local -a found
+    while IFS= read -r line; do
+        if [[ $line == :files ]]; then
+            wants_files=1
+        elif [[ $line != :more ]]; then
+            found+=("$line")
+        fi
+    done < <("${{words[1]}}" {ASKING} zsh "${{(@)words[2,CURRENT]}}" 2>/dev/null)
+    (( $#found )) && _describe artemis-py found
+    (( wants_files )) && _files
+    return 0
+}}
+if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
+    _artemis_py "$@"
+else
+    compdef _artemis_py artemis-py
+fi
+"""
+_FISH: Final = f"""\
+# Completion of artemis-py for fish:  artemis-py completion fish | source
+function __artemis_py_complete
+    set -l words (commandline -opc) (commandline -ct)
+    for line in ($words[1] {ASKING} fish $words[2..-1] 2>/dev/null)
+        if test "$line" = :files
+            __fish_complete_path (commandline -ct)
+        else if test "$line" != :more
+            echo $line
+        end
+    end
+end
+complete -c artemis-py -f -a '(__artemis_py_complete)'
+"""
+SCRIPTS: Final = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """``completion SHELL``."""
+    parser.add_argument("shell", choices=SCRIPTS, help="for which shell")
+    parser.epilog = (
+        "bash:  echo 'source <(artemis-py completion bash)' >> ~/.bashrc    "
+        "zsh:  echo 'source <(artemis-py completion zsh)' >> ~/.zshrc    "
+        "fish:  artemis-py completion fish > ~/.config/fish/completions/artemis-py.fish"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the script."""
+    say_made(SCRIPTS[args.shell], end="")
+    return 0
+
 
 _TIMEOUT_S: Final = 1.0
 _NAMES_MAX: Final = 200
@@ -95,19 +175,15 @@ def _positionals(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     return [action for action in parser._actions if not action.option_strings]
 
 
-def candidates(
-    words: Sequence[str],
-    commands: Iterable[tuple[str, str]],
-    parser_of: Callable[[str], argparse.ArgumentParser | None],
-) -> list[Candidate]:
-    """What the last of the words may become. ``commands`` have a meaning each; ``parser_of`` knows their arguments."""
+def candidates(words: Sequence[str]) -> list[Candidate]:
+    """What the last of the words may become."""
     *before, last = words or [""]
     if not before:
-        found: Iterable[Candidate] = [Candidate(name, meaning) for name, meaning in commands]
-        return [one for one in found if one.word.startswith(last)]
-    parser = parser_of(before[0])
-    if parser is None:
+        return [Candidate(name, meaning) for name, (_, meaning) in COMMANDS.items() if name.startswith(last)]
+    if before[0] not in COMMANDS:
         return []
+    parser = argparse.ArgumentParser(prog=f"{PROGRAM} {before[0]}")
+    command_of(before[0]).add_arguments(parser)
     place = _Place(parser)
     for word in before[1:]:
         place.pass_word(word)
@@ -193,18 +269,13 @@ def _fields(dest: str, place: _Place, written: str) -> Iterator[Candidate]:
 # ---- for each shell --------------------------------------------------------------------------------
 
 
-def answer(
-    shell: str,
-    words: Sequence[str],
-    commands: Iterable[tuple[str, str]],
-    parser_of: Callable[[str], argparse.ArgumentParser | None],
-) -> int:
+def answer(shell: str, words: Sequence[str]) -> int:
     """Print the candidates in the form of a shell."""
     cut = 0
     if shell == "bash":
         words = _split(words[0] if words else "")[1:]
         cut = max(words[-1].rfind(":"), words[-1].rfind("=")) + 1 if words else 0
-    found = candidates(words, commands, parser_of)
+    found = candidates(words)
     for one in found:
         say_made(_line(one, shell, cut))
     if found and all(one.goes_on for one in found):

@@ -1,23 +1,19 @@
-"""Answers of a broker as a person likes to read them: tables on a terminal, and the same without lines elsewhere."""
+"""Answers of a broker as a person likes to read them."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
+from artemis_py.cli import colour
 from artemis_py.management.lists.field import EPOCH_MS, NUMBER, AnyKind, Field
 from artemis_py.shown import escaped, say
+from artemis_py.table import Cell, Column, print_table
 from artemis_py.units import DATE_MAX_MS
 
-_WIDE: Final = 10_000
-"""Where no person reads, no line is broken or cut."""
 _NOTHING: Final = "-"
 
 
@@ -30,14 +26,11 @@ def print_list(kind: AnyKind, answer: Mapping[str, Any]) -> None:
 
 
 def _print_rows(kind: AnyKind, rows: Sequence[Mapping[str, Any]]) -> None:
-    table = _table()
-    for name in rows[0]:
-        is_number = kind.fields[name].type == NUMBER
-        table.add_column(Text(name), justify="right" if is_number else "left", overflow="fold")
-    for row in rows:
-        dates = {name for name in row if kind.fields[name].unit == EPOCH_MS}
-        table.add_row(*[_cell(value, EPOCH_MS if name in dates else "") for name, value in row.items()])
-    _console().print(table)
+    dates = {name for name in rows[0] if kind.fields[name].unit == EPOCH_MS}
+    print_table(
+        [Column(name, is_number=kind.fields[name].type == NUMBER) for name in rows[0]],
+        [[_cell(value, EPOCH_MS if name in dates else "") for name, value in row.items()] for row in rows],
+    )
 
 
 def _footer(kind: AnyKind, answer: Mapping[str, Any], shown_count: int) -> str:
@@ -58,18 +51,16 @@ def print_fields(
     ``inside`` the kinds of lists, which are tables of their own below.
     """
     units = {field.name: field.unit for field in also}
-    table = _table(has_head=False)
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
+    rows: list[tuple[str, Cell, str]] = []
     for name, value in answer.items():
         if name in inside:
             continue
         field = None if kind is None else kind.fields.get(name)
         if field is None:
-            table.add_row(Text(name), _cell(value, units.get(name, "")))
+            rows.append((name, _cell(value, units.get(name, "")), ""))
         else:
-            table.add_row(Text(name), _cell(value, field.unit), Text(field.sentence, "dim"))
-    _console().print(table)
+            rows.append((name, _cell(value, field.unit), field.sentence))
+    print_table([Column(style="bold"), Column(), Column(style="dim")], rows)
     for name, its_kind in inside.items():
         if answer.get(name):
             say()
@@ -89,24 +80,21 @@ def _camel_case(name: str) -> str:
     return first + "".join(map(str.capitalize, others))
 
 
-def _table(*, has_head: bool = True) -> Table:
-    return Table(box=box.SIMPLE_HEAD if has_head else None, show_header=has_head, pad_edge=False, show_edge=False)
-
-
-def _cell(value: Any, unit: str = "") -> Text:
+def _cell(value: Any, unit: str = "") -> Cell:
     if value is None:
-        return Text(_NOTHING)
+        return Cell(_NOTHING)
     if isinstance(value, dict):
-        return Text("\n".join(f"{escaped(str(name))}: {escaped(str(one))}" for name, one in value.items()) or _NOTHING)
+        return Cell([f"{name}: {one}" for name, one in value.items()] or _NOTHING)
     if isinstance(value, list):
         has_parts = any(isinstance(one, dict) for one in value)
-        return Text(("\n" if has_parts else ", ").join(escaped(_item(one)) for one in value) or _NOTHING)
+        items = [_item(one) for one in value]
+        return Cell((items if has_parts else ", ".join(items)) or _NOTHING)
     if isinstance(value, bool):
-        return Text("yes" if value else "no")
+        return Cell("yes" if value else "no")
     if unit == EPOCH_MS:
-        return Text(_date(value))
-    text = f"{value:,}" if isinstance(value, int) else escaped(str(value))
-    return Text(f"{text} {unit}" if unit and isinstance(value, int) and value >= 0 else text)
+        return Cell(_date(value))
+    text = f"{value:,}" if isinstance(value, int) else str(value)
+    return Cell(f"{text} {unit}" if unit and isinstance(value, int) and value >= 0 else text)
 
 
 def _date(when_ms: int) -> str:
@@ -122,6 +110,23 @@ def _item(value: Any) -> str:
     return ", ".join(f"{name} {each}" for name, each in value.items() if each not in (None, ""))
 
 
-def _console() -> Console:
-    console = Console(highlight=False, soft_wrap=False)
-    return console if console.is_terminal else Console(highlight=False, width=_WIDE)
+# ---- reasons ---------------------------------------------------------------------------------------------------------
+#
+# Reasons as a person reads them: the word and the sentence, the setting with its line, and what helps.
+
+
+def print_reasons(answer: Mapping[str, Any]) -> None:
+    """A paragraph for each reason."""
+    rows: Sequence[Mapping[str, Any]] = answer["data"]
+    paint = colour.painter(sys.stdout)
+    told: set[tuple[str, str]] = set()
+    for place, row in enumerate(rows):
+        if place:
+            say()
+        about = f"{escaped(row['about'])}: " if row["about"] else ""
+        say(f"{paint(colour.BOLD, row['reason'])}  {about}{escaped(row['sentence'])}")
+        if row["setting"]:
+            say(f"  setting  {row['setting']} = {escaped(row['value'])}  ({escaped(row['place'])})")
+        if row["remedy"] and (row["reason"], row["remedy"]) not in told:
+            say(f"  remedy   {escaped(row['remedy'])}")
+        told.add((row["reason"], row["remedy"]))

@@ -6,9 +6,10 @@ import argparse
 import time
 from typing import Final
 
-from artemis_py.cli.messaging.link import Link, add_link
-from artemis_py.cli.messaging.messages import add_output, print_message
-from artemis_py.cli.messaging.options import count, seconds
+from artemis_py.cli.logins import add_stomp
+from artemis_py.cli.options import count, seconds
+from artemis_py.cli.receive import add_output, print_message
+from artemis_py.cli.stomp_link import Link
 
 HELP: Final = "print the messages of a queue of a running broker, and leave them there"
 _LOGIN_S: Final = 10.0
@@ -24,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--selector", metavar="TEXT", help="print only messages that match")
     add_output(parser)
-    add_link(parser)
+    add_stomp(parser)
     parser.epilog = (
         "Messages that a consumer has, or that are scheduled, are not shown. "
         "exit codes: 0 it was read to its end; 1 the broker refused; 2 the arguments are wrong"

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, final
 
-from artemis_py.cli.messaging.link import Link, LinkError, RefusedError, add_link
-from artemis_py.cli.messaging.options import count, count_from_one, seconds
+from artemis_py.cli.logins import add_stomp
+from artemis_py.cli.options import count, count_from_one, seconds
+from artemis_py.cli.stomp_link import Link, LinkError, RefusedError
 from artemis_py.errors import ArtemisError, UsageError
 from artemis_py.shown import as_json, many, say, say_made, warn
 from artemis_py.stomp.client import ServerFrame
@@ -80,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--timeout", metavar="S", type=seconds, default=30.0, help="how long to wait for a confirmation (default 30)"
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    add_link(parser)
+    add_stomp(parser)
     parser.epilog = (
         "exit codes: 0 the broker has confirmed all, and each is on a queue (or was dropped as repeated, by its "
         "_AMQ_DUPL_ID); 1 it has not, or some are nowhere, or what management was asked for failed; 2 the arguments "

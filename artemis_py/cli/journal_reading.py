@@ -1,4 +1,4 @@
-"""Shows a journal record as one line of text or as one JSON object."""
+"""Reads a journal and changes nothing: its disk, and a record as one line of text or as one JSON object."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from artemis_py.message import LargeBody
 from artemis_py.shown import shown_time
+from artemis_py.storage.disk.disk import FileDisk
 from artemis_py.storage.format import records
 from artemis_py.storage.format.codec import Kept, QueueState
 from artemis_py.storage.format.log_events import (
@@ -39,6 +40,23 @@ from artemis_py.storage.format.log_events import (
     Unknown,
 )
 from artemis_py.storage.format.names import body_name
+
+
+class ReadOnlyDisk(FileDisk):
+    """Files that are only read: the repairs of a recovery are left to the broker."""
+
+    def create(self, name: str, size: int) -> None:
+        return
+
+    def write(self, name: str, offset: int, data: bytes) -> None:
+        return
+
+    def sync(self, name: str) -> None:
+        return
+
+    def delete(self, name: str) -> None:
+        return
+
 
 _IDS_SHOWN: Final = 8
 

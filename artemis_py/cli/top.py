@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import re
+import select
 import sys
+import termios
 import time
-from collections.abc import Mapping, Sequence
+import tty
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, final
 from urllib.parse import urlencode
 
-from rich import box
 from rich.console import Console, Group
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
-from artemis_py.cli.broker_http import BrokerHttp, add_broker
-from artemis_py.cli.messaging.options import count, seconds
-from artemis_py.cli.top.figures import FIELDS, ORDERS, Figures, figures_of, in_order
+from artemis_py.cli.broker_http import BrokerHttp
+from artemis_py.cli.logins import add_http
+from artemis_py.cli.options import count, seconds
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import as_json, escaped, say_made
+from artemis_py.table import Cell, Column, print_table, table_of
 
 HELP: Final = "watch the queues of a running broker, by rate or depth"
 _ROWS_MAX: Final = 1_000
@@ -29,9 +35,7 @@ _ROWS_MAX: Final = 1_000
 _TIMEOUT_S: Final = 10.0
 _INTERVAL_S_MIN: Final = 0.2
 _ROWS_AROUND: Final = 7
-_WIDE: Final = 200
 _BY_NAME: Final = {"depth": "d", "in": "i", "out": "o", "growth": "g", "consumers": "c", "unacked": "u", "name": "n"}
-_BY_KEY: Final = {order.key: order for order in ORDERS}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--count", metavar="N", type=count, help="how many looks; without a terminal the default is 1")
     parser.add_argument("--where", metavar="TEXT", action="append", default=[], help="a condition, as in queue ls")
     parser.add_argument("--json", action="store_true", help="print a line of JSON for each look, until Ctrl-C")
-    add_broker(parser)
+    add_http(parser)
     keys = ", ".join(f"{order.key} {order.heading}" for order in ORDERS)
     parser.epilog = (
         f"keys: {keys}; the same key again turns the order round; + and - change the interval; space pauses; q quits. "
@@ -64,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
             watch.look()
         time.sleep(watch.interval_s)
         watch.look()
-        _wide_console().print(watch.table(None))
+        print_table(*watch.table(None))
     return 0
 
 
@@ -119,23 +123,15 @@ class _Watch:
         """All that was seen, in order."""
         return in_order(self.figures, self.order, is_reversed=self.is_reversed)
 
-    def table(self, rows_max: int | None) -> Table:
-        """The first of them as a table."""
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    def table(self, rows_max: int | None) -> tuple[list[Column], list[list[str | Cell]]]:
+        """The first of them as a table: its columns and rows."""
+        columns: list[Column] = []
         for heading in ("queue", "address", "depth", "growth/s", "in/s", "out/s", "consumers", "unacked", ""):
             is_text = heading in ("queue", "address", "")
-            chosen = heading == self.order.heading
-            arrow = ("▲" if self.is_reversed == self.order.is_number else "▼") if chosen else ""
-            style = "bold" if chosen else ""
-            table.add_column(
-                Text(f"{heading}{arrow}", style),
-                justify="left" if is_text else "right",
-                no_wrap=True,
-                overflow="ellipsis",
-            )
-        for one in self.sorted_figures[:rows_max]:
-            table.add_row(*_cells(one))
-        return table
+            arrow = "▲" if self.is_reversed == self.order.is_number else "▼"
+            chosen = f"{heading}{arrow}" if heading == self.order.heading else heading
+            columns.append(Column(chosen, is_number=not is_text, is_cut=is_text))
+        return columns, [_cells(one) for one in self.sorted_figures[:rows_max]]
 
     def screen(self, console: Console) -> Group:
         """The whole terminal."""
@@ -154,23 +150,20 @@ class _Watch:
         for order in ORDERS:
             keys.append(order.key, "bold").append(f" {order.heading}  ")
         keys.append("+ -", "bold").append(" interval")
-        return Group(head, Text(""), self.table(rows_max), Text(""), Text(note, "dim", no_wrap=True), keys)
+        return Group(head, Text(""), table_of(*self.table(rows_max)), Text(""), Text(note, "dim", no_wrap=True), keys)
 
 
-def _cells(one: Figures) -> list[Text]:
-    growth = Text(f"{one.growth:+,.0f}" if abs(one.growth) >= 0.5 else "")
-    if one.growth >= 0.5:
-        growth.stylize("yellow")
+def _cells(one: Figures) -> list[str | Cell]:
     return [
-        Text(escaped(one.name)),
-        Text(escaped(one.address) if one.address != one.name else ""),
-        Text(f"{one.depth:,}"),
-        growth,
-        Text(_rate(one.rate_in)),
-        Text(_rate(one.rate_out)),
-        Text(f"{one.consumers:,}", "red" if one.depth and not one.consumers else ""),
-        Text(f"{one.delivering:,}"),
-        Text("paused" if one.paused else "", "yellow"),
+        one.name,
+        one.address if one.address != one.name else "",
+        f"{one.depth:,}",
+        Cell(f"{one.growth:+,.0f}" if abs(one.growth) >= 0.5 else "", "yellow" if one.growth > 0 else ""),
+        _rate(one.rate_in),
+        _rate(one.rate_out),
+        Cell(f"{one.consumers:,}", "red" if one.depth and not one.consumers else ""),
+        f"{one.delivering:,}",
+        Cell("paused" if one.paused else "", "yellow"),
     ]
 
 
@@ -178,14 +171,7 @@ def _rate(value: float) -> str:
     return "" if value < 0.05 else f"{value:,.1f}" if value < 10 else f"{value:,.0f}"
 
 
-def _wide_console() -> Console:
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=_WIDE)
-
-
 def _live(watch: _Watch, args: argparse.Namespace) -> int:
-    from artemis_py.cli.top.keys import raw_keys
-
     watch.look()
     console = Console(highlight=False)
     looks = 1
@@ -236,3 +222,128 @@ def _as_object(one: Figures) -> dict[str, Any]:
         "deliveringCount": one.delivering,
         "paused": one.paused,
     }
+
+
+# ---- figures ---------------------------------------------------------------------------------------------------------
+# Of queues at one moment, and rates from two moments.
+
+
+FIELDS: Final = (
+    "name", "address", "messageCount", "consumerCount", "deliveringCount", "messagesAdded", "messagesAcked", "paused",
+)  # fmt: skip
+"""What is asked for of each queue."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One queue. Rates are messages a second."""
+
+    name: str
+    address: str
+    depth: int
+    growth: float
+    rate_in: float
+    rate_out: float
+    consumers: int
+    delivering: int
+    paused: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A way to sort: its key, its heading, the broker's field that is nearest to it, and where the greatest stand."""
+
+    key: str
+    heading: str
+    field: str
+    is_number: bool = True
+
+
+ORDERS: Final = (
+    Order("d", "depth", "messageCount"),
+    Order("i", "in/s", "messagesAdded"),
+    Order("o", "out/s", "messagesAcked"),
+    Order("g", "growth/s", "messageCount"),
+    Order("c", "consumers", "consumerCount"),
+    Order("u", "unacked", "deliveringCount"),
+    Order("n", "queue", "name", is_number=False),
+)
+_BY_KEY: Final = {order.key: order for order in ORDERS}
+_ATTRIBUTES: Final = {
+    "d": "depth", "i": "rate_in", "o": "rate_out", "g": "growth", "c": "consumers", "u": "delivering", "n": "name",
+}  # fmt: skip
+
+
+def figures_of(
+    now: Iterable[Mapping[str, Any]], before: Mapping[str, Mapping[str, Any]], passed_s: float
+) -> list[Figures]:
+    """The figures of the rows of a list; rates since ``before``, the rows of ``passed_s`` ago by name."""
+    return [_figures(row, before.get(row["name"]), passed_s) for row in now]
+
+
+def _figures(row: Mapping[str, Any], before: Mapping[str, Any] | None, passed_s: float) -> Figures:
+    def rate(field: str) -> float:
+        return 0.0 if before is None or passed_s <= 0 else (row[field] - before[field]) / passed_s
+
+    return Figures(
+        name=row["name"],
+        address=row["address"],
+        depth=row["messageCount"],
+        growth=rate("messageCount"),
+        rate_in=max(rate("messagesAdded"), 0.0),
+        rate_out=max(rate("messagesAcked"), 0.0),
+        consumers=row["consumerCount"],
+        delivering=row["deliveringCount"],
+        paused=row["paused"],
+    )
+
+
+def in_order(figures: Sequence[Figures], order: Order, *, is_reversed: bool) -> list[Figures]:
+    """The greatest first, or names from A to Z; ``is_reversed``: the other way. Equal ones by name."""
+    by_name = sorted(figures, key=lambda one: one.name)
+    attribute = _ATTRIBUTES[order.key]
+    return sorted(by_name, key=lambda one: getattr(one, attribute), reverse=order.is_number != is_reversed)
+
+
+# ---- keys ------------------------------------------------------------------------------------------------------------
+# Single ones from a terminal, as they are pressed.
+
+
+_SEQUENCES: Final = re.compile(r"\x1b(?:\[[0-9;]*[A-Za-z~]|O[A-Za-z])?")
+
+
+@final
+class Keys:
+    """The keys of a terminal that hands them on at once."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._pressed = ""
+        """Keys that were pressed and not taken yet."""
+
+    def wait(self, seconds: float) -> str | None:
+        """The next key, None if none is pressed in time. At the end of the input it is ``q``. Keys that send more than
+        a character, such as arrows, are no key.
+        """
+        if not self._pressed:
+            ready, _, _ = select.select([self._descriptor], [], [], max(seconds, 0.0))
+            if not ready:
+                return None
+            data = os.read(self._descriptor, 64)
+            self._pressed = _SEQUENCES.sub("", data.decode("ascii", "replace")) if data else "q"
+        key, self._pressed = self._pressed[:1], self._pressed[1:]
+        return key
+
+
+@contextmanager
+def raw_keys() -> Iterator[Keys]:
+    """The terminal of standard input, without echo and line editing; as it was afterwards, whatever happens."""
+    descriptor = sys.stdin.fileno()
+    before = termios.tcgetattr(descriptor)
+    try:
+        tty.setcbreak(descriptor)
+        yield Keys(descriptor)
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)

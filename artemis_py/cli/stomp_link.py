@@ -11,14 +11,12 @@ from collections.abc import Collection, Iterator
 from typing import Final, final
 from urllib.parse import urlsplit
 
-from artemis_py.cli import logins
-from artemis_py.cli.contexts import STOMP_URL, STOMP_URL_NAME, add_context, stomp_url_for
+from artemis_py.cli.logins import TLS_NAMES, Acceptor, stomp_acceptor
 from artemis_py.errors import ArtemisError
 from artemis_py.security.client_tls import why_refused
 from artemis_py.stomp.client import ROUTING, Client, Headers, ServerFrame
 
 _PORT: Final = 61613
-_TLS_SCHEMES: Final = ("stomp+ssl", "ssl")
 _CONNECT_S: Final = 10.0
 _READ_BYTES: Final = 65536
 _DRAIN_S: Final = 1.0
@@ -33,20 +31,6 @@ class RefusedError(LinkError):
     """The broker has answered ERROR: what came behind the refused frame is not carried out, either."""
 
 
-def add_link(parser: argparse.ArgumentParser) -> None:
-    """Adds ``--stomp``, ``--context``, and the arguments about logins and TLS."""
-    running = parser.add_argument_group("a running broker")
-    running.add_argument(
-        "--stomp",
-        metavar="URL",
-        help=f"its STOMP acceptor, stomp://host:port or stomp+ssl://host:port (else {STOMP_URL_NAME}, else that of "
-        f"the context, else {STOMP_URL})",
-    )
-    add_context(running)
-    logins.add_login(running)
-    logins.add_tls(running)
-
-
 @final
 class Link:
     """A connection that is logged in. Methods raise LinkError when the broker sends ERROR, leaves, or is silent, and
@@ -57,16 +41,16 @@ class Link:
         """``asks_where``: RECEIPTs of SENDs shall tell on which queues the message is, if this broker can do so
         (``tells_where``).
         """
-        url, user = logins.without_user(stomp_url_for(args, args.stomp))
-        self.url = url
+        acceptor = stomp_acceptor(args, args.stomp)
+        url = self.url = acceptor.url
         self._timeout_s = timeout_s
         self._client = Client()
         self._unread: deque[ServerFrame] = deque()
         """Frames that came before a write failed."""
-        login = logins.login_of(args, user)
         more = [(ROUTING, "true")] if asks_where else []
-        connect = self._client.connect(urlsplit(url).hostname or "localhost", login.user, login.passcode, more)
-        self._socket = _opened(url, args)
+        host, login = urlsplit(url).hostname or "localhost", acceptor.login
+        connect = self._client.connect(host, login.user, login.passcode, more)
+        self._socket = _opened(acceptor)
         self._write(connect)
         answer = self.next(time.monotonic() + timeout_s)
         if answer is None or answer.command != "CONNECTED":
@@ -168,13 +152,14 @@ class Link:
             self._unread.extend(rest)
 
 
-def _opened(url: str, args: argparse.Namespace) -> socket.socket:
+def _opened(acceptor: Acceptor) -> socket.socket:
+    url = acceptor.url
     parts = urlsplit(url)
     try:
         port = parts.port
     except ValueError as error:
         raise LinkError(f"{url} has no valid port: {error}") from None
-    if parts.scheme not in ("stomp", "tcp", *_TLS_SCHEMES) or not parts.hostname:
+    if parts.scheme not in ("stomp", "tcp", "stomp+ssl", "ssl") or not parts.hostname:
         raise LinkError(f"{url} is not the URL of a STOMP acceptor; write stomp://host:port")
     try:
         plain = socket.create_connection((parts.hostname, port or _PORT), _CONNECT_S)
@@ -182,13 +167,13 @@ def _opened(url: str, args: argparse.Namespace) -> socket.socket:
         raise LinkError(f"{url}: nothing listens there (--stomp URL says where the broker is)") from None
     except OSError as error:
         raise LinkError(f"{url}: {error.strerror or error}") from None
-    if parts.scheme not in _TLS_SCHEMES:
+    if acceptor.tls is None:
         return plain
     try:
-        return logins.tls_of(args).context().wrap_socket(plain, server_hostname=parts.hostname)
+        return acceptor.tls.context().wrap_socket(plain, server_hostname=parts.hostname)
     except ssl.SSLError as error:
         plain.close()
-        raise LinkError(f"{url}: {why_refused(error, logins.TLS_NAMES)}") from None
+        raise LinkError(f"{url}: {why_refused(error, TLS_NAMES)}") from None
     except OSError as error:
         plain.close()
         raise LinkError(f"{url}: {error.strerror or error}") from None

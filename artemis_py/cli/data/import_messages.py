@@ -17,9 +17,7 @@ from typing import IO, Any, Final
 
 from artemis_py.cli.broker_http import BrokerHttp, RefusedError
 from artemis_py.cli.data.artemis_xml import ArtemisExport, is_artemis_export
-from artemis_py.cli.data.destinations import Kept
-from artemis_py.cli.data.making import Maker
-from artemis_py.cli.data.manager import Manager, UnmanageableError
+from artemis_py.cli.data.import_destinations import Kept, Maker, Manager, UnmanageableError
 from artemis_py.errors import ArtemisError
 from artemis_py.management.messages.lines import FORMAT, PIECE_BYTES, line_of, piece_line
 from artemis_py.management.messages.reading import (
