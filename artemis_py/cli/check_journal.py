@@ -14,7 +14,7 @@ from artemis_py.cli.read_only import ReadOnlyDisk
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.errors import ArtemisError, Problem
-from artemis_py.management.affected import Affected, affected_by
+from artemis_py.management.reload_impact import Affected, affected_by
 from artemis_py.message import Message
 from artemis_py.paged import Page
 from artemis_py.records import Chunk, MemoryLog, PageLog

@@ -11,11 +11,10 @@ from artemis_py.cli.operate import command as operating
 from artemis_py.cli.operate import confirming, shown
 from artemis_py.cli.read_only import ReadOnlyDisk
 from artemis_py.errors import ArtemisError
-from artemis_py.management.given import given_of
-from artemis_py.management.lists.log import CURSORS, UNKNOWN, LogCursor
-from artemis_py.management.lists.selection import Selection
-from artemis_py.management.operation import EDIT, Operation
-from artemis_py.management.operations.listing import selected
+from artemis_py.management.listing import Selection
+from artemis_py.management.managed import UNKNOWN, LogCursor
+from artemis_py.management.operation import EDIT, Operation, given_of, selected
+from artemis_py.management.operations.storage import CURSORS
 from artemis_py.shown import as_json, say_made
 from artemis_py.storage.disk.committer import ThreadCommitter
 from artemis_py.storage.disk.disk import FileDisk, LockedError

@@ -12,8 +12,7 @@ from artemis_py.cli.explain import name_of
 from artemis_py.cli.messaging import options
 from artemis_py.config.reader import load
 from artemis_py.errors import ArtemisError
-from artemis_py.management.simulation.limits import OFF, Limits, Load
-from artemis_py.management.simulation.model import Model, Outcome
+from artemis_py.management.simulation import OFF, Limits, Load, Model, Outcome
 from artemis_py.shown import as_json, escaped, say, say_made
 from artemis_py.units import parse_bytes, parse_ms
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final, final
 
 from artemis_py.errors import LimitError
+from artemis_py.management.fields import EPOCH_MS, NUMBER, TEXT, Field, Kind
 
 RUNNING: Final = "running"
 DONE: Final = "done"
@@ -71,3 +72,24 @@ class Jobs:
         job.remark = remark
         if job.is_running:
             job.state = DONE
+
+
+JOBS: Final[Kind[Job]] = Kind(
+    "job",
+    "jobs",
+    [
+        Field("id", NUMBER, "The job's number", lambda it: it.id, is_brief=True),
+        Field("what", TEXT, "What it does", lambda it: it.what, is_brief=True),
+        Field("queue", TEXT, "The queue whose messages it is about", lambda it: it.queue, is_brief=True),
+        Field("state", TEXT, "running, done or stopped", lambda it: it.state, is_brief=True),
+        Field("done", NUMBER, "How many messages it has done", lambda it: it.done(), "messages", is_brief=True),
+        Field(
+            "planned", NUMBER, "How many there were when it began", lambda it: it.planned_count, "messages",
+            is_brief=True,
+        ),
+        Field("rate", NUMBER, "How many it does in a second at most", lambda it: it.rate, "messages"),
+        Field("began", NUMBER, "When it began", lambda it: it.begun_ms, EPOCH_MS),
+        Field("ended", NUMBER, "When it ended; 0: it runs", lambda it: it.ended_ms, EPOCH_MS),
+        Field("remark", TEXT, "What else there is to say; null: nothing", lambda it: it.remark or None, is_brief=True),
+    ],
+)  # fmt: skip

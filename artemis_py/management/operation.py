@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any, Final, Protocol
 
 from artemis_py.config.secrets_in_text import MASK
-from artemis_py.management.lists.field import AnyKind, Field
+from artemis_py.errors import BadRequestError
+from artemis_py.management.fields import FLAG, NUMBER, TEXT, AnyKind, Field
+from artemis_py.management.listing import PAGE_SIZE, PAGE_SIZE_MAX, Wanted, condition_of_artemis, select, wanted_of
 from artemis_py.management.managed import Given, Managed, Result, Steps, Work
 
 REQUIRED: Final = object()
@@ -24,6 +29,11 @@ AMOUNT: Final = "amount"
 VIEW: Final = "view"
 EDIT: Final = "edit"
 """The permissions of Artemis' management."""
+
+
+ATTRIBUTES: Final = "attributes"
+"""In place of a signature: reading the attributes of the bean is the same."""
+
 
 BROKER: Final = "broker"
 DONE: Final = "done"
@@ -158,3 +168,176 @@ def _counted(answer: Mapping[str, Any]) -> Iterator[str]:
 
 def _numbers(answer: Mapping[str, Any]) -> dict[str, int]:
     return {name: value for name, value in answer.items() if isinstance(value, int) and not isinstance(value, bool)}
+
+
+# ---- who may -------------------------------------------------------------------------------------
+
+
+class Guard(Protocol):
+    """The rights of whoever asks. Addresses are without the prefix: ``queue.orders.pause``."""
+
+    def may(self, right: str, address: str) -> bool:
+        """Is it permitted?"""
+
+    def demand(self, right: str, address: str) -> None:
+        """Raises NotAllowedError if it is not."""
+
+
+class Open:
+    """Everybody may do everything: nobody logs in."""
+
+    def may(self, right: str, address: str) -> bool:
+        """Yes."""
+        return True
+
+    def demand(self, right: str, address: str) -> None:
+        """Nothing is refused."""
+
+
+# ---- arguments of a request ----------------------------------------------------------------------
+
+
+_SHOWN_MAX: Final = 100
+_NUMBER_MAX: Final = 10**18
+_INTEGER: Final = re.compile(r"-?[0-9]+")
+_DIGITS: Final = re.compile(r"-?[0-9]{1,18}")
+_FLAGS: Final = {"true": True, "false": False}
+
+
+def given_of(operation: Operation, sent: Mapping[str, Sequence[object]]) -> dict[str, Any]:
+    """The arguments by name. ``sent`` has what was given for each: texts, or values of JSON; None is not given. Raises
+    BadRequestError.
+    """
+    known = {argument.name: argument for argument in operation.arguments}
+    for name in sent:
+        if name not in known:
+            raise BadRequestError(f"{operation.id} has no argument {name[:_SHOWN_MAX]!r}; it has {_names(operation)}")
+    return {name: _argument(argument, sent.get(name, ())) for name, argument in known.items()}
+
+
+def _argument(argument: Argument, values: Sequence[object]) -> Any:
+    values = [value for value in values if value is not None]
+    if not values:
+        if argument.is_required:
+            raise BadRequestError(f"{argument.name} is missing: {argument.sentence}")
+        return argument.default
+    if argument.type == LINES:
+        return values
+    if argument.type == TEXTS:
+        return tuple(_text(argument, value) for value in values)
+    if len(values) > 1:
+        raise BadRequestError(f"{argument.name} was given {len(values)} times")
+    return _VALUES.get(argument.type, _text)(argument, values[0])
+
+
+def _text(argument: Argument, value: object) -> str:
+    if not isinstance(value, str):
+        raise BadRequestError(f"{argument.name} is a text, and {_shown(argument, value)} is none")
+    return value
+
+
+def _number(argument: Argument, value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < _NUMBER_MAX:
+        return value
+    if isinstance(value, str) and _DIGITS.fullmatch(value):
+        return int(value)
+    if _INTEGER.fullmatch(str(value)):
+        raise BadRequestError(
+            f"{argument.name} is a number of at most 18 digits, and {_shown(argument, value)} has more"
+        )
+    raise BadRequestError(f"{argument.name} is a number, and {_shown(argument, value)!r} is none")
+
+
+def _flag(argument: Argument, value: object) -> bool:
+    found = value if isinstance(value, bool) else _FLAGS.get(value.lower()) if isinstance(value, str) else None
+    if found is None:
+        raise BadRequestError(f"{argument.name} is true or false, and not {_shown(argument, value)!r}")
+    return found
+
+
+def _amount(argument: Argument, value: object) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    return _text(argument, value)
+
+
+_VALUES: Final[dict[str, Callable[[Argument, object], object]]] = {NUMBER: _number, FLAG: _flag, AMOUNT: _amount}
+
+
+def _shown(argument: Argument, value: object) -> str:
+    return MASK if argument.is_secret else str(value)[:_SHOWN_MAX]
+
+
+def _names(operation: Operation) -> str:
+    return ", ".join(argument.name for argument in operation.arguments) or "none"
+
+
+# ---- operations that answer with a list ----------------------------------------------------------
+
+
+PAGE: Final = Argument("page", NUMBER, "which page, from 1; -1 for page and size: all rows", 1)
+LISTING: Final = (
+    Argument("where", TEXTS, "a condition, such as messageCount>10 or name~orders; all must hold", ()),
+    Argument("sort", TEXT, "the field to sort by; with :desc behind it the greatest first", ""),
+    PAGE,
+    Argument("size", NUMBER, f"rows on a page, at most {PAGE_SIZE_MAX}", PAGE_SIZE),
+    Argument("fields", TEXTS, "the fields to show, with commas between; without it, all", ()),
+    Argument("options", TEXT, "conditions and order in the JSON of Artemis' lists, instead of where and sort", ""),
+)
+ALL: Final = -1
+"""As page and as size: all rows, as in Artemis."""
+_ROWS_MAX: Final = 1 << 62
+_OPTIONS_SHOWN_MAX: Final = 200
+
+
+def listing(name: str, path: str, command: str, kind: AnyKind, sentence: str, work: Work) -> Operation:
+    """An operation that answers with a list."""
+    return Operation(
+        name=name,
+        right=VIEW,
+        method="GET",
+        path=path,
+        command=command,
+        sentence=sentence,
+        result=f"count: how many {kind.several} match; page and size; data: those of the page",
+        arguments=LISTING,
+        lists=kind,
+        is_watchable=True,
+        work=work,
+        mbean=(f"String {name}(String options, int pageNumber=page, int pageSize=size)",),
+    )
+
+
+def selected(kind: AnyKind, owners: Sequence[Any], given: Given) -> Steps:
+    """The rows that the arguments of a list mean. Raises BadRequestError."""
+    return (yield from select(kind, owners, wanted(kind, given)))
+
+
+def wanted(kind: AnyKind, given: Given) -> Wanted:
+    """Which rows the arguments of a list mean. Raises BadRequestError."""
+    where, sort = list(given["where"]), given["sort"]
+    fields = [name.strip() for name in chain.from_iterable(text.split(",") for text in given["fields"])]
+    page, size = given["page"], given["size"]
+    if page == ALL and size == ALL:
+        found = replace(wanted_of(kind, where=where, sort=sort, fields=fields), size=_ROWS_MAX)
+    else:
+        found = wanted_of(kind, where=where, sort=sort, page=page, size=size, fields=fields)
+    return found if not given["options"] else _with_options(kind, found, given["options"])
+
+
+def _with_options(kind: AnyKind, found: Wanted, text: str) -> Wanted:
+    """What Artemis' console sends: one condition and one order, each of which may be empty."""
+    try:
+        options = json.loads(text)
+        field, operation = str(options.get("field", "")), str(options.get("operation", ""))
+        value = str(options.get("value", ""))
+        sort = str(options.get("sortField") or options.get("sortColumn") or "")
+        order = str(options.get("sortOrder", "asc"))
+    except (ValueError, AttributeError, RecursionError):
+        raise BadRequestError(f"options must be a JSON object, not {text[:_OPTIONS_SHOWN_MAX]!r}") from None
+    if field and operation and value:
+        found = replace(found, conditions=(*found.conditions, condition_of_artemis(kind, field, operation, value)))
+    if sort not in kind.fields:  # consoles sort by columns of Artemis that a list may lack
+        return found
+    ordered = wanted_of(kind, sort=f"{sort}:{order.lower()}")
+    return replace(found, sort=ordered.sort, is_descending=ordered.is_descending)

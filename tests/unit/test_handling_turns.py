@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from artemis_py.core.tasks import Until
-from artemis_py.management.given import given_of
+from artemis_py.management.operation import given_of
 from artemis_py.management.table import OPERATIONS
 from tests.unit.core.paged_bench import PagedBench
 from tests.unit.core.parts import head_of, lines_run, send

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from artemis_py.management.messages.reading import ExportError
+from artemis_py.management.export_format import ExportError
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ import aiofiles.os
 
 from artemis_py.cli.data.stopped import Found, StoppedBroker
 from artemis_py.errors import ArtemisError
-from artemis_py.management.messages.lines import FORMAT, line_of, message_line, piece_line
+from artemis_py.management.export_format import FORMAT, line_of, message_line, piece_line
 from artemis_py.message import LargeBody
 from artemis_py.version import VERSION
 

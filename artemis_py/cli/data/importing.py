@@ -21,10 +21,13 @@ from artemis_py.cli.data.destinations import Kept
 from artemis_py.cli.data.making import Maker
 from artemis_py.cli.data.manager import Manager, UnmanageableError
 from artemis_py.errors import ArtemisError
-from artemis_py.management.messages.lines import FORMAT, PIECE_BYTES, line_of, piece_line
-from artemis_py.management.messages.reading import (
+from artemis_py.management.export_format import (
+    FORMAT,
+    PIECE_BYTES,
     ExportError,
     Taken,
+    line_of,
+    piece_line,
     read_export,
     read_line,
     read_message,

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, final
 
-from artemis_py.management.messages.reading import ExportError
+from artemis_py.management.export_format import ExportError
 
 
 @dataclass(slots=True)

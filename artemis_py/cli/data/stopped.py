@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from artemis_py.cli.read_only import ReadOnlyDisk
-from artemis_py.management.messages.lines import PIECE_BYTES
-from artemis_py.management.messages.reading import ExportError
+from artemis_py.management.export_format import PIECE_BYTES, ExportError
 from artemis_py.message import LargeBody, Message
 from artemis_py.paged import Page
 from artemis_py.storage.format import records

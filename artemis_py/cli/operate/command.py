@@ -15,10 +15,10 @@ from artemis_py.cli.operate import confirming, downloads, reasons, secrets, show
 from artemis_py.cli.operate.words import VIEWS, WORDS, View
 from artemis_py.cli.password_input import add_new_password
 from artemis_py.errors import ArtemisError
-from artemis_py.management.lists.field import FLAG
-from artemis_py.management.lists.reasons import REASONS
+from artemis_py.management.fields import FLAG
 from artemis_py.management.operation import LINES, TEXTS, Argument, Operation
 from artemis_py.management.table import OPERATIONS
+from artemis_py.management.why.finding import REASONS
 from artemis_py.shown import as_json, say_made, warn
 
 _PATIENCE_S: Final = 3600.0

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from artemis_py.management.lists.field import EPOCH_MS, NUMBER, AnyKind, Field
+from artemis_py.management.fields import EPOCH_MS, NUMBER, AnyKind, Field
 from artemis_py.shown import escaped, say
 from artemis_py.units import DATE_MAX_MS
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from artemis_py.management.artemis.signature import java_type
-from artemis_py.management.lists.field import AnyKind
+from artemis_py.management.fields import AnyKind
 
 
 @dataclass(frozen=True, slots=True)

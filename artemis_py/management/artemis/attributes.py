@@ -10,8 +10,8 @@ from artemis_py.config.tables.acceptor import AcceptorConfig
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.queue.queue import Queue
 from artemis_py.management.artemis.attribute import Attribute, attribute, by_name, field_of
-from artemis_py.management.lists.addresses import ADDRESSES
-from artemis_py.management.lists.queues import QUEUES
+from artemis_py.management.operations.addresses import ADDRESSES
+from artemis_py.management.operations.queues import QUEUES
 
 _ACCEPTOR_FACTORY: Final = "org.apache.activemq.artemis.core.remoting.impl.netty.NettyAcceptorFactory"
 """Tools look for this name; there is no such class here."""

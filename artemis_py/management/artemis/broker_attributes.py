@@ -9,7 +9,7 @@ from typing import Final
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.tasks import Step
 from artemis_py.management.artemis.attribute import Attribute, attribute, by_name
-from artemis_py.management.lists.field import Row, Value
+from artemis_py.management.fields import Row, Value
 from artemis_py.management.managed import Managed
 from artemis_py.management.operations.broker import in_words, node_id_of, show_broker
 from artemis_py.version import VERSION

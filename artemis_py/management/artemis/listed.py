@@ -14,11 +14,10 @@ from artemis_py.core.tasks import Step
 from artemis_py.management.artemis.beans import QUEUE, Bean
 from artemis_py.management.artemis.extras import Extra
 from artemis_py.management.artemis.signature import signature_of
-from artemis_py.management.lists.messages import Looks
-from artemis_py.management.lists.wanted import PAGE_SIZE_MAX
+from artemis_py.management.listing import PAGE_SIZE_MAX
 from artemis_py.management.managed import Managed
-from artemis_py.management.messages.choosing import selector_of
-from artemis_py.management.messages.looking import look
+from artemis_py.management.operations.arguments import selector_of
+from artemis_py.management.operations.browse import Looks, look
 
 _WAITING: Final = (READY, BEHIND, PAGED)
 _SHOWN: Final = ("messageID", "address", "type", "durable", "expiration", "timestamp", "priority")

@@ -21,11 +21,9 @@ from artemis_py.management.artemis.listed import LISTED
 from artemis_py.management.artemis.problem import failed, illegal
 from artemis_py.management.artemis.results import value_of
 from artemis_py.management.artemis.sent import SENT
-from artemis_py.management.artemis.signature import ATTRIBUTES, Signature, signature_of
-from artemis_py.management.given import given_of
+from artemis_py.management.artemis.signature import Signature, signature_of
 from artemis_py.management.managed import Managed
-from artemis_py.management.operation import DONE, EDIT, Operation
-from artemis_py.management.operations.listing import ALL, PAGE
+from artemis_py.management.operation import ALL, ATTRIBUTES, DONE, EDIT, PAGE, Operation, given_of
 from artemis_py.management.table import OPERATIONS
 
 _CHOICE: Final = re.compile(r"(\w+)(?:\((.*)\))?")

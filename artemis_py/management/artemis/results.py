@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from artemis_py.management.artemis.signature import Signature
-from artemis_py.management.lists.field import Value
-from artemis_py.management.lists.selection import Selection
+from artemis_py.management.fields import Value
+from artemis_py.management.listing import Selection
 from artemis_py.management.managed import Download, Lines, Result
 
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])[A-Z]")

@@ -18,8 +18,6 @@ from functools import cached_property
 from typing import Final
 
 NOTHING: Final = "_"
-ATTRIBUTES: Final = "attributes"
-"""In place of a signature: reading the attributes of the bean is the same."""
 
 _JAVA: Final = {
     "String": "java.lang.String",

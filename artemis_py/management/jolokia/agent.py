@@ -10,7 +10,6 @@ from typing import Any, Final
 from artemis_py.core.tasks import Step
 from artemis_py.errors import BrokerError, NotAllowedError
 from artemis_py.management.artemis.beans import Bean, Beans
-from artemis_py.management.artemis.guard import Guard
 from artemis_py.management.artemis.names import BadNameError, parse_name
 from artemis_py.management.artemis.operations import changes, chosen, without_secrets
 from artemis_py.management.artemis.problem import JavaError, failed, illegal, no_attribute, no_instance
@@ -20,7 +19,7 @@ from artemis_py.management.jolokia.options import Options
 from artemis_py.management.jolokia.reading import read
 from artemis_py.management.jolokia.request import EXEC, LIST, READ, SEARCH, WRITE, JolokiaRequest
 from artemis_py.management.jolokia.values import in_pieces, inner, json_pieces
-from artemis_py.management.operation import EDIT, VIEW
+from artemis_py.management.operation import EDIT, VIEW, Guard
 from artemis_py.version import VERSION as OUR_VERSION
 
 Steps = Generator[Step, None, Any]

@@ -10,11 +10,10 @@ from artemis_py.errors import BrokerError
 from artemis_py.management.artemis.attribute import Attribute
 from artemis_py.management.artemis.beans import BROKER, Bean, Beans
 from artemis_py.management.artemis.broker_attributes import added_up
-from artemis_py.management.artemis.guard import Guard
 from artemis_py.management.artemis.problem import JavaError, failed, illegal, no_attribute, no_instance
 from artemis_py.management.jolokia.request import JolokiaRequest
 from artemis_py.management.jolokia.values import Entries, in_pieces, inner
-from artemis_py.management.operation import VIEW
+from artemis_py.management.operation import VIEW, Guard
 
 Steps = Generator[Step, None, Any]
 _BEANS_PER_PIECE: Final = 20

@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import Final
 
 from artemis_py.errors import BrokerError
-from artemis_py.management.lists.field import EPOCH_MS, NUMBER, Field
+from artemis_py.management.fields import EPOCH_MS, NUMBER, Field
 from artemis_py.management.managed import Configuration, Given, Managed, Steps, at_once
 from artemis_py.management.operation import EDIT, VIEW, Operation
 

@@ -9,12 +9,44 @@ from typing import Final
 from artemis_py.config.matching import WildcardSyntax
 from artemis_py.config.wildcards import WildcardIndex, is_wildcard
 from artemis_py.errors import NotFoundError
-from artemis_py.management.lists.connections import CONNECTIONS, Connected
-from artemis_py.management.lists.field import NUMBER, TEXT
-from artemis_py.management.lists.selection import LOOKS_PER_STEP, select
-from artemis_py.management.managed import Given, Managed, Steps, at_once
-from artemis_py.management.operation import EDIT, Argument, Operation
-from artemis_py.management.operations.listing import listing, wanted
+from artemis_py.management.fields import EPOCH_MS, NUMBER, TEXT, Field, Kind
+from artemis_py.management.listing import LOOKS_PER_STEP, select
+from artemis_py.management.managed import Connected, Given, Managed, Steps, at_once
+from artemis_py.management.operation import EDIT, Argument, Operation, listing, wanted
+
+CONNECTIONS: Final[Kind[Connected]] = Kind(
+    "connection",
+    "connections",
+    [
+        Field("connectionID", NUMBER, "The connection's number", lambda it: it.number, is_brief=True),
+        Field("remoteAddress", TEXT, "The client's address", lambda it: it.address, is_brief=True),
+        Field("clientID", TEXT, "The client-id of its CONNECT", lambda it: it.client_id, is_brief=True),
+        Field("user", TEXT, "The login of its CONNECT", lambda it: it.user, is_brief=True),
+        Field("localAddress", TEXT, "The broker's own address that it uses", lambda it: it.local_address),
+        Field("acceptor", TEXT, "The name of the acceptor that it came to", lambda it: it.acceptor.name),
+        Field("creationTime", NUMBER, "When it connected", lambda it: it.begun_ms, EPOCH_MS),
+        Field("sessionID", TEXT, "The name of its session", lambda it: it.session),
+        Field("sessionCount", NUMBER, "Its sessions: 1, or 0 before its CONNECT", lambda it: int(it.is_open)),
+        Field("protocol", TEXT, "STOMP and its version", lambda it: f"STOMP {it.version}"),
+        Field(
+            "state",
+            TEXT,
+            "new (no CONNECT yet), open, blocked (its SEND waits for room), stalled (it does not read), or closing",
+            lambda it: it.state,
+            is_brief=True,
+        ),
+        Field("subscriptionCount", NUMBER, "Its subscriptions", lambda it: it.subscription_count, is_brief=True),
+        Field(
+            "heldBytes",
+            NUMBER,
+            "Memory that the broker holds for it: input, output and transactions",
+            lambda it: it.held_bytes,
+            "bytes",
+            is_brief=True,
+        ),
+    ],
+)
+
 
 CONNECTION: Final = Argument("connection", NUMBER, "the number of the connection")
 WHY_CLOSED: Final = "An operator has closed this connection"

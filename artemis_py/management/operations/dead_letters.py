@@ -2,24 +2,173 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Generator, Sequence
+from typing import Any, Final, NamedTuple, final
 
+from artemis_py.core.budget import Budget
+from artemis_py.core.dead_letters import Origin, origin_of, retried_count
 from artemis_py.core.operations.message_filter import MessageFilter
 from artemis_py.core.operations.messages import Change
-from artemis_py.core.operations.scan import DELIVERING, UNHELD
+from artemis_py.core.operations.scan import DELIVERING, STATES, UNHELD, LocatedMessage
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Until
 from artemis_py.errors import BadRequestError
+from artemis_py.management.fields import EPOCH_MS, FLAG, NUMBER, TEXT, Field, Kind
 from artemis_py.management.jobs import Job
-from artemis_py.management.lists.dead_letters import DEAD_LETTERS
-from artemis_py.management.lists.field import FLAG, NUMBER, TEXT
-from artemis_py.management.managed import Given, Managed, Steps
-from artemis_py.management.messages.changing import answer, over
-from artemis_py.management.messages.choosing import CAUSE, FILTER, choice_of
-from artemis_py.management.messages.dead_letter_queues import dead_letter_queues, survey
-from artemis_py.management.messages.pace import Pace
-from artemis_py.management.operation import EDIT, VIEW, Argument, Operation
-from artemis_py.management.operations.listing import LISTING, selected
+from artemis_py.management.listing import LOOKS_PER_STEP
+from artemis_py.management.managed import Given, Managed, Steps, found
+from artemis_py.management.operation import EDIT, LISTING, VIEW, Argument, Operation, selected
+from artemis_py.management.operations.arguments import CAUSE, FILTER, choice_of
+from artemis_py.management.operations.browse import look
+from artemis_py.management.operations.messages import answer, over
+from artemis_py.message import Message
+
+GROUPS_MAX: Final = 10_000
+"""So many rows are told apart; further origins share one row."""
+_OTHERS: Final = Origin("(others)", "(others)", "(others)")
+
+
+class DeadLetterKind(NamedTuple):
+    """A kind of dead letters: on which queue they are, where they come from, and why."""
+
+    queue: str
+    origin: Origin
+
+
+class Letters:
+    """Dead letters of one kind."""
+
+    def __init__(self, kind: DeadLetterKind) -> None:
+        self.kind = kind
+        self.count = 0
+        self.size_bytes = 0
+        self.retried_count = 0
+        self.first_ms = 0
+        self.last_ms = 0
+
+    def add(self, message: Message) -> None:
+        """One more."""
+        self.count += 1
+        self.size_bytes += message.size_bytes
+        self.retried_count += retried_count(message.head) > 0
+        self.first_ms = min(self.first_ms or message.timestamp_ms, message.timestamp_ms)
+        self.last_ms = max(self.last_ms, message.timestamp_ms)
+
+
+class DeadLetters:
+    """All kinds of dead letters that were found."""
+
+    def __init__(self) -> None:
+        self.letters: dict[DeadLetterKind, Letters] = {}
+
+    def add(self, queue_name: str, message: Message) -> None:
+        """A dead letter was found."""
+        kind = DeadLetterKind(queue_name, origin_of(message.head))
+        letters = self.letters.get(kind)
+        if letters is None:
+            if len(self.letters) >= GROUPS_MAX:
+                kind = DeadLetterKind(queue_name, _OTHERS)
+            letters = self.letters.setdefault(kind, Letters(kind))
+        letters.add(message)
+
+
+DEAD_LETTERS: Final[Kind[Letters]] = Kind(
+    "kind of dead letters",
+    "kinds of dead letters",
+    [
+        Field("queue", TEXT, "The queue on which they are", lambda it: it.kind.queue, is_brief=True),
+        Field("originalQueue", TEXT, "The queue on which they died", lambda it: it.kind.origin.queue, is_brief=True),
+        Field(
+            "originalAddress", TEXT, "The address to which they were sent", lambda it: it.kind.origin.address,
+            is_brief=True,
+        ),
+        Field(
+            "cause", TEXT, "Why: max_deliveries, max_cancels, time_limit, forced_expire, no_route, sent_by_operator;"
+            " null: a client sent them", lambda it: it.kind.origin.cause, is_brief=True,
+        ),
+        Field("count", NUMBER, "How many there are", lambda it: it.count, "messages", is_brief=True),
+        Field("size", NUMBER, "Their headers and bodies", lambda it: it.size_bytes, "bytes"),
+        Field("retried", NUMBER, "How many of them were sent back before", lambda it: it.retried_count, "messages"),
+        Field("first", NUMBER, "When the first of them came", lambda it: it.first_ms, EPOCH_MS),
+        Field("last", NUMBER, "When the last of them came", lambda it: it.last_ms, EPOCH_MS, is_brief=True),
+    ],
+)  # fmt: skip
+
+
+_LETTER_UNITS: Final = 6
+"""What it costs to read three headers of a message."""
+
+
+def dead_letter_queues(managed: Managed, name: str) -> Generator[None, None, list[Queue]]:
+    """The queue of this name; without one all queues on addresses that settings, or queues, name for dead or expired
+    messages. Raises NotFoundError.
+    """
+    broker = managed.broker
+    if name:
+        return [found(broker.queues, "queue", name)]
+    chosen: list[Queue] = []
+    for number, queue in enumerate(list(broker.queues.values())):
+        if queue.address.name in broker.host.dead_letter_addresses:
+            chosen.append(queue)
+        if number % LOOKS_PER_STEP == 0:
+            yield None
+    return chosen
+
+
+def survey(
+    managed: Managed, queues: Sequence[Queue], choice: MessageFilter, states: Sequence[str] = STATES
+) -> Generator[Until | None, None, tuple[DeadLetters, int]]:
+    """What is on these queues, by origin and cause, and how many messages were looked at."""
+    dead_letters = DeadLetters()
+    looked = 0
+    for queue in queues:
+
+        def see(located: LocatedMessage, budget: Budget, name: str = queue.name) -> bool:
+            budget.spend(_LETTER_UNITS)
+            dead_letters.add(name, located.message)
+            return False
+
+        looked += yield from look(managed, queue, states, choice, see)
+    return dead_letters, looked
+
+
+_WHOLE: Final = 1000
+INTERVAL_MS: Final = 20
+"""How often a job goes on."""
+_BURST_MS: Final = 250
+"""What was not used of so much time may go at once."""
+
+
+@final
+class Pace:
+    """Gives ``rate`` messages a second, from the steady time ``now_ms`` on. The first may go at once."""
+
+    def __init__(self, rate: int, now_ms: int) -> None:
+        self._rate = rate
+        self._at_ms = now_ms
+        self._thousandths = _WHOLE
+        """What may go now, in thousandths of a message."""
+
+    @property
+    def interval_ms(self) -> int:
+        """After how long it is worth looking again, in ms."""
+        return max(INTERVAL_MS, (_WHOLE - self._thousandths) // self._rate)
+
+    def pass_time(self, now_ms: int) -> None:
+        """It is this steady time now."""
+        most = max(self._rate * _BURST_MS, _WHOLE)
+        self._thousandths = min(self._thousandths + self._rate * max(now_ms - self._at_ms, 0), most)
+        self._at_ms = now_ms
+
+    def take(self) -> int:
+        """Take all that may go now, in whole messages."""
+        count, self._thousandths = divmod(self._thousandths, _WHOLE)
+        return count
+
+    def give_back(self, count: int) -> None:
+        """So many of them did not go."""
+        self._thousandths += _WHOLE * count
+
 
 RATE_MAX: Final = 100_000
 _QUEUE: Final = Argument(

@@ -3,18 +3,64 @@
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from artemis_py.config.settings import DivertConfig
 from artemis_py.config.tables.entities import DIVERT_ROUTING_TYPES
+from artemis_py.core.addresses.address import Divert
 from artemis_py.core.broker import Broker
 from artemis_py.errors import BadRequestError
-from artemis_py.management.lists.field import FLAG, TEXT, Field
-from artemis_py.management.lists.places import DIVERTS, Diverting
-from artemis_py.management.lists.selection import LOOKS_PER_STEP
+from artemis_py.management.fields import FLAG, TEXT, Field, Kind
+from artemis_py.management.listing import LOOKS_PER_STEP
 from artemis_py.management.managed import Given, Managed, Steps, at_once
-from artemis_py.management.operation import EDIT, Argument, Operation
-from artemis_py.management.operations.listing import listing, selected
+from artemis_py.management.operation import EDIT, Argument, Operation, listing, selected
+
+
+class Diverting(NamedTuple):
+    """A divert on its address."""
+
+    divert: Divert
+    address: str
+
+
+DIVERTS: Final[Kind[Diverting]] = Kind(
+    "divert",
+    "diverts",
+    [
+        Field("name", TEXT, "The divert's name", lambda it: it.divert.name, is_brief=True),
+        Field("address", TEXT, "The address whose messages it diverts", lambda it: it.address, is_brief=True),
+        Field(
+            "forwardingAddress",
+            TEXT,
+            "Where they go, with commas between",
+            lambda it: ",".join(it.divert.forwarding_addresses),
+            is_brief=True,
+        ),
+        Field("routingName", TEXT, "Its name in routing", lambda it: it.divert.routing_name),
+        Field(
+            "exclusive",
+            FLAG,
+            "Do the messages go nowhere else?",
+            lambda it: it.divert.exclusive,
+            is_brief=True,
+        ),
+        Field(
+            "filter",
+            TEXT,
+            "Which messages it diverts; null: all",
+            lambda it: None if it.divert.selector is None else it.divert.selector.text,
+            is_brief=True,
+        ),
+        Field("routingType", TEXT, "STRIP, PASS, ANYCAST or MULTICAST", lambda it: it.divert.routing_type),
+        Field(
+            "declaredAt",
+            TEXT,
+            "File and line that declare it; null: an operator made it, or it is the broker's own",
+            lambda it: None if it.divert.origin is None else str(it.divert.origin),
+        ),
+    ],
+)
+
 
 _TRANSFORMER: Final = "transformer-configuration"
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from artemis_py.errors import NotFoundError
-from artemis_py.management.jobs import STOPPED
-from artemis_py.management.lists.field import NUMBER
-from artemis_py.management.lists.jobs import JOBS
+from artemis_py.management.fields import NUMBER
+from artemis_py.management.jobs import JOBS, STOPPED
 from artemis_py.management.managed import Given, Managed, Steps, at_once
-from artemis_py.management.operation import EDIT, Argument, Operation
-from artemis_py.management.operations.listing import listing, selected
+from artemis_py.management.operation import EDIT, Argument, Operation, listing, selected
 
 
 def _list(managed: Managed, given: Given) -> Steps:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from artemis_py.config.checks.one_queue import check_queue
 from artemis_py.config.checks.one_setting import check_setting, setting_values
@@ -13,16 +13,80 @@ from artemis_py.config.explain.explanation import Explained, explain_address, ex
 from artemis_py.config.overlay.bean_names import SETTING_BEANS
 from artemis_py.config.overlay.values import property_names
 from artemis_py.config.security_settings import PERMISSIONS
-from artemis_py.config.settings import AddressSettings, BrokerConfig, Origin
+from artemis_py.config.settings import AddressSettings, BrokerConfig, Origin, SecuritySetting
 from artemis_py.config.tables.fields import show
 from artemis_py.core.queue.attributes import config_of
 from artemis_py.core.tasks import Step
 from artemis_py.errors import BadRequestError, BrokerError
-from artemis_py.management.lists.explained import ROLES, SETTINGS, Granted
-from artemis_py.management.lists.field import TEXT
+from artemis_py.management.fields import FLAG, TEXT, Field, Kind
 from artemis_py.management.managed import Given, Managed, Steps, found
-from artemis_py.management.operation import EDIT, TEXTS, VIEW, Argument, Operation
-from artemis_py.management.operations.listing import LISTING, selected
+from artemis_py.management.operation import EDIT, LISTING, TEXTS, VIEW, Argument, Operation, selected
+
+SETTINGS: Final[Kind[Explained]] = Kind(
+    "setting",
+    "settings",
+    [
+        Field("name", TEXT, "The setting's name", lambda it: it.setting.name, is_brief=True),
+        Field("value", TEXT, "Its value", lambda it: show(it.value), is_brief=True),
+        Field("unit", TEXT, "The unit of the value; null: it has none", lambda it: it.setting.unit or None),
+        Field(
+            "match",
+            TEXT,
+            "The address-setting that decided; null: none did",
+            lambda it: it.match,
+            is_brief=True,
+        ),
+        Field(
+            "declaredAt",
+            TEXT,
+            "File and line that decided; an operator did where it says so; null: it is the default",
+            lambda it: None if it.origin is None else str(it.origin) if it.origin.line else it.origin.file,
+            is_brief=True,
+        ),
+        Field("isDefault", FLAG, "Did nobody set it?", lambda it: it.origin is None),
+        Field("effect", TEXT, "honoured, or ignored", lambda it: it.setting.treatment),
+        Field("meaning", TEXT, "What it means", lambda it: it.setting.meaning),
+    ],
+)
+
+
+class Granted(NamedTuple):
+    """A permission on an address, as one security-setting grants it."""
+
+    permission: str
+    setting: SecuritySetting | None
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The roles that have it."""
+        return () if self.setting is None else tuple(self.setting.roles.get(self.permission, ()))
+
+
+ROLES: Final[Kind[Granted]] = Kind(
+    "permission",
+    "permissions",
+    [
+        Field("permission", TEXT, "The permission", lambda it: it.permission, is_brief=True),
+        Field(
+            "roles", TEXT, "The roles that have it, with commas between", lambda it: ",".join(it.roles), is_brief=True
+        ),
+        Field(
+            "match",
+            TEXT,
+            "The security-setting that decides; null: none matches, so nobody has it",
+            lambda it: None if it.setting is None else it.setting.match,
+            is_brief=True,
+        ),
+        Field(
+            "declaredAt",
+            TEXT,
+            "File and line of that security-setting; null: there is none",
+            lambda it: None if it.setting is None else str(it.setting.origin),
+            is_brief=True,
+        ),
+    ],
+)
+
 
 _NAME: Final = Argument("address", TEXT, "the address, or ADDRESS::QUEUE for a queue that is there")
 _CHECKS_PER_STEP: Final = 20

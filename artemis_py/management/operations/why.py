@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import Final
 
 from artemis_py.errors import BadRequestError
-from artemis_py.management.lists.field import NUMBER, TEXT
-from artemis_py.management.lists.reasons import REASONS
-from artemis_py.management.lists.selection import Selection
-from artemis_py.management.lists.wanted import PAGE_SIZE_MAX, Wanted
+from artemis_py.management.fields import NUMBER, TEXT
+from artemis_py.management.listing import PAGE_SIZE_MAX, Selection, Wanted
 from artemis_py.management.managed import Given, Managed, Steps, Work, found
 from artemis_py.management.operation import VIEW, Argument, Operation
+from artemis_py.management.operations.arguments import QUEUE
 from artemis_py.management.operations.connections import CONNECTION
-from artemis_py.management.operations.queues import QUEUE
 from artemis_py.management.why.asking import Asking, Findings
 from artemis_py.management.why.blocked import blocked, blocked_connection
 from artemis_py.management.why.dead import dead
 from artemis_py.management.why.dropped import dropped
+from artemis_py.management.why.finding import REASONS
 from artemis_py.management.why.growing import growing
 from artemis_py.management.why.not_delivered import not_delivered
 from artemis_py.management.why.one_message import about_message

@@ -10,11 +10,10 @@ from typing import Any, Final, final
 from urllib.parse import parse_qs, unquote
 
 from artemis_py.errors import BadRequestError, BrokerError, LimitError, NotFoundError
-from artemis_py.management.given import given_of
-from artemis_py.management.lists.field import Row, Value
-from artemis_py.management.lists.selection import Selection
+from artemis_py.management.fields import Row, Value
+from artemis_py.management.listing import Selection
 from artemis_py.management.managed import Managed, Steps
-from artemis_py.management.operation import Operation
+from artemis_py.management.operation import Operation, given_of
 from artemis_py.management.table import OPERATIONS
 from artemis_py.server.calls import Calls
 from artemis_py.server.events.server_sent_events import Listener, as_json, event

@@ -12,12 +12,11 @@ from typing import Any, Final, final
 from urllib.parse import parse_qs
 
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
-from artemis_py.management.given import given_of
-from artemis_py.management.lists.selection import Selection
+from artemis_py.management.export_format import piece_line
+from artemis_py.management.listing import Selection
 from artemis_py.management.managed import Download, InPieces, Lines, Managed, Result
-from artemis_py.management.messages.lines import piece_line
 from artemis_py.management.openapi import description_of
-from artemis_py.management.operation import EDIT, LINES, Operation
+from artemis_py.management.operation import EDIT, LINES, Operation, given_of
 from artemis_py.management.table import OPERATIONS
 from artemis_py.message import LargeBody
 from artemis_py.server import operational_log as audit

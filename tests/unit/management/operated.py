@@ -6,9 +6,9 @@ from typing import Any, Protocol
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.tasks import WAIT
-from artemis_py.management.given import given_of
-from artemis_py.management.lists.selection import Selection
+from artemis_py.management.listing import Selection
 from artemis_py.management.managed import Managed, Steps
+from artemis_py.management.operation import given_of
 from artemis_py.management.table import OPERATIONS
 from artemis_py.server.management import ConnectedClient, connected
 from artemis_py.server.stats import ServerStats

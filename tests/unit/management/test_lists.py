@@ -9,10 +9,9 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from artemis_py.errors import BadRequestError
-from artemis_py.management.lists import selection
-from artemis_py.management.lists.field import FLAG, NUMBER, TEXT, Field, Kind, Row
-from artemis_py.management.lists.selection import select
-from artemis_py.management.lists.wanted import Wanted, condition_of_artemis, wanted_of
+from artemis_py.management.fields import FLAG, NUMBER, TEXT, Field, Kind, Row
+from artemis_py.management.listing import Wanted, condition_of_artemis, select, wanted_of
+from artemis_py.management import listing
 
 
 class Thing(NamedTuple):
@@ -136,7 +135,7 @@ def test_only_the_fields_that_are_wanted() -> None:
 
 
 def test_it_does_not_sort_any_number_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selection, "SORTED_MAX", 600)
+    monkeypatch.setattr(listing, "SORTED_MAX", 600)
     things = [Thing(f"{number}", number, number < 600, None) for number in range(700)]
     with pytest.raises(BadRequestError, match="more than 600 things would have to be sorted; say with where"):
         rows_of(things, wanted_of(THINGS, sort="size"))
@@ -159,4 +158,4 @@ def test_no_step_looks_at_many(rng: random.Random) -> None:
     for _ in select(kind, some_things(rng, 5000), wanted_of(kind, where=["size>1"], sort="size", page=3)):
         most = max(most, reads - before)
         before = reads
-    assert 0 < most <= 2 * selection.LOOKS_PER_STEP
+    assert 0 < most <= 2 * listing.LOOKS_PER_STEP

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from artemis_py.errors import BadRequestError
-from artemis_py.management.given import given_of
-from artemis_py.management.lists.field import FLAG
+from artemis_py.management.fields import FLAG
 from artemis_py.management.openapi import description_of
-from artemis_py.management.operation import EDIT, TEXTS, VIEW
+from artemis_py.management.operation import EDIT, TEXTS, VIEW, given_of
 from artemis_py.management.reference import reference
 from artemis_py.management.table import OPERATIONS
 from artemis_py.management.why.page import page

@@ -9,7 +9,7 @@ import pytest
 from artemis_py.core.addresses.address import ANYCAST
 from artemis_py.errors import NotFoundError
 from artemis_py.histogram import Histogram
-from artemis_py.management.lists.places import Space
+from artemis_py.management.managed import Space
 from artemis_py.management.why.asking import Asking, Findings
 from artemis_py.management.why.blocked import blocked, blocked_connection
 from artemis_py.management.why.cause import DEAD as OF_THE_DEAD

@@ -15,13 +15,9 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Until
 from artemis_py.errors import BrokerError
 from artemis_py.histogram import Histogram
-from artemis_py.management.lists.connections import Connected
-from artemis_py.management.lists.places import Space
-from artemis_py.management.managed import Managed
-from artemis_py.management.stored import Stored
+from artemis_py.management.managed import Awaited, Connected, Managed, Space, Stored
 from artemis_py.management.why.asking import Asking, Findings
 from artemis_py.management.why.finding import Finding
-from artemis_py.management.why.health import Awaited
 from artemis_py.management.why.not_delivered import not_delivered
 from artemis_py.management.why.places import learn_queues
 from artemis_py.records import MemoryLog

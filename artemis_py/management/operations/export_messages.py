@@ -9,17 +9,13 @@ from artemis_py.core.destinations.registry import kept_of_address
 from artemis_py.core.operations.scan import PAGED, SCHEDULED, LocatedMessage, QueueScan, ScanCursor
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import BadRequestError, NotFoundError
-from artemis_py.management.lists.field import NUMBER
-from artemis_py.management.lists.messages import failed_count
-from artemis_py.management.lists.selection import LOOKS_PER_STEP
-from artemis_py.management.lists.wanted import PAGE_SIZE_MAX
+from artemis_py.management.export_format import line_of, message_line
+from artemis_py.management.fields import NUMBER
+from artemis_py.management.listing import LOOKS_PER_STEP, PAGE_SIZE_MAX
 from artemis_py.management.managed import Given, InPieces, Lines, Managed, Steps, found
-from artemis_py.management.messages.choosing import FILTER, WHICH, choice_of, states_of
-from artemis_py.management.messages.lines import line_of, message_line
-from artemis_py.management.messages.looking import look_on
 from artemis_py.management.operation import VIEW, Argument, Operation
-from artemis_py.management.operations.browsing import AFTER
-from artemis_py.management.operations.queues import QUEUE
+from artemis_py.management.operations.arguments import FILTER, QUEUE, WHICH, choice_of, states_of
+from artemis_py.management.operations.browse import AFTER, failed_count, look_on
 from artemis_py.message import LargeBody
 
 _LINE_UNITS: Final = 3

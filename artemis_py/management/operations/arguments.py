@@ -9,12 +9,17 @@ from artemis_py.core.operations.message_filter import MessageFilter
 from artemis_py.core.operations.scan import STATES
 from artemis_py.core.queue.redelivery import MAX_CANCELS, MAX_DELIVERIES
 from artemis_py.errors import BadRequestError, SelectorError
-from artemis_py.management.lists.field import NUMBER, TEXT
+from artemis_py.management.fields import NUMBER, TEXT
 from artemis_py.management.managed import Given
 from artemis_py.management.operation import Argument
 from artemis_py.selector import CLIENT_LIMITS, Selector, compile_selector
 
 ALL: Final = "all"
+
+
+QUEUE: Final = Argument("queue", TEXT, "the name of the queue")
+
+
 FILTER: Final = Argument("filter", TEXT, "a selector, such as region = 'eu' AND AMQPriority > 4; without it, all", "")
 NEEDED_FILTER: Final = Argument("filter", TEXT, "a selector, such as region = 'eu' AND AMQPriority > 4")
 WHICH: Final = Argument(

@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from artemis_py.errors import BadRequestError, BrokerError
-from artemis_py.management.lists.field import EPOCH_MS, FLAG, NUMBER, Field
-from artemis_py.management.lists.moments import MOMENTS
-from artemis_py.management.lists.selection import Selection
-from artemis_py.management.lists.wanted import Wanted
+from artemis_py.management.fields import EPOCH_MS, FLAG, NUMBER, TEXT, Field, Kind, Value
+from artemis_py.management.listing import Selection, Wanted
 from artemis_py.management.managed import Given, Managed, Steps
 from artemis_py.management.operation import VIEW, Argument, Operation
+
+
+def _at(name: str) -> Callable[[Mapping[str, Any]], Value]:
+    return lambda moment: moment[name]
+
+
+def _field(name: str, type: str, sentence: str, unit: str = "") -> Field[Mapping[str, Any]]:
+    return Field(name, type, sentence, _at(name), unit, is_brief=name not in ("lsn", "original"))
+
+
+MOMENTS: Final[Kind[Mapping[str, Any]]] = Kind(
+    "moment",
+    "moments",
+    [
+        _field("time", NUMBER, "When it happened; 0: it is so now", EPOCH_MS),
+        _field("messageID", NUMBER, "The number of the message, or of its copy"),
+        _field("what", TEXT, "What happened, in a word (docs/why.md)"),
+        _field("queue", TEXT, "On which queue; empty: on none"),
+        _field("who", TEXT, "The client that did it; empty: none did, or nobody knows"),
+        _field("text", TEXT, "What happened, in words"),
+        _field("original", NUMBER, "Of a copy: the number of the message that it was made of; 0: it is none"),
+        _field("lsn", NUMBER, "Where the log has it"),
+    ],
+)
+
 
 _SECONDS: Final = 2
 _SECONDS_MAX: Final = 10
@@ -51,7 +75,7 @@ def _trace(managed: Managed, given: Given) -> Steps:
     return Selection(MOMENTS, Wanted(size=max(len(moments), 1)), len(moments), moments, extra)
 
 
-TRACING_OPERATIONS: Final = (
+TRACE_OPERATIONS: Final = (
     Operation(
         name="traceMessage",
         right=VIEW,

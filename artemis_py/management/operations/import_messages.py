@@ -11,9 +11,8 @@ from artemis_py.core.order.priority import PRIORITIES
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import WAIT, Step
 from artemis_py.errors import BadRequestError, BrokerError
+from artemis_py.management.export_format import LINE_BYTES_MAX, Taken, read_export, read_line, read_message, read_piece
 from artemis_py.management.managed import BodyRoom, Given, Managed, Steps
-from artemis_py.management.messages.lines import LINE_BYTES_MAX
-from artemis_py.management.messages.reading import Taken, read_export, read_line, read_message, read_piece
 from artemis_py.management.operation import EDIT, LINES, Argument, Operation
 from artemis_py.message import Head, LargeBody, encode_headers
 from artemis_py.shown import many
