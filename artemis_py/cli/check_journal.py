@@ -14,7 +14,7 @@ from artemis_py.cli.read_only import ReadOnlyDisk
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.errors import ArtemisError, Problem
-from artemis_py.management.reload_impact import Affected, affected_by
+from artemis_py.management.reload_impact import Impact, impact_of
 from artemis_py.message import Message
 from artemis_py.paged import Page
 from artemis_py.records import Chunk, MemoryLog, PageLog
@@ -90,8 +90,8 @@ def _note(config: BrokerConfig, text: str) -> Problem:
 
 
 def _told(broker: Broker, config: BrokerConfig) -> list[Problem]:
-    affected = Affected()
-    for _ in affected_by(broker, config, affected):
+    affected = Impact()
+    for _ in impact_of(broker, config, affected):
         pass
     deleted = {row.name: row for row in affected.rows if row.is_deleted and row.messages}
     declared = {queue.name for address in config.addresses for queue in address.queues}

@@ -13,7 +13,7 @@ from artemis_py.cli.read_only import ReadOnlyDisk
 from artemis_py.errors import ArtemisError
 from artemis_py.management.listing import Selection
 from artemis_py.management.managed import UNKNOWN, LogCursor
-from artemis_py.management.operation import EDIT, Operation, given_of, selected
+from artemis_py.management.operation import EDIT, Operation, arguments_of, selected
 from artemis_py.management.operations.storage import CURSORS
 from artemis_py.shown import as_json, say_made
 from artemis_py.storage.disk.committer import ThreadCommitter
@@ -76,12 +76,12 @@ class _StoppedBroker:
         examined = examine(ReadOnlyDisk(self._directory))
         found = [_listed(Cursor(**fields), now_ms) for _, fields in sorted(examined.index.cursors.items())]
         sent = {name: value if isinstance(value, list) else [value] for name, value in vars(args).items()}
-        given = given_of(operation, {one.name: sent[one.name] for one in operation.arguments})
+        given = arguments_of(operation, {one.name: sent[one.name] for one in operation.arguments})
         if not args.fields and not args.json:
             given["fields"] = CURSORS.brief
         selection = _result_of(selected(CURSORS, found, given))
         rows = [row for some in selection.rows() for row in some]
-        return {"count": selection.count, "page": selection.wanted.page, "size": selection.wanted.size, "data": rows}
+        return {"count": selection.count, "page": selection.query.page, "size": selection.query.size, "data": rows}
 
     def remove(self, operation: Operation, args: argparse.Namespace) -> dict[str, Any]:
         """Remove a cursor."""

@@ -1,4 +1,4 @@
-"""The lines of an export, as they are written. Each is a JSON object with one member, which says what it is.
+"""The lines of an export: how they are written and read. Each is a JSON object with one member, which says what it is.
 
 ``export`` comes first, then ``address`` and ``queue``, then messages, with the queues that need them. The body of a
 message is ``text``, or ``base64`` if it is no UTF-8; one that is long follows in lines of ``piece``. ``end`` comes
@@ -64,9 +64,9 @@ def message_line(
 @lru_cache(_HEADS_KEPT)
 def _of_head(head: Head, queues: tuple[str, ...]) -> tuple[str, str]:
     """What the lines of messages with the same head have in common: members in the middle of an object."""
-    told = {"address": head.address, "queues": queues, "persistent": head.persistent, "priority": head.priority}
+    members = {"address": head.address, "queues": queues, "persistent": head.persistent, "priority": head.priority}
     sized = '"sized":true,' if head.sized else ""
-    return f"{_json(told)[1:-1]},", f'{sized}"headers":{_json(list(head.headers()))},'
+    return f"{_json(members)[1:-1]},", f'{sized}"headers":{_json(list(head.headers()))},'
 
 
 _time = lru_cache(_TIMES_KEPT)(shown_time)
@@ -97,7 +97,7 @@ class ExportError(BadRequestError):
 
 
 @dataclass(slots=True)
-class Taken:
+class ExportedMessage:
     """A message as a line has it. ``due_ms`` has the time for which a queue waits, by the queue's name."""
 
     id: int
@@ -138,10 +138,10 @@ def read_export(value: Any, place: str) -> str:
     return id
 
 
-def read_message(value: Any, place: str) -> Taken:
+def read_message(value: Any, place: str) -> ExportedMessage:
     """A message. Raises ExportError."""
     try:
-        taken = Taken(
+        taken = ExportedMessage(
             id=_whole(value["id"]),
             address=_text(value["address"]),
             queues=[_text(name) for name in value["queues"]],

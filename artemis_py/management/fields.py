@@ -1,4 +1,4 @@
-"""The fields of a list: what each is called, what it means, and how it is read."""
+"""The fields of a list: the name and the meaning of each, and how it is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Works that go on by themselves after their operation was answered. A restart forgets them; what they did stands."""
+"""Background jobs: works that go on after their operation was answered. A restart forgets them, not what they did."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Job:
         self.done: Callable[[], int] = lambda: 0
         """How many messages it has done."""
         self.remark = ""
-        """What else there is to say when it is over."""
+        """What was left, and why, once it is over."""
 
     @property
     def is_running(self) -> bool:
@@ -67,7 +67,7 @@ class Jobs:
         return job
 
     def end(self, job: Job, now_ms: int, remark: str) -> None:
-        """A job is over. ``remark`` is what else there is to say."""
+        """End a job. ``remark`` is what was left, and why."""
         job.ended_ms = now_ms
         job.remark = remark
         if job.is_running:

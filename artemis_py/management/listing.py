@@ -1,4 +1,4 @@
-"""Which rows and fields of a list somebody wants: conditions, order, page, and the errors in what was asked."""
+"""Filters, sorts and pages lists: reads what a client asks for, and finds the rows, some in each step."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _CONDITION: Final = re.compile(r"\s*([A-Za-z]+)\s*(!~|!=|>=|<=|~|=|>|<)(.*)", re
 _SHOWN_MAX: Final = 100
 
 _TESTS: Final[dict[str, Callable[[Any, Any], bool]]] = {
-    "~": lambda found, given: given in found.lower(),
-    "!~": lambda found, given: given not in found.lower(),
-    "=": lambda found, given: bool(found == given),
-    "!=": lambda found, given: bool(found != given),
-    ">": lambda found, given: bool(found > given),
-    "<": lambda found, given: bool(found < given),
-    ">=": lambda found, given: bool(found >= given),
-    "<=": lambda found, given: bool(found <= given),
+    "~": lambda value, operand: operand in value.lower(),
+    "!~": lambda value, operand: operand not in value.lower(),
+    "=": lambda value, operand: bool(value == operand),
+    "!=": lambda value, operand: bool(value != operand),
+    ">": lambda value, operand: bool(value > operand),
+    "<": lambda value, operand: bool(value < operand),
+    ">=": lambda value, operand: bool(value >= operand),
+    "<=": lambda value, operand: bool(value <= operand),
 }
 _ALLOWED: Final = {TEXT: ("=", "!=", "~", "!~"), NUMBER: ("=", "!=", ">", "<", ">=", "<="), FLAG: ("=", "!=")}
 _OF_ARTEMIS: Final = {
@@ -46,13 +46,13 @@ class Condition:
     value: Value
     is_negative: bool
 
-    def holds(self, found: Value) -> bool:
+    def holds(self, value: Value) -> bool:
         """Does a row with this value fulfil it?"""
-        return self.is_negative if found is None else self.test(found, self.value)
+        return self.is_negative if value is None else self.test(value, self.value)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ListQuery:
     """``page`` counts from 1. Without ``sort`` the rows come in the order in which they were made; without ``fields``
     they have all.
     """
@@ -70,7 +70,7 @@ class Wanted:
         return (self.page - 1) * self.size
 
 
-def wanted_of(
+def query_of(
     kind: AnyKind,
     *,
     where: Sequence[str] = (),
@@ -78,7 +78,7 @@ def wanted_of(
     page: int = 1,
     size: int = PAGE_SIZE,
     fields: Sequence[str] = (),
-) -> Wanted:
+) -> ListQuery:
     """What was asked for. ``where`` has conditions such as ``messageCount>10`` or ``name~orders``, which must all hold;
     ``sort`` is a field, with ``:desc`` behind it the greatest first. Raises BadRequestError with what is wrong.
     """
@@ -92,17 +92,17 @@ def wanted_of(
     for name in [*fields, *([by] if by else [])]:
         check_field(kind, name)
     conditions = tuple(condition_of(kind, text) for text in where)
-    return Wanted(conditions, by or None, order == "desc", page, size, tuple(fields))
+    return ListQuery(conditions, by or None, order == "desc", page, size, tuple(fields))
 
 
 def condition_of(kind: AnyKind, text: str) -> Condition:
     """A condition. Raises BadRequestError."""
-    found = _CONDITION.fullmatch(text)
-    if found is None:
+    match = _CONDITION.fullmatch(text)
+    if match is None:
         raise BadRequestError(
             f"{text[:_SHOWN_MAX]!r} is no condition; write FIELD OPERATOR VALUE, as in {_example(kind)}"
         )
-    return _condition(kind, found[1], found[2], found[3].strip())
+    return _condition(kind, match[1], match[2], match[3].strip())
 
 
 def condition_of_artemis(kind: AnyKind, field: str, operation: str, value: str) -> Condition:
@@ -166,41 +166,41 @@ _Keyed = tuple[tuple[bool, Any], Any]
 
 
 class Selection(Generic[Owner]):
-    """How many match, and those that are on the page. ``extra`` is what else is told of the list."""
+    """The rows of a page, and how many match. ``extra`` has further values of the answer."""
 
     def __init__(
         self,
         kind: Kind[Owner],
-        wanted: Wanted,
+        query: ListQuery,
         count: int,
         owners: Sequence[Owner],
         extra: Mapping[str, Value] = _NOTHING,
     ) -> None:
         self.extra = extra
         self.kind = kind
-        self.wanted = wanted
+        self.query = query
         self.count = count
         self.owners = owners
 
     def rows(self) -> Iterator[list[Row]]:
         """The rows of the page, some at a time. Each has the values of the moment in which it is read."""
-        names = self.wanted.fields
+        names = self.query.fields
         for start in range(0, len(self.owners), ROWS_PER_STEP):
             yield [self.kind.row(owner, names) for owner in self.owners[start : start + ROWS_PER_STEP]]
 
 
-def select(kind: Kind[Owner], owners: Sequence[Owner], wanted: Wanted) -> Generator[None, None, Selection[Owner]]:
+def select(kind: Kind[Owner], owners: Sequence[Owner], query: ListQuery) -> Generator[None, None, Selection[Owner]]:
     """Find the rows. Raises BadRequestError if too many would have to be sorted."""
-    if wanted.sort is None:
-        found, count = yield from _in_their_order(kind, owners, wanted)
+    if query.sort is None:
+        rows, count = yield from _in_their_order(kind, owners, query)
     else:
-        found, count = yield from _sorted(kind, owners, wanted, wanted.sort)
-    return Selection(kind, wanted, count, found)
+        rows, count = yield from _sorted(kind, owners, query, query.sort)
+    return Selection(kind, query, count, rows)
 
 
-def _matching(kind: Kind[Owner], owners: Sequence[Owner], wanted: Wanted) -> Iterator[list[Owner]]:
+def _matching(kind: Kind[Owner], owners: Sequence[Owner], query: ListQuery) -> Iterator[list[Owner]]:
     """Those that fulfil the conditions, of some owners at a time."""
-    tests = [(kind.fields[one.field].read, one.holds) for one in wanted.conditions]
+    tests = [(kind.fields[one.field].read, one.holds) for one in query.conditions]
     for start in range(0, len(owners), LOOKS_PER_STEP):
         some = list(owners[start : start + LOOKS_PER_STEP])
         for read, holds in tests:
@@ -209,31 +209,31 @@ def _matching(kind: Kind[Owner], owners: Sequence[Owner], wanted: Wanted) -> Ite
 
 
 def _in_their_order(
-    kind: Kind[Owner], owners: Sequence[Owner], wanted: Wanted
+    kind: Kind[Owner], owners: Sequence[Owner], query: ListQuery
 ) -> Generator[None, None, tuple[list[Owner], int]]:
-    first, end = wanted.skipped, wanted.skipped + wanted.size
-    if not wanted.conditions:
+    first, end = query.skipped, query.skipped + query.size
+    if not query.conditions:
         return list(owners[first:end]), len(owners)
-    found: list[Owner] = []
+    rows: list[Owner] = []
     count = 0
-    for some in _matching(kind, owners, wanted):
-        found += some[max(first - count, 0) : max(end - count, 0)]
+    for some in _matching(kind, owners, query):
+        rows += some[max(first - count, 0) : max(end - count, 0)]
         count += len(some)
         yield
-    return found, count
+    return rows, count
 
 
 def _sorted(
-    kind: Kind[Owner], owners: Sequence[Owner], wanted: Wanted, by: str
+    kind: Kind[Owner], owners: Sequence[Owner], query: ListQuery, by: str
 ) -> Generator[None, None, tuple[list[Owner], int]]:
     """Each step sorts some; then all are merged, as far as the page goes."""
     read = kind.fields[by].read
     runs: list[list[_Keyed]] = []
     count = 0
-    for some in _matching(kind, owners, wanted):
+    for some in _matching(kind, owners, query):
         if some:
             keyed: list[_Keyed] = [(_key(read(owner)), owner) for owner in some]
-            keyed.sort(key=_rank, reverse=wanted.is_descending)
+            keyed.sort(key=_rank, reverse=query.is_descending)
             runs.append(keyed)
             count += len(some)
         if count > SORTED_MAX:
@@ -241,17 +241,17 @@ def _sorted(
                 f"more than {SORTED_MAX} {kind.several} would have to be sorted; say with where which of them you want"
             )
         yield
-    merged = merge(*runs, key=_rank, reverse=wanted.is_descending)
-    found: list[Owner] = []
-    left = wanted.skipped + wanted.size
+    merged = merge(*runs, key=_rank, reverse=query.is_descending)
+    rows: list[Owner] = []
+    left = query.skipped + query.size
     while left > 0:
         some_merged = list(islice(merged, min(left, LOOKS_PER_STEP)))
         if not some_merged:
             break
         left -= len(some_merged)
-        found += [owner for _, owner in some_merged]
+        rows += [owner for _, owner in some_merged]
         yield
-    return found[wanted.skipped :], count
+    return rows[query.skipped :], count
 
 
 def _key(value: Value) -> tuple[bool, Any]:

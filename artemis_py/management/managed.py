@@ -1,5 +1,6 @@
-"""What operations work on, and the shape of their work: it goes on in steps, and between two of them the broker does
-other things.
+"""What operations work on (``Managed``: the broker, and what they need of its server), and what they answer with.
+
+A work is a generator: between two of its steps the broker does other things.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from artemis_py.security.known_users import KnownUser
 from artemis_py.uploads import BodyStore
 
 Owner = TypeVar("Owner")
-Given = Mapping[str, Any]
+Arguments = Mapping[str, Any]
 """The arguments by name; all are there."""
 
 
@@ -56,19 +57,6 @@ Result = Mapping[str, Any] | Selection[Any] | Download | Lines
 Steps = Generator[Step, None, Result]
 _SHOWN_MAX: Final = 200
 _NAMES_COMPARED_MAX: Final = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class BodyRoom:
-    """Where the bodies of imported messages go: those of ``large_bytes_min`` bytes or more into files of ``store``
-    (None: all stay in memory). None may have more than ``bytes_max``. ``headers_bytes_max`` is the limit of all headers
-    of one.
-    """
-
-    store: BodyStore | None
-    large_bytes_min: int
-    bytes_max: int
-    headers_bytes_max: int
 
 
 # ---- clients -------------------------------------------------------------------------------------
@@ -109,7 +97,7 @@ class Connected(Protocol):
 
     @property
     def acceptor(self) -> AcceptorConfig:
-        """The acceptor that it came to."""
+        """The acceptor that it connected to."""
 
     @property
     def local_address(self) -> str:
@@ -139,7 +127,7 @@ class Connected(Protocol):
         """Closes the connection with an ERROR."""
 
     def end_consumer(self, consumer_id: int, why: str) -> bool:
-        """Ends one of its consumers, and tells it by an ERROR. False: it has none of this number."""
+        """End one of its consumers, with an ERROR. False: it has none of this number."""
 
     def roll_back(self, name: str) -> Sequence[Task]:
         """Rolls one of its transactions back. Returns what is not finished. Raises BrokerError."""
@@ -166,7 +154,7 @@ class Connected(Protocol):
 # ---- acceptors and disks -------------------------------------------------------------------------
 
 
-class Port(Protocol):
+class AcceptorState(Protocol):
     """An acceptor as it is now."""
 
     @property
@@ -238,7 +226,7 @@ class ComingLife(Coming, Protocol):
 
 
 class ComingSegments(Coming, Protocol):
-    """Segments of the log that are being looked at."""
+    """Segments of the log that are being examined."""
 
     def result(self) -> Sequence[dict[str, Any]]:
         """Their indexes, when they are there."""
@@ -340,6 +328,9 @@ class Health(Protocol):
         """What the client with this connection waits for; None: for nothing."""
 
 
+# ---- configuration, users and bodies -------------------------------------------------------------
+
+
 class Configuration(Protocol):
     """What operators ask about the configuration. The steps raise BrokerError."""
 
@@ -377,6 +368,19 @@ class Users(Protocol):
         """Removes a user. Returns what ``add`` does."""
 
 
+@dataclass(frozen=True, slots=True)
+class BodyRoom:
+    """Where the bodies of imported messages go: those of ``large_bytes_min`` bytes or more into files of ``store``
+    (None: all stay in memory). None may have more than ``bytes_max``. ``headers_bytes_max`` is the limit of all headers
+    of one.
+    """
+
+    store: BodyStore | None
+    large_bytes_min: int
+    bytes_max: int
+    headers_bytes_max: int
+
+
 class Send(Protocol):
     """Publishes a message for an operator."""
 
@@ -386,6 +390,9 @@ class Send(Protocol):
         """Publish a SEND with these headers and a body in parts, for this user, who must have the right to it; None:
         for whoever may do anything. The result has ``messageID``, and whether it was ``routed``. Raises BrokerError.
         """
+
+
+# ---- all of it -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,7 +409,7 @@ class Managed:
     uptime_ms: Callable[[], int]
     now_ms: Callable[[], int]
     """The date of the turn, in epoch ms."""
-    acceptors: Callable[[], Sequence[Port]]
+    acceptors: Callable[[], Sequence[AcceptorState]]
     stored: Stored | None
     """The files of the broker; None: it stores nothing."""
     health: Health
@@ -412,16 +419,16 @@ class Managed:
     jobs: Jobs = field(default_factory=Jobs)
     cursors: Cursors = field(default_factory=Cursors)
     configuration: Configuration | None = None
-    """The configuration of a broker that can read it again; None: nobody keeps one."""
+    """The configuration of a broker that can read it again; None: it cannot."""
     users: Users | None = None
     """None: the broker has no files that could name some."""
     bodies: BodyRoom | None = None
     """None: no acceptor says how large a message may be, so none is imported."""
     send: Send | None = None
-    """None: nobody publishes for operators."""
+    """None: operators cannot publish."""
 
     def in_a_moment(self) -> Until:
-        """What a step yields that waits for something which tells nobody when it is there, such as the disk."""
+        """What a step yields that waits for something without a signal, such as the disk: it looks again after 1 ms."""
         return self.after_ms(1)
 
     def steady_ms(self) -> int:
@@ -433,7 +440,7 @@ class Managed:
         return Until(self.steady_ms() + span_ms)
 
 
-Work = Callable[[Managed, Given], Steps]
+Work = Callable[[Managed, Arguments], Steps]
 """The work of an operation. It raises BrokerError, at once or in a step."""
 
 
@@ -443,7 +450,7 @@ def at_once(result: Mapping[str, Any]) -> Steps:
     return result
 
 
-def found(owners: Mapping[str, Owner], one: str, name: str) -> Owner:
+def lookup(owners: Mapping[str, Owner], one: str, name: str) -> Owner:
     """What has this name. Raises NotFoundError, with the most similar name if there is one."""
     owner = owners.get(name)
     if owner is None:

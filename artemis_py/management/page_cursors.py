@@ -1,4 +1,4 @@
-"""Texts by which clients go on where a page of messages ended. They say all that there is to know, so the broker keeps
+"""Cursors with which clients go on behind a page of messages. A cursor has all that is needed, so the broker keeps
 nothing for a client that reads slowly or not at all.
 """
 
@@ -34,16 +34,16 @@ class Cursors:
         self._secret = secrets.token_bytes(16)
 
     def text_of(self, queue: Queue, states: Sequence[str], scan_cursor: ScanCursor) -> str:
-        """The cursor of a look at this queue that has come as far as this mark."""
+        """The text of a cursor with which a scan of this queue goes on."""
         data = json.dumps([queue.id, list(states), list(scan_cursor)], separators=(",", ":")).encode()
         return urlsafe_b64encode(self._seal(data) + data).decode().rstrip("=")
 
-    def scan(self, queue: Queue, states: Sequence[str], choice: MessageFilter, after: str) -> QueueScan:
-        """A look at a queue behind this cursor; an empty one: from the beginning. Raises BadRequestError."""
+    def scan(self, queue: Queue, states: Sequence[str], message_filter: MessageFilter, after: str) -> QueueScan:
+        """A scan of a queue behind this cursor; empty: from the beginning. Raises BadRequestError."""
         if not after:
-            return QueueScan(queue, states, choice.ids or ())
+            return QueueScan(queue, states, message_filter.ids or ())
         try:
-            return QueueScan(queue, states, choice.ids or (), self._scan_cursor(after, queue, states))
+            return QueueScan(queue, states, message_filter.ids or (), self._scan_cursor(after, queue, states))
         except ValueError:
             raise BadRequestError(f"the order of queue {queue.name} is another one than when it began{_ANEW}") from None
 

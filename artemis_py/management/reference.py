@@ -8,7 +8,7 @@ from typing import Final
 
 from artemis_py.management.artemis.beans import KINDS, BeanKind
 from artemis_py.management.artemis.operations import kind_of
-from artemis_py.management.artemis.signature import signature_of
+from artemis_py.management.artemis.signatures import signature_of
 from artemis_py.management.events_reference import EVENTS, MESSAGES
 from artemis_py.management.fields import FLAG, MAP, NUMBER, TEXT, AnyKind
 from artemis_py.management.jobs import JOBS
@@ -196,7 +196,7 @@ def _beans(operation: Operation) -> str:
     """Its forms in Artemis' beans, or why it has none."""
     kind = kind_of(operation).component
     forms = [
-        f"`{kind}` attributes" if text == ATTRIBUTES else f"`{kind}` `{signature_of(text).shown}`"
+        f"`{kind}` attributes" if text == ATTRIBUTES else f"`{kind}` `{signature_of(text).readable}`"
         for text in operation.mbean
     ]
     return "<br>".join(forms) or operation.no_mbean

@@ -1,4 +1,4 @@
-"""Which messages another configuration would affect: counts of what the broker has now."""
+"""Which messages and consumers a reload of another configuration would affect."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recipe import own_settings
 
 ROWS_MAX: Final = 1000
-_LOOKS_PER_STEP: Final = 32
+_CHECKS_PER_STEP: Final = 32
 
 
 @final
@@ -46,7 +46,7 @@ class Effect:
 
 @final
 @dataclass
-class Affected:
+class Impact:
     """What was found, at most ``ROWS_MAX`` rows."""
 
     rows: list[Effect] = field(default_factory=list)
@@ -57,32 +57,34 @@ class Affected:
             self.rows.append(effect)
 
 
-def affected_by(broker: Broker, config: BrokerConfig, found: Affected) -> Iterator[bool | None]:
+def impact_of(broker: Broker, config: BrokerConfig, impact: Impact) -> Iterator[bool | None]:
     """Look at every address and queue, some in each step."""
     config = broker.settings_changes.over(config)
     declared = {address.name: address for address in config.addresses}
     queues = {queue.name: queue for address in config.addresses for queue in address.queues}
     diverted = {divert.address for divert in broker.diverts.wanted(config.diverts).values()}
-    looks = 0
+    checked = 0
     for address in list(broker.addresses.values()):
-        looks += 1
+        checked += 1
         if address.temporary or address.deleted or retroactive.is_internal(address.name):
             continue
         settings = config.settings_for(address.name)
         is_gone = not address.auto_created and address.name not in declared and address.name not in diverted
         is_forced = is_gone and settings.config_delete_addresses == FORCE
         if not is_forced:
-            _look_at_address(address, settings, found)
+            _check_address(address, settings, impact)
         for queue in list(address.queues.values()):
-            looks += 1
+            checked += 1
             if is_forced or _is_deleted(queue, declared.get(address.name), settings):
                 what = "deleted, with its messages; its consumers are disconnected"
-                found.add(Effect("queue", queue.name, queue.message_count, queue.consumer_count, what, is_deleted=True))
+                impact.add(
+                    Effect("queue", queue.name, queue.message_count, queue.consumer_count, what, is_deleted=True)
+                )
             else:
-                _look_at_queue(queue, queues.get(queue.name), settings, found)
-            if looks % _LOOKS_PER_STEP == 0:
+                _check_queue(queue, queues.get(queue.name), settings, impact)
+            if checked % _CHECKS_PER_STEP == 0:
                 yield None
-        if looks % _LOOKS_PER_STEP == 0:
+        if checked % _CHECKS_PER_STEP == 0:
             yield None
     yield None
 
@@ -93,7 +95,7 @@ def _is_deleted(queue: Queue, declared: AddressConfig | None, settings: AddressS
     return declared is None or all(each.name != queue.name for each in declared.queues)
 
 
-def _look_at_address(address: Address, settings: AddressSettings, found: Affected) -> None:
+def _check_address(address: Address, settings: AddressSettings, impact: Impact) -> None:
     before, account = address.settings, address.account
     lowered = []
     if settings.max_size_bytes != before.max_size_bytes and 0 <= settings.max_size_bytes <= account.size_bytes:
@@ -106,15 +108,15 @@ def _look_at_address(address: Address, settings: AddressSettings, found: Affecte
     if lowered:
         does = {"PAGE": "pages", "BLOCK": "blocks senders", "DROP": "drops messages", "FAIL": "refuses messages"}
         what = f"full at once ({' and '.join(lowered)}): it {does[policy]}"
-        found.add(Effect("address", address.name, account.message_count, 0, what))
+        impact.add(Effect("address", address.name, account.message_count, 0, what))
 
 
-def _look_at_queue(queue: Queue, declared: QueueConfig | None, settings: AddressSettings, found: Affected) -> None:
+def _check_queue(queue: Queue, declared: QueueConfig | None, settings: AddressSettings, impact: Impact) -> None:
     old = queue.own
     if declared is not None:
         why = stays_because(declared, queue.address.name, queue.message_count, durable=queue.durable)
         if why is not None:
-            found.add(Effect("queue", queue.name, queue.message_count, queue.consumer_count, why))
+            impact.add(Effect("queue", queue.name, queue.message_count, queue.consumer_count, why))
     if declared is not None and declared.address == queue.address.name:
         config, is_declared = declared, True
     else:
@@ -123,7 +125,7 @@ def _look_at_queue(queue: Queue, declared: QueueConfig | None, settings: Address
     if new is old or new == old:
         return
     for what in _words(queue, old, new):
-        found.add(Effect("queue", queue.name, queue.message_count, queue.consumer_count, what))
+        impact.add(Effect("queue", queue.name, queue.message_count, queue.consumer_count, what))
 
 
 def _words(queue: Queue, old: QueueSettings, new: QueueSettings) -> Iterator[str]:

@@ -55,20 +55,20 @@ class Limits:
 
     def __init__(self, config: BrokerConfig, name: str, global_bytes: int) -> None:
         address = name.partition("::")[0]
-        found = explain(config, name if "::" in name else f"{name}::{_queue_of(config, address)}")
+        explanation = explain(config, name if "::" in name else f"{name}::{_queue_of(config, address)}")
         self.config = config
         self.address = address
         self.queue = name.partition("::")[2] or _queue_of(config, address)
-        self.settings = found.address_settings
-        assert found.queue_settings is not None
-        self.own = found.queue_settings
-        self.declared = found.queue_declared
+        self.settings = explanation.address_settings
+        assert explanation.queue_settings is not None
+        self.own = explanation.queue_settings
+        self.declared = explanation.queue_declared
         self.global_bytes = global_bytes
-        self._found: Explanation = found
+        self._explanation: Explanation = explanation
 
     def place(self, name: str) -> str:
         """A setting with its value and line, as in ``max-size-bytes 1048576 bytes, broker.xml:12``."""
-        for row in _rows(self._found):
+        for row in _rows(self._explanation):
             if row.setting.name == name:
                 where = "default" if row.origin is None else str(row.origin)
                 return f"{name} {row.value_text}, {where}"
@@ -117,14 +117,14 @@ class Limits:
     def memory_limits(self, load: Load) -> list[tuple[float, str]]:
         """The numbers of messages in memory at which the address is full, each with the setting, the least first."""
         each = load.memory_bytes
-        found: list[tuple[float, str]] = []
+        limits: list[tuple[float, str]] = []
         if self.settings.max_size_bytes > 0:
-            found.append((self.settings.max_size_bytes / each, "max-size-bytes"))
+            limits.append((self.settings.max_size_bytes / each, "max-size-bytes"))
         if self.settings.max_size_messages > 0:
-            found.append((self.settings.max_size_messages, "max-size-messages"))
+            limits.append((self.settings.max_size_messages, "max-size-messages"))
         if self.global_bytes > 0:
-            found.append((self.global_bytes / each, "global-max-size"))
-        return sorted(found)
+            limits.append((self.global_bytes / each, "global-max-size"))
+        return sorted(limits)
 
     def slow_below_per_s(self) -> float:
         """The rate below which a consumer counts as slow; 0: none does."""
@@ -133,9 +133,9 @@ class Limits:
         return max(self.settings.slow_consumer_threshold, 0) / spans[unit]
 
 
-def _rows(found: Explanation) -> Iterable[Explained]:
-    yield from found.queue_attributes
-    yield from found.settings
+def _rows(explanation: Explanation) -> Iterable[Explained]:
+    yield from explanation.queue_attributes
+    yield from explanation.settings
 
 
 def _queue_of(config: BrokerConfig, address: str) -> str:
@@ -334,39 +334,39 @@ class Model:
     def _levels(self) -> list[tuple[str, float, str]]:
         """Backlogs at which something happens, with the setting, the least first."""
         load, limits, own = self._load, self._limits, self._limits.own
-        found: list[tuple[str, float, str]] = []
+        levels: list[tuple[str, float, str]] = []
         memory = limits.memory_limits(load)
         if memory and limits.full_policy and PAGE not in self._states:
-            found.append((limits.full_policy.lower(), *memory[0]))
+            levels.append((limits.full_policy.lower(), *memory[0]))
         if PAGE in self._states:
-            found += self._page_levels()
+            levels += self._page_levels()
         if own.ring_size >= 0:
-            found.append((RING, float(own.ring_size), "ring-size"))
+            levels.append((RING, float(own.ring_size), "ring-size"))
         depths = [(float(own.depth_messages_max), "max-depth-messages")] if own.depth_messages_max >= 0 else []
         if own.max_depth_bytes >= 0:
             depths.append((own.max_depth_bytes / load.encoded_bytes, "max-depth-bytes"))
         state = {"RING": RING, "REJECT": FAIL, "PRODUCER_FLOW_CONTROL": BLOCK, "FLOW_TO_DISK": PAGE}.get(own.policy)
         if depths and state is not None:
-            found.append((state, *min(depths)))
+            levels.append((state, *min(depths)))
         lives_ms = limits.lived_ms(load.ttl_ms)
         if lives_ms:
-            found.append((EXPIRE, load.per_s * lives_ms / 1000, "" if load.ttl_ms else limits.ttl_setting))
-        return sorted(found, key=lambda one: one[1])
+            levels.append((EXPIRE, load.per_s * lives_ms / 1000, "" if load.ttl_ms else limits.ttl_setting))
+        return sorted(levels, key=lambda one: one[1])
 
     def _page_levels(self) -> list[tuple[str, float, str]]:
         load, settings = self._load, self._limits.settings
-        found: list[tuple[str, float, str]] = []
+        levels: list[tuple[str, float, str]] = []
         policy = settings.page_full_policy
         if policy is not None and (settings.page_limit_messages or -1) > 0:
             most = self._memory_max + (settings.page_limit_messages or 0)
-            found.append((policy.lower(), most, "page-limit-messages"))
+            levels.append((policy.lower(), most, "page-limit-messages"))
         if policy is not None and (settings.page_limit_bytes or -1) >= 0:
             most = self._memory_max + (settings.page_limit_bytes or 0) / load.encoded_bytes
-            found.append((policy.lower(), most, "page-limit-bytes"))
+            levels.append((policy.lower(), most, "page-limit-bytes"))
         if load.disk_bytes >= 0:
             full = settings.disk_full_policy.lower()
-            found.append((full, self._memory_max + load.disk_bytes / load.encoded_bytes, "max-disk-usage"))
-        return found
+            levels.append((full, self._memory_max + load.disk_bytes / load.encoded_bytes, "max-disk-usage"))
+        return levels
 
     def _reach(self, what: str, level: float, setting: str) -> None:
         load = self._load

@@ -24,8 +24,8 @@ from artemis_py.errors import ArtemisError
 from artemis_py.management.export_format import (
     FORMAT,
     PIECE_BYTES,
+    ExportedMessage,
     ExportError,
-    Taken,
     line_of,
     piece_line,
     read_export,
@@ -239,7 +239,7 @@ class Import:
 
     # ---- messages ----------------------------------------------------------------------------------
 
-    def _message(self, taken: Taken, lines: Iterator[tuple[str, Any]], done: Imported) -> None:
+    def _message(self, taken: ExportedMessage, lines: Iterator[tuple[str, Any]], done: Imported) -> None:
         is_done = self._line <= done.lines
         refused = {} if self.maker is None else self.maker.refused
         wanted = [name for name in taken.queues if not self._queues or name in self._queues]
@@ -280,7 +280,7 @@ class Import:
         self._messages = 0
         self._left_out.clear()
 
-    def _write(self, taken: Taken, queues: Collection[str], body: IO[bytes]) -> None:
+    def _write(self, taken: ExportedMessage, queues: Collection[str], body: IO[bytes]) -> None:
         """Add the message to the request, with the queues that are to get it."""
         size_bytes = body.tell()
         body.seek(0)

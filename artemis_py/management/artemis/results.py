@@ -1,4 +1,4 @@
-"""Results of operations as Artemis' beans return them: many lists are JSON in a text, with texts as values."""
+"""Answers of operations as Artemis' beans return them: many lists are JSON in a text, with texts as values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from artemis_py.management.artemis.signature import Signature
+from artemis_py.management.artemis.signatures import Signature
 from artemis_py.management.fields import Value
 from artemis_py.management.listing import Selection
 from artemis_py.management.managed import Download, Lines, Result
@@ -41,12 +41,12 @@ def value_of(signature: Signature, result: Result) -> Any:
         if returns == "java.lang.String":
             return RowsInText(_list(result) if key == "data" else _page(result))
         return result.count
-    found: Any = result if key is None or isinstance(result, Download | Lines) else result[key]
+    answer: Any = result if key is None or isinstance(result, Download | Lines) else result[key]
     if returns == "boolean":
-        return True if key is None else bool(found)
-    if returns == "java.lang.String" and not isinstance(found, str):
-        return _compact({kebab(name): value for name, value in found.items()} if isinstance(found, dict) else found)
-    return found
+        return True if key is None else bool(answer)
+    if returns == "java.lang.String" and not isinstance(answer, str):
+        return _compact({kebab(name): value for name, value in answer.items()} if isinstance(answer, dict) else answer)
+    return answer
 
 
 def kebab(name: str) -> str:

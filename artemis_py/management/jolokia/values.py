@@ -1,4 +1,4 @@
-"""Values on their way to a client: limits, inner paths, and JSON in pieces: no answer is in memory as a whole."""
+"""Values for clients of Jolokia: limits, inner paths, and JSON in pieces, so that no answer is in memory as a whole."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any, Final, TypeVar
 
 from artemis_py.management.artemis.results import Items, RowsInText
-from artemis_py.management.jolokia.options import Options
+from artemis_py.management.jolokia.request import Options
 
 Item = TypeVar("Item")
 _ITEMS_PER_PIECE: Final = 50
@@ -48,8 +48,8 @@ def inner(value: Any, path: Sequence[str]) -> Any:
     for place, part in enumerate(path):
         if part == "*" and isinstance(value, dict):
             rest = path[place + 1 :]
-            found = {name: inner(one, rest) for name, one in value.items()}
-            return {name: one for name, one in found.items() if one is not None}
+            inside = {name: inner(one, rest) for name, one in value.items()}
+            return {name: one for name, one in inside.items() if one is not None}
         if isinstance(value, dict):
             value = value.get(part)
         elif isinstance(value, list) and part.isascii() and part.isdigit() and int(part) < len(value):

@@ -1,4 +1,4 @@
-"""Operations on acceptors: the ports that the broker listens on."""
+"""Acceptors, the ports that clients connect to: their fields, and the operation that lists them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Final
 from artemis_py.config.secrets_in_text import MASK, names_a_secret
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.management.fields import FLAG, NUMBER, TEXT, Field, Kind
-from artemis_py.management.managed import Given, Managed, Port, Steps
+from artemis_py.management.managed import AcceptorState, Arguments, Managed, Steps
 from artemis_py.management.operation import listing, selected
 
 
 def _parameters(acceptor: AcceptorConfig) -> str:
     """The parameters of its URI, as they are written there; secrets are masked."""
-    shown = {name: MASK if names_a_secret(name) else value for name, value in acceptor.params.items()}
-    return ";".join(f"{name}={value}" for name, value in shown.items())
+    parameters = {name: MASK if names_a_secret(name) else value for name, value in acceptor.params.items()}
+    return ";".join(f"{name}={value}" for name, value in parameters.items())
 
 
-ACCEPTORS: Final[Kind[Port]] = Kind(
+ACCEPTORS: Final[Kind[AcceptorState]] = Kind(
     "acceptor",
     "acceptors",
     [
@@ -49,8 +49,8 @@ ACCEPTORS: Final[Kind[Port]] = Kind(
 )
 
 
-def _list(managed: Managed, given: Given) -> Steps:
-    return (yield from selected(ACCEPTORS, managed.acceptors(), given))
+def _list(managed: Managed, arguments: Arguments) -> Steps:
+    return (yield from selected(ACCEPTORS, managed.acceptors(), arguments))
 
 
 ACCEPTOR_OPERATIONS: Final = (

@@ -1,4 +1,4 @@
-"""Operations on addresses."""
+"""Addresses: their fields, and the operations that list, show, create, update, delete, pause, block and purge them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from artemis_py.core.addresses.address import Address
 from artemis_py.core.tasks import until_done
 from artemis_py.errors import BrokerError
 from artemis_py.management.fields import FLAG, NUMBER, TEXT, Field, Kind
-from artemis_py.management.managed import Given, Managed, Steps, at_once, found
+from artemis_py.management.managed import Arguments, Managed, Steps, at_once, lookup
 from artemis_py.management.operation import ATTRIBUTES, EDIT, VIEW, Argument, Operation, listing, selected
 from artemis_py.management.operations.queues import without_consumers
 
@@ -103,12 +103,12 @@ ADDRESSES: Final[Kind[Address]] = Kind(
 ADDRESS: Final = Argument("address", TEXT, "the address")
 
 
-def _list_addresses(managed: Managed, given: Given) -> Steps:
-    return selected(ADDRESSES, list(managed.broker.addresses.values()), given)
+def _list_addresses(managed: Managed, arguments: Arguments) -> Steps:
+    return selected(ADDRESSES, list(managed.broker.addresses.values()), arguments)
 
 
-def _show_address(managed: Managed, given: Given) -> Steps:
-    return at_once(ADDRESSES.row(found(managed.broker.addresses, "address", given["address"])))
+def _show_address(managed: Managed, arguments: Arguments) -> Steps:
+    return at_once(ADDRESSES.row(lookup(managed.broker.addresses, "address", arguments["address"])))
 
 
 # ---- changes -------------------------------------------------------------------------------------
@@ -119,24 +119,24 @@ _NEW_QUEUES_MAX: Final = 1_000
 """So many queues may come while an address is deleted with those that it has."""
 
 
-def _found(managed: Managed, given: Given) -> Address:
-    return found(managed.broker.addresses, "address", given["address"])
+def _address_of(managed: Managed, arguments: Arguments) -> Address:
+    return lookup(managed.broker.addresses, "address", arguments["address"])
 
 
-def _create(managed: Managed, given: Given) -> Steps:
+def _create(managed: Managed, arguments: Arguments) -> Steps:
     changes = managed.broker.address_changes
-    return at_once(ADDRESSES.row(changes.create(given["address"], given["routing-types"].split(","))))
+    return at_once(ADDRESSES.row(changes.create(arguments["address"], arguments["routing-types"].split(","))))
 
 
-def _update(managed: Managed, given: Given) -> Steps:
-    address = _found(managed, given)
-    managed.broker.address_changes.update(address, given["routing-types"].split(","))
+def _update(managed: Managed, arguments: Arguments) -> Steps:
+    address = _address_of(managed, arguments)
+    managed.broker.address_changes.update(address, arguments["routing-types"].split(","))
     return at_once(ADDRESSES.row(address))
 
 
-def _delete(managed: Managed, given: Given) -> Steps:
-    address, changes = _found(managed, given), managed.broker.address_changes
-    changes.check_deletion(address, is_forced=given["force"])
+def _delete(managed: Managed, arguments: Arguments) -> Steps:
+    address, changes = _address_of(managed, arguments), managed.broker.address_changes
+    changes.check_deletion(address, is_forced=arguments["force"])
     removed = queues = 0
     queues_max = len(address.queues) + _NEW_QUEUES_MAX
     while address.queues:
@@ -157,8 +157,8 @@ def _delete(managed: Managed, given: Given) -> Steps:
     return {"removed": removed, "queues": queues}
 
 
-def _purge(managed: Managed, given: Given) -> Steps:
-    address, broker = _found(managed, given), managed.broker
+def _purge(managed: Managed, arguments: Arguments) -> Steps:
+    address, broker = _address_of(managed, arguments), managed.broker
     broker.address_changes.tell_purged(address)
     removed = held = 0
     for number, queue in enumerate(list(address.queues.values()), 1):
@@ -172,32 +172,32 @@ def _purge(managed: Managed, given: Given) -> Steps:
     return {"removed": removed, "inDelivery": held}
 
 
-def _pause(managed: Managed, given: Given) -> Steps:
-    return _changed(managed, given, managed.broker.address_changes.pause)
+def _pause(managed: Managed, arguments: Arguments) -> Steps:
+    return _changed(managed, arguments, managed.broker.address_changes.pause)
 
 
-def _block(managed: Managed, given: Given) -> Steps:
-    return _changed(managed, given, managed.broker.address_changes.block)
+def _block(managed: Managed, arguments: Arguments) -> Steps:
+    return _changed(managed, arguments, managed.broker.address_changes.block)
 
 
-def _unblock(managed: Managed, given: Given) -> Steps:
-    return _changed(managed, given, managed.broker.address_changes.unblock)
+def _unblock(managed: Managed, arguments: Arguments) -> Steps:
+    return _changed(managed, arguments, managed.broker.address_changes.unblock)
 
 
-def _changed(managed: Managed, given: Given, change: Callable[[Address], None]) -> Steps:
-    address = _found(managed, given)
+def _changed(managed: Managed, arguments: Arguments, change: Callable[[Address], None]) -> Steps:
+    address = _address_of(managed, arguments)
     change(address)
     return at_once(ADDRESSES.row(address))
 
 
-def _resume(managed: Managed, given: Given) -> Steps:
-    address = _found(managed, given)
+def _resume(managed: Managed, arguments: Arguments) -> Steps:
+    address = _address_of(managed, arguments)
     for _ in managed.broker.address_changes.resume(address):
         yield None
     return ADDRESSES.row(address)
 
 
-def _on_address(name: str, sentence: str, work: Callable[[Managed, Given], Steps], *mbean: str) -> Operation:
+def _on_address(name: str, sentence: str, work: Callable[[Managed, Arguments], Steps], *mbean: str) -> Operation:
     """An operation on an address that answers with the address; ``mbean`` are its signatures."""
     return Operation(
         name=name,

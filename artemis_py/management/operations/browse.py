@@ -1,4 +1,4 @@
-"""Operations that look at the messages of a queue and change nothing."""
+"""Operations that browse, count and show messages of a queue, and the scan through a queue, which others use, too."""
 
 from __future__ import annotations
 
@@ -31,10 +31,18 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Step, Until
 from artemis_py.errors import BadRequestError, NotFoundError
 from artemis_py.management.fields import EPOCH_MS, FLAG, MAP, NUMBER, TEXT, Field, Kind, Value
-from artemis_py.management.listing import PAGE_SIZE_MAX, Selection, Wanted, wanted_of
-from artemis_py.management.managed import Download, Given, Managed, Steps, found
+from artemis_py.management.listing import PAGE_SIZE_MAX, ListQuery, Selection, query_of
+from artemis_py.management.managed import Arguments, Download, Managed, Steps
 from artemis_py.management.operation import TEXTS, VIEW, Argument, Operation
-from artemis_py.management.operations.arguments import FILTER, MESSAGE, QUEUE, WHICH, choice_of, states_of
+from artemis_py.management.operations.arguments import (
+    FILTER,
+    MESSAGE,
+    QUEUE,
+    WHICH,
+    message_filter_of,
+    queue_of,
+    states_of,
+)
 from artemis_py.message import HeaderName, LargeBody, Message, header_name
 
 TEXT_MAX: Final = 65_536
@@ -48,8 +56,8 @@ _BYTES_TYPE: Final = 4
 _USER: Final = HeaderName("JMSXUserID")
 _CONTENT_TYPE: Final = HeaderName("content-type")
 
-Seen = Mapping[str, Value]
-"""A message as it was when it was looked at: its fields by name."""
+MessageFields = Mapping[str, Value]
+"""The fields of a message by name, as they were when the scan met it."""
 
 
 def failed_count(queue: Queue, located: LocatedMessage) -> int:
@@ -63,18 +71,18 @@ def failed_count(queue: Queue, located: LocatedMessage) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Looks:
-    """How messages of a queue are looked at: ``limit`` characters of each header and body, at ``now_ms``."""
+class MessageView:
+    """Shows messages of a queue: ``limit`` characters of each header and body, at ``now_ms``."""
 
     queue: Queue
     limit: int
     now_ms: int
 
     @staticmethod
-    def at(queue: Queue, now_ms: int) -> Looks:
+    def at(queue: Queue, now_ms: int) -> MessageView:
         """With the limit that the settings of its address name (``management-message-attribute-size-limit``)."""
         limit = queue.address.settings.management_message_attribute_size_limit
-        return Looks(queue, min(limit, TEXT_MAX) if limit >= 0 else TEXT_MAX, now_ms)
+        return MessageView(queue, min(limit, TEXT_MAX) if limit >= 0 else TEXT_MAX, now_ms)
 
     def row(self, located: LocatedMessage) -> dict[str, Any]:
         """The fields of ``MESSAGES``."""
@@ -114,17 +122,17 @@ class Looks:
     def whole(self, located: LocatedMessage) -> dict[str, Any]:
         """The fields of ``WHOLE``: nothing is cut, and what is too long for that is not shown."""
         message = located.message
-        shown = Looks(self.queue, TEXT_MAX, self.now_ms).row(located)
+        fields = MessageView(self.queue, TEXT_MAX, self.now_ms).row(located)
         body = _text_of(message)
         headers = message.head.properties if message.head.size_bytes <= BODY_SHOWN_MAX else {}
-        return {**shown, "bodySize": len(message.body), "body": body, "headers": headers}
+        return {**fields, "bodySize": len(message.body), "body": body, "headers": headers}
 
     def _delivery_count(self, located: LocatedMessage) -> int:
         returned = max(located.entry.returned, failed_count(self.queue, located))
         return returned + (located.state == DELIVERING)
 
     def _held_by(self, located: LocatedMessage) -> tuple[int, str | None]:
-        """Until when (epoch ms; 0: nobody knows) and for what the message waits."""
+        """Until when (epoch ms; 0: unknown) and for what the message waits."""
         contents, entry, holder = self.queue.contents, located.entry, located.holder
         if holder is not None:
             return self._with_holder(located, f"consumer {holder.id} of connection {holder.reader.connection}")
@@ -206,11 +214,11 @@ def _text_of(message: Message) -> str | None:
         return None
 
 
-def _field(name: str, type: str, sentence: str, unit: str = "", *, is_brief: bool = False) -> Field[Seen]:
-    return Field(name, type, sentence, lambda seen: seen[name], unit, is_brief)
+def _field(name: str, type: str, sentence: str, unit: str = "", *, is_brief: bool = False) -> Field[MessageFields]:
+    return Field(name, type, sentence, lambda fields: fields[name], unit, is_brief)
 
 
-MESSAGES: Final[Kind[Seen]] = Kind(
+MESSAGES: Final[Kind[MessageFields]] = Kind(
     "message",
     "messages",
     [
@@ -251,7 +259,7 @@ MESSAGES: Final[Kind[Seen]] = Kind(
     ],
 )
 
-WHOLE: Final[Kind[Seen]] = Kind(
+WHOLE: Final[Kind[MessageFields]] = Kind(
     "message",
     "messages",
     [
@@ -263,38 +271,39 @@ WHOLE: Final[Kind[Seen]] = Kind(
 )
 
 
-Told = TypeVar("Told")
-
-
 # ---- going through a queue -----------------------------------------------------------------------
 
 
 STEP_UNITS: Final = 200
 """What a step may cost, in units of a turn."""
-Looking = Generator[Until | None, None, int]
+ScanSteps = Generator[Until | None, None, int]
 
 
-def look(
+def scan_messages(
     managed: Managed,
     queue: Queue,
     states: Collection[str],
-    choice: MessageFilter,
-    see: Callable[[LocatedMessage, Budget], bool],
-) -> Looking:
-    """Show each chosen message that is in one of the states to ``see``, until that says that it has seen enough.
-    Returns how many were looked at.
+    message_filter: MessageFilter,
+    visit: Callable[[LocatedMessage, Budget], bool],
+) -> ScanSteps:
+    """Go through a queue: call ``visit`` with each message that is in one of the states and matches the filter, until
+    it returns True. Returns how many messages were looked at.
     """
-    return (yield from look_on(managed, queue, QueueScan(queue, states, choice.ids or ()), choice, see))
+    return (
+        yield from continue_scan(
+            managed, queue, QueueScan(queue, states, message_filter.ids or ()), message_filter, visit
+        )
+    )
 
 
-def look_on(
+def continue_scan(
     managed: Managed,
     queue: Queue,
     scan: QueueScan,
-    choice: MessageFilter,
-    see: Callable[[LocatedMessage, Budget], bool],
-) -> Looking:
-    """The same with a scan of this queue, which is closed in the end."""
+    message_filter: MessageFilter,
+    visit: Callable[[LocatedMessage, Budget], bool],
+) -> ScanSteps:
+    """The same with a scan of this queue, which it closes."""
     budget = Budget()
     try:
         is_enough = False
@@ -302,7 +311,7 @@ def look_on(
             budget.refill(STEP_UNITS)
             located = scan.next(budget)
             while located is not None and not is_enough:
-                is_enough = choice.holds(located.message, budget) and see(located, budget)
+                is_enough = message_filter.holds(located.message, budget) and visit(located, budget)
                 located = None if is_enough or budget.is_spent else scan.next(budget)
             yield managed.in_a_moment() if scan.is_waiting else None
         return scan.looked_count
@@ -310,6 +319,10 @@ def look_on(
         scan.close()
 
 
+# ---- browse, count and show ----------------------------------------------------------------------
+
+
+Made = TypeVar("Made")
 _ROW_UNITS: Final = 12
 """What it costs to show a message."""
 _AHEAD_MAX: Final = 50_000
@@ -324,40 +337,44 @@ AFTER: Final = Argument(
 )
 
 
-def _browse(managed: Managed, given: Given) -> Steps:
-    queue = _queue(managed, given)
-    states, choice = states_of(given["which"]), choice_of(given)
-    size = given["size"] or min(queue.address.settings.management_browse_page_size, PAGE_SIZE_MAX)
-    fields = [name.strip() for name in chain.from_iterable(text.split(",") for text in given["fields"])]
-    wanted = wanted_of(MESSAGES, page=given["page"], size=size, fields=fields)
-    after = given["after"]
-    if after and wanted.page > 1:
+def _browse(managed: Managed, arguments: Arguments) -> Steps:
+    queue = queue_of(managed, arguments)
+    states, message_filter = states_of(arguments["which"]), message_filter_of(arguments)
+    size = arguments["size"] or min(queue.address.settings.management_browse_page_size, PAGE_SIZE_MAX)
+    fields = [name.strip() for name in chain.from_iterable(text.split(",") for text in arguments["fields"])]
+    query = query_of(MESSAGES, page=arguments["page"], size=size, fields=fields)
+    after = arguments["after"]
+    if after and query.page > 1:
         raise BadRequestError("page counts from the beginning, and after goes on from a cursor: give one of them")
-    scan = managed.cursors.scan(queue, states, choice, after)
-    page = _Page(queue, wanted, managed.now_ms(), scan, known=_known_count(queue, states, choice), counts=not after)
-    page.looked_count = yield from look_on(managed, queue, scan, choice, page.see)
+    scan = managed.cursors.scan(queue, states, message_filter, after)
+    page = _Page(
+        queue, query, managed.now_ms(), scan, known=_known_count(queue, states, message_filter), counts=not after
+    )
+    page.looked_count = yield from continue_scan(managed, queue, scan, message_filter, page.visit)
     scan_cursor = page.scan_cursor
     extra = {
         "lookedAt": page.looked_count,
         "isWhole": not page.is_cut_short,
         "next": None if scan_cursor is None else managed.cursors.text_of(queue, states, scan_cursor),
     }
-    return Selection(MESSAGES, wanted, page.count, page.rows, extra)
+    return Selection(MESSAGES, query, page.count, page.rows, extra)
 
 
 class _Page:
-    """A page of messages, as each was when it was looked at. ``known``: how many match; -1: nobody knows, and if it
-    ``counts``, that is found out.
+    """A page of messages, each as the scan met it. ``known``: how many match; -1: unknown, so that the page counts them
+    if ``counts`` is set.
     """
 
-    def __init__(self, queue: Queue, wanted: Wanted, now_ms: int, scan: QueueScan, *, known: int, counts: bool) -> None:
+    def __init__(
+        self, queue: Queue, query: ListQuery, now_ms: int, scan: QueueScan, *, known: int, counts: bool
+    ) -> None:
         self.scan_cursor: ScanCursor | None = None
         """Where the page ends; None: it is not full, so nothing follows."""
         self.rows: list[dict[str, Any]] = []
         self.looked_count = 0
         self.is_cut_short = False
-        self._looks = Looks.at(queue, now_ms)
-        self._wanted = wanted
+        self._view = MessageView.at(queue, now_ms)
+        self._query = query
         self._scan = scan
         self._known = known
         self._counts = counts and known < 0
@@ -370,15 +387,15 @@ class _Page:
         """How many match, as far as it is known."""
         return max(self._known, self._matching)
 
-    def see(self, located: LocatedMessage, budget: Budget) -> bool:
+    def visit(self, located: LocatedMessage, budget: Budget) -> bool:
         """A message that matches. Returns True when this was enough."""
         self._matching += 1
-        if self._matching <= self._wanted.skipped:
+        if self._matching <= self._query.skipped:
             return False
-        if len(self.rows) < self._wanted.size:
-            self.rows.append(self._looks.row(located))
+        if len(self.rows) < self._query.size:
+            self.rows.append(self._view.row(located))
             budget.spend(_ROW_UNITS)
-            is_full = len(self.rows) == self._wanted.size
+            is_full = len(self.rows) == self._query.size
             if is_full:
                 self.scan_cursor = self._scan.scan_cursor
                 self.is_cut_short = self._known < 0 and not self._counts
@@ -388,9 +405,9 @@ class _Page:
         return self.is_cut_short
 
 
-def _known_count(queue: Queue, states: tuple[str, ...], choice: MessageFilter) -> int:
-    """How many messages are in these states; -1 if a look at each is needed."""
-    if not choice.is_all:
+def _known_count(queue: Queue, states: tuple[str, ...], message_filter: MessageFilter) -> int:
+    """How many messages match; -1: only a scan can tell."""
+    if not message_filter.is_all:
         return -1
     contents = queue.contents
     if set(states) == set(STATES):
@@ -406,15 +423,15 @@ def _known_count(queue: Queue, states: tuple[str, ...], choice: MessageFilter) -
     return sum(counts[state] for state in set(states))
 
 
-def _count(managed: Managed, given: Given) -> Steps:
-    queue = _queue(managed, given)
-    states, choice, name = states_of(given["which"]), choice_of(given), given["group-by"]
-    known = -1 if name else _known_count(queue, states, choice)
+def _count(managed: Managed, arguments: Arguments) -> Steps:
+    queue = queue_of(managed, arguments)
+    states, message_filter, name = states_of(arguments["which"]), message_filter_of(arguments), arguments["group-by"]
+    known = -1 if name else _known_count(queue, states, message_filter)
     if known >= 0:
         yield None
         return {"count": known, "lookedAt": 0, **_Counting("").grouped()}
     counting = _Counting(name)
-    looked = yield from look(managed, queue, states, choice, counting.see)
+    looked = yield from scan_messages(managed, queue, states, message_filter, counting.visit)
     return {"count": counting.count, "lookedAt": looked, **counting.grouped()}
 
 
@@ -429,10 +446,10 @@ class _Counting:
         self._name = header_name(name) if name else None
 
     def grouped(self) -> dict[str, Any]:
-        """What is told of the groups."""
+        """The counts of the groups, for the answer."""
         return {"groups": self.groups, "withoutIt": self.without_count, "inOtherGroups": self.others}
 
-    def see(self, located: LocatedMessage, budget: Budget) -> bool:
+    def visit(self, located: LocatedMessage, budget: Budget) -> bool:
         """A message that matches."""
         self.count += 1
         if self._name is None:
@@ -450,13 +467,13 @@ class _Counting:
         return False
 
 
-def _show(managed: Managed, given: Given) -> Steps:
-    looks = Looks.at(_queue(managed, given), managed.now_ms())
-    return (yield from _of_one(managed, given, looks.whole))
+def _show(managed: Managed, arguments: Arguments) -> Steps:
+    view = MessageView.at(queue_of(managed, arguments), managed.now_ms())
+    return (yield from _of_one(managed, arguments, view.whole))
 
 
-def _body(managed: Managed, given: Given) -> Steps:
-    return (yield from _of_one(managed, given, _download))
+def _body(managed: Managed, arguments: Arguments) -> Steps:
+    return (yield from _of_one(managed, arguments, _download))
 
 
 def _download(located: LocatedMessage) -> Download:
@@ -464,23 +481,21 @@ def _download(located: LocatedMessage) -> Download:
     return Download(message.body, content_type_of(message), f"message-{message.id}")
 
 
-def _of_one(managed: Managed, given: Given, make: Callable[[LocatedMessage], Told]) -> Generator[Step, None, Told]:
-    """What is made of the one message that is meant, while it is there. Raises NotFoundError."""
-    queue = _queue(managed, given)
-    made: list[Told] = []
+def _of_one(
+    managed: Managed, arguments: Arguments, make: Callable[[LocatedMessage], Made]
+) -> Generator[Step, None, Made]:
+    """What ``make`` returns for the message with the number in ``message``. Raises NotFoundError."""
+    queue = queue_of(managed, arguments)
+    made: list[Made] = []
 
-    def see(located: LocatedMessage, _budget: Budget) -> bool:
+    def visit(located: LocatedMessage, _budget: Budget) -> bool:
         made.append(make(located))
         return True
 
-    yield from look(managed, queue, STATES, choice_of(given), see)
+    yield from scan_messages(managed, queue, STATES, message_filter_of(arguments), visit)
     if not made:
-        raise _missing(queue, given["message"])
+        raise _missing(queue, arguments["message"])
     return made[0]
-
-
-def _queue(managed: Managed, given: Given) -> Queue:
-    return found(managed.broker.queues, "queue", given["queue"])
 
 
 def _missing(queue: Queue, number: int) -> NotFoundError:

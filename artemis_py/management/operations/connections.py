@@ -1,4 +1,4 @@
-"""Operations on the connections of clients."""
+"""Connections of clients: their fields, and the operations that list and close them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from artemis_py.config.wildcards import WildcardIndex, is_wildcard
 from artemis_py.errors import NotFoundError
 from artemis_py.management.fields import EPOCH_MS, NUMBER, TEXT, Field, Kind
 from artemis_py.management.listing import LOOKS_PER_STEP, select
-from artemis_py.management.managed import Connected, Given, Managed, Steps, at_once
-from artemis_py.management.operation import EDIT, Argument, Operation, listing, wanted
+from artemis_py.management.managed import Arguments, Connected, Managed, Steps, at_once
+from artemis_py.management.operation import EDIT, Argument, Operation, list_query, listing
 
 CONNECTIONS: Final[Kind[Connected]] = Kind(
     "connection",
@@ -54,15 +54,15 @@ _CLOSES_PER_STEP: Final = 8
 _PORT_SEPARATOR: Final = ":"
 
 
-def _list(managed: Managed, given: Given) -> Steps:
-    which = wanted(CONNECTIONS, given)
+def _list(managed: Managed, arguments: Arguments) -> Steps:
+    which = list_query(CONNECTIONS, arguments)
     if which.sort is None:
         which = replace(which, sort="connectionID")  # the order in which they came
     return (yield from select(CONNECTIONS, managed.clients(), which))
 
 
-def _close(managed: Managed, given: Given) -> Steps:
-    number = given["connection"]
+def _close(managed: Managed, arguments: Arguments) -> Steps:
+    number = arguments["connection"]
     client = managed.client(number)
     if client is None:
         raise NotFoundError(f"there is no connection {number}")
@@ -70,8 +70,8 @@ def _close(managed: Managed, given: Given) -> Steps:
     return at_once({"closed": number})
 
 
-def _close_for_address(managed: Managed, given: Given) -> Steps:
-    wanted_address: str = given["ip-address"].strip("[]")
+def _close_for_address(managed: Managed, arguments: Arguments) -> Steps:
+    wanted_address: str = arguments["ip-address"].strip("[]")
 
     def comes_from(client: Connected) -> bool:
         return client.address.rpartition(_PORT_SEPARATOR)[0].strip("[]") == wanted_address
@@ -79,13 +79,13 @@ def _close_for_address(managed: Managed, given: Given) -> Steps:
     return (yield from _close_those(managed, comes_from))
 
 
-def _close_for_user(managed: Managed, given: Given) -> Steps:
-    return (yield from _close_those(managed, lambda client: client.user == given["user-name"]))
+def _close_for_user(managed: Managed, arguments: Arguments) -> Steps:
+    return (yield from _close_those(managed, lambda client: client.user == arguments["user-name"]))
 
 
-def _close_consumers(managed: Managed, given: Given) -> Steps:
+def _close_consumers(managed: Managed, arguments: Arguments) -> Steps:
     """Those that read queues of the address, or of addresses that match it."""
-    broker, name = managed.broker, given["address"]
+    broker, name = managed.broker, arguments["address"]
     matches = _matching(name, broker.config.wildcards)
     numbers: set[int] = set()
     for count, queue in enumerate(list(broker.queues.values()), 1):

@@ -1,4 +1,4 @@
-"""Operations on consumers."""
+"""Consumers: their fields, and the operations that list them and close one."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import NotFoundError
 from artemis_py.management.fields import EPOCH_MS, FLAG, NUMBER, TEXT, Field, Kind
 from artemis_py.management.listing import LOOKS_PER_STEP
-from artemis_py.management.managed import Given, Managed, Steps
+from artemis_py.management.managed import Arguments, Managed, Steps
 from artemis_py.management.operation import EDIT, Argument, Operation, listing, selected
 
 
-class Place(NamedTuple):
+class ConsumerOnQueue(NamedTuple):
     """A consumer on its queue."""
 
     consumer: Consumer
     queue: Queue
 
 
-def _backlog(it: Place) -> int:
+def _backlog(it: ConsumerOnQueue) -> int:
     return it.consumer.backlog_max if it.consumer.backlog_max < 1 << 31 else -1
 
 
-def _status(it: Place) -> str:
+def _status(it: ConsumerOnQueue) -> str:
     consumer = it.consumer
     if consumer.browses:
         return "browses"
@@ -35,7 +35,7 @@ def _status(it: Place) -> str:
     return "does not read" if consumer.room_bytes <= 0 else "takes messages"
 
 
-CONSUMERS: Final[Kind[Place]] = Kind(
+CONSUMERS: Final[Kind[ConsumerOnQueue]] = Kind(
     "consumer",
     "consumers",
     [
@@ -111,24 +111,24 @@ CONSUMERS: Final[Kind[Place]] = Kind(
 )
 
 
-def _list(managed: Managed, given: Given) -> Steps:
-    places: list[Place] = []
+def _list(managed: Managed, arguments: Arguments) -> Steps:
+    rows: list[ConsumerOnQueue] = []
     queues = list(managed.broker.queues.values())
     for number, queue in enumerate(queues):
         consumers = list(queue.distribution.consumers)
         for start in range(0, len(consumers), LOOKS_PER_STEP):
-            places += [Place(consumer, queue) for consumer in consumers[start : start + LOOKS_PER_STEP]]
+            rows += [ConsumerOnQueue(consumer, queue) for consumer in consumers[start : start + LOOKS_PER_STEP]]
             yield None
         if number % LOOKS_PER_STEP == 0:
             yield None
-    return (yield from selected(CONSUMERS, places, given))
+    return (yield from selected(CONSUMERS, rows, arguments))
 
 
 CONSUMER: Final = Argument("consumer", NUMBER, "the number of the consumer")
 
 
-def _close_consumer(managed: Managed, given: Given) -> Steps:
-    number = given["consumer"]
+def _close_consumer(managed: Managed, arguments: Arguments) -> Steps:
+    number = arguments["consumer"]
     why = f"An operator has closed the consumer {number}"
     for count, queue in enumerate(list(managed.broker.queues.values()), 1):
         consumer = next((one for one in queue.distribution.consumers if one.id == number), None)

@@ -1,4 +1,4 @@
-"""Dead and expired messages: which there are, and how they get back to where they came from."""
+"""Operations that list dead and expired messages, and retry them: send them back to the queues they came from."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from artemis_py.errors import BadRequestError
 from artemis_py.management.fields import EPOCH_MS, FLAG, NUMBER, TEXT, Field, Kind
 from artemis_py.management.jobs import Job
 from artemis_py.management.listing import LOOKS_PER_STEP
-from artemis_py.management.managed import Given, Managed, Steps, found
+from artemis_py.management.managed import Arguments, Managed, Steps, lookup
 from artemis_py.management.operation import EDIT, LISTING, VIEW, Argument, Operation, selected
-from artemis_py.management.operations.arguments import CAUSE, FILTER, choice_of
-from artemis_py.management.operations.browse import look
-from artemis_py.management.operations.messages import answer, over
+from artemis_py.management.operations.arguments import CAUSE, FILTER, message_filter_of
+from artemis_py.management.operations.browse import scan_messages
+from artemis_py.management.operations.messages import report, wait_until_over
 from artemis_py.message import Message
 
 GROUPS_MAX: Final = 10_000
-"""So many rows are told apart; further origins share one row."""
+"""So many groups have a row of their own; further origins share one."""
 _OTHERS: Final = Origin("(others)", "(others)", "(others)")
 
 
@@ -35,7 +35,7 @@ class DeadLetterKind(NamedTuple):
     origin: Origin
 
 
-class Letters:
+class DeadLetterGroup:
     """Dead letters of one kind."""
 
     def __init__(self, kind: DeadLetterKind) -> None:
@@ -47,7 +47,7 @@ class Letters:
         self.last_ms = 0
 
     def add(self, message: Message) -> None:
-        """One more."""
+        """Add a message."""
         self.count += 1
         self.size_bytes += message.size_bytes
         self.retried_count += retried_count(message.head) > 0
@@ -56,23 +56,23 @@ class Letters:
 
 
 class DeadLetters:
-    """All kinds of dead letters that were found."""
+    """Dead letters, grouped by their kind."""
 
     def __init__(self) -> None:
-        self.letters: dict[DeadLetterKind, Letters] = {}
+        self.groups: dict[DeadLetterKind, DeadLetterGroup] = {}
 
     def add(self, queue_name: str, message: Message) -> None:
-        """A dead letter was found."""
+        """Add a dead letter."""
         kind = DeadLetterKind(queue_name, origin_of(message.head))
-        letters = self.letters.get(kind)
-        if letters is None:
-            if len(self.letters) >= GROUPS_MAX:
+        group = self.groups.get(kind)
+        if group is None:
+            if len(self.groups) >= GROUPS_MAX:
                 kind = DeadLetterKind(queue_name, _OTHERS)
-            letters = self.letters.setdefault(kind, Letters(kind))
-        letters.add(message)
+            group = self.groups.setdefault(kind, DeadLetterGroup(kind))
+        group.add(message)
 
 
-DEAD_LETTERS: Final[Kind[Letters]] = Kind(
+DEAD_LETTERS: Final[Kind[DeadLetterGroup]] = Kind(
     "kind of dead letters",
     "kinds of dead letters",
     [
@@ -105,7 +105,7 @@ def dead_letter_queues(managed: Managed, name: str) -> Generator[None, None, lis
     """
     broker = managed.broker
     if name:
-        return [found(broker.queues, "queue", name)]
+        return [lookup(broker.queues, "queue", name)]
     chosen: list[Queue] = []
     for number, queue in enumerate(list(broker.queues.values())):
         if queue.address.name in broker.host.dead_letter_addresses:
@@ -116,20 +116,19 @@ def dead_letter_queues(managed: Managed, name: str) -> Generator[None, None, lis
 
 
 def survey(
-    managed: Managed, queues: Sequence[Queue], choice: MessageFilter, states: Sequence[str] = STATES
-) -> Generator[Until | None, None, tuple[DeadLetters, int]]:
-    """What is on these queues, by origin and cause, and how many messages were looked at."""
+    managed: Managed, queues: Sequence[Queue], message_filter: MessageFilter, states: Sequence[str] = STATES
+) -> Generator[Until | None, None, DeadLetters]:
+    """What is on these queues, by origin and cause."""
     dead_letters = DeadLetters()
-    looked = 0
     for queue in queues:
 
-        def see(located: LocatedMessage, budget: Budget, name: str = queue.name) -> bool:
+        def visit(located: LocatedMessage, budget: Budget, name: str = queue.name) -> bool:
             budget.spend(_LETTER_UNITS)
             dead_letters.add(name, located.message)
             return False
 
-        looked += yield from look(managed, queue, states, choice, see)
-    return dead_letters, looked
+        yield from scan_messages(managed, queue, states, message_filter, visit)
+    return dead_letters
 
 
 _WHOLE: Final = 1000
@@ -178,35 +177,35 @@ _ORIGIN: Final = Argument("origin", TEXT, "the queue or address from which they 
 _GROUPS_SHOWN_MAX: Final = 100
 
 
-def _list(managed: Managed, given: Given) -> Steps:
-    queues = yield from dead_letter_queues(managed, given["queue"])
-    found, _ = yield from survey(managed, queues, choice_of(given))
-    return (yield from selected(DEAD_LETTERS, list(found.letters.values()), given))
+def _list(managed: Managed, arguments: Arguments) -> Steps:
+    queues = yield from dead_letter_queues(managed, arguments["queue"])
+    dead_letters = yield from survey(managed, queues, message_filter_of(arguments))
+    return (yield from selected(DEAD_LETTERS, list(dead_letters.groups.values()), arguments))
 
 
-def _retry(managed: Managed, given: Given) -> Steps:
-    rate = given["rate"]
+def _retry(managed: Managed, arguments: Arguments) -> Steps:
+    rate = arguments["rate"]
     if not 0 <= rate <= RATE_MAX:
         raise BadRequestError(f"rate is a number of messages per second, up to {RATE_MAX:,}; 0: as fast as possible")
-    queues = yield from dead_letter_queues(managed, given["queue"])
-    choice = choice_of(given)
-    if given["dry-run"]:
-        return (yield from _rehearse(managed, queues, choice))
+    queues = yield from dead_letter_queues(managed, arguments["queue"])
+    message_filter = message_filter_of(arguments)
+    if arguments["dry-run"]:
+        return (yield from _rehearse(managed, queues, message_filter))
     if rate:
-        return (yield from _at_a_rate(managed, queues, given))
+        return (yield from _at_a_rate(managed, queues, arguments))
     result: dict[str, Any] = {
         "retried": 0, "replaced": {}, "transient": {}, "inDelivery": 0, "inDeliveryMessages": [], "kept": {},
         "stoppedBecause": None, "job": None,
     }  # fmt: skip
     for queue in queues:
-        change = managed.broker.message_operations.retry(queue, choice_of(given))
-        yield from over(managed, change)
+        change = managed.broker.message_operations.retry(queue, message_filter_of(arguments))
+        yield from wait_until_over(managed, change)
         _add(result, change)
     return result
 
 
 def _add(result: dict[str, Any], change: Change) -> None:
-    one = answer(change)
+    one = report(change)
     result["retried"] += one["retried"]
     result["inDelivery"] += one["inDelivery"]
     result["inDeliveryMessages"] += one["inDeliveryMessages"]
@@ -217,30 +216,30 @@ def _add(result: dict[str, Any], change: Change) -> None:
         result["stoppedBecause"] = f"queue {change.queue.name}: {change.stopped_because}"
 
 
-def _rehearse(managed: Managed, queues: list[Queue], choice: MessageFilter) -> Steps:
+def _rehearse(managed: Managed, queues: list[Queue], message_filter: MessageFilter) -> Steps:
     """What would go back, by origin and cause."""
-    found, _ = yield from survey(managed, queues, choice, UNHELD)
-    held, _ = yield from survey(managed, queues, choice, (DELIVERING,))
-    letters = sorted(found.letters.values(), key=lambda each: -each.count)
+    dead_letters = yield from survey(managed, queues, message_filter, UNHELD)
+    held = yield from survey(managed, queues, message_filter, (DELIVERING,))
+    groups = sorted(dead_letters.groups.values(), key=lambda each: -each.count)
     return {
         "dryRun": True,
-        "count": sum(each.count for each in letters),
-        "inDelivery": sum(each.count for each in held.letters.values()),
-        "groups": [DEAD_LETTERS.row(each) for each in letters[:_GROUPS_SHOWN_MAX]],
+        "count": sum(each.count for each in groups),
+        "inDelivery": sum(each.count for each in held.groups.values()),
+        "groups": [DEAD_LETTERS.row(each) for each in groups[:_GROUPS_SHOWN_MAX]],
     }
 
 
-def _at_a_rate(managed: Managed, queues: list[Queue], given: Given) -> Steps:
+def _at_a_rate(managed: Managed, queues: list[Queue], arguments: Arguments) -> Steps:
     """Begin a job for it, which the answer names."""
-    found, _ = yield from survey(managed, queues, choice_of(given), UNHELD)
-    planned = sum(each.count for each in found.letters.values())
-    what, name = "retry dead letters", given["queue"] or "all of dead letters"
-    job = managed.jobs.begin(what, name, managed.now_ms(), planned, given["rate"])
-    managed.begin(_paced(managed, job, queues, given))
+    dead_letters = yield from survey(managed, queues, message_filter_of(arguments), UNHELD)
+    planned = sum(each.count for each in dead_letters.groups.values())
+    what, name = "retry dead letters", arguments["queue"] or "all of dead letters"
+    job = managed.jobs.begin(what, name, managed.now_ms(), planned, arguments["rate"])
+    managed.begin(_paced(managed, job, queues, arguments))
     return {"retried": 0, "planned": planned, "rate": job.rate, "job": job.id}
 
 
-def _paced(managed: Managed, job: Job, queues: list[Queue], given: Given) -> Steps:
+def _paced(managed: Managed, job: Job, queues: list[Queue], arguments: Arguments) -> Steps:
     """The job: so many messages go back in each second, and not more."""
     pace = Pace(job.rate, managed.steady_ms())
     changes: list[Change] = []
@@ -249,7 +248,7 @@ def _paced(managed: Managed, job: Job, queues: list[Queue], given: Given) -> Ste
         for queue in queues:
             if queue.deleted or job.was_stopped():
                 continue
-            change = managed.broker.message_operations.retry(queue, choice_of(given), allowance=pace.take())
+            change = managed.broker.message_operations.retry(queue, message_filter_of(arguments), allowance=pace.take())
             changes.append(change)
             while not change.is_over:
                 if job.was_stopped():

@@ -1,4 +1,4 @@
-"""Operations that take messages out to a file, with all that another broker needs to have them again."""
+"""Operations that export messages, addresses and queues, with all that another broker needs to import them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from artemis_py.errors import BadRequestError, NotFoundError
 from artemis_py.management.export_format import line_of, message_line
 from artemis_py.management.fields import NUMBER
 from artemis_py.management.listing import LOOKS_PER_STEP, PAGE_SIZE_MAX
-from artemis_py.management.managed import Given, InPieces, Lines, Managed, Steps, found
+from artemis_py.management.managed import Arguments, InPieces, Lines, Managed, Steps
 from artemis_py.management.operation import VIEW, Argument, Operation
-from artemis_py.management.operations.arguments import FILTER, QUEUE, WHICH, choice_of, states_of
-from artemis_py.management.operations.browse import AFTER, failed_count, look_on
+from artemis_py.management.operations.arguments import FILTER, QUEUE, WHICH, message_filter_of, queue_of, states_of
+from artemis_py.management.operations.browse import AFTER, continue_scan, failed_count
 from artemis_py.message import LargeBody
 
 _LINE_UNITS: Final = 3
@@ -29,26 +29,26 @@ _REMEMBERED: Final = frozenset({"recovery", "used"})
 """What queues remember of the log in which they are, which another broker does not have."""
 
 
-def _export_messages(managed: Managed, given: Given) -> Steps:
-    queue = found(managed.broker.queues, "queue", given["queue"])
-    states, choice, size = states_of(given["which"]), choice_of(given), given["size"]
+def _export_messages(managed: Managed, arguments: Arguments) -> Steps:
+    queue = queue_of(managed, arguments)
+    states, message_filter, size = states_of(arguments["which"]), message_filter_of(arguments), arguments["size"]
     if not 1 <= size <= PAGE_SIZE_MAX:
         raise BadRequestError(f"size must be a number from 1 to {PAGE_SIZE_MAX}, not {size}")
-    scan = managed.cursors.scan(queue, states, choice, given["after"])
+    scan = managed.cursors.scan(queue, states, message_filter, arguments["after"])
     page = _Page(queue, managed.now_ms(), scan, size)
     run, counters = managed.cursors.run, queue.contents.counters
     before = f"{run}-{counters.returned}"
-    yield from look_on(managed, queue, scan, choice, page.see)
+    yield from continue_scan(managed, queue, scan, message_filter, page.visit)
     if queue.deleted:
         raise NotFoundError(f"queue {queue.name} was deleted meanwhile")
     after = None if page.scan_cursor is None else managed.cursors.text_of(queue, states, page.scan_cursor)
-    told = line_of("next", {"after": after, "returned": [before, f"{run}-{counters.returned}"]})
-    return Lines([*page.parts, told], f"messages-{queue.id}")
+    last_line = line_of("next", {"after": after, "returned": [before, f"{run}-{counters.returned}"]})
+    return Lines([*page.parts, last_line], f"messages-{queue.id}")
 
 
 @final
 class _Page:
-    """Lines of messages, as each was when it was looked at."""
+    """A page of lines, each with its message as the scan met it."""
 
     def __init__(self, queue: Queue, now_ms: int, scan: QueueScan, size: int) -> None:
         self.parts: list[bytes | InPieces] = []
@@ -61,7 +61,7 @@ class _Page:
         self._left = size
         self._left_bytes = _PAGE_BYTES
 
-    def see(self, located: LocatedMessage, budget: Budget) -> bool:
+    def visit(self, located: LocatedMessage, budget: Budget) -> bool:
         """A message that matches. Returns True when the page is full."""
         body = located.message.body
         in_pieces = isinstance(body, LargeBody) or len(body) > _WHOLE_BYTES_MAX
@@ -94,7 +94,7 @@ class _Page:
         return 0
 
 
-def _export_destinations(managed: Managed, _given: Given) -> Steps:
+def _export_destinations(managed: Managed, _arguments: Arguments) -> Steps:
     registry = managed.broker.registry
     parts: list[bytes | InPieces] = []
     for number, address in enumerate(list(managed.broker.addresses.values())):

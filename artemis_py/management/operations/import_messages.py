@@ -1,4 +1,4 @@
-"""The operation that brings messages of an export to the queues on which they were."""
+"""The operation that imports the messages of an export onto the queues on which they were."""
 
 from __future__ import annotations
 
@@ -11,8 +11,15 @@ from artemis_py.core.order.priority import PRIORITIES
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import WAIT, Step
 from artemis_py.errors import BadRequestError, BrokerError
-from artemis_py.management.export_format import LINE_BYTES_MAX, Taken, read_export, read_line, read_message, read_piece
-from artemis_py.management.managed import BodyRoom, Given, Managed, Steps
+from artemis_py.management.export_format import (
+    LINE_BYTES_MAX,
+    ExportedMessage,
+    read_export,
+    read_line,
+    read_message,
+    read_piece,
+)
+from artemis_py.management.managed import Arguments, BodyRoom, Managed, Steps
 from artemis_py.management.operation import EDIT, LINES, Argument, Operation
 from artemis_py.message import Head, LargeBody, encode_headers
 from artemis_py.shown import many
@@ -20,17 +27,17 @@ from artemis_py.shown import many
 QUEUES_MAX: Final = 1_000
 """So many queues may need a message of one line: it comes to all of them in one step."""
 _NOT_MESSAGES: Final = frozenset({"address", "queue", "end"})
-"""Lines of an export that tell nothing of messages."""
+"""Lines of an export that have no message."""
 _DUPLICATE_ID: Final = "_AMQ_DUPL_ID"
 _ROUTING_TYPES: Final = frozenset({ANYCAST, MULTICAST, None})
 
 
-def _import_messages(managed: Managed, given: Given) -> Steps:
+def _import_messages(managed: Managed, arguments: Arguments) -> Steps:
     room = managed.bodies
     if room is None:
         raise BrokerError("no acceptor serves HTTP, so nothing says how large a message may be")
-    lines, shares, count = _Lines(given["lines"]), Shares(), 0
-    came = 0
+    lines, shares, count = _Lines(arguments["lines"]), Shares(), 0
+    arrived = 0
     try:
         export = ""
         while (line := lines.next()) is not None:
@@ -43,7 +50,7 @@ def _import_messages(managed: Managed, given: Given) -> Steps:
                 message = yield from _read(export, value, lines, room, managed.now_ms())
                 while managed.broker.importing.must_wait(message):
                     yield WAIT
-                came += managed.broker.importing.put(message, shares, managed.now_ms())
+                arrived += managed.broker.importing.put(message, shares, managed.now_ms())
                 count += 1
                 yield None
             elif kind not in _NOT_MESSAGES:
@@ -52,7 +59,7 @@ def _import_messages(managed: Managed, given: Given) -> Steps:
         if not count:
             raise
         raise type(error)(f"{error}; what {many(count, 'message')} before it needed was done") from None
-    return {"messages": count, "came": came, "queues": {name: _row(managed, name, shares) for name in shares}}
+    return {"messages": count, "came": arrived, "queues": {name: _row(managed, name, shares) for name in shares}}
 
 
 def _row(managed: Managed, name: str, shares: Shares) -> dict[str, Any]:
@@ -119,7 +126,7 @@ def _body(
     return upload.body
 
 
-def _head(taken: Taken, place: str, bytes_max: int) -> Head:
+def _head(taken: ExportedMessage, place: str, bytes_max: int) -> Head:
     """The headers as they were. Raises BadRequestError for what no SEND could have made."""
     named: dict[str, str] = {}
     for name, text in taken.headers:

@@ -1,4 +1,6 @@
-"""Operations that change messages: one by its number, or all that a filter matches. Those that consumers have stay."""
+"""Operations that move, copy, remove, retry, expire, prioritize or deliver messages: one by its number, or all that a
+filter matches. Those that consumers have stay.
+"""
 
 from __future__ import annotations
 
@@ -14,23 +16,31 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import WAIT, Until
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.management.fields import NUMBER, TEXT
-from artemis_py.management.managed import Given, Managed, Steps, found
+from artemis_py.management.managed import Arguments, Managed, Steps
 from artemis_py.management.operation import EDIT, Argument, Operation
-from artemis_py.management.operations.arguments import COUNT, FILTER, MESSAGE, NEEDED_FILTER, QUEUE, choice_of
-from artemis_py.management.operations.browse import look
+from artemis_py.management.operations.arguments import (
+    COUNT,
+    FILTER,
+    MESSAGE,
+    NEEDED_FILTER,
+    QUEUE,
+    message_filter_of,
+    queue_of,
+)
+from artemis_py.management.operations.browse import scan_messages
 
 # ---- waiting for a change ------------------------------------------------------------------------
 
 
-def told(managed: Managed, change: Change) -> Steps:
-    """What a change has done, when it is over. Raises BrokerError if it could not do anything."""
-    yield from over(managed, change)
+def finish(managed: Managed, change: Change) -> Steps:
+    """Wait until a change is over, and report what it has done. Raises BrokerError if it could not do anything."""
+    yield from wait_until_over(managed, change)
     if change.stopped_because and not change.done_count:
         raise BrokerError(f"no message was {change.operation.word}: {change.stopped_because}")
-    return answer(change)
+    return report(change)
 
 
-def answer(change: Change) -> dict[str, Any]:
+def report(change: Change) -> dict[str, Any]:
     """What a change that is over has done."""
     return {
         change.operation.word: change.done_count,
@@ -46,9 +56,9 @@ def _of_copies(change: Change) -> dict[str, Any]:
     return {"replaced": change.replaced, "transient": change.transient}
 
 
-def told_of_one(managed: Managed, change: Change, number: int) -> Steps:
-    """The same for one message. Raises NotFoundError if it is not there, and BrokerError if it stayed."""
-    yield from over(managed, change)
+def finish_single(managed: Managed, change: Change, number: int) -> Steps:
+    """The same for a change of one message. Raises NotFoundError if it is not there, BrokerError if it stayed."""
+    yield from wait_until_over(managed, change)
     if change.done_count:
         return {
             change.operation.word: change.done_count,
@@ -63,8 +73,8 @@ def told_of_one(managed: Managed, change: Change, number: int) -> Steps:
     raise NotFoundError(f"queue {name} has no message {number}, or has it no more")
 
 
-def over(managed: Managed, change: Change) -> Generator[bool | Until, None, None]:
-    """Wait until a change is over, and let it go on when it can."""
+def wait_until_over(managed: Managed, change: Change) -> Generator[bool | Until, None, None]:
+    """Wait until a change is over."""
     while not change.is_over:
         managed.broker.message_operations.nudge(change)
         yield managed.in_a_moment() if change.done else WAIT
@@ -81,51 +91,53 @@ _OF_COPIES: Final = (
     " transient: how many do not survive a restart any more, by the queue that is not durable"
 )
 
-_Begin = Callable[[Managed, Queue, MessageFilter, Given], Change]
+_Begin = Callable[[Managed, Queue, MessageFilter, Arguments], Change]
 
 
-def _remove(managed: Managed, queue: Queue, choice: MessageFilter, _given: Given) -> Change:
-    return managed.broker.message_operations.remove(queue, choice)
+def _remove(managed: Managed, queue: Queue, message_filter: MessageFilter, _arguments: Arguments) -> Change:
+    return managed.broker.message_operations.remove(queue, message_filter)
 
 
-def _expire(managed: Managed, queue: Queue, choice: MessageFilter, _given: Given) -> Change:
-    return managed.broker.message_operations.expire(queue, choice)
+def _expire(managed: Managed, queue: Queue, message_filter: MessageFilter, _arguments: Arguments) -> Change:
+    return managed.broker.message_operations.expire(queue, message_filter)
 
 
-def _send_to_dead_letters(managed: Managed, queue: Queue, choice: MessageFilter, _given: Given) -> Change:
-    return managed.broker.message_operations.send_to_dead_letters(queue, choice)
+def _send_to_dead_letters(
+    managed: Managed, queue: Queue, message_filter: MessageFilter, _arguments: Arguments
+) -> Change:
+    return managed.broker.message_operations.send_to_dead_letters(queue, message_filter)
 
 
-def _move(managed: Managed, queue: Queue, choice: MessageFilter, given: Given) -> Change:
-    return managed.broker.message_operations.move(queue, choice, given["target"])
+def _move(managed: Managed, queue: Queue, message_filter: MessageFilter, arguments: Arguments) -> Change:
+    return managed.broker.message_operations.move(queue, message_filter, arguments["target"])
 
 
-def _copy(managed: Managed, queue: Queue, choice: MessageFilter, given: Given) -> Change:
-    return managed.broker.message_operations.copy(queue, choice, given["target"])
+def _copy(managed: Managed, queue: Queue, message_filter: MessageFilter, arguments: Arguments) -> Change:
+    return managed.broker.message_operations.copy(queue, message_filter, arguments["target"])
 
 
-def _prioritize(managed: Managed, queue: Queue, choice: MessageFilter, given: Given) -> Change:
-    return managed.broker.message_operations.prioritize(queue, choice, given["priority"])
+def _prioritize(managed: Managed, queue: Queue, message_filter: MessageFilter, arguments: Arguments) -> Change:
+    return managed.broker.message_operations.prioritize(queue, message_filter, arguments["priority"])
 
 
-def _retry(managed: Managed, queue: Queue, choice: MessageFilter, _given: Given) -> Change:
-    return managed.broker.message_operations.retry(queue, choice)
+def _retry(managed: Managed, queue: Queue, message_filter: MessageFilter, _arguments: Arguments) -> Change:
+    return managed.broker.message_operations.retry(queue, message_filter)
 
 
-def _deliver(managed: Managed, given: Given) -> Steps:
+def _deliver(managed: Managed, arguments: Arguments) -> Steps:
     """Have scheduled messages delivered: first they are chosen, and then all of them fall due. They go to the head of
     the queue, so of very many the last ones do so first.
     """
-    queue = found(managed.broker.queues, "queue", given["queue"])
+    queue = queue_of(managed, arguments)
     ids = array("q")
 
-    def see(located: LocatedMessage, _budget: Budget) -> bool:
+    def visit(located: LocatedMessage, _budget: Budget) -> bool:
         ids.append(located.message.id)
         return False
 
-    yield from look(managed, queue, (SCHEDULED,), choice_of(given), see)
-    if not ids and given.get("message") is not None:
-        raise NotFoundError(f"queue {queue.name} has no scheduled message {given['message']} in memory")
+    yield from scan_messages(managed, queue, (SCHEDULED,), message_filter_of(arguments), visit)
+    if not ids and arguments.get("message") is not None:
+        raise NotFoundError(f"queue {queue.name} has no scheduled message {arguments['message']} in memory")
     count = 0
     while ids and not queue.deleted:
         some = ids[-DELIVERED_MAX:]
@@ -157,13 +169,17 @@ def _both(  # noqa: PLR0913 - a row of the table has as many
 
     of_copies = f"; {_OF_COPIES}" if makes_copies else ""
 
-    def do_one(managed: Managed, given: Given) -> Steps:
-        queue = found(managed.broker.queues, "queue", given["queue"])
-        return (yield from told_of_one(managed, begin(managed, queue, choice_of(given), given), given["message"]))
+    def do_one(managed: Managed, arguments: Arguments) -> Steps:
+        queue = queue_of(managed, arguments)
+        return (
+            yield from finish_single(
+                managed, begin(managed, queue, message_filter_of(arguments), arguments), arguments["message"]
+            )
+        )
 
-    def do_many(managed: Managed, given: Given) -> Steps:
-        queue = found(managed.broker.queues, "queue", given["queue"])
-        return (yield from told(managed, begin(managed, queue, choice_of(given), given)))
+    def do_many(managed: Managed, arguments: Arguments) -> Steps:
+        queue = queue_of(managed, arguments)
+        return (yield from finish(managed, begin(managed, queue, message_filter_of(arguments), arguments)))
 
     return (
         Operation(

@@ -1,8 +1,10 @@
-"""Operations on queues as a whole."""
+"""Queues: their fields, and the operations that list, show, pause, purge, create, update and delete them, and reset
+their counters and groups.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from typing import Any, Final
 
 from artemis_py.config.checks.one_queue import queue_values
@@ -26,10 +28,10 @@ from artemis_py.core.reference import AutoDelete, deletion_of
 from artemis_py.core.tasks import WAIT, Step, Task, until_done
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
 from artemis_py.management.fields import FLAG, NUMBER, TEXT, Field, Kind
-from artemis_py.management.managed import Given, Managed, Steps, at_once, found
+from artemis_py.management.managed import Arguments, Managed, Steps, Work, at_once
 from artemis_py.management.operation import AMOUNT, ATTRIBUTES, EDIT, VIEW, Argument, Operation, listing, selected
-from artemis_py.management.operations.arguments import COUNT, QUEUE, choice_of
-from artemis_py.management.operations.messages import told
+from artemis_py.management.operations.arguments import COUNT, QUEUE, message_filter_of, queue_of
+from artemis_py.management.operations.messages import finish
 
 _MESSAGES: Final = "messages"
 _BYTES: Final = "bytes"
@@ -258,47 +260,47 @@ QUEUES: Final[Kind[Queue]] = Kind(
 _CLOSES_PER_TURN: Final = 16
 
 
-def _list(managed: Managed, given: Given) -> Steps:
-    return selected(QUEUES, list(managed.broker.queues.values()), given)
+def _list(managed: Managed, arguments: Arguments) -> Steps:
+    return selected(QUEUES, list(managed.broker.queues.values()), arguments)
 
 
-def _show(managed: Managed, given: Given) -> Steps:
-    return at_once(QUEUES.row(found(managed.broker.queues, "queue", given["queue"])))
+def _show(managed: Managed, arguments: Arguments) -> Steps:
+    return at_once(QUEUES.row(queue_of(managed, arguments)))
 
 
-def _pause(managed: Managed, given: Given) -> Steps:
-    return (yield from _changed(managed, given, managed.broker.queue_operations.pause))
+def _pause(managed: Managed, arguments: Arguments) -> Steps:
+    return (yield from _changed(managed, arguments, managed.broker.queue_operations.pause))
 
 
-def _resume(managed: Managed, given: Given) -> Steps:
-    return (yield from _changed(managed, given, managed.broker.queue_operations.resume))
+def _resume(managed: Managed, arguments: Arguments) -> Steps:
+    return (yield from _changed(managed, arguments, managed.broker.queue_operations.resume))
 
 
-def _changed(managed: Managed, given: Given, change: Callable[[str], None]) -> Steps:
-    queue = found(managed.broker.queues, "queue", given["queue"])
+def _changed(managed: Managed, arguments: Arguments, change: Callable[[str], None]) -> Steps:
+    queue = queue_of(managed, arguments)
     change(queue.name)
     yield None
     return QUEUES.row(queue)
 
 
-def _purge(managed: Managed, given: Given) -> Steps:
-    queue = found(managed.broker.queues, "queue", given["queue"])
-    if given["count"] is not None:
-        change = managed.broker.message_operations.remove(queue, choice_of(given))
-        yield from told(managed, change)
+def _purge(managed: Managed, arguments: Arguments) -> Steps:
+    queue = queue_of(managed, arguments)
+    if arguments["count"] is not None:
+        change = managed.broker.message_operations.remove(queue, message_filter_of(arguments))
+        yield from finish(managed, change)
         return {"removed": change.done_count, "inDelivery": change.held_count}
     held_count = queue.message_count - queue.unheld_count
-    result = yield from _removed(managed, given, managed.broker.queue_operations.purge)
+    result = yield from _removed(managed, arguments, managed.broker.queue_operations.purge)
     return {**result, "inDelivery": held_count}
 
 
-def _destroy(managed: Managed, given: Given) -> Steps:
-    queue = found(managed.broker.queues, "queue", given["queue"])
+def _destroy(managed: Managed, arguments: Arguments) -> Steps:
+    queue = queue_of(managed, arguments)
     address = managed.broker.bindings.address_of(queue)
-    if given["remove-consumers"]:
+    if arguments["remove-consumers"]:
         yield from without_consumers(managed, queue)
-    result = yield from _removed(managed, given, managed.broker.queue_operations.delete)
-    if given["auto-delete-address"] and not (address.deleted or address.queues or address.diverts):
+    result = yield from _removed(managed, arguments, managed.broker.queue_operations.delete)
+    if arguments["auto-delete-address"] and not (address.deleted or address.queues or address.diverts):
         managed.broker.address_changes.delete(address)
     return result
 
@@ -314,9 +316,9 @@ def without_consumers(managed: Managed, queue: Queue) -> Generator[Step, None, N
 
 
 def _removed(
-    managed: Managed, given: Given, remove: Callable[[str, int], tuple[int, Task | None]]
+    managed: Managed, arguments: Arguments, remove: Callable[[str, int], tuple[int, Task | None]]
 ) -> Generator[Step, None, dict[str, int]]:
-    queue = found(managed.broker.queues, "queue", given["queue"])
+    queue = queue_of(managed, arguments)
     count, unfinished = remove(queue.name, managed.now_ms())
     yield from until_done((unfinished,))
     return {"removed": count}
@@ -352,109 +354,94 @@ _AUTO_DELETE: Final = (
 )
 
 
-def _create(managed: Managed, given: Given) -> Steps:
-    broker, name = managed.broker, given["name"]
-    address = given["address"] or name
+def _create(managed: Managed, arguments: Arguments) -> Steps:
+    broker, name = managed.broker, arguments["name"]
+    address = arguments["address"] or name
     if not name or "::" in name or "::" in address:
         raise BadRequestError(f"{name[:80]!r} is no name of a queue")
     known = broker.queues.get(name)
-    if known is not None and given["ignore-if-exists"]:
+    if known is not None and arguments["ignore-if-exists"]:
         return at_once(QUEUES.row(known))
-    routing_type = _routing_type(given) or broker.config.settings_for(address).default_queue_routing_type
-    config = QueueConfig(name=name, address=address, routing_type=routing_type, **_values(given))
+    routing_type = _routing_type(arguments) or broker.config.settings_for(address).default_queue_routing_type
+    config = QueueConfig(name=name, address=address, routing_type=routing_type, **_values(arguments))
     queue = broker.queue_changes.create(
         config,
-        _auto_delete(given),
-        creates_address=given["auto-create-address"],
-        auto_created=given["auto-created"],
+        _auto_delete(arguments),
+        creates_address=arguments["auto-create-address"],
+        auto_created=arguments["auto-created"],
     )
     return at_once(QUEUES.row(queue))
 
 
-def _update(managed: Managed, given: Given) -> Steps:
-    queue = _found(managed, given)
-    managed.broker.queue_changes.update(queue, _values(given), _routing_type(given), _auto_delete(given))
+def _update(managed: Managed, arguments: Arguments) -> Steps:
+    queue = queue_of(managed, arguments)
+    managed.broker.queue_changes.update(queue, _values(arguments), _routing_type(arguments), _auto_delete(arguments))
     return at_once(QUEUES.row(queue))
 
 
-def _values(given: Given) -> dict[str, Any]:
+def _values(arguments: Arguments) -> dict[str, Any]:
     texts = {
-        ("filter" if argument.name == _FILTER else argument.name): show(given[argument.name])
+        ("filter" if argument.name == _FILTER else argument.name): show(arguments[argument.name])
         for argument in _ATTRIBUTES
-        if given[argument.name] is not None
+        if arguments[argument.name] is not None
     }
     return queue_values(texts)
 
 
-def _routing_type(given: Given) -> str | None:
-    text = given["routing-type"]
+def _routing_type(arguments: Arguments) -> str | None:
+    text = arguments["routing-type"]
     if text is not None and text.upper() not in _ROUTING_TYPES:
         raise BadRequestError(f"routing-type must be ANYCAST or MULTICAST, not {text[:40]!r}")
     return None if text is None else text.upper()
 
 
-def _auto_delete(given: Given) -> AutoDelete:
-    return AutoDelete(given["auto-delete"], given["auto-delete-delay"], given["auto-delete-message-count"])
+def _auto_delete(arguments: Arguments) -> AutoDelete:
+    return AutoDelete(arguments["auto-delete"], arguments["auto-delete-delay"], arguments["auto-delete-message-count"])
 
 
-def _found(managed: Managed, given: Given) -> Queue:
-    return found(managed.broker.queues, "queue", given["queue"])
-
-
-def _enable(managed: Managed, given: Given) -> Steps:
-    queue = _found(managed, given)
+def _enable(managed: Managed, arguments: Arguments) -> Steps:
+    queue = queue_of(managed, arguments)
     managed.broker.queue_changes.enable(queue, enabled=True)
     return at_once(QUEUES.row(queue))
 
 
-def _disable(managed: Managed, given: Given) -> Steps:
-    queue = _found(managed, given)
+def _disable(managed: Managed, arguments: Arguments) -> Steps:
+    queue = queue_of(managed, arguments)
     managed.broker.queue_changes.enable(queue, enabled=False)
     return at_once(QUEUES.row(queue))
 
 
-def _set_ring_size(managed: Managed, given: Given) -> Steps:
-    queue = _found(managed, given)
-    managed.broker.queue_operations.set_ring_size(queue.name, given["ring-size"])
+def _set_ring_size(managed: Managed, arguments: Arguments) -> Steps:
+    queue = queue_of(managed, arguments)
+    managed.broker.queue_operations.set_ring_size(queue.name, arguments["ring-size"])
     return at_once(QUEUES.row(queue))
 
 
 # ---- counters and groups -----------------------------------------------------------------------------
 
 
-def _reset_added(managed: Managed, given: Given) -> Steps:
-    return _reset(_found(managed, given), "added")
+def _reset(counter: str) -> Work:
+    """A work that sets a counter of a queue to 0."""
+
+    def work(managed: Managed, arguments: Arguments) -> Steps:
+        counters = queue_of(managed, arguments).contents.counters
+        before = getattr(counters, counter)
+        setattr(counters, counter, 0)
+        return at_once({"was": before})
+
+    return work
 
 
-def _reset_acknowledged(managed: Managed, given: Given) -> Steps:
-    return _reset(_found(managed, given), "acknowledged")
-
-
-def _reset_expired(managed: Managed, given: Given) -> Steps:
-    return _reset(_found(managed, given), "expired")
-
-
-def _reset_killed(managed: Managed, given: Given) -> Steps:
-    return _reset(_found(managed, given), "killed")
-
-
-def _reset(queue: Queue, counter: str) -> Steps:
-    counters = queue.contents.counters
-    before = getattr(counters, counter)
-    setattr(counters, counter, 0)
-    return at_once({"was": before})
-
-
-def _reset_group(managed: Managed, given: Given) -> Steps:
-    queue = _not_shared(_found(managed, given))
-    if not queue.grouping.reset(given["group"]):
-        raise NotFoundError(f"no consumer of queue {queue.name} has the group {given['group'][:80]!r}")
+def _reset_group(managed: Managed, arguments: Arguments) -> Steps:
+    queue = _not_shared(queue_of(managed, arguments))
+    if not queue.grouping.reset(arguments["group"]):
+        raise NotFoundError(f"no consumer of queue {queue.name} has the group {arguments['group'][:80]!r}")
     queue.after_removal.run()
     return at_once({"reset": 1})
 
 
-def _reset_all_groups(managed: Managed, given: Given) -> Steps:
-    queue = _not_shared(_found(managed, given))
+def _reset_all_groups(managed: Managed, arguments: Arguments) -> Steps:
+    queue = _not_shared(queue_of(managed, arguments))
     count = 0
     while some := queue.grouping.reset_some(_RESETS_PER_STEP):
         count += some
@@ -472,7 +459,7 @@ def _not_shared(queue: Queue) -> Queue:
     return queue
 
 
-def _on_queue(name: str, path: str, command: str, sentence: str, work: Any, *more: Argument) -> Operation:
+def _on_queue(name: str, path: str, command: str, sentence: str, work: Work, *more: Argument) -> Operation:
     """An operation on a queue that answers with the queue."""
     return Operation(
         name=name,
@@ -491,7 +478,7 @@ def _on_queue(name: str, path: str, command: str, sentence: str, work: Any, *mor
     )
 
 
-def _resetting(name: str, path: str, what: str, work: Any, *more: Argument, result: str = "") -> Operation:
+def _resetting(name: str, path: str, what: str, work: Work, *more: Argument, result: str = "") -> Operation:
     return Operation(
         name=name,
         on="queue",
@@ -507,12 +494,12 @@ def _resetting(name: str, path: str, what: str, work: Any, *more: Argument, resu
     )
 
 
-_COUNTERS: Final[Sequence[tuple[str, str, Any]]] = (
-    ("Added", "that came", _reset_added),
-    ("Acknowledged", "that were acknowledged", _reset_acknowledged),
-    ("Expired", "that expired", _reset_expired),
-    ("Killed", "that were removed", _reset_killed),
-)
+_COUNTERS: Final = {
+    "Added": "that came",
+    "Acknowledged": "that were acknowledged",
+    "Expired": "that expired",
+    "Killed": "that were removed",
+}
 
 _LONG_FORM: Final = (
     "String createQueue(String address, String routingType, String name, String filterString, boolean durable, "
@@ -676,8 +663,13 @@ QUEUE_OPERATIONS: Final = (
         Argument("ring-size", NUMBER, "so many messages; 0 keeps nothing, -1 makes it no ring"),
     ),
     *[
-        _resetting(f"resetMessages{name}", f"reset-{name.lower()}", f"Count messages {which} from 0 again.", work)
-        for name, which, work in _COUNTERS
+        _resetting(
+            f"resetMessages{name}",
+            f"reset-{name.lower()}",
+            f"Count messages {which} from 0 again.",
+            _reset(name.lower()),
+        )
+        for name, which in _COUNTERS.items()
     ],
     _resetting(
         "resetGroup",

@@ -1,4 +1,7 @@
-"""Operations on sessions, on what they send, and on their consumers and open transactions."""
+"""Sessions and producers: their fields, and the operations that list them and close a session.
+
+STOMP has one session on a connection, and no producers: a producer here is an address to which a session has sent.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Final, NamedTuple
 from artemis_py.errors import NotFoundError
 from artemis_py.management.fields import EPOCH_MS, NUMBER, TEXT, Field, Kind
 from artemis_py.management.listing import LOOKS_PER_STEP
-from artemis_py.management.managed import Connected, Given, Managed, Sender, Steps, at_once
+from artemis_py.management.managed import Arguments, Connected, Managed, Sender, Steps, at_once
 from artemis_py.management.operation import EDIT, Argument, Operation, listing, selected
 from artemis_py.management.operations.connections import WHY_CLOSED
 
@@ -36,14 +39,14 @@ SESSIONS: Final[Kind[Connected]] = Kind(
 )
 
 
-class Producing(NamedTuple):
+class Producer(NamedTuple):
     """An address to which a client has sent."""
 
     client: Connected
     sender: Sender
 
 
-PRODUCERS: Final[Kind[Producing]] = Kind(
+PRODUCERS: Final[Kind[Producer]] = Kind(
     "producer",
     "producers",
     [
@@ -75,17 +78,17 @@ def clients_in_order(managed: Managed) -> list[Connected]:
     return sorted((one for one in managed.clients() if one.is_open), key=lambda one: one.number)
 
 
-def _list_sessions(managed: Managed, given: Given) -> Steps:
-    return (yield from selected(SESSIONS, clients_in_order(managed), given))
+def _list_sessions(managed: Managed, arguments: Arguments) -> Steps:
+    return (yield from selected(SESSIONS, clients_in_order(managed), arguments))
 
 
-def _list_producers(managed: Managed, given: Given) -> Steps:
-    found: list[Producing] = []
+def _list_producers(managed: Managed, arguments: Arguments) -> Steps:
+    rows: list[Producer] = []
     for number, client in enumerate(clients_in_order(managed), 1):
-        found += [Producing(client, sender) for sender in client.producers]
+        rows += [Producer(client, sender) for sender in client.producers]
         if number % LOOKS_PER_STEP == 0:
             yield None
-    return (yield from selected(PRODUCERS, found, given))
+    return (yield from selected(PRODUCERS, rows, arguments))
 
 
 def client_of_session(managed: Managed, session: str) -> Connected | None:
@@ -102,8 +105,8 @@ def _with_session(managed: Managed, name: str) -> Connected:
     return client
 
 
-def _close_session(managed: Managed, given: Given) -> Steps:
-    name = given["session"]
+def _close_session(managed: Managed, arguments: Arguments) -> Steps:
+    name = arguments["session"]
     _with_session(managed, name).end(WHY_CLOSED)
     return at_once({"closed": name})
 

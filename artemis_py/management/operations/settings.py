@@ -1,4 +1,4 @@
-"""Operations on settings: which are in force, and who may do what, each with its line of broker.xml; and changes."""
+"""Address settings and permissions: operations that show those in force, with the line of broker.xml, and set them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from artemis_py.core.queue.attributes import config_of
 from artemis_py.core.tasks import Step
 from artemis_py.errors import BadRequestError, BrokerError
 from artemis_py.management.fields import FLAG, TEXT, Field, Kind
-from artemis_py.management.managed import Given, Managed, Steps, found
+from artemis_py.management.managed import Arguments, Managed, Steps, lookup
 from artemis_py.management.operation import EDIT, LISTING, TEXTS, VIEW, Argument, Operation, selected
 
 SETTINGS: Final[Kind[Explained]] = Kind(
@@ -93,17 +93,17 @@ _CHECKS_PER_STEP: Final = 20
 _SET_WHILE_RUNNING: Final = Origin("an operator or a client", 0)
 
 
-def _settings(managed: Managed, given: Given) -> Steps:
-    address, separator, queue = given["address"].partition("::")
+def _settings(managed: Managed, arguments: Arguments) -> Steps:
+    address, separator, queue = arguments["address"].partition("::")
     if not address:
         raise BadRequestError("address is the name of an address, or ADDRESS::QUEUE")
     rows = _of_queue(managed, queue) if separator else explain_address(managed.broker.config, address)
-    return (yield from selected(SETTINGS, rows, given))
+    return (yield from selected(SETTINGS, rows, arguments))
 
 
 def _of_queue(managed: Managed, name: str) -> list[Explained]:
     """What the queue has now. What broker.xml says at another place than the queue is not repeated."""
-    queue = found(managed.broker.queues, "queue", name)
+    queue = lookup(managed.broker.queues, "queue", name)
     config = config_of(queue)
     declared: dict[str, Origin] = {}
     if queue.origin is not None:
@@ -125,21 +125,21 @@ def _of_queue(managed: Managed, name: str) -> list[Explained]:
     return explain_queue_config(managed.broker.config, config, declared=not queue.auto_created)
 
 
-def _add(managed: Managed, given: Given) -> Steps:
+def _add(managed: Managed, arguments: Arguments) -> Steps:
     """Everything is checked before anything is changed: the values, and each queue with them."""
-    broker, match = managed.broker, given["address"]
-    values = setting_values(match, {**_of_json(given["settings"]), **_of_texts(given["values"])}, broker.config)
+    broker, match = managed.broker, arguments["address"]
+    values = setting_values(match, {**_of_json(arguments["settings"]), **_of_texts(arguments["values"])}, broker.config)
     if not values:
         raise BadRequestError("no setting is given, such as max-size-bytes=10M")
-    wanted = broker.settings_changes.over(broker.settings_changes.declared, match, values)
-    check_setting(match, wanted)
-    yield from _check(managed, wanted)
+    changed = broker.settings_changes.over(broker.settings_changes.declared, match, values)
+    check_setting(match, changed)
+    yield from _check(managed, changed)
     broker.settings_changes.put(match, values)
     return (yield from _settled(managed))
 
 
-def _remove(managed: Managed, given: Given) -> Steps:
-    managed.broker.settings_changes.remove(given["address"])
+def _remove(managed: Managed, arguments: Arguments) -> Steps:
+    managed.broker.settings_changes.remove(arguments["address"])
     return (yield from _settled(managed))
 
 
@@ -152,12 +152,12 @@ def _settled(managed: Managed) -> Steps:
     return {"pendingRestart": {queue: ", ".join(sorted(names)) for queue, names in sorted(redeployment.held.items())}}
 
 
-def _check(managed: Managed, wanted: BrokerConfig) -> Generator[Step, None, None]:
+def _check(managed: Managed, changed: BrokerConfig) -> Generator[Step, None, None]:
     """Raises BadRequestError for a queue that could not be what its address would say."""
     for number, queue in enumerate(list(managed.broker.queues.values()), 1):
-        settings = wanted.settings_for(queue.address.name)
+        settings = changed.settings_for(queue.address.name)
         if not queue.deleted and settings != queue.address.settings and not queue.temporary:
-            check_queue(config_of(queue), (), wanted)
+            check_queue(config_of(queue), (), changed)
         if number % _CHECKS_PER_STEP == 0:
             yield None
 
@@ -175,12 +175,12 @@ def _of_json(text: str | None) -> dict[str, str]:
     if text is None:
         return {}
     try:
-        found = json.loads(text)
+        settings = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise BadRequestError(f"the settings are no JSON: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(settings, dict):
         raise BadRequestError("the settings must be a JSON object")
-    return {_element(name): show(value) for name, value in found.items() if value is not None}
+    return {_element(name): show(value) for name, value in settings.items() if value is not None}
 
 
 def _element(name: str) -> str:
@@ -189,9 +189,9 @@ def _element(name: str) -> str:
     return SETTING_BEANS.get(name) or (name if row is None else row.name)
 
 
-def _roles(managed: Managed, given: Given) -> Steps:
-    setting = managed.broker.config.security.setting_for(given["address"])
-    return (yield from selected(ROLES, [Granted(permission, setting) for permission in PERMISSIONS], given))
+def _roles(managed: Managed, arguments: Arguments) -> Steps:
+    setting = managed.broker.config.security.setting_for(arguments["address"])
+    return (yield from selected(ROLES, [Granted(permission, setting) for permission in PERMISSIONS], arguments))
 
 
 _MATCH: Final = Argument("address", TEXT, "the match, as that of an address-setting in broker.xml: orders.#")

@@ -1,4 +1,4 @@
-"""Operations on what the broker stores: disks, the journal, the segments of the log, and the cursors of its readers."""
+"""What the broker stores: the operations on disks, the journal, segments of the log, and cursors of its readers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from artemis_py.core.tasks import WAIT
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.management.fields import EPOCH_MS, FLAG, NUMBER, TEXT, Field, Kind, Value
-from artemis_py.management.managed import Given, LogCursor, Managed, Space, Steps, Stored, at_once
+from artemis_py.management.managed import Arguments, LogCursor, Managed, Space, Steps, Stored, at_once
 from artemis_py.management.operation import EDIT, VIEW, Argument, Operation, listing, selected
 
 _NO_LOG: Final = "Artemis has no log that others read"
@@ -44,8 +44,8 @@ class LogSegment(NamedTuple):
 
     def said(self, name: str) -> Value:
         """Another field of the index; None if it has none."""
-        found: Value = self.fields.get(name)
-        return found
+        value: Value = self.fields.get(name)
+        return value
 
 
 SEGMENTS: Final[Kind[LogSegment]] = Kind(
@@ -96,8 +96,8 @@ CURSORS: Final[Kind[LogCursor]] = Kind(
 )
 
 
-def _list_disks(managed: Managed, given: Given) -> Steps:
-    return (yield from selected(DISKS, [] if managed.stored is None else managed.stored.spaces(), given))
+def _list_disks(managed: Managed, arguments: Arguments) -> Steps:
+    return (yield from selected(DISKS, [] if managed.stored is None else managed.stored.spaces(), arguments))
 
 
 def stored_of(managed: Managed) -> Stored:
@@ -107,12 +107,12 @@ def stored_of(managed: Managed) -> Stored:
     return managed.stored
 
 
-def _show_journal(managed: Managed, given: Given) -> Steps:
+def _show_journal(managed: Managed, arguments: Arguments) -> Steps:
     stored = stored_of(managed)
     return at_once({"id": stored.node_id, **stored.figures()})
 
 
-def _compact(managed: Managed, given: Given) -> Steps:
+def _compact(managed: Managed, arguments: Arguments) -> Steps:
     stored = stored_of(managed)
     before = stored.figures()
     stored.compact()
@@ -127,20 +127,20 @@ def _compact(managed: Managed, given: Given) -> Steps:
     }
 
 
-def _list_segments(managed: Managed, given: Given) -> Steps:
+def _list_segments(managed: Managed, arguments: Arguments) -> Steps:
     reading = stored_of(managed).read_segments()
     yield reading
-    return (yield from selected(SEGMENTS, [LogSegment(index) for index in reading.result()], given))
+    return (yield from selected(SEGMENTS, [LogSegment(index) for index in reading.result()], arguments))
 
 
-def _list_cursors(managed: Managed, given: Given) -> Steps:
+def _list_cursors(managed: Managed, arguments: Arguments) -> Steps:
     reading = stored_of(managed).read_cursors()
     yield reading
-    return (yield from selected(CURSORS, reading.result(), given))
+    return (yield from selected(CURSORS, reading.result(), arguments))
 
 
-def _remove_cursor(managed: Managed, given: Given) -> Steps:
-    name = given["cursor"]
+def _remove_cursor(managed: Managed, arguments: Arguments) -> Steps:
+    name = arguments["cursor"]
     if not stored_of(managed).remove_cursor(name):
         raise NotFoundError(f"there is no cursor {name[:128]!r}")
     return at_once({"removed": name})

@@ -1,4 +1,4 @@
-"""The operation that tells the life of a message, from the log."""
+"""The operation that traces a message: its life, read from the log."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from artemis_py.errors import BadRequestError, BrokerError
 from artemis_py.management.fields import EPOCH_MS, FLAG, NUMBER, TEXT, Field, Kind, Value
-from artemis_py.management.listing import Selection, Wanted
-from artemis_py.management.managed import Given, Managed, Steps
+from artemis_py.management.listing import ListQuery, Selection
+from artemis_py.management.managed import Arguments, Managed, Steps
 from artemis_py.management.operation import VIEW, Argument, Operation
 
 
@@ -54,13 +54,13 @@ _ALSO: Final = (
 )
 
 
-def _trace(managed: Managed, given: Given) -> Steps:
-    seconds, stored = given["seconds"], managed.stored
+def _trace(managed: Managed, arguments: Arguments) -> Steps:
+    seconds, stored = arguments["seconds"], managed.stored
     if not 1 <= seconds <= _SECONDS_MAX:
         raise BadRequestError(f"seconds must be 1 to {_SECONDS_MAX}, not {seconds}")
     if stored is None:
         raise BrokerError("there is no log to read: set persistence-enabled to true, and a journal-retention-directory")
-    coming = stored.tell_life(given["message"], given["after"], seconds)
+    coming = stored.tell_life(arguments["message"], arguments["after"], seconds)
     yield coming
     life = coming.result()
     moments = life.moments
@@ -72,7 +72,7 @@ def _trace(managed: Managed, given: Given) -> Steps:
         "lostParts": life.lost,
         "leftOut": life.left_out,
     }
-    return Selection(MOMENTS, Wanted(size=max(len(moments), 1)), len(moments), moments, extra)
+    return Selection(MOMENTS, ListQuery(size=max(len(moments), 1)), len(moments), moments, extra)
 
 
 TRACE_OPERATIONS: Final = (

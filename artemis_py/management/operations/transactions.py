@@ -1,4 +1,4 @@
-"""Operations on open transactions: what their clients have not committed yet."""
+"""Open transactions: their fields, and the operations that list them, commit them and roll them back."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from artemis_py.core.transactions import Transaction
 from artemis_py.errors import NotFoundError
 from artemis_py.management.fields import EPOCH_MS, NUMBER, TEXT, Field, Kind
 from artemis_py.management.listing import LOOKS_PER_STEP
-from artemis_py.management.managed import Connected, Given, Managed, Steps
+from artemis_py.management.managed import Arguments, Connected, Managed, Steps
 from artemis_py.management.operation import EDIT, Argument, Operation, listing, selected
 from artemis_py.management.operations.sessions import client_of_session, clients_in_order
 
 
-class Opened(NamedTuple):
+class OpenTransaction(NamedTuple):
     """An open transaction of a client."""
 
     client: Connected
@@ -27,7 +27,7 @@ class Opened(NamedTuple):
         return f"{self.client.session}:{self.name}"
 
 
-TRANSACTIONS: Final[Kind[Opened]] = Kind(
+TRANSACTIONS: Final[Kind[OpenTransaction]] = Kind(
     "transaction",
     "transactions",
     [
@@ -59,27 +59,27 @@ TRANSACTIONS: Final[Kind[Opened]] = Kind(
 TRANSACTION: Final = Argument("transaction", TEXT, "session and name of the transaction, such as s12:tx-1")
 
 
-def _list_transactions(managed: Managed, given: Given) -> Steps:
-    found: list[Opened] = []
+def _list_transactions(managed: Managed, arguments: Arguments) -> Steps:
+    rows: list[OpenTransaction] = []
     for number, client in enumerate(clients_in_order(managed), 1):
-        found += [Opened(client, name, transaction) for name, transaction in client.transactions]
+        rows += [OpenTransaction(client, name, transaction) for name, transaction in client.transactions]
         if number % LOOKS_PER_STEP == 0:
             yield None
-    return (yield from selected(TRANSACTIONS, found, given))
+    return (yield from selected(TRANSACTIONS, rows, arguments))
 
 
-def _roll_back(managed: Managed, given: Given) -> Steps:
-    client, name = _with_transaction(managed, given["transaction"])
+def _roll_back(managed: Managed, arguments: Arguments) -> Steps:
+    client, name = _with_transaction(managed, arguments["transaction"])
     yield from until_done(client.roll_back(name))
-    return {"rolledBack": given["transaction"]}
+    return {"rolledBack": arguments["transaction"]}
 
 
-def _commit(managed: Managed, given: Given) -> Steps:
-    client, name = _with_transaction(managed, given["transaction"])
+def _commit(managed: Managed, arguments: Arguments) -> Steps:
+    client, name = _with_transaction(managed, arguments["transaction"])
     while not client.prepare(name):
         yield WAIT
     yield from until_done(client.commit(name))
-    return {"committed": given["transaction"]}
+    return {"committed": arguments["transaction"]}
 
 
 def _with_transaction(managed: Managed, id: str) -> tuple[Connected, str]:

@@ -11,7 +11,7 @@ from artemis_py.core.operations.message_filter import MessageFilter
 from artemis_py.errors import BadRequestError
 from artemis_py.management.listing import Selection
 from artemis_py.management.managed import InPieces, Lines
-from artemis_py.management.operation import given_of
+from artemis_py.management.operation import arguments_of
 from artemis_py.management.page_cursors import Cursors
 from artemis_py.management.table import OPERATIONS
 from tests.unit.core.paged_bench import PagedBench
@@ -22,7 +22,7 @@ BY_ID = {operation.id: operation for operation in OPERATIONS}
 
 def do(bench: PagedBench, id: str, **arguments: object) -> Any:
     """What an operation answers."""
-    given = given_of(BY_ID[id], {name: [value] for name, value in arguments.items()})
+    given = arguments_of(BY_ID[id], {name: [value] for name, value in arguments.items()})
     return bench.result(BY_ID[id].begin(bench.managed, given))
 
 

@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from artemis_py.errors import BadRequestError
-from artemis_py.management.fields import FLAG, NUMBER, TEXT, Field, Kind, Row
-from artemis_py.management.listing import Wanted, condition_of_artemis, select, wanted_of
 from artemis_py.management import listing
+from artemis_py.management.fields import FLAG, NUMBER, TEXT, Field, Kind, Row
+from artemis_py.management.listing import ListQuery, condition_of_artemis, query_of, select
 
 
 class Thing(NamedTuple):
@@ -33,7 +33,7 @@ THINGS: Final[Kind[Thing]] = Kind(
 )
 
 
-def rows_of(things: Sequence[Thing], wanted: Wanted) -> tuple[list[Row], int]:
+def rows_of(things: Sequence[Thing], wanted: ListQuery) -> tuple[list[Row], int]:
     """The page, and how many match."""
     work = select(THINGS, things, wanted)
     try:
@@ -68,7 +68,7 @@ def test_a_page_is_what_sorting_all_would_give(count: int, sort: str, rng: rando
         matching.sort(key=key, reverse=order == "desc")
     pages: list[Row] = []
     for page in range(1, 100):
-        wanted = wanted_of(THINGS, where=["size>4", "name~THING 1"], sort=sort, page=page, size=7)
+        wanted = query_of(THINGS, where=["size>4", "name~THING 1"], sort=sort, page=page, size=7)
         rows, total = rows_of(things, wanted)
         assert total == len(matching)
         pages += rows
@@ -88,7 +88,7 @@ def test_a_page_is_what_sorting_all_would_give(count: int, sort: str, rng: rando
 )  # fmt: skip
 def test_conditions(condition: str, names: str) -> None:
     things = [Thing("a", 1, False, "ann"), Thing("b", 3, False, None), Thing("c", 9, True, "cid")]
-    rows, count = rows_of(things, wanted_of(THINGS, where=[condition]))
+    rows, count = rows_of(things, query_of(THINGS, where=[condition]))
     assert ("".join(str(row["name"]) for row in rows), count) == (names, len(names))
 
 
@@ -114,7 +114,7 @@ def test_conditions(condition: str, names: str) -> None:
 )
 def test_what_makes_no_sense(asked: dict[str, Any], said: str) -> None:
     with pytest.raises(BadRequestError) as refused:
-        wanted_of(THINGS, **asked)
+        query_of(THINGS, **asked)
     assert str(refused.value) == said
 
 
@@ -122,14 +122,14 @@ def test_the_words_of_artemis() -> None:
     things = [Thing("a", 1, False, None), Thing("b", 3, False, None)]
     for operation, value, names in (("GREATER_THAN", "2", "b"), ("less_than", "2", "a"), ("EQUALS", "3", "b")):
         condition = condition_of_artemis(THINGS, "size", operation, value)
-        rows, _ = rows_of(things, Wanted((condition,)))
+        rows, _ = rows_of(things, ListQuery((condition,)))
         assert [row["name"] for row in rows] == list(names)
     with pytest.raises(BadRequestError, match="operation must be one of CONTAINS, "):
         condition_of_artemis(THINGS, "size", "LIKE", "2")
 
 
 def test_only_the_fields_that_are_wanted() -> None:
-    rows, _ = rows_of([Thing("a", 1, False, None)], wanted_of(THINGS, fields=["size", "name"]))
+    rows, _ = rows_of([Thing("a", 1, False, None)], query_of(THINGS, fields=["size", "name"]))
     assert rows == [{"size": 1, "name": "a"}]
     assert list(rows[0]) == ["size", "name"]
 
@@ -138,10 +138,10 @@ def test_it_does_not_sort_any_number_of_rows(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(listing, "SORTED_MAX", 600)
     things = [Thing(f"{number}", number, number < 600, None) for number in range(700)]
     with pytest.raises(BadRequestError, match="more than 600 things would have to be sorted; say with where"):
-        rows_of(things, wanted_of(THINGS, sort="size"))
-    rows, count = rows_of(things, wanted_of(THINGS, sort="size:desc", where=["isBig=true"], size=2))
+        rows_of(things, query_of(THINGS, sort="size"))
+    rows, count = rows_of(things, query_of(THINGS, sort="size:desc", where=["isBig=true"], size=2))
     assert ([row["size"] for row in rows], count) == ([599, 598], 600)
-    assert rows_of(things, wanted_of(THINGS, page=7))[1] == 700
+    assert rows_of(things, query_of(THINGS, page=7))[1] == 700
 
 
 def test_no_step_looks_at_many(rng: random.Random) -> None:
@@ -155,7 +155,7 @@ def test_no_step_looks_at_many(rng: random.Random) -> None:
 
     kind = Kind("thing", "things", [Field("size", NUMBER, "Its size", size)])
     most = before = 0
-    for _ in select(kind, some_things(rng, 5000), wanted_of(kind, where=["size>1"], sort="size", page=3)):
+    for _ in select(kind, some_things(rng, 5000), query_of(kind, where=["size>1"], sort="size", page=3)):
         most = max(most, reads - before)
         before = reads
     assert 0 < most <= 2 * listing.LOOKS_PER_STEP

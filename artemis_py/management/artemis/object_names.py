@@ -29,14 +29,14 @@ class BadNameError(ValueError):
 
 def quote(text: str) -> str:
     """A value in quotes."""
-    return '"' + _QUOTED_CHARACTERS.sub(lambda found: _ESCAPES[found[0]], text) + '"'
+    return '"' + _QUOTED_CHARACTERS.sub(lambda match: _ESCAPES[match[0]], text) + '"'
 
 
 def unquote(value: str) -> str:
     """What a value stands for; one without quotes stands for itself."""
     if len(value) < 2 or not value.startswith('"'):
         return value
-    return _ESCAPED.sub(lambda found: "\n" if found[1] == "n" else found[1], value[1:-1])
+    return _ESCAPED.sub(lambda match: "\n" if match[1] == "n" else match[1], value[1:-1])
 
 
 @dataclass(frozen=True)
@@ -113,5 +113,5 @@ def matcher_of(value: str) -> re.Pattern[str]:
     if not others:
         return re.compile(first, re.DOTALL)
     *middle, last = others
-    found = "".join(f"(?>.*?{part})" for part in middle if part)
-    return re.compile(f"{first}{found}.*{last}", re.DOTALL)
+    between = "".join(f"(?>.*?{part})" for part in middle if part)
+    return re.compile(f"{first}{between}.*{last}", re.DOTALL)

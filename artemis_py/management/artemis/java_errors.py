@@ -1,4 +1,4 @@
-"""What goes wrong with a bean, as Java would say it: tools look at the status, and some at the name of the class."""
+"""Errors of beans as Java reports them: a status as in HTTP, and the name of an exception's class."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from artemis_py.errors import ArtemisError, BadRequestError, BrokerError, NotAll
 _ILLEGAL: Final = "java.lang.IllegalArgumentException"
 _QUEUE_IS_MISSING: Final = "AMQ229017"
 _EXISTS: Final = {"createQueue": "AMQ229019", "createAddress": "AMQ229204"}
-"""Codes that tools look for, to see that nothing is left to do."""
+"""Codes by which tools recognise that nothing is left to do."""
 
 
 class JavaError(ArtemisError):
@@ -32,7 +32,7 @@ def no_instance(name: str) -> JavaError:
 
 
 def no_attribute(text: str) -> JavaError:
-    """A bean lacks an attribute, or nobody may write it."""
+    """A bean lacks an attribute, or the attribute is read-only."""
     return JavaError(404, "javax.management.AttributeNotFoundException", text)
 
 

@@ -1,4 +1,4 @@
-"""Management messages as Artemis has them: headers that name a resource and what is asked of it, and JSON arrays."""
+"""Management messages as in Artemis: headers name a resource and what is asked of it, bodies are JSON arrays."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, Final
 
 from artemis_py.errors import BadRequestError
-from artemis_py.management.artemis.attribute import Attribute
+from artemis_py.management.artemis.attributes import Attribute, with_summary
 from artemis_py.management.artemis.beans import ACCEPTOR, ADDRESS, BROKER, DIVERT, QUEUE, Bean, BeanKind, Beans
-from artemis_py.management.artemis.broker_attributes import added_up
-from artemis_py.management.artemis.operations import BEAN_OPERATIONS, Call, CallSteps, Came
-from artemis_py.management.artemis.problem import JavaError, illegal
+from artemis_py.management.artemis.java_errors import JavaError, illegal
+from artemis_py.management.artemis.operations import BEAN_OPERATIONS, Call, CallSteps, Outcome
 from artemis_py.management.artemis.results import Items, RowsInText
 from artemis_py.management.operation import VIEW
 
@@ -33,10 +32,10 @@ def call_of(beans: Beans, headers: Mapping[str, str], body: bytes, parse: Callab
         return _call_of(beans, bean, operation, _arguments(body, parse))
     if attribute is None:
         raise illegal(f"a management message needs the header {OPERATION} or {ATTRIBUTE}")
-    found = bean.kind.attributes.get(attribute[:1].upper() + attribute[1:])
-    if found is None:
+    known = bean.kind.attributes.get(attribute[:1].upper() + attribute[1:])
+    if known is None:
         raise illegal(f"Problem while retrieving attribute {attribute[:_SHOWN_MAX]}")
-    return _reading(bean, found)
+    return _reading(bean, known)
 
 
 def _bean_of(beans: Beans, resource: str | None) -> Bean:
@@ -82,8 +81,8 @@ def _call_of(beans: Beans, bean: Bean, name: str, values: Sequence[Any]) -> Call
 
 def _reading(bean: Bean, attribute: Attribute) -> Call:
     def begin() -> CallSteps:
-        owner = (yield from added_up(bean.owner)) if attribute.adds_up else bean.owner
-        return Came(attribute.read(owner))
+        owner = (yield from with_summary(bean.owner)) if attribute.adds_up else bean.owner
+        return Outcome(attribute.read(owner))
 
     return Call(attribute.reader, VIEW, f"{bean.address}.{attribute.reader}", {}, begin)
 

@@ -1,4 +1,4 @@
-"""Reads attributes of one bean, or of all that a pattern stands for."""
+"""Jolokia's ``read``: attributes of one bean, or of all beans that match a pattern."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import Any, Final
 
 from artemis_py.core.tasks import Step
 from artemis_py.errors import BrokerError
-from artemis_py.management.artemis.attribute import Attribute
+from artemis_py.management.artemis.attributes import Attribute, with_summary
 from artemis_py.management.artemis.beans import BROKER, Bean, Beans
-from artemis_py.management.artemis.broker_attributes import added_up
-from artemis_py.management.artemis.problem import JavaError, failed, illegal, no_attribute, no_instance
+from artemis_py.management.artemis.java_errors import JavaError, failed, illegal, no_attribute, no_instance
 from artemis_py.management.jolokia.request import JolokiaRequest
 from artemis_py.management.jolokia.values import Entries, in_pieces, inner
 from artemis_py.management.operation import VIEW, Guard
@@ -39,33 +38,33 @@ def _values(bean: Bean, guard: Guard, request: JolokiaRequest) -> Generator[Step
         if not allowed:
             guard.demand(VIEW, bean.address)
         return _read(allowed, (yield from _ready(bean, allowed)))
-    found: dict[str, Attribute] = {}
+    attributes: dict[str, Attribute] = {}
     errors: dict[str, str] = {}
     for name in request.attributes:
         try:
-            found[name] = _attribute(bean, guard, name)
+            attributes[name] = _attribute(bean, guard, name)
         except JavaError as error:
             if not request.options.ignores_errors:
                 raise
             errors[name] = f"ERROR: {error} (class {error.type})"
-    return {**_read(found.values(), (yield from _ready(bean, found.values()))), **errors}
+    return {**_read(attributes.values(), (yield from _ready(bean, attributes.values()))), **errors}
 
 
 def _attribute(bean: Bean, guard: Guard, name: str) -> Attribute:
-    found = bean.kind.attributes.get(name)
-    if found is None:
+    attribute = bean.kind.attributes.get(name)
+    if attribute is None:
         raise no_attribute(f"No such attribute: {name}")
     try:
-        guard.demand(VIEW, _place(bean, found))
+        guard.demand(VIEW, _place(bean, attribute))
     except BrokerError as error:
         raise failed(error) from None
-    return found
+    return attribute
 
 
 def _ready(bean: Bean, attributes: Iterable[Attribute]) -> Generator[Step, None, Any]:
     """The owner, with what the attributes need of all queues."""
     if bean.kind is BROKER and any(one.adds_up for one in attributes):
-        return (yield from added_up(bean.owner))
+        return (yield from with_summary(bean.owner))
     return bean.owner
 
 
@@ -79,16 +78,16 @@ def _place(bean: Bean, attribute: Attribute) -> str:
 
 def _read_many(beans: Beans, guard: Guard, request: JolokiaRequest) -> Steps:
     guard.demand(VIEW, "mbeanserver.queryNames")
-    found = yield from beans.matching(request.name)
-    if not found:
+    matching = yield from beans.matching(request.name)
+    if not matching:
         raise no_instance(f"No MBean with pattern {request.name.canonical} found for reading attributes")
     ready: list[tuple[Bean, list[Attribute]]] = []
     has_attribute = False
-    for number, bean in enumerate(found):
+    for number, bean in enumerate(matching):
         known = bean.kind.attributes
-        wanted = [known[name] for name in request.attributes or known if name in known]
-        has_attribute = has_attribute or bool(wanted)
-        allowed = [one for one in wanted if guard.may(VIEW, _place(bean, one))]
+        requested = [known[name] for name in request.attributes or known if name in known]
+        has_attribute = has_attribute or bool(requested)
+        allowed = [one for one in requested if guard.may(VIEW, _place(bean, one))]
         if any(one.adds_up for one in allowed):
             bean = Bean(bean.kind, bean.name, bean.values, (yield from _ready(bean, allowed)))  # noqa: PLW2901
         if allowed:
@@ -96,7 +95,7 @@ def _read_many(beans: Beans, guard: Guard, request: JolokiaRequest) -> Steps:
         if number % _BEANS_PER_STEP == 0:
             yield None
     if not has_attribute:
-        names = ", ".join(beans.name_of(bean, is_canonical=False) for bean in found[:_SHOWN_MAX])
+        names = ", ".join(beans.name_of(bean, is_canonical=False) for bean in matching[:_SHOWN_MAX])
         raise illegal(f"No matching attributes [{', '.join(request.attributes or ())}] found on MBeans [{names}]")
     return Entries(_entries(beans, in_pieces(ready, _BEANS_PER_PIECE), request))
 

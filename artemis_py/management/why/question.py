@@ -1,21 +1,21 @@
-"""What all questions need: the broker, who its clients are, and the findings so far."""
+"""A question about the broker, an address or a queue, with the findings so far, and what several questions need."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Generator, Iterator, Sequence
 from shlex import quote
-from typing import Final, TypeVar, final
+from typing import Any, Final, TypeVar, final
 
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.why import Reason
 from artemis_py.core.tasks import Step
+from artemis_py.errors import BrokerError
 from artemis_py.management.managed import Managed
 from artemis_py.management.why.causes import CAUSES
-from artemis_py.management.why.finding import UNKNOWN, Finding
-from artemis_py.management.why.places import Place, place_of
+from artemis_py.management.why.finding import UNKNOWN, Finding, Place, place_of
 
 Owner = TypeVar("Owner")
 LOOKS_PER_STEP: Final = 200
@@ -26,15 +26,15 @@ Findings = Generator[Step, None, None]
 
 
 @final
-class Asking:
-    """One question. ``found`` has the reasons, the first the most important."""
+class Question:
+    """One question. ``findings`` has the reasons, the first the most important."""
 
     def __init__(self, managed: Managed, address: Address | None = None, queue: Queue | None = None) -> None:
         self.managed = managed
         self.broker = managed.broker
         self.address = address_of(queue) if queue is not None else address
         self.queue = queue
-        self.found: list[Finding] = []
+        self.findings: list[Finding] = []
 
     @property
     def now_ms(self) -> int:
@@ -63,7 +63,7 @@ class Asking:
         of_queue = queue if queue is not None else self.queue if address is None else None
         of_address = address or self.address
         place = place or place_of(self.broker.config, CAUSES[code], of_address, of_queue, setting)
-        self.found.append(
+        self.findings.append(
             Finding(
                 code=code, sentence=sentence, about=about, connection=connection, used=used, limit=limit, unit=unit,
                 place=place, help=help or _named(CAUSES[code].remedy, of_address, of_queue),
@@ -90,7 +90,7 @@ class Asking:
             setting=setting, place=place,
         )  # fmt: skip
 
-    def shown(self, consumer: Consumer) -> str:
+    def describe(self, consumer: Consumer) -> str:
         """A consumer by its number, and what is known of its client."""
         reader = consumer.reader
         known = [f"client-id {reader.client_id}"] if reader.client_id else []
@@ -104,9 +104,9 @@ def _named(remedy: str, address: Address | None, queue: Queue | None) -> str:
     """A remedy with the names that its commands need, as far as they are known; a name may have any characters."""
     named = {"ADDRESS": address, "QUEUE": queue}
 
-    def name(found: re.Match[str]) -> str:
-        thing = named[found[0]]
-        return found[0] if thing is None else quote(thing.name)
+    def name(match: re.Match[str]) -> str:
+        thing = named[match[0]]
+        return match[0] if thing is None else quote(thing.name)
 
     return _NAMES.sub(name, remedy)
 
@@ -139,5 +139,25 @@ def some_at_a_time(owners: Sequence[Owner]) -> Iterator[list[Owner]]:
 
 def listed(names: Sequence[str]) -> str:
     """Some names, and how many more there are."""
-    shown = ", ".join(names[:LINES_MAX]) or "none"
-    return shown if len(names) <= LINES_MAX else f"{shown} and {len(names) - LINES_MAX} more"
+    listed_names = ", ".join(names[:LINES_MAX]) or "none"
+    return listed_names if len(names) <= LINES_MAX else f"{listed_names} and {len(names) - LINES_MAX} more"
+
+
+def full_disk(question: Question) -> tuple[str, dict[str, Any]]:
+    """The fullest disk that the broker writes to, and its figures for a finding; no figures if the system does not give
+    them.
+    """
+    stored = question.managed.stored
+    try:
+        spaces = () if stored is None else stored.spaces()
+    except BrokerError:
+        spaces = ()
+    if not spaces:
+        return "a disk of the broker is full", {}
+    fullest = min(spaces, key=lambda space: space.left_bytes)
+    config = question.broker.config
+    text = f"the disk of {fullest.directory} is full: {fullest.used_percent} % of it is used"
+    if config.min_disk_free >= 0:
+        text += f", and {fullest.free_bytes:,} bytes are free"
+        return text, {"used": fullest.free_bytes, "limit": config.min_disk_free, "unit": "bytes"}
+    return text, {"used": fullest.used_percent, "limit": config.max_disk_usage, "unit": "percent"}
