@@ -13,7 +13,7 @@ from artemis_py.cli.read_only import ReadOnlyDisk
 from artemis_py.errors import ArtemisError
 from artemis_py.management.listing import Selection
 from artemis_py.management.managed import UNKNOWN, LogCursor
-from artemis_py.management.operation import EDIT, Operation, arguments_of, selected
+from artemis_py.management.operation import EDIT, Operation, arguments_of, select_rows
 from artemis_py.management.operations.storage import CURSORS
 from artemis_py.shown import as_json, say_made
 from artemis_py.storage.disk.committer import ThreadCommitter
@@ -79,7 +79,7 @@ class _StoppedBroker:
         given = arguments_of(operation, {one.name: sent[one.name] for one in operation.arguments})
         if not args.fields and not args.json:
             given["fields"] = CURSORS.brief
-        selection = _result_of(selected(CURSORS, found, given))
+        selection = _result_of(select_rows(CURSORS, found, given))
         rows = [row for some in selection.rows() for row in some]
         return {"count": selection.count, "page": selection.query.page, "size": selection.query.size, "data": rows}
 

@@ -79,8 +79,9 @@ def query_of(
     size: int = PAGE_SIZE,
     fields: Sequence[str] = (),
 ) -> ListQuery:
-    """What was asked for. ``where`` has conditions such as ``messageCount>10`` or ``name~orders``, which must all hold;
-    ``sort`` is a field, with ``:desc`` behind it the greatest first. Raises BadRequestError with what is wrong.
+    """The query. ``where`` has conditions such as ``messageCount>10`` or ``name~orders``, which must all hold; ``sort``
+    is a field, with ``:desc`` behind it the greatest first; each of ``fields`` may be several with commas between.
+    Raises BadRequestError with what is wrong.
     """
     if page < 1:
         raise BadRequestError(f"page must be 1 or more, not {page}")
@@ -89,13 +90,14 @@ def query_of(
     by, _, order = sort.partition(":")
     if order not in ("", "asc", "desc"):
         raise BadRequestError(f"sort must be FIELD, FIELD:asc or FIELD:desc, not {sort[:_SHOWN_MAX]!r}")
-    for name in [*fields, *([by] if by else [])]:
-        check_field(kind, name)
-    conditions = tuple(condition_of(kind, text) for text in where)
-    return ListQuery(conditions, by or None, order == "desc", page, size, tuple(fields))
+    names = tuple(name.strip() for text in fields for name in text.split(","))
+    for name in (*names, by) if by else names:
+        _check_field(kind, name)
+    conditions = tuple(_condition_of(kind, text) for text in where)
+    return ListQuery(conditions, by or None, order == "desc", page, size, names)
 
 
-def condition_of(kind: AnyKind, text: str) -> Condition:
+def _condition_of(kind: AnyKind, text: str) -> Condition:
     """A condition. Raises BadRequestError."""
     match = _CONDITION.fullmatch(text)
     if match is None:
@@ -113,7 +115,7 @@ def condition_of_artemis(kind: AnyKind, field: str, operation: str, value: str) 
     return _condition(kind, field, operator, value)
 
 
-def check_field(kind: AnyKind, name: str) -> None:
+def _check_field(kind: AnyKind, name: str) -> None:
     """Raises BadRequestError if there is no such field."""
     if name in kind.fields:
         return
@@ -123,7 +125,7 @@ def check_field(kind: AnyKind, name: str) -> None:
 
 
 def _condition(kind: AnyKind, name: str, operator: str, text: str) -> Condition:
-    check_field(kind, name)
+    _check_field(kind, name)
     type = kind.fields[name].type
     if operator not in _ALLOWED[type]:
         raise BadRequestError(f"{name} is a {type}: compare it with {', '.join(_ALLOWED[type])}, not {operator}")
@@ -157,7 +159,7 @@ def _example(kind: AnyKind) -> str:
 Owner = TypeVar("Owner")
 
 LOOKS_PER_STEP: Final = 250
-ROWS_PER_STEP: Final = 25
+_ROWS_PER_STEP: Final = 25
 SORTED_MAX: Final = 100_000
 """So many rows are sorted at most."""
 
@@ -185,8 +187,8 @@ class Selection(Generic[Owner]):
     def rows(self) -> Iterator[list[Row]]:
         """The rows of the page, some at a time. Each has the values of the moment in which it is read."""
         names = self.query.fields
-        for start in range(0, len(self.owners), ROWS_PER_STEP):
-            yield [self.kind.row(owner, names) for owner in self.owners[start : start + ROWS_PER_STEP]]
+        for start in range(0, len(self.owners), _ROWS_PER_STEP):
+            yield [self.kind.row(owner, names) for owner in self.owners[start : start + _ROWS_PER_STEP]]
 
 
 def select(kind: Kind[Owner], owners: Sequence[Owner], query: ListQuery) -> Generator[None, None, Selection[Owner]]:

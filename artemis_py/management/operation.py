@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Any, Final, Protocol
 
 from artemis_py.config.secrets_in_text import MASK
@@ -311,7 +310,7 @@ def listing(name: str, path: str, command: str, kind: AnyKind, sentence: str, wo
     )
 
 
-def selected(kind: AnyKind, owners: Sequence[Any], arguments: Arguments) -> Steps:
+def select_rows(kind: AnyKind, owners: Sequence[Any], arguments: Arguments) -> Steps:
     """The page of rows that the arguments ask for. Raises BadRequestError."""
     return (yield from select(kind, owners, list_query(kind, arguments)))
 
@@ -319,12 +318,11 @@ def selected(kind: AnyKind, owners: Sequence[Any], arguments: Arguments) -> Step
 def list_query(kind: AnyKind, arguments: Arguments) -> ListQuery:
     """The query that the arguments of a list make. Raises BadRequestError."""
     where, sort = list(arguments["where"]), arguments["sort"]
-    fields = [name.strip() for name in chain.from_iterable(text.split(",") for text in arguments["fields"])]
     page, size = arguments["page"], arguments["size"]
     if page == ALL and size == ALL:
-        query = replace(query_of(kind, where=where, sort=sort, fields=fields), size=_ROWS_MAX)
+        query = replace(query_of(kind, where=where, sort=sort, fields=arguments["fields"]), size=_ROWS_MAX)
     else:
-        query = query_of(kind, where=where, sort=sort, page=page, size=size, fields=fields)
+        query = query_of(kind, where=where, sort=sort, page=page, size=size, fields=arguments["fields"])
     return query if not arguments["options"] else _with_options(kind, query, arguments["options"])
 
 

@@ -20,6 +20,7 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Step
 from artemis_py.errors import BadRequestError, BrokerError
 from artemis_py.management.artemis.beans import ADDRESS, BROKER, QUEUE, Bean, BeanKind
+from artemis_py.management.artemis.results import compact_json, text_of
 from artemis_py.management.artemis.signatures import Signature, signature_of
 from artemis_py.management.listing import PAGE_SIZE_MAX
 from artemis_py.management.managed import Managed, Steps, lookup
@@ -119,12 +120,12 @@ _SHOWN: Final = ("messageID", "address", "type", "durable", "expiration", "times
 _ROW_UNITS: Final = 12
 
 Rows = Generator[Step, None, list[dict[str, Any]]]
-ByHolder = Generator[Step, None, dict[int, list[dict[str, Any]]]]
+_ByHolder = Generator[Step, None, dict[int, list[dict[str, Any]]]]
 
 
 def _by_holder(
     managed: Managed, queue: Queue, states: Collection[str], message_filter: MessageFilter, count_max: int
-) -> ByHolder:
+) -> _ByHolder:
     """The first messages that are in one of the states, by the number of the consumer that has them; 0: none has."""
     view = MessageView.at(queue, managed.now_ms())
     rows: dict[int, list[dict[str, Any]]] = {}
@@ -170,25 +171,21 @@ def _delivering(
 
 
 def _page_as_json(managed: Managed, bean: Bean, arguments: Sequence[Any]) -> Generator[Step, None, str]:
-    return _compact((yield from _page_of(managed, bean, arguments)))
+    return compact_json((yield from _page_of(managed, bean, arguments)))
 
 
 def _scheduled_as_json(managed: Managed, bean: Bean, arguments: Sequence[Any]) -> Generator[Step, None, str]:
-    return _compact((yield from _scheduled(managed, bean, arguments)))
+    return compact_json((yield from _scheduled(managed, bean, arguments)))
 
 
 def _delivering_as_json(managed: Managed, bean: Bean, arguments: Sequence[Any]) -> Generator[Step, None, str]:
     by_consumer = yield from _delivering(managed, bean, arguments)
-    return _compact([{"consumerName": name, "elements": rows} for name, rows in by_consumer.items()])
+    return compact_json([{"consumerName": name, "elements": rows} for name, rows in by_consumer.items()])
 
 
 def _first_as_json(managed: Managed, bean: Bean, _arguments: Sequence[Any]) -> Generator[Step, None, str | None]:
     rows = yield from _rows(managed, bean.owner, _WAITING, MessageFilter(), 1)
-    return _compact(rows[0]) if rows else None
-
-
-def _compact(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return compact_json(rows[0]) if rows else None
 
 
 _PAGE: Final = "The first messages that match and wait for a consumer: at most management-browse-page-size."
@@ -256,13 +253,7 @@ def _headers(headers: Mapping[str, Any]) -> list[tuple[str, str]]:
     wrong = next((name for name in headers if name in _OF_THE_FRAME), None)
     if wrong is not None:
         raise BadRequestError(f"{wrong} is no header that a message can be given here; the other arguments decide it")
-    return [(name, _text(value)) for name, value in headers.items()]
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "" if value is None else str(value)
+    return [(name, text_of(value)) for name, value in headers.items()]
 
 
 _ARGUMENTS: Final = "Map headers, int type, String body, boolean durable, String user, String password"

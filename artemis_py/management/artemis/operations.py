@@ -1,7 +1,7 @@
 """The operations of beans: those of the table in the forms that their rows name, and a few more.
 
-``chosen`` finds the one that a client means, ``BeanOperation.prepare`` makes our arguments of its own, and the call
-that this returns does the work in steps.
+``find_operation`` finds the one that a client names, ``BeanOperation.prepare`` makes a call of it with our arguments,
+and the call does the work in steps.
 """
 
 from __future__ import annotations
@@ -170,9 +170,9 @@ def _all(rows: Iterable[Operation]) -> dict[BeanKind, dict[str, list[BeanOperati
 BEAN_OPERATIONS: Final = _all(OPERATIONS)
 
 
-def chosen(kind: BeanKind, text: str, bean_name: str, count: int) -> BeanOperation:
-    """The operation that ``name(type,type)`` or a bare name means; ``count`` is how
-    many arguments there are. Raises JavaError.
+def find_operation(kind: BeanKind, text: str, bean_name: str, count: int) -> BeanOperation:
+    """The operation that ``name(type,type)`` or a bare name means; ``count`` is the number of arguments. Raises
+    JavaError.
     """
     asked = _CHOICE.fullmatch(text.replace(" ", ""))
     overloads = () if asked is None else BEAN_OPERATIONS[kind].get(asked[1], ())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -11,7 +10,8 @@ from artemis_py.core.tasks import Step
 from artemis_py.errors import BrokerError, NotAllowedError
 from artemis_py.management.artemis.beans import Bean, Beans
 from artemis_py.management.artemis.java_errors import JavaError, failed, illegal, no_attribute, no_instance
-from artemis_py.management.artemis.operations import changes, chosen, without_secrets
+from artemis_py.management.artemis.operations import changes, find_operation, without_secrets
+from artemis_py.management.artemis.results import compact_json
 from artemis_py.management.jolokia.read import read
 from artemis_py.management.jolokia.request import EXEC, LIST, READ, SEARCH, WRITE, JolokiaRequest, Options
 from artemis_py.management.jolokia.search_and_list import list_beans, search
@@ -48,9 +48,9 @@ class Answer:
         head = {"request": request.echo()} if request is not None and options.has_request else {}
         if problem is not None:
             error = {"error_type": problem.type, "error": f"{problem.type} : {problem}", "status": problem.status}
-            yield json.dumps({**head, **error, "timestamp": timestamp_s}, ensure_ascii=False, separators=(",", ":"))
+            yield compact_json({**head, **error, "timestamp": timestamp_s})
             return
-        begin = json.dumps(head, ensure_ascii=False, separators=(",", ":"))[:-1]
+        begin = compact_json(head)[:-1]
         yield f'{begin}{"," if head else ""}"value":'
         yield from json_pieces(self.value, options)
         yield f',"status":200,"timestamp":{timestamp_s}}}'
@@ -119,7 +119,7 @@ class Agent:
     def _execute(self, request: JolokiaRequest, guard: Guard, note: Note) -> Steps:
         bean = self._one(request)
         arguments = request.arguments or ()
-        operation = chosen(bean.kind, request.operation, request.name.canonical, len(arguments))
+        operation = find_operation(bean.kind, request.operation, request.name.canonical, len(arguments))
         if request.is_url and operation.secrets:
             raise illegal(f"{operation.signature.name} takes a password, which has no place in a URL; use POST")
         call = operation.prepare(self._beans.managed, bean, arguments)

@@ -13,7 +13,7 @@ from artemis_py.management.artemis.extra_operations import Extra
 from artemis_py.management.artemis.java_errors import illegal
 from artemis_py.management.artemis.object_names import BadNameError, parse_name
 from artemis_py.management.artemis.operations import BEAN_OPERATIONS, BeanOperation
-from artemis_py.management.artemis.results import Items
+from artemis_py.management.artemis.results import Items, compact_json
 from artemis_py.management.jolokia.request import JolokiaRequest, Options
 from artemis_py.management.jolokia.values import Encoded, Entries, in_pieces, inner, limited
 from artemis_py.management.operation import VIEW, Guard
@@ -68,7 +68,7 @@ def _visible(beans: Sequence[Bean], guard: Guard) -> Generator[None, None, list[
 
 
 @cache
-def info_of(kind: BeanKind) -> dict[str, Any]:
+def _info_of(kind: BeanKind) -> dict[str, Any]:
     """The description of a kind of beans."""
     operations: dict[str, Any] = {}
     for name, overloads in BEAN_OPERATIONS[kind].items():
@@ -102,7 +102,7 @@ def _everything(beans: Beans, visible: Sequence[Bean], options: Options) -> Any:
         if options.depth_max == 1:
             return {beans.domain: "1"}
         return Entries(iter([[(beans.domain, _of_domain(beans, visible, options, depth=1))]]))
-    cached = {f"{beans.domain}:{kind.component}": info_of(kind) for kind in KINDS}
+    cached = {f"{beans.domain}:{kind.component}": _info_of(kind) for kind in KINDS}
     names = {kind: Encoded(json.dumps(f"{beans.domain}:{kind.component}")) for kind in KINDS}
     domains = Entries(iter([[(beans.domain, Entries(_named(beans, visible, names, options)))]]))
     return Entries(iter([[("cache", cached), ("domains", domains)]]))
@@ -110,7 +110,7 @@ def _everything(beans: Beans, visible: Sequence[Bean], options: Options) -> Any:
 
 def _of_domain(beans: Beans, visible: Sequence[Bean], options: Options, *, depth: int = 0) -> Entries:
     """The beans of the domain, which lies so deep, with their descriptions."""
-    infos = {kind: _encoded(limited(info_of(kind), options, depth + 1)) for kind in KINDS}
+    infos = {kind: Encoded(compact_json(limited(_info_of(kind), options, depth + 1))) for kind in KINDS}
     return Entries(_named(beans, visible, infos, options))
 
 
@@ -123,13 +123,9 @@ def _named(
         yield [(beans.properties_of(bean, is_canonical=options.is_canonical), values[bean.kind]) for bean in some]
 
 
-def _encoded(value: Any) -> Encoded:
-    return Encoded(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
-
-
 def _of_bean(bean: Bean, name: str, path: Sequence[str]) -> Any:
     """The description of one bean, or a part of it. Raises JavaError."""
-    value = inner(info_of(bean.kind), path)
+    value = inner(_info_of(bean.kind), path)
     if value is None:
         raise illegal(f"Illegal path element in {'/'.join(path)} for {name}")
     return value

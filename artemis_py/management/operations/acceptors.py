@@ -8,7 +8,7 @@ from artemis_py.config.secrets_in_text import MASK, names_a_secret
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.management.fields import FLAG, NUMBER, TEXT, Field, Kind
 from artemis_py.management.managed import AcceptorState, Arguments, Managed, Steps
-from artemis_py.management.operation import listing, selected
+from artemis_py.management.operation import listing, select_rows
 
 
 def _parameters(acceptor: AcceptorConfig) -> str:
@@ -50,7 +50,7 @@ ACCEPTORS: Final[Kind[AcceptorState]] = Kind(
 
 
 def _list(managed: Managed, arguments: Arguments) -> Steps:
-    return (yield from selected(ACCEPTORS, managed.acceptors(), arguments))
+    return (yield from select_rows(ACCEPTORS, managed.acceptors(), arguments))
 
 
 ACCEPTOR_OPERATIONS: Final = (

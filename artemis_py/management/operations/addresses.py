@@ -11,7 +11,7 @@ from artemis_py.core.tasks import until_done
 from artemis_py.errors import BrokerError
 from artemis_py.management.fields import FLAG, NUMBER, TEXT, Field, Kind
 from artemis_py.management.managed import Arguments, Managed, Steps, at_once, lookup
-from artemis_py.management.operation import ATTRIBUTES, EDIT, VIEW, Argument, Operation, listing, selected
+from artemis_py.management.operation import ATTRIBUTES, EDIT, VIEW, Argument, Operation, listing, select_rows
 from artemis_py.management.operations.queues import without_consumers
 
 ADDRESSES: Final[Kind[Address]] = Kind(
@@ -104,7 +104,7 @@ ADDRESS: Final = Argument("address", TEXT, "the address")
 
 
 def _list_addresses(managed: Managed, arguments: Arguments) -> Steps:
-    return selected(ADDRESSES, list(managed.broker.addresses.values()), arguments)
+    return select_rows(ADDRESSES, list(managed.broker.addresses.values()), arguments)
 
 
 def _show_address(managed: Managed, arguments: Arguments) -> Steps:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import chain
 from typing import Any, Final, TypeVar
 
 from artemis_py.core.budget import Budget
@@ -198,7 +197,7 @@ def cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 
-def content_type_of(message: Message) -> str | None:
+def _content_type_of(message: Message) -> str | None:
     """The content-type that the sender has named."""
     return message.head.first(_CONTENT_TYPE)
 
@@ -274,9 +273,9 @@ WHOLE: Final[Kind[MessageFields]] = Kind(
 # ---- going through a queue -----------------------------------------------------------------------
 
 
-STEP_UNITS: Final = 200
+_STEP_UNITS: Final = 200
 """What a step may cost, in units of a turn."""
-ScanSteps = Generator[Until | None, None, int]
+_ScanSteps = Generator[Until | None, None, int]
 
 
 def scan_messages(
@@ -285,7 +284,7 @@ def scan_messages(
     states: Collection[str],
     message_filter: MessageFilter,
     visit: Callable[[LocatedMessage, Budget], bool],
-) -> ScanSteps:
+) -> _ScanSteps:
     """Go through a queue: call ``visit`` with each message that is in one of the states and matches the filter, until
     it returns True. Returns how many messages were looked at.
     """
@@ -302,13 +301,13 @@ def continue_scan(
     scan: QueueScan,
     message_filter: MessageFilter,
     visit: Callable[[LocatedMessage, Budget], bool],
-) -> ScanSteps:
+) -> _ScanSteps:
     """The same with a scan of this queue, which it closes."""
     budget = Budget()
     try:
         is_enough = False
         while not (scan.is_done or is_enough or queue.deleted):
-            budget.refill(STEP_UNITS)
+            budget.refill(_STEP_UNITS)
             located = scan.next(budget)
             while located is not None and not is_enough:
                 is_enough = message_filter.holds(located.message, budget) and visit(located, budget)
@@ -341,8 +340,7 @@ def _browse(managed: Managed, arguments: Arguments) -> Steps:
     queue = queue_of(managed, arguments)
     states, message_filter = states_of(arguments["which"]), message_filter_of(arguments)
     size = arguments["size"] or min(queue.address.settings.management_browse_page_size, PAGE_SIZE_MAX)
-    fields = [name.strip() for name in chain.from_iterable(text.split(",") for text in arguments["fields"])]
-    query = query_of(MESSAGES, page=arguments["page"], size=size, fields=fields)
+    query = query_of(MESSAGES, page=arguments["page"], size=size, fields=arguments["fields"])
     after = arguments["after"]
     if after and query.page > 1:
         raise BadRequestError("page counts from the beginning, and after goes on from a cursor: give one of them")
@@ -478,7 +476,7 @@ def _body(managed: Managed, arguments: Arguments) -> Steps:
 
 def _download(located: LocatedMessage) -> Download:
     message = located.message
-    return Download(message.body, content_type_of(message), f"message-{message.id}")
+    return Download(message.body, _content_type_of(message), f"message-{message.id}")
 
 
 def _of_one(

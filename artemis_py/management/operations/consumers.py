@@ -10,7 +10,7 @@ from artemis_py.errors import NotFoundError
 from artemis_py.management.fields import EPOCH_MS, FLAG, NUMBER, TEXT, Field, Kind
 from artemis_py.management.listing import LOOKS_PER_STEP
 from artemis_py.management.managed import Arguments, Managed, Steps
-from artemis_py.management.operation import EDIT, Argument, Operation, listing, selected
+from artemis_py.management.operation import EDIT, Argument, Operation, listing, select_rows
 
 
 class ConsumerOnQueue(NamedTuple):
@@ -121,7 +121,7 @@ def _list(managed: Managed, arguments: Arguments) -> Steps:
             yield None
         if number % LOOKS_PER_STEP == 0:
             yield None
-    return (yield from selected(CONSUMERS, rows, arguments))
+    return (yield from select_rows(CONSUMERS, rows, arguments))
 
 
 CONSUMER: Final = Argument("consumer", NUMBER, "the number of the consumer")

@@ -17,13 +17,13 @@ from artemis_py.management.fields import EPOCH_MS, FLAG, NUMBER, TEXT, Field, Ki
 from artemis_py.management.jobs import Job
 from artemis_py.management.listing import LOOKS_PER_STEP
 from artemis_py.management.managed import Arguments, Managed, Steps, lookup
-from artemis_py.management.operation import EDIT, LISTING, VIEW, Argument, Operation, selected
+from artemis_py.management.operation import EDIT, LISTING, VIEW, Argument, Operation, select_rows
 from artemis_py.management.operations.arguments import CAUSE, FILTER, message_filter_of
 from artemis_py.management.operations.browse import scan_messages
 from artemis_py.management.operations.messages import report, wait_until_over
 from artemis_py.message import Message
 
-GROUPS_MAX: Final = 10_000
+_GROUPS_MAX: Final = 10_000
 """So many groups have a row of their own; further origins share one."""
 _OTHERS: Final = Origin("(others)", "(others)", "(others)")
 
@@ -66,7 +66,7 @@ class DeadLetters:
         kind = DeadLetterKind(queue_name, origin_of(message.head))
         group = self.groups.get(kind)
         if group is None:
-            if len(self.groups) >= GROUPS_MAX:
+            if len(self.groups) >= _GROUPS_MAX:
                 kind = DeadLetterKind(queue_name, _OTHERS)
             group = self.groups.setdefault(kind, DeadLetterGroup(kind))
         group.add(message)
@@ -99,7 +99,7 @@ _LETTER_UNITS: Final = 6
 """What it costs to read three headers of a message."""
 
 
-def dead_letter_queues(managed: Managed, name: str) -> Generator[None, None, list[Queue]]:
+def _dead_letter_queues(managed: Managed, name: str) -> Generator[None, None, list[Queue]]:
     """The queue of this name; without one all queues on addresses that settings, or queues, name for dead or expired
     messages. Raises NotFoundError.
     """
@@ -132,7 +132,7 @@ def survey(
 
 
 _WHOLE: Final = 1000
-INTERVAL_MS: Final = 20
+_INTERVAL_MS: Final = 20
 """How often a job goes on."""
 _BURST_MS: Final = 250
 """What was not used of so much time may go at once."""
@@ -151,7 +151,7 @@ class Pace:
     @property
     def interval_ms(self) -> int:
         """After how long it is worth looking again, in ms."""
-        return max(INTERVAL_MS, (_WHOLE - self._thousandths) // self._rate)
+        return max(_INTERVAL_MS, (_WHOLE - self._thousandths) // self._rate)
 
     def pass_time(self, now_ms: int) -> None:
         """It is this steady time now."""
@@ -178,16 +178,16 @@ _GROUPS_SHOWN_MAX: Final = 100
 
 
 def _list(managed: Managed, arguments: Arguments) -> Steps:
-    queues = yield from dead_letter_queues(managed, arguments["queue"])
+    queues = yield from _dead_letter_queues(managed, arguments["queue"])
     dead_letters = yield from survey(managed, queues, message_filter_of(arguments))
-    return (yield from selected(DEAD_LETTERS, list(dead_letters.groups.values()), arguments))
+    return (yield from select_rows(DEAD_LETTERS, list(dead_letters.groups.values()), arguments))
 
 
 def _retry(managed: Managed, arguments: Arguments) -> Steps:
     rate = arguments["rate"]
     if not 0 <= rate <= RATE_MAX:
         raise BadRequestError(f"rate is a number of messages per second, up to {RATE_MAX:,}; 0: as fast as possible")
-    queues = yield from dead_letter_queues(managed, arguments["queue"])
+    queues = yield from _dead_letter_queues(managed, arguments["queue"])
     message_filter = message_filter_of(arguments)
     if arguments["dry-run"]:
         return (yield from _rehearse(managed, queues, message_filter))

@@ -13,7 +13,7 @@ from artemis_py.errors import BadRequestError
 from artemis_py.management.fields import FLAG, TEXT, Field, Kind
 from artemis_py.management.listing import LOOKS_PER_STEP
 from artemis_py.management.managed import Arguments, Managed, Steps, at_once
-from artemis_py.management.operation import EDIT, Argument, Operation, listing, selected
+from artemis_py.management.operation import EDIT, Argument, Operation, listing, select_rows
 
 
 class DivertOnAddress(NamedTuple):
@@ -72,7 +72,7 @@ def _list(managed: Managed, arguments: Arguments) -> Steps:
         rows += [DivertOnAddress(divert, address.name) for divert in diverts]
         if number % LOOKS_PER_STEP == 0:
             yield None
-    return (yield from selected(DIVERTS, rows, arguments))
+    return (yield from select_rows(DIVERTS, rows, arguments))
 
 
 def _create(managed: Managed, arguments: Arguments) -> Steps:

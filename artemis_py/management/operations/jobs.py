@@ -8,11 +8,11 @@ from artemis_py.errors import NotFoundError
 from artemis_py.management.fields import NUMBER
 from artemis_py.management.jobs import JOBS, STOPPED
 from artemis_py.management.managed import Arguments, Managed, Steps, at_once
-from artemis_py.management.operation import EDIT, Argument, Operation, listing, selected
+from artemis_py.management.operation import EDIT, Argument, Operation, listing, select_rows
 
 
 def _list(managed: Managed, arguments: Arguments) -> Steps:
-    return selected(JOBS, list(managed.jobs.by_id.values()), arguments)
+    return select_rows(JOBS, list(managed.jobs.by_id.values()), arguments)
 
 
 def _stop(managed: Managed, arguments: Arguments) -> Steps:

@@ -56,7 +56,7 @@ def _of_copies(change: Change) -> dict[str, Any]:
     return {"replaced": change.replaced, "transient": change.transient}
 
 
-def finish_single(managed: Managed, change: Change, number: int) -> Steps:
+def _finish_single(managed: Managed, change: Change, number: int) -> Steps:
     """The same for a change of one message. Raises NotFoundError if it is not there, BrokerError if it stayed."""
     yield from wait_until_over(managed, change)
     if change.done_count:
@@ -172,7 +172,7 @@ def _both(  # noqa: PLR0913 - a row of the table has as many
     def do_one(managed: Managed, arguments: Arguments) -> Steps:
         queue = queue_of(managed, arguments)
         return (
-            yield from finish_single(
+            yield from _finish_single(
                 managed, begin(managed, queue, message_filter_of(arguments), arguments), arguments["message"]
             )
         )

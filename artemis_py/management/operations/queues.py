@@ -4,7 +4,7 @@ their counters and groups.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, Final
 
 from artemis_py.config.checks.one_queue import queue_values
@@ -29,7 +29,7 @@ from artemis_py.core.tasks import WAIT, Step, Task, until_done
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
 from artemis_py.management.fields import FLAG, NUMBER, TEXT, Field, Kind
 from artemis_py.management.managed import Arguments, Managed, Steps, Work, at_once
-from artemis_py.management.operation import AMOUNT, ATTRIBUTES, EDIT, VIEW, Argument, Operation, listing, selected
+from artemis_py.management.operation import AMOUNT, ATTRIBUTES, EDIT, VIEW, Argument, Operation, listing, select_rows
 from artemis_py.management.operations.arguments import COUNT, QUEUE, message_filter_of, queue_of
 from artemis_py.management.operations.messages import finish
 
@@ -261,7 +261,7 @@ _CLOSES_PER_TURN: Final = 16
 
 
 def _list(managed: Managed, arguments: Arguments) -> Steps:
-    return selected(QUEUES, list(managed.broker.queues.values()), arguments)
+    return select_rows(QUEUES, list(managed.broker.queues.values()), arguments)
 
 
 def _show(managed: Managed, arguments: Arguments) -> Steps:
@@ -459,8 +459,12 @@ def _not_shared(queue: Queue) -> Queue:
     return queue
 
 
-def _on_queue(name: str, path: str, command: str, sentence: str, work: Work, *more: Argument) -> Operation:
-    """An operation on a queue that answers with the queue."""
+def _on_queue(
+    name: str, path: str, command: str, sentence: str, work: Work, *more: Argument, mbean: Sequence[str] = ()
+) -> Operation:
+    """An operation on a queue that answers with the queue. ``mbean`` are its signatures; empty: the one without
+    parameters.
+    """
     return Operation(
         name=name,
         on="queue",
@@ -473,7 +477,7 @@ def _on_queue(name: str, path: str, command: str, sentence: str, work: Work, *mo
         arguments=(QUEUE, *more),
         shows=QUEUES,
         work=work,
-        mbean=() if more else (f"void {name}()",),
+        mbean=() if more else mbean or (f"void {name}()",),
         no_mbean="`updateQueue` does it" if more else "",
     )
 
@@ -523,34 +527,15 @@ QUEUE_OPERATIONS: Final = (
         is_watchable=True,
         mbean=(ATTRIBUTES,),
     ),
-    Operation(
-        name="pause",
-        on="queue",
-        right=EDIT,
-        method="POST",
-        path="/api/queues/{queue}/pause",
-        command="queue pause",
-        sentence="Deliver nothing of a queue until it is resumed, also after a restart. It still takes messages.",
-        result="the fields of the queue",
-        arguments=(QUEUE,),
-        shows=QUEUES,
-        work=_pause,
+    _on_queue(
+        "pause",
+        "pause",
+        "queue pause",
+        "Deliver nothing of a queue until it is resumed, also after a restart. It still takes messages.",
+        _pause,
         mbean=("void pause()", "void pause(boolean persist=_)"),
     ),
-    Operation(
-        name="resume",
-        on="queue",
-        right=EDIT,
-        method="POST",
-        path="/api/queues/{queue}/resume",
-        command="queue resume",
-        sentence="Deliver the messages of a paused queue again.",
-        result="the fields of the queue",
-        arguments=(QUEUE,),
-        shows=QUEUES,
-        work=_resume,
-        mbean=("void resume()",),
-    ),
+    _on_queue("resume", "resume", "queue resume", "Deliver the messages of a paused queue again.", _resume),
     Operation(
         name="removeAllMessages",
         on="queue",

@@ -11,7 +11,7 @@ from artemis_py.errors import NotFoundError
 from artemis_py.management.fields import EPOCH_MS, NUMBER, TEXT, Field, Kind
 from artemis_py.management.listing import LOOKS_PER_STEP
 from artemis_py.management.managed import Arguments, Connected, Managed, Sender, Steps, at_once
-from artemis_py.management.operation import EDIT, Argument, Operation, listing, selected
+from artemis_py.management.operation import EDIT, Argument, Operation, listing, select_rows
 from artemis_py.management.operations.connections import WHY_CLOSED
 
 SESSIONS: Final[Kind[Connected]] = Kind(
@@ -79,7 +79,7 @@ def clients_in_order(managed: Managed) -> list[Connected]:
 
 
 def _list_sessions(managed: Managed, arguments: Arguments) -> Steps:
-    return (yield from selected(SESSIONS, clients_in_order(managed), arguments))
+    return (yield from select_rows(SESSIONS, clients_in_order(managed), arguments))
 
 
 def _list_producers(managed: Managed, arguments: Arguments) -> Steps:
@@ -88,7 +88,7 @@ def _list_producers(managed: Managed, arguments: Arguments) -> Steps:
         rows += [Producer(client, sender) for sender in client.producers]
         if number % LOOKS_PER_STEP == 0:
             yield None
-    return (yield from selected(PRODUCERS, rows, arguments))
+    return (yield from select_rows(PRODUCERS, rows, arguments))
 
 
 def client_of_session(managed: Managed, session: str) -> Connected | None:

@@ -20,7 +20,7 @@ from artemis_py.core.tasks import Step
 from artemis_py.errors import BadRequestError, BrokerError
 from artemis_py.management.fields import FLAG, TEXT, Field, Kind
 from artemis_py.management.managed import Arguments, Managed, Steps, lookup
-from artemis_py.management.operation import EDIT, LISTING, TEXTS, VIEW, Argument, Operation, selected
+from artemis_py.management.operation import EDIT, LISTING, TEXTS, VIEW, Argument, Operation, select_rows
 
 SETTINGS: Final[Kind[Explained]] = Kind(
     "setting",
@@ -98,7 +98,7 @@ def _settings(managed: Managed, arguments: Arguments) -> Steps:
     if not address:
         raise BadRequestError("address is the name of an address, or ADDRESS::QUEUE")
     rows = _of_queue(managed, queue) if separator else explain_address(managed.broker.config, address)
-    return (yield from selected(SETTINGS, rows, arguments))
+    return (yield from select_rows(SETTINGS, rows, arguments))
 
 
 def _of_queue(managed: Managed, name: str) -> list[Explained]:
@@ -191,7 +191,7 @@ def _element(name: str) -> str:
 
 def _roles(managed: Managed, arguments: Arguments) -> Steps:
     setting = managed.broker.config.security.setting_for(arguments["address"])
-    return (yield from selected(ROLES, [Granted(permission, setting) for permission in PERMISSIONS], arguments))
+    return (yield from select_rows(ROLES, [Granted(permission, setting) for permission in PERMISSIONS], arguments))
 
 
 _MATCH: Final = Argument("address", TEXT, "the match, as that of an address-setting in broker.xml: orders.#")

@@ -9,7 +9,7 @@ from artemis_py.core.tasks import WAIT
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.management.fields import EPOCH_MS, FLAG, NUMBER, TEXT, Field, Kind, Value
 from artemis_py.management.managed import Arguments, LogCursor, Managed, Space, Steps, Stored, at_once
-from artemis_py.management.operation import EDIT, VIEW, Argument, Operation, listing, selected
+from artemis_py.management.operation import EDIT, VIEW, Argument, Operation, listing, select_rows
 
 _NO_LOG: Final = "Artemis has no log that others read"
 
@@ -97,10 +97,10 @@ CURSORS: Final[Kind[LogCursor]] = Kind(
 
 
 def _list_disks(managed: Managed, arguments: Arguments) -> Steps:
-    return (yield from selected(DISKS, [] if managed.stored is None else managed.stored.spaces(), arguments))
+    return (yield from select_rows(DISKS, [] if managed.stored is None else managed.stored.spaces(), arguments))
 
 
-def stored_of(managed: Managed) -> Stored:
+def _stored_of(managed: Managed) -> Stored:
     """The files of the broker. Raises BrokerError if it has none."""
     if managed.stored is None:
         raise BrokerError("this broker has no journal: persistence-enabled is false")
@@ -108,12 +108,12 @@ def stored_of(managed: Managed) -> Stored:
 
 
 def _show_journal(managed: Managed, arguments: Arguments) -> Steps:
-    stored = stored_of(managed)
+    stored = _stored_of(managed)
     return at_once({"id": stored.node_id, **stored.figures()})
 
 
 def _compact(managed: Managed, arguments: Arguments) -> Steps:
-    stored = stored_of(managed)
+    stored = _stored_of(managed)
     before = stored.figures()
     stored.compact()
     while stored.is_compacting:
@@ -128,20 +128,20 @@ def _compact(managed: Managed, arguments: Arguments) -> Steps:
 
 
 def _list_segments(managed: Managed, arguments: Arguments) -> Steps:
-    reading = stored_of(managed).read_segments()
+    reading = _stored_of(managed).read_segments()
     yield reading
-    return (yield from selected(SEGMENTS, [LogSegment(index) for index in reading.result()], arguments))
+    return (yield from select_rows(SEGMENTS, [LogSegment(index) for index in reading.result()], arguments))
 
 
 def _list_cursors(managed: Managed, arguments: Arguments) -> Steps:
-    reading = stored_of(managed).read_cursors()
+    reading = _stored_of(managed).read_cursors()
     yield reading
-    return (yield from selected(CURSORS, reading.result(), arguments))
+    return (yield from select_rows(CURSORS, reading.result(), arguments))
 
 
 def _remove_cursor(managed: Managed, arguments: Arguments) -> Steps:
     name = arguments["cursor"]
-    if not stored_of(managed).remove_cursor(name):
+    if not _stored_of(managed).remove_cursor(name):
         raise NotFoundError(f"there is no cursor {name[:128]!r}")
     return at_once({"removed": name})
 

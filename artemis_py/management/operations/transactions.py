@@ -10,7 +10,7 @@ from artemis_py.errors import NotFoundError
 from artemis_py.management.fields import EPOCH_MS, NUMBER, TEXT, Field, Kind
 from artemis_py.management.listing import LOOKS_PER_STEP
 from artemis_py.management.managed import Arguments, Connected, Managed, Steps
-from artemis_py.management.operation import EDIT, Argument, Operation, listing, selected
+from artemis_py.management.operation import EDIT, Argument, Operation, listing, select_rows
 from artemis_py.management.operations.sessions import client_of_session, clients_in_order
 
 
@@ -65,7 +65,7 @@ def _list_transactions(managed: Managed, arguments: Arguments) -> Steps:
         rows += [OpenTransaction(client, name, transaction) for name, transaction in client.transactions]
         if number % LOOKS_PER_STEP == 0:
             yield None
-    return (yield from selected(TRANSACTIONS, rows, arguments))
+    return (yield from select_rows(TRANSACTIONS, rows, arguments))
 
 
 def _roll_back(managed: Managed, arguments: Arguments) -> Steps:

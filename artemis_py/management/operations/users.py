@@ -10,7 +10,7 @@ from artemis_py.errors import BadRequestError, BrokerError
 from artemis_py.management.fields import EPOCH_MS, FLAG, NUMBER, TEXT, Field, Kind, Row
 from artemis_py.management.listing import LOOKS_PER_STEP
 from artemis_py.management.managed import Arguments, Managed, Steps, Users
-from artemis_py.management.operation import EDIT, Argument, Operation, listing, selected
+from artemis_py.management.operation import EDIT, Argument, Operation, listing, select_rows
 from artemis_py.security.known_users import KnownUser
 
 
@@ -85,7 +85,7 @@ def _list(managed: Managed, arguments: Arguments) -> Steps:
             rows.append(ListedUser(one, users.is_changeable(one), users.last_login_ms(one.name), counts[one.name]))
         if number % LOOKS_PER_STEP == 0:
             yield None
-    return (yield from selected(USERS, rows, arguments))
+    return (yield from select_rows(USERS, rows, arguments))
 
 
 def _add(managed: Managed, arguments: Arguments) -> Steps:

@@ -66,7 +66,7 @@ def rows(question: str, *rows: tuple[str, str, str, tuple[str, ...], str]) -> li
 # ---- why nothing is delivered --------------------------------------------------------------------
 
 
-DELIVERY_CAUSES: Final[list[Cause]] = rows(
+_DELIVERY_CAUSES: Final[list[Cause]] = rows(
     NOT_DELIVERED,
     ("nothing-waits", "The queue has no message to deliver.", "Send to its address.", (), OF_QUEUE),
     (
@@ -325,7 +325,7 @@ DELIVERY_CAUSES: Final[list[Cause]] = rows(
 CAUSES: Final[dict[str, Cause]] = {
     cause.code: cause
     for cause in (
-        *DELIVERY_CAUSES,
+        *_DELIVERY_CAUSES,
         *rows(
             BLOCKED,
             (

@@ -54,7 +54,7 @@ from artemis_py.management.why.question import (
 
 LOOKS_MAX: Final = 10_000
 """So many ready messages are compared with what consumers want."""
-CHOOSERS_MAX: Final = 32
+_CHOOSERS_MAX: Final = 32
 """For so many consumers the ready messages are compared with what they want."""
 _SYNC_TURNS: Final = 2
 _EXAMPLES: Final = 3
@@ -80,12 +80,12 @@ def not_delivered(question: Question, queue: Queue) -> Findings:
     if queue.filling is not None:
         question.add("filling", "the queue is being filled from the log; what is published meanwhile comes after that")
     if not queue.message_count:
-        yield from about_nothing(question, queue)
+        yield from _about_nothing(question, queue)
     elif not queue.enabled:
         question.add("disabled", "the queue is not enabled: no further messages come to it")
     about_losses(question, queue)
     if queue.contents.delivering_count:
-        yield from about_sync(question)
+        yield from _about_sync(question)
 
 
 def _about_gate(question: Question, queue: Queue, now_ms: int) -> bool:
@@ -121,7 +121,7 @@ def _about_consumers(question: Question, queue: Queue, *, is_closed: bool) -> Fi
             reason = _why_no_room(queue, consumer, question)
             if reason is not None:
                 reasons += [] if is_closed and reason.kind == DUE else [(consumer, reason)]
-            elif len(choosers) < CHOOSERS_MAX:
+            elif len(choosers) < _CHOOSERS_MAX:
                 choosers.append(consumer)
             else:
                 others += 1
@@ -372,7 +372,7 @@ def _about_delivery(question: Question, queue: Queue) -> Findings:
         question.add_reason(leased)
 
 
-def about_sync(question: Question) -> Findings:
+def _about_sync(question: Question) -> Findings:
     """Is the disk behind by more than a turn?"""
     broker, health = question.broker, question.managed.health
     lsn = broker.log.last_lsn
@@ -397,7 +397,7 @@ def _about_scheduled(question: Question, queue: Queue) -> Findings:
         yield None
     count = len(scheduled)
     looked = min(count, LOOKS_MAX)
-    due_ms = yield from first_due_ms(question, queue)
+    due_ms = yield from _first_due_ms(question, queue)
     of_all = "" if looked == count else f", of the first {looked:,} of {count:,},"
     until = "" if due_ms is None else f": the first is due in {span(due_ms - question.now_ms)}"
     if tried:
@@ -414,7 +414,7 @@ def _about_scheduled(question: Question, queue: Queue) -> Findings:
 _ITEMS_MAX: Final = 200_000
 
 
-def first_due_ms(question: Question, queue: Queue, message_id: int = 0) -> Generator[None, None, int | None]:
+def _first_due_ms(question: Question, queue: Queue, message_id: int = 0) -> Generator[None, None, int | None]:
     """The date at which the first scheduled message of a queue is due, or the one with this number; None if it was not
     among the items that were looked at.
     """
@@ -470,7 +470,7 @@ def about_message(question: Question, queue: Queue, message_id: int) -> Findings
 
 def _scheduled(question: Question, queue: Queue, message_id: int) -> Findings:
     entry = queue.contents.scheduled[message_id]
-    due_ms = yield from first_due_ms(question, queue, message_id)
+    due_ms = yield from _first_due_ms(question, queue, message_id)
     until = "" if due_ms is None else f", which is in {span(due_ms - question.now_ms)}"
     if entry.attempts:
         text = f"{entry.attempts} deliveries have failed, and it waits for the next attempt{until}"
@@ -562,7 +562,7 @@ def _about_takers(question: Question, queue: Queue, entry: Entry) -> Findings:
 # ---- an empty queue ------------------------------------------------------------------------------
 
 
-def about_nothing(question: Question, queue: Queue) -> Findings:
+def _about_nothing(question: Question, queue: Queue) -> Findings:
     """Why nothing came to an empty queue, or comes any more."""
     came = queue.contents.counters.added > 0
     if not queue.enabled:
