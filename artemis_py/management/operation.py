@@ -327,7 +327,7 @@ def list_query(kind: AnyKind, arguments: Arguments) -> ListQuery:
 
 
 def _with_options(kind: AnyKind, query: ListQuery, text: str) -> ListQuery:
-    """What Artemis' console sends: one condition and one order, each of which may be empty."""
+    """What Artemis' lists take: one condition and one order, each of which may be empty."""
     try:
         options = json.loads(text)
         field, operation = str(options.get("field", "")), str(options.get("operation", ""))

@@ -17,8 +17,8 @@ from artemis_py.management.jolokia.request import JolokiaRequest, Options, of_js
 from artemis_py.management.operation import Guard
 from artemis_py.server import operational_log as audit
 from artemis_py.server.calls import Calls
-from artemis_py.server.http.messages import Answer as HttpAnswer
-from artemis_py.server.http.messages import Handler, Request, Response, json_response, parse_json
+from artemis_py.server.http.requests import Answer as HttpAnswer
+from artemis_py.server.http.requests import Handler, Request, Response, json_response, parse_json
 from artemis_py.server.http.routing import Route
 
 # ---- origins ---------------------------------------------------------------------------------------------------------
