@@ -14,7 +14,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Final, final
 
 from artemis_py.errors import ArtemisError, BrokerError, LimitError, NotFoundError
-from artemis_py.management.stored import Life
+from artemis_py.management.managed import Life
 from artemis_py.server.log_view import LogView, Segments
 
 if TYPE_CHECKING:

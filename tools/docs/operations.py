@@ -8,25 +8,26 @@ from typing import Final
 
 from artemis_py.management.artemis.beans import KINDS, BeanKind
 from artemis_py.management.artemis.operations import kind_of
-from artemis_py.management.artemis.signature import ATTRIBUTES, signature_of
-from artemis_py.management.lists.addresses import ADDRESSES
-from artemis_py.management.lists.connections import CONNECTIONS
-from artemis_py.management.lists.consumers import CONSUMERS
-from artemis_py.management.lists.dead_letters import DEAD_LETTERS
-from artemis_py.management.lists.explained import ROLES, SETTINGS
-from artemis_py.management.lists.field import FLAG, MAP, NUMBER, TEXT, AnyKind
-from artemis_py.management.lists.jobs import JOBS
-from artemis_py.management.lists.log import CURSORS, SEGMENTS
-from artemis_py.management.lists.messages import WHOLE
-from artemis_py.management.lists.places import ACCEPTORS, DISKS, DIVERTS
-from artemis_py.management.lists.queues import QUEUES
-from artemis_py.management.lists.reasons import REASONS
-from artemis_py.management.lists.sessions import PRODUCERS, SESSIONS, TRANSACTIONS
-from artemis_py.management.lists.users import USERS
+from artemis_py.management.artemis.signatures import signature_of
+from artemis_py.management.fields import FLAG, MAP, NUMBER, TEXT, AnyKind
+from artemis_py.management.jobs import JOBS
 from artemis_py.management.notifications import HEADERS, SENTENCES
-from artemis_py.management.operation import EDIT, Operation
-from artemis_py.management.operations.listing import LISTING
+from artemis_py.management.operation import ATTRIBUTES, EDIT, LISTING, Operation
+from artemis_py.management.operations.acceptors import ACCEPTORS
+from artemis_py.management.operations.addresses import ADDRESSES
+from artemis_py.management.operations.browse import WHOLE
+from artemis_py.management.operations.connections import CONNECTIONS
+from artemis_py.management.operations.consumers import CONSUMERS
+from artemis_py.management.operations.dead_letters import DEAD_LETTERS
+from artemis_py.management.operations.diverts import DIVERTS
+from artemis_py.management.operations.queues import QUEUES
+from artemis_py.management.operations.sessions import PRODUCERS, SESSIONS
+from artemis_py.management.operations.settings import ROLES, SETTINGS
+from artemis_py.management.operations.storage import CURSORS, DISKS, SEGMENTS
+from artemis_py.management.operations.transactions import TRANSACTIONS
+from artemis_py.management.operations.users import USERS
 from artemis_py.management.table import OPERATIONS
+from artemis_py.management.why.finding import REASONS
 from tools.docs.table import table
 
 _HEAD: Final = """\
@@ -309,7 +310,7 @@ def _beans(operation: Operation) -> str:
     """Its forms in Artemis' beans, or why it has none."""
     kind = kind_of(operation).component
     forms = [
-        f"`{kind}` attributes" if text == ATTRIBUTES else f"`{kind}` `{signature_of(text).shown}`"
+        f"`{kind}` attributes" if text == ATTRIBUTES else f"`{kind}` `{signature_of(text).readable}`"
         for text in operation.mbean
     ]
     return "<br>".join(forms) or operation.no_mbean

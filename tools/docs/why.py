@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from artemis_py.management.why.cause import QUESTIONS, Cause
-from artemis_py.management.why.causes import CAUSES
+from artemis_py.management.why.causes import CAUSES, QUESTIONS, Cause
 from tools.docs.table import table
 
 _HEAD: Final = """\

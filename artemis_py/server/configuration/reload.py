@@ -21,9 +21,9 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recipe import own_settings
 from artemis_py.core.reload import Redeployment
 from artemis_py.errors import ArtemisError, BrokerError, Problem
-from artemis_py.management.affected import ROWS_MAX, Affected, affected_by
-from artemis_py.management.lists.field import Row
+from artemis_py.management.fields import Row
 from artemis_py.management.managed import Steps
+from artemis_py.management.reload_impact import ROWS_MAX, Impact, impact_of
 from artemis_py.server.calls import Calls
 from artemis_py.server.clocks import wall_clock_ms
 from artemis_py.server.configuration.file_watch import FileWatch
@@ -505,8 +505,8 @@ class RunningConfiguration:
         except ArtemisError as error:
             raise BrokerError(_refusal(error)) from None
         plan = as_running(reading.plan, self._broker, reading.in_force)
-        affected = Affected()
-        await self._carry_out(affected_by(self._broker, reading.in_force, affected))
+        affected = Impact()
+        await self._carry_out(impact_of(self._broker, reading.in_force, affected))
         self._forget_soon(reading.config, reading.in_force)
         return {
             "file": self.state.file,

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from artemis_py.errors import BadRequestError
-from artemis_py.management.given import given_of
-from artemis_py.management.lists.field import FLAG
+from artemis_py.management.fields import FLAG
 from artemis_py.management.openapi import description_of
-from artemis_py.management.operation import EDIT, TEXTS, VIEW
+from artemis_py.management.operation import EDIT, TEXTS, VIEW, arguments_of
 from artemis_py.management.table import OPERATIONS
 
 ROOT = Path(__file__).parents[3]
@@ -75,10 +74,10 @@ def test_the_description_names_each_operation() -> None:
 )
 def test_arguments_that_make_no_sense(id: str, sent: dict[str, list[str]], said: str) -> None:
     with pytest.raises(BadRequestError) as refused:
-        given_of(BY_ID[id], sent)
+        arguments_of(BY_ID[id], sent)
     assert str(refused.value) == said
 
 
 def test_arguments_that_are_left_out_have_their_defaults() -> None:
-    given = given_of(BY_ID["listQueues"], {"where": ["a=1", "b=2"], "size": ["-5"]})
+    given = arguments_of(BY_ID["listQueues"], {"where": ["a=1", "b=2"], "size": ["-5"]})
     assert given == {"where": ("a=1", "b=2"), "sort": "", "page": 1, "size": -5, "fields": (), "options": ""}
