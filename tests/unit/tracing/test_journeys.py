@@ -29,9 +29,8 @@ from artemis_py.storage.format.log_events import (
 from artemis_py.storage.format.records import FLAG_PAGED
 from artemis_py.storage.retention.retention import RetentionSettings
 from artemis_py.tracing.journeys import Journeys
-from artemis_py.tracing.parent import parent_of
 from artemis_py.tracing.reading import DirectorySource
-from artemis_py.tracing.span import FinishedSpan
+from artemis_py.tracing.span import FinishedSpan, parent_of
 from tests.unit.journal_readers import parts
 from tests.unit.journal_readers.parts import START_MS, Story
 
