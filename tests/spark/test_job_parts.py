@@ -1,4 +1,4 @@
-"""Parts of jobs that need no Spark: shapes of bodies, times and durations, errors, progress."""
+"""Parts of jobs that need no Spark: shapes of bodies, times, errors, progress."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from py4j.protocol import Py4JError
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.jobs.moments import duration_s, moment_ms
+from artemis_py.spark.jobs.moments import moment_ms
 from artemis_py.spark.jobs.shapes import body_shape, preview
 from artemis_py.spark.runtime.progress import Progress, line_of
 from artemis_py.spark.runtime.quiet import complaint_of, sentence_of, told_errors
@@ -70,13 +70,6 @@ def test_moments(text: str, offset_ms: int) -> None:
 def test_what_is_no_moment(text: str) -> None:
     with pytest.raises(ValueError, match="is not a time; write 2026-01-31T10:00"):
         moment_ms(text, NOW_MS)
-
-
-def test_durations() -> None:
-    assert [duration_s(text) for text in ("90", "90s", "10m", "2h", "1d", "250ms")] == [90, 90, 600, 7200, 86400, 1]
-    for text in ("0", "-5", "soon", "5y"):
-        with pytest.raises(ValueError, match="is not a duration"):
-            duration_s(text)
 
 
 def test_of_a_long_trace_our_own_sentence_is_told() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final
@@ -27,6 +27,16 @@ def print_list(kind: AnyKind, answer: Mapping[str, Any]) -> None:
     if rows:
         _print_rows(kind, rows)
     say(_footer(kind, answer, len(rows)))
+
+
+def print_texts(columns: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]]) -> None:
+    """A table of texts; of each column its title, and whether it has numbers."""
+    table = _table()
+    for title, is_number in columns:
+        table.add_column(Text(title), justify="right" if is_number else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*[Text(escaped(text)) for text in row])
+    _console().print(table)
 
 
 def _print_rows(kind: AnyKind, rows: Sequence[Mapping[str, Any]]) -> None:

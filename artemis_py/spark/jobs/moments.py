@@ -1,4 +1,4 @@
-"""Parses points in time and durations on a command line."""
+"""Parses points in time on a command line."""
 
 from __future__ import annotations
 
@@ -33,14 +33,6 @@ def moment_ms(text: str, now_ms: int) -> int:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return round(moment.timestamp() * 1000)
-
-
-def duration_s(text: str) -> int:
-    """The seconds of ``90``, ``90s``, ``10m``, ``2h``, ``1d``. Raises ValueError for others."""
-    found = _SPAN.fullmatch(text.strip()) or _SPAN.fullmatch(f"{text.strip()}s")
-    if found is None or not _span_ms(found):
-        raise ValueError(f"{text!r} is not a duration; write 90s, 10m, 2h or 1d")
-    return max(1, round(_span_ms(found) / 1000))
 
 
 def _span_ms(found: re.Match[str]) -> int:
