@@ -16,17 +16,14 @@ from artemis_py.cli.output_form import JSON, add_json
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import say, say_made
 from artemis_py.spark.jobs.commands import JOBS, Call
-from artemis_py.spark.jobs.moments import FORMS, moment_ms
 from artemis_py.spark.jobs.result import NUMBERS, shown
-from artemis_py.spark.jobs.source import ArchiveTables, LogTables, Source, Span
+from artemis_py.spark.jobs.source import FORMS, ArchiveTables, LogTables, Source, Span, moment_ms
 
 if TYPE_CHECKING:
     from artemis_py.spark.jobs.result import Result, Table
-    from artemis_py.spark.runtime.progress import Progress
+    from artemis_py.spark.runtime.command import Progress
 
 HELP: Final = "analyse, archive or replay the broker's log, on Spark"
-_ROWS_MAX: Final = 40
-"""So many rows of a table are printed."""
 _BROKER_TIMEOUT_S: Final = 10
 """Shorter than for an unattended query, because a person waits."""
 
@@ -105,7 +102,7 @@ def _moment(text: str, now_ms: int) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Runs one job and shows its result. Raises ArtemisError if pyspark is missing or the job fails."""
-    from artemis_py.spark.runtime.progress import Progress, own_stream
+    from artemis_py.spark.runtime.command import Progress, own_stream
     from artemis_py.spark.runtime.sessions import require_packages
 
     source = source_of(args)
@@ -150,7 +147,7 @@ def source_of(args: argparse.Namespace) -> Source:
 
 
 def _result(args: argparse.Namespace, source: Source, stack: ExitStack, progress: Progress) -> Result:
-    from artemis_py.spark.runtime.quiet import quiet_session, told_errors
+    from artemis_py.spark.runtime.command import quiet_session, told_errors
 
     spark = stack.enter_context(quiet_session(args.master, dict(args.conf), is_verbose=args.verbose))
     progress.watch(spark)
@@ -181,11 +178,12 @@ def _print_table(table: Table) -> None:
     from artemis_py.cli.operate.shown import print_texts
 
     columns = [(place, column) for place, column in enumerate(table.columns) if _says_something(table, place)]
+    rows = table.rows[: table.printed_max]
     print_texts(
         [(column.title, column.kind in NUMBERS) for _, column in columns],
-        ([shown(column.kind, row[place]) for place, column in columns] for row in table.rows[:_ROWS_MAX]),
+        ([shown(column.kind, row[place]) for place, column in columns] for row in rows),
     )
-    rest = len(table.rows[_ROWS_MAX:]) + table.missing
+    rest = len(table.rows) - len(rows) + table.missing
     if rest:
         say(f"and {rest:,} more; --parquet and --json have them")
 

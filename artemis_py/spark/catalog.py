@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.logins import SECRETS
+from artemis_py.spark.shared_options import SECRETS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

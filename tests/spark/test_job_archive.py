@@ -10,7 +10,7 @@ import pytest
 
 from artemis_py.spark.jobs.archive import Feed, archive
 from artemis_py.spark.jobs.source import ArchiveTables, JobError, Span
-from artemis_py.spark.log.identity import Mark
+from artemis_py.spark.log.log import Mark
 from tests.spark.traffic import BROKER, START_MS, SimulatedTraffic
 from tests.spark.traffic_tables import rows_of
 

@@ -15,8 +15,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import matplotlib
-import matplotlib.pyplot as plt
 import pytest
 from pyarrow import dataset
 
@@ -123,6 +121,9 @@ def test_views_of_the_events(spark: SparkSession, story: Story, place: str) -> N
 
 def test_the_notebook(spark: SparkSession, story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of its cells, in order; each chart has something in it."""
+    import matplotlib
+    from matplotlib import pyplot as plt
+
     matplotlib.use("agg")
     charts: dict[str, int] = {}
 

@@ -64,8 +64,7 @@ def _archive_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _archive(call: Call, args: argparse.Namespace) -> Result:
-    from artemis_py.spark.jobs.archive import TABLES, archive
-    from artemis_py.spark.jobs.feeds import feeds_of
+    from artemis_py.spark.jobs.archive import TABLES, archive, feeds_of
 
     tables = [name.strip() for name in args.tables.split(",")]
     unknown = [name for name in tables if name not in TABLES]

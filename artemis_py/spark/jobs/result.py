@@ -38,13 +38,14 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows for people. ``count`` is the total number; None: only these."""
+    """Rows for people. ``count`` is the total number; None: only these. ``printed_max`` are printed; None: all."""
 
     name: str
     title: str
     columns: Sequence[Column]
     rows: Sequence[tuple[Any, ...]]
     count: int | None = None
+    printed_max: int | None = 40
 
     @property
     def missing(self) -> int:

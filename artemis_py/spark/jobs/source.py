@@ -1,11 +1,12 @@
-"""The input of a job: the log of brokers, an archive of it, or anything with the same columns."""
+"""The input of a job: logs of brokers, an archive of them, or anything with the same columns; and its time range."""
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -94,9 +95,9 @@ class LogTables(Source):
 
     def caveats(self) -> list[str]:
         """Names logs without deliveries and settled messages."""
+        from artemis_py.spark.read.addresses import unknown
         from artemis_py.spark.read.options import read_options
         from artemis_py.spark.read.plan import is_retained, opened
-        from artemis_py.spark.read.subscription import unknown
 
         options = read_options(self.options)
         listings = {broker: (log, log.listing()) for broker, (_, log) in opened(options).items()}
@@ -165,3 +166,41 @@ def archive_schema(spark: SparkSession, where: Path) -> str:
     inside = spark.read.parquet(str(files)).schema
     fields = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in inside)
     return f"{fields}, date date, address string, batch string"
+
+
+# ---- points in time --------------------------------------------------------------------------------------------------
+#
+# Parses points in time on a command line.
+
+
+_UNITS_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+_SPAN: Final = re.compile(r"(?P<count>\d+(?:\.\d+)?)(?P<unit>ms|s|min|m|h|d)", re.ASCII)
+_EPOCH_MS: Final = re.compile(r"\d{12,14}", re.ASCII)
+FORMS: Final = "2026-01-31T10:00, 2026-01-31, 10:00 (today), 2h (before now) or epoch milliseconds; UTC unless it says"
+
+
+def moment_ms(text: str, now_ms: int) -> int:
+    """The epoch milliseconds of a text in one of these forms. Raises ValueError for others."""
+    text = text.strip()
+    ago = _SPAN.fullmatch(text)
+    if ago is not None:
+        return now_ms - _span_ms(ago)
+    if text == "now":
+        return now_ms
+    if _EPOCH_MS.fullmatch(text):
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        try:
+            today = datetime.fromtimestamp(now_ms / 1000, UTC).date()
+            moment = datetime.combine(today, time.fromisoformat(text))
+        except ValueError:
+            raise ValueError(f"{text!r} is not a time; write {FORMS}") from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return round(moment.timestamp() * 1000)
+
+
+def _span_ms(found: re.Match[str]) -> int:
+    return round(float(found["count"]) * _UNITS_MS[found["unit"]])

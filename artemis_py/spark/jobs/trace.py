@@ -61,7 +61,7 @@ def trace(spark: SparkSession, source: Source, message_id: str, *, broker: str |
         "consumer string, reason string, attempts int, bytes long",
     )
     rows = [*_told(family, events), *_still_there(family, events)]
-    table = Table("events", "What happened", _SHOWN, rows)
+    table = Table("events", "What happened", _SHOWN, rows, printed_max=None)
     return Result("trace", f"Message {number}", tables=[table], frames={"trace_events": frame})
 
 
