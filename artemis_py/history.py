@@ -152,7 +152,7 @@ class Stay(Generic[M]):
         """In the pages of its address; 0: in memory."""
         self.attempts = attempts
         self.delivery: Delivery | None = None
-        self.notes: list[Any] = []
+        self.notes: tuple[Any, ...] = ()
         """What the renderer remembers for its end."""
         self.left_out = 0
         """How many notes there were besides."""
@@ -160,7 +160,7 @@ class Stay(Generic[M]):
     def note(self, note: Any) -> None:
         """Remember something, unless there are too many such things."""
         if len(self.notes) < _NOTES_MAX:
-            self.notes.append(note)
+            self.notes += (note,)
         else:
             self.left_out += 1
 
@@ -182,7 +182,7 @@ class OpenQueue(Generic[M]):
         return stay
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Arrival:
     """A message comes to durable queues that did not have it, as ``PUBLISHED``, ``KNOWN`` or ``RECALLED``."""
 

@@ -213,7 +213,7 @@ class Journeys:
             event.lsn,
             attributes,
             error,
-            tuple(stay.notes),
+            stay.notes,
             links,
         )
 
