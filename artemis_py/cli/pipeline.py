@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.cli import colour, logins
-from artemis_py.cli.contexts import url_for
-from artemis_py.cli.output_form import JSON, add_json
+from artemis_py.cli.options import JSON, add_json
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import say, say_made
 from artemis_py.spark.jobs.commands import JOBS, Call
 from artemis_py.spark.jobs.result import NUMBERS, shown
 from artemis_py.spark.jobs.source import FORMS, ArchiveTables, LogTables, Source, Span, moment_ms
+from artemis_py.table import Column, print_table
 
 if TYPE_CHECKING:
     from artemis_py.spark.jobs.result import Result, Table
@@ -123,7 +123,7 @@ def run(args: argparse.Namespace) -> int:
 def source_of(args: argparse.Namespace) -> Source:
     """The log that the arguments name. Raises ArtemisError if they name none or more than one."""
     if args.context and not (args.journal or args.archived):
-        args.url = [url_for(args, None if args.url is None else args.url[0]), *(args.url or ())[1:]]
+        args.url = [logins.url_for(args, None if args.url is None else args.url[0]), *(args.url or ())[1:]]
     given = [name for name in ("journal", "url", "archived") if getattr(args, name)]
     if len(given) != 1 or (args.context and not args.url):
         said = "only one of these" if given else "the place of the log"
@@ -175,12 +175,10 @@ def _print(result: Result) -> None:
 
 
 def _print_table(table: Table) -> None:
-    from artemis_py.cli.operate.shown import print_texts
-
     columns = [(place, column) for place, column in enumerate(table.columns) if _says_something(table, place)]
     rows = table.rows[: table.printed_max]
-    print_texts(
-        [(column.title, column.kind in NUMBERS) for _, column in columns],
+    print_table(
+        [Column(column.title, is_number=column.kind in NUMBERS) for _, column in columns],
         ([shown(column.kind, row[place]) for place, column in columns] for row in rows),
     )
     rest = len(table.rows) - len(rows) + table.missing

@@ -336,8 +336,8 @@ def test_errors_that_need_no_spark(
 
 def test_wrong_arguments(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, said in (
-        (["lossy"], "invalid choice: 'lossy'"),
         (["losses", "--from", "soon"], "'soon' is not a time; write 2026-01-31T10:00"),
+        (["lossy"], "did you mean 'losses'?"),
         (
             ["losses", "--conf", "memory=4g"],
             ("is not a Spark setting; write NAME=VALUE, such as spark.executor.memory=4g"),
