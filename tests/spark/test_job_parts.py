@@ -93,7 +93,7 @@ def a_result() -> Result:
 def test_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     """No column without values, and no broker's name where there is only one."""
     print_result(a_result())
-    title, size, _, went, heads, _, orders, red, more, *rest = capsys.readouterr().out.splitlines()
+    title, size, _, went, heads, orders, red, more, *rest = capsys.readouterr().out.splitlines()
     assert (title, size, went) == ("Losses", "  size: 3.0 MiB", "What went")
     assert heads.split() == ["queue", "messages", "at"]
     assert orders.split() == ["orders", "1,234", "2026-01-31", "12:00:00.250"]
