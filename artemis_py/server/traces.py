@@ -154,8 +154,7 @@ def _read(
 def _begun(message: int, segments: Segments, name_of: Callable[[int], str]) -> _Reading:
     """Imports what only this needs, so that a broker that nobody asks starts without it."""
     from artemis_py.server.own_log import OwnLog
-    from artemis_py.tracing.following import follow
-    from artemis_py.tracing.lives import Lives
+    from artemis_py.tracing.lives import Lives, follow
 
     source, lives = OwnLog(segments), Lives({message}, name_of=name_of)
     return _Reading(source, lives, follow(source, lives))

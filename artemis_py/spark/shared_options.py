@@ -1,15 +1,17 @@
-"""The options with which the source and the sink log in at a broker. They are read where the query is planned; tasks
-get the contents of files, not their names. No secret gets into a plan: Spark hides options named ``password`` and
-``token``, and the rest is in objects without a ``repr`` of it.
+"""What the options of the source and the sink have in common: logins and TLS, and hints for names that nobody knows.
+
+Logins are read where the query is planned; tasks get the contents of files, not their names. No secret gets into a
+plan: Spark hides options named ``password`` and ``token``, and the rest is in objects without a ``repr`` of it.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
+from artemis_py.config.problems import nearest
 from artemis_py.errors import ArtemisError, PipelineError
 from artemis_py.security.client_login import PASSWORD, TOKEN, USER, ClientLogin, completed
 from artemis_py.security.client_tls import FILES, ClientTls, tls_of
@@ -66,3 +68,9 @@ def check_no_user(urls: str) -> None:
         raise PipelineError(
             f"option url is {shown_url(urls)!r}: it must not contain a login; give options user and passwordFile"
         )
+
+
+def hint(name: str, known: Collection[str]) -> str:
+    """The probably intended name, or all known names."""
+    meant = nearest(name, known)
+    return f"known are {', '.join(known)}" if meant is None else f"did you mean {meant}?"
