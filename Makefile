@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install compile interpreted fresh run test test-compiled check bench way soak explore docs site dashboards locked lock release clean
+.PHONY: help install compile interpreted fresh run test test-compiled check bench way soak explore oracle docs site dashboards locked lock release clean
 
 help: ## list the targets
 	@echo "artemis_py: a message broker in Python. Targets:"
@@ -70,16 +70,11 @@ soak: $(VENV)/.installed-test fresh ## run the model and slow tests with many mo
 explore: $(VENV)/.installed-test fresh ## run the model, simulation and fuzz tests with ROUNDS new seeds; prints how to repeat what fails
 	$(PY) tools/explore.py --rounds $(ROUNDS) $(ARGS)
 
+oracle: $(VENV)/.installed-test fresh ## record anew what every real Artemis at hand (ARTEMIS_HOME, .cache/*/apache-artemis-*) answers, and say what changed
+	$(PY) -m tests.oracle.record
+
 docs: $(VENV)/.installed ## regenerate the pages that are made of code: configuration, operations, reload, why, differences
-	@mkdir -p docs
-	$(PY) -m artemis_py.config.explain.reference > docs/.configuration.md
-	@mv docs/.configuration.md docs/configuration.md
-	$(PY) -m artemis_py.management.reference > docs/.operations.md
-	@mv docs/.operations.md docs/operations.md
-	$(PY) -m artemis_py.config.changes.reference > docs/.reload.md
-	@mv docs/.reload.md docs/reload.md
-	$(PY) -m artemis_py.management.why.page > docs/.why.md
-	@mv docs/.why.md docs/why.md
+	$(PY) -m tools.docs
 	$(PY) -m tests.oracle.differences.document
 
 site: $(VENV)/.installed-site ## make the pages of docs/ into a site with search (build/site); a broken link fails

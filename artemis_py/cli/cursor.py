@@ -7,15 +7,14 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from artemis_py.cli.operate import command as operating
-from artemis_py.cli.operate import confirming, shown
-from artemis_py.cli.read_only import ReadOnlyDisk
+from artemis_py.cli import operations
+from artemis_py.cli.answers import print_fields, print_list
+from artemis_py.cli.journal_reading import ReadOnlyDisk
 from artemis_py.errors import ArtemisError
-from artemis_py.management.given import given_of
-from artemis_py.management.lists.log import CURSORS, UNKNOWN, LogCursor
-from artemis_py.management.lists.selection import Selection
-from artemis_py.management.operation import EDIT, Operation
-from artemis_py.management.operations.listing import selected
+from artemis_py.management.listing import Selection
+from artemis_py.management.managed import UNKNOWN, LogCursor
+from artemis_py.management.operation import EDIT, Operation, arguments_of, select_rows
+from artemis_py.management.operations.storage import CURSORS
 from artemis_py.shown import as_json, say_made
 from artemis_py.storage.disk.committer import ThreadCommitter
 from artemis_py.storage.disk.disk import FileDisk, LockedError
@@ -33,7 +32,7 @@ _WORD: Final = "cursor"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The operations on cursors, each with ``--journal DIRECTORY``."""
-    for action in operating.add(parser, _WORD):
+    for action in operations.add(parser, _WORD):
         action.add_argument(
             "--journal",
             metavar="DIRECTORY",
@@ -45,16 +44,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Runs the action. Raises ArtemisError if the broker or the files refuse it."""
     if args.journal is None:
-        return operating.run(args)
+        return operations.run(args)
     journal = _StoppedBroker(args.journal)
     operation: Operation = args.operation
     answer = journal.remove(operation, args) if operation.right == EDIT else journal.listed(operation, args)
     if args.json:
         say_made(as_json(answer))
     elif operation.lists is None:
-        shown.print_fields(answer, None)
+        print_fields(answer, None)
     else:
-        shown.print_list(CURSORS, answer)
+        print_list(CURSORS, answer)
     return 0
 
 
@@ -77,17 +76,17 @@ class _StoppedBroker:
         examined = examine(ReadOnlyDisk(self._directory))
         found = [_listed(Cursor(**fields), now_ms) for _, fields in sorted(examined.index.cursors.items())]
         sent = {name: value if isinstance(value, list) else [value] for name, value in vars(args).items()}
-        given = given_of(operation, {one.name: sent[one.name] for one in operation.arguments})
+        given = arguments_of(operation, {one.name: sent[one.name] for one in operation.arguments})
         if not args.fields and not args.json:
             given["fields"] = CURSORS.brief
-        selection = _result_of(selected(CURSORS, found, given))
+        selection = _result_of(select_rows(CURSORS, found, given))
         rows = [row for some in selection.rows() for row in some]
-        return {"count": selection.count, "page": selection.wanted.page, "size": selection.wanted.size, "data": rows}
+        return {"count": selection.count, "page": selection.query.page, "size": selection.query.size, "data": rows}
 
     def remove(self, operation: Operation, args: argparse.Namespace) -> dict[str, Any]:
         """Remove a cursor."""
         name = check_name(args.cursor)
-        confirming.confirm(operation, args, None)
+        operations.confirm(operation, args, None)
         self._write_removal(name)
         return {"removed": name}
 

@@ -92,7 +92,7 @@ class Broker:
         self.copy_maker = CopyMaker(host.events, host.outcomes)
         router = Router(host, bindings, self.resolver, self.duplicates, self.copy_maker, self.enqueuer)
         self.publisher = Publisher(host, bindings, self.duplicates, router)
-        self.forwarding = CopyPublisher(
+        self.copy_publisher = CopyPublisher(
             host, bindings, self.resolver, self.copy_maker, self.publisher, self.enqueuer, self.duplicates
         )
         self.queue_operations = QueueOperations(host, self.registry)
@@ -288,7 +288,7 @@ class Broker:
                 break
         copies = self.host.copies
         if copies.is_open or copies.dead or copies.expired or self.copy_maker.waiting:
-            self.forwarding.flush(now_ms)
+            self.copy_publisher.flush(now_ms)
         self.log.message_id = self.host.message_id
         self.log.queue_id = self.registry.queue_id
 
@@ -296,7 +296,7 @@ class Broker:
         """Somebody's request broke off half done. What it has done so far stands, in the log too, and what others do is
         no part of it.
         """
-        self.forwarding.flush(now_ms)
+        self.copy_publisher.flush(now_ms)
         self.log.close_groups()
 
     def end_turn(self) -> None:
@@ -313,7 +313,7 @@ class Broker:
         unlimited = Budget()
         while self.agenda.tasks:
             self._work_off(unlimited, now_ms)
-        self.forwarding.flush(now_ms)
+        self.copy_publisher.flush(now_ms)
         self.started = False
 
     @property

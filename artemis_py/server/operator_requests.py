@@ -75,7 +75,7 @@ class OperatorRequests:
         when_durable: Callable[[Callable[[], None]], None],
     ) -> None:
         self.is_due = False
-        """Is a call under way?"""
+        """Is there a call that may go on in the next turn? One that waits for a time, or for a thread, is not due."""
         self._loop = loop
         self._schedule = schedule
         self._when_durable = when_durable
@@ -94,20 +94,19 @@ class OperatorRequests:
 
     @property
     def have_ready(self) -> bool:
-        """Is there a request that can go on? The clock tells when a time has come."""
-        if self._agenda.tasks or any(call.is_vain or awaited.may_go_on for awaited, call in self._waiting):
-            return True
-        return any(call.is_vain for call in self._resting.values())
+        """Is there a call that can go on? The clock tells when a time has come."""
+        return bool(self._agenda.tasks) or any(call.is_vain or awaited.may_go_on for awaited, call in self._waiting)
 
     def begin(self, steps: AnySteps, *, changes: bool) -> asyncio.Future[Any]:
         """Returns what will have the result, or what the work raises. If nobody waits for it any more, a work that
         changes nothing is given up.
         """
         future: asyncio.Future[Any] = self._loop.create_future()
-        if not changes:
-            future.add_done_callback(self._given_up)
         self._number += 1
-        self._go_on_with(_OperatorRequest(self, self._number, steps, future, changes=changes))
+        call = _OperatorRequest(self, self._number, steps, future, changes=changes)
+        if not changes:
+            future.add_done_callback(lambda _: self._give_up(call))
+        self._go_on_with(call)
         return future
 
     def _go_on_with(self, call: _OperatorRequest) -> None:
@@ -115,9 +114,13 @@ class OperatorRequests:
         self.is_due = True
         self._schedule()
 
-    def _given_up(self, future: asyncio.Future[Any]) -> None:
-        """The caller has given up a request that changes nothing: end it in the next turn, whatever it waits for."""
-        if future.cancelled():
+    def _give_up(self, call: _OperatorRequest) -> None:
+        """The client of a request that changes nothing has left: end it now, not when what it waits for is there."""
+        if call.future.cancelled():
+            self.alarms.clear(call.number)
+            if self._resting.pop(call.number, None) is not None:
+                self._agenda.add(call)
+            self.is_due = True
             self._schedule()
 
     def run(self, steady_ms: int) -> None:
@@ -126,9 +129,6 @@ class OperatorRequests:
             rested = self._resting.pop(self.alarms.take(), None)
             if rested is not None:
                 self._agenda.add(rested)
-        for call in [call for call in self._resting.values() if call.is_vain]:
-            self.alarms.clear(call.number)
-            self._agenda.add(self._resting.pop(call.number))
         if self._waiting:
             waiting, self._waiting = self._waiting, []
             for awaited, call in waiting:
@@ -143,7 +143,7 @@ class OperatorRequests:
             assert isinstance(broken.task, _OperatorRequest)
             if not broken.task.future.done():
                 broken.task.future.set_exception(broken.error)
-        self.is_due = len(self) > 0
+        self.is_due = bool(self._agenda.tasks or self._waiting)
 
     def put_off(self, call: _OperatorRequest, step: Until | Awaited | Coming) -> None:
         """A request waits for a time, or for something."""

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from artemis_py.server.http.log_routes import cursor_routes, file_response, log_routes
-from artemis_py.server.http.messages import FileBody, HttpLimits, Request, Response
 from artemis_py.server.http.monitoring_routes import health_routes
+from artemis_py.server.http.requests import FileBody, HttpLimits, Request, Response
 from artemis_py.server.http.routing import Route
 from artemis_py.server.log_view import LogView
 from tests.fuzz.fuzzing import Fuzzer, Input, Judge
@@ -163,9 +163,9 @@ def _open(folder: Path) -> Judge:
         soon.clear()
         world = SteppedHttp(routes, LIMITS)
         world.soon = soon
-        world.service._acceptor.call_soon = soon.append
+        world.acceptor.call_soon = soon.append
         transport = world.talk(data, step=step) if data else world.connect()[1]
-        assert not any(world.service.faults.counts.values()), f"a step failed: {world.service.faults.counts}"
+        assert not any(world.acceptor.faults.counts.values()), f"a step failed: {world.acceptor.faults.counts}"
         for view in desk.desk.all():
             desk.desk.drop(view.cursor.name)
         desk.turn()

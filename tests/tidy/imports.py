@@ -17,6 +17,7 @@ FLOORS: dict[str, int] = {
     "log_codes": 0,
     "logged": 0,
     "shown": 0,
+    "table": 0,
     "units": 0,
     "version": 0,
     "message": 0,
@@ -32,6 +33,7 @@ FLOORS: dict[str, int] = {
     "stomp": 3,
     "metrics": 3,
     "management": 3,
+    "history": 3,
     "spark": 3,
     "server": 4,
     "tracing": 4,
@@ -46,6 +48,7 @@ SIDEWAYS = frozenset(
     {
         ("config", "selector"),
         ("core", "security"),
+        ("spark", "history"),
         ("server", "tracing"),
         ("cli", "perf"),
         ("cli", "testing"),

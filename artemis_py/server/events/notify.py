@@ -83,4 +83,4 @@ class Notifying:
         size_bytes = sum([message.size_bytes for message in messages])
         broker.publisher.publish(Batch(route, messages, size_bytes, now_ms, plain=True, distinct=True), admitted=True)
         if broker.copy_maker.waiting:
-            broker.forwarding.flush(now_ms)
+            broker.copy_publisher.flush(now_ms)

@@ -8,13 +8,12 @@ from typing import Any, Final, final
 from urllib.parse import parse_qs
 
 from artemis_py.errors import BadRequestError, LimitError, NotAllowedError, NotFoundError
-from artemis_py.management.artemis.guard import Guard
 from artemis_py.management.managed import Managed
 from artemis_py.management.notifications import SENTENCES
-from artemis_py.management.operation import VIEW
+from artemis_py.management.operation import VIEW, Guard
 from artemis_py.server.events.server_sent_events import LISTENERS_MAX, Hub, Listener, as_json, event
 from artemis_py.server.events.watched_lists import ListWatches, Topic, topic_of
-from artemis_py.server.http.messages import Request, Response, json_response
+from artemis_py.server.http.requests import Request, Response, json_response
 from artemis_py.server.http.routing import Route
 from artemis_py.version import VERSION
 

@@ -525,7 +525,7 @@ class Publishing:
         if accepted:
             self.producers.note(batch.route.address.name, accepted, batch.size_bytes, batch.now_ms)
         if broker.copy_maker.waiting:
-            broker.forwarding.flush(batch.now_ms)
+            broker.copy_publisher.flush(batch.now_ms)
         if is_group:
             broker.log.end_group()
         return accepted

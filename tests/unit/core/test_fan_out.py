@@ -244,7 +244,7 @@ def test_copies_keep_their_order_though_nobody_waits_for_them() -> None:
     broker.budget.refill(UNITS)
     for _ in range(3):
         send(broker, "source")
-        broker.forwarding.flush(NOW_MS)
+        broker.copy_publisher.flush(NOW_MS)
     broker.end_turn()
     assert not broker.enqueuer.begun
     _turns_until_done(broker)
