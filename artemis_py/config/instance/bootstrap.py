@@ -1,11 +1,10 @@
 """``etc/bootstrap.xml`` of an Artemis instance: which broker.xml, who checks users, and the bindings of its web server,
-which are HTTP acceptors here (metrics, health, and the console that they name).
+which are HTTP acceptors here. Its applications do not run.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, final
 from urllib.parse import urlsplit
@@ -31,13 +30,12 @@ _CHILDREN: Final = ("jaas-security", "security-manager", "server", "web")
 class Binding:
     """A port of Artemis' web server; ``attributes`` are all as written, passwords too, so no ``repr`` has them.
 
-    ``apps`` are the names of its applications, and ``wars`` where each is, by the path of its URL.
+    ``apps`` are the names of its applications.
     """
 
     uri: str
     attributes: Mapping[str, str] = field(repr=False)
     apps: tuple[str, ...]
-    wars: Mapping[str, str] = field(default_factory=dict)
     origin: Origin
 
 
@@ -52,8 +50,6 @@ class Bootstrap:
     users: BootstrapUsers | None = None
     configuration: str | None = None
     bindings: list[Binding] = field(default_factory=list)
-    web_path: str = "web"
-    """The folder of the applications, in the instance or where Artemis is installed."""
 
 
 def read_bootstrap(path: str, properties: Mapping[str, str], problems: Problems) -> Bootstrap:
@@ -125,22 +121,16 @@ def _read_manager(found: Bootstrap, element: Element, origin: Origin, problems: 
 
 def _read_web(found: Bootstrap, web: Element, source: Source) -> None:
     """Read bindings; the old form has one, as attributes of ``web`` itself."""
-    found.web_path = str(web.get("path") or found.web_path)
     bindings = list(web.iterchildren("{*}binding"))
     for element in bindings or ([web] if web.get("bind") else []):
         attributes = {str(name): str(value) for name, value in element.attrib.items()}
         apps = tuple(str(app.get("name")) for app in element.iterchildren("{*}app"))
-        wars = {str(app.get("url")): str(app.get("war")) for app in element.iterchildren("{*}app") if app.get("war")}
         uri = attributes.get("uri") or attributes.get("bind") or ""
-        found.bindings.append(
-            Binding(uri=uri, attributes=attributes, apps=apps, wars=wars, origin=source.origin(element))
-        )
+        found.bindings.append(Binding(uri=uri, attributes=attributes, apps=apps, origin=source.origin(element)))
 
 
 # ---- a binding of the web server as an HTTP acceptor ---------------------------------------------
 
-_CONSOLE: Final = "console"
-"""The path under which Artemis' console is, and the name of its application."""
 _PORTS: Final = {"http": 80, "https": 443}
 _TLS_PARAMETERS: Final = {
     "keyStorePath": "keyStorePath",
@@ -158,8 +148,8 @@ _TLS_PARAMETERS: Final = {
 """Attributes of a binding, and the acceptor parameters that mean the same."""
 
 
-def add_web_acceptors(draft: Draft, bindings: list[Binding], folders: Sequence[str] = ()) -> None:
-    """Add an acceptor for each binding whose port no acceptor of broker.xml has. ``folders`` may have the console."""
+def add_web_acceptors(draft: Draft, bindings: list[Binding]) -> None:
+    """Add an acceptor for each binding whose port no acceptor of broker.xml has."""
     for binding in bindings:
         acceptor = _acceptor(draft, binding, f"web-{number}" if (number := _count(draft)) else "web")
         if acceptor is None:
@@ -171,24 +161,12 @@ def add_web_acceptors(draft: Draft, bindings: list[Binding], folders: Sequence[s
             )
             continue
         draft.acceptors.append(acceptor)
-        war = _console_of(binding, folders)
-        draft.console_war = draft.console_war or war
-        missing = [name for name in binding.apps if war is None or name != _CONSOLE]
-        apps = f", and the console of {war}" if war is not None else ""
-        apps += f", but not {', '.join(missing)}" if missing else ""
+        apps = f"; Artemis' applications do not run here: {', '.join(binding.apps)}" if binding.apps else ""
         draft.problems.note(
             "instance",
             binding.origin,
-            f"this binding is the HTTP acceptor {acceptor.name!r}: it has /metrics and /health{apps}",
+            f"this binding is the HTTP acceptor {acceptor.name!r}, with a console at /ui/, /metrics and /health{apps}",
         )
-
-
-def _console_of(binding: Binding, folders: Sequence[str]) -> str | None:
-    """Where the console is that a binding names, a zip or a folder; None if it names none, or it is not there."""
-    name = binding.wars.get(_CONSOLE)
-    if name is None:
-        return None
-    return next((path for folder in folders if os.path.exists(path := os.path.join(folder, name))), None)
 
 
 def _count(draft: Draft) -> int:
