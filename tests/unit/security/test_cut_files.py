@@ -84,8 +84,9 @@ def test_any_users(users: dict[str, str], data: st.DataObject) -> None:
     except TableError:
         return
     for user, stored in found.items():
+        behind_a_hash = users.get(user) == HASH + "x"  # cut there, the file has a whole hash, and nothing can tell
         for word in ("", "hidden", user, *prefixes(users.get(user, "")), *tried(cut)):
-            assert not stored.verify(word) or whole[user].verify(word)
+            assert not stored.verify(word) or whole[user].verify(word) or (behind_a_hash and word == "hidden")
 
 
 def test_each_line_of_a_hash_that_is_cut_alone() -> None:
