@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from artemis_py.cli.context import Contexts
-from artemis_py.config.instance.bootstrap import read_bootstrap
-from artemis_py.config.instance.instance import read_jolokia_access
+from artemis_py.config.instance import read_bootstrap, read_jolokia_access
 from artemis_py.config.problems import Problems
 from artemis_py.config.reader import load
 from artemis_py.config.tables.entities import Origin
