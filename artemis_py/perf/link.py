@@ -1,4 +1,6 @@
-"""One connection to the broker: login, subscriptions, disconnect. Bulk traffic goes through ``pump.py``."""
+"""One connection to the broker: login, subscriptions, disconnect. Bulk traffic goes through ``pump.py``, for which this
+is a driver of its own: the socket changes hands, blocks in the kernel, and may be a WebSocket.
+"""
 
 from __future__ import annotations
 
