@@ -76,7 +76,7 @@ curl -N 'http://127.0.0.1:8161/api/events?watch=broker&watch=queues%3Fsort%3Dmes
 | argument | |
 | --- | --- |
 | `type` | only notifications of this type; may be given several times, and may have several with commas between |
-| `watch` | what else to tell of: see below; may be given up to 16 times |
+| `watch` | what else to report: see below; may be given up to 16 times |
 
 Each event has an `event:` line with its kind and one `data:` line with a JSON object:
 
