@@ -50,7 +50,7 @@ def add_broker(parser: argparse.ArgumentParser) -> None:
 class BrokerHttp:
     """The HTTP acceptor at a URL, ``http://host:port`` or ``https://…``, and the login that the arguments give.
 
-    Raises ArtemisError for a URL that is none, or arguments that do not fit together.
+    Raises ArtemisError for an invalid URL, or arguments that do not fit together.
     """
 
     def __init__(self, args: argparse.Namespace, where: str, timeout_s: float = TIMEOUT_S) -> None:
@@ -108,7 +108,7 @@ class BrokerHttp:
             raise self._unanswered(path, error) from None
 
     def lines(self, path: str, headers: Mapping[str, str]) -> Iterator[str]:
-        """The lines of an answer that does not end, as they come, until it ends all the same. Raises ArtemisError with
+        """The lines of a response that streams until the broker or the client ends it. Raises ArtemisError with
         what the broker says otherwise, and if there is no answer.
         """
         try:

@@ -1,4 +1,4 @@
-"""What ``artemis-py check`` tells of messages: a start is tried in memory, with what the journal has, and nothing is
+"""What ``artemis-py check`` says of messages: a start is tried in memory, with what the journal has, and nothing is
 written.
 """
 

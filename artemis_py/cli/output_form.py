@@ -1,4 +1,4 @@
-"""How a command is told to print JSON."""
+"""The argument that has a command print JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Works that go on by themselves after their operation was answered. A restart forgets them; what they did stands."""
+"""Background jobs: they go on after their operation was answered. A restart forgets them; what they did stands."""
 
 from __future__ import annotations
 

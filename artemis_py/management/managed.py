@@ -138,7 +138,7 @@ class Managed:
     health: Health
     """How the server does."""
     begin: Callable[[Steps], object]
-    """Begins a work that goes on by itself. Nobody gets its result."""
+    """Begins a background job. Its result is dropped."""
     jobs: Jobs = field(default_factory=Jobs)
     cursors: Cursors = field(default_factory=Cursors)
     configuration: Configuration | None = None
@@ -168,7 +168,7 @@ Work = Callable[[Managed, Given], Steps]
 
 
 def at_once(result: Mapping[str, Any]) -> Steps:
-    """The result of a work that is done in one step."""
+    """The result of an operation that is done in one step."""
     yield from ()
     return result
 

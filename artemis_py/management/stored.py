@@ -77,4 +77,4 @@ class Stored(Protocol):
         """Look at all cursors in the log, outside of turns."""
 
     def remove_cursor(self, name: str) -> bool:
-        """Remove a cursor. False: there is none of this name."""
+        """Remove a cursor. False: no cursor has this name."""

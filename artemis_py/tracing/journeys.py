@@ -100,7 +100,7 @@ class Journeys:
 
     def take(self, event: Event) -> None:
         """Take in the next event. Copies made by compaction are events here (``Repeated``): where the log begins later
-        than a message was published, they are all that tells of it.
+        than a message was published, they are all that it has.
         """
         taker = _TAKERS.get(type(event))
         if taker is not None:
@@ -188,7 +188,7 @@ class Journeys:
             self._give_up(stay)
 
     def _give_up(self, stay: Stay) -> None:
-        """Compaction may tell of it again: then it is not new."""
+        """Compaction may record it again: then it is not new."""
         self._after_lsn = max(self._after_lsn, stay.message.lsn)
         self._take_back(stay)
         self._queues[stay.queue_id].remove(stay.message.id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import Final
 
@@ -77,12 +78,19 @@ def prose_of(markdown: str) -> str:
     return _QUOTED.sub(lambda found: "\n" * found[0].count("\n"), markdown)
 
 
+def docstrings_of(code: str) -> str:
+    """The docstrings of a module, its classes, functions and fields."""
+    texts = (node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Expr))
+    return "\n\n".join(text.value for text in texts if isinstance(text, ast.Constant) and isinstance(text.value, str))
+
+
 def phrases_in(name: str, text: str) -> list[str]:
     """Each phrase with its line, also one that a line break divides, and what to say instead."""
     joined = re.sub(r"[ \t]*\n[ \t]*(?:\* )?(?!\n)", "\n", text)
+    in_one_line = joined.replace("\n", " ")
     found = []
     for expression, instead in _EXPRESSIONS.items():
-        for match in expression.finditer(joined.replace("\n", " ")):
+        for match in expression.finditer(in_one_line):
             line = joined.count("\n", 0, match.start()) + 1
             found.append(f"{name}:{line}: {match[0]!r}; say: {instead}")
     return found

@@ -113,7 +113,7 @@ class Part:
             raise ExportError(f"{self._part}: {error.strerror or error}") from None
 
     def note(self, noted: Noted) -> None:
-        """Note that it has got as far as this, with everything that was written. Raises ExportError."""
+        """Record that it has got as far as this, with everything that was written. Raises ExportError."""
         try:
             self._file.flush()
             noted.size_bytes = self._file.tell()

@@ -13,7 +13,7 @@ _PLACE: Final = "recovery_point"
 
 
 def check_recovery_points(draft: Draft, addresses: Sequence[AddressConfig]) -> None:
-    """Refuse recovery points that are none, or that nothing could be found behind."""
+    """Refuse invalid recovery points, and those after which the log has nothing."""
     is_kept = draft.retention is not None and draft.core.values.get("persistence_enabled", True)
     for address in addresses:
         for queue in address.queues:

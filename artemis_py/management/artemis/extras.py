@@ -1,4 +1,4 @@
-"""Operations that tools call on beans and that are none of ours: small ones, whose answer is known here."""
+"""Operations that tools call on beans and that the table does not have: small ones, whose answer is known here."""
 
 from __future__ import annotations
 

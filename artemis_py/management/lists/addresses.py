@@ -1,4 +1,4 @@
-"""What a list tells of an address."""
+"""The fields of an address in lists."""
 
 from __future__ import annotations
 

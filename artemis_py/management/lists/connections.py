@@ -1,4 +1,4 @@
-"""What a list tells of a connection. The server knows connections, and makes one of these of each."""
+"""The fields of a connection in lists. The server knows connections, and makes one of these of each."""
 
 from __future__ import annotations
 

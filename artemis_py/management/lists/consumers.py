@@ -1,4 +1,4 @@
-"""What a list tells of a consumer."""
+"""The fields of a consumer in lists."""
 
 from __future__ import annotations
 

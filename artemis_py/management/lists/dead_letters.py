@@ -1,4 +1,4 @@
-"""What a list tells of dead letters: one row for those of one queue with the same origin and the same cause."""
+"""The fields of dead letters in lists: one row for those of one queue with the same origin and the same cause."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from artemis_py.management.lists.field import EPOCH_MS, NUMBER, TEXT, Field, Kin
 from artemis_py.message import Message
 
 GROUPS_MAX: Final = 10_000
-"""So many rows are told apart; further origins share one row."""
+"""So many rows; further origins share one row."""
 _OTHERS: Final = Origin("(others)", "(others)", "(others)")
 
 

@@ -1,4 +1,4 @@
-"""What lists tell of the settings of an address or a queue, and of who may do what there."""
+"""The fields of settings and permissions of an address or a queue in lists."""
 
 from __future__ import annotations
 

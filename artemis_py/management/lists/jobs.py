@@ -1,4 +1,4 @@
-"""What a list tells of a job."""
+"""The fields of a job in lists."""
 
 from __future__ import annotations
 

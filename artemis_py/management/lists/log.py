@@ -1,4 +1,4 @@
-"""What lists tell of the log: its segments, and the cursors of those who read it."""
+"""The fields of the log in lists: its segments, and the cursors of its readers."""
 
 from __future__ import annotations
 

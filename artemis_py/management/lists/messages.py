@@ -1,4 +1,4 @@
-"""What is told of a message: as a row of a list, and as a whole."""
+"""The fields of a message: as a row of a list, and as a whole."""
 
 from __future__ import annotations
 

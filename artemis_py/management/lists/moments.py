@@ -1,4 +1,4 @@
-"""What is told of the moments in the life of a message."""
+"""The fields of the moments in the life of a message."""
 
 from __future__ import annotations
 

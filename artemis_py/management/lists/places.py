@@ -1,4 +1,4 @@
-"""What lists tell of acceptors, diverts, and the directories that the broker writes to."""
+"""The fields of acceptors, diverts, and the broker's directories in lists."""
 
 from __future__ import annotations
 

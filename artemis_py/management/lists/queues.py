@@ -1,4 +1,4 @@
-"""What a list tells of a queue."""
+"""The fields of a queue in lists."""
 
 from __future__ import annotations
 

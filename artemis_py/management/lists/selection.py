@@ -24,7 +24,7 @@ _Keyed = tuple[tuple[bool, Any], Any]
 
 
 class Selection(Generic[Owner]):
-    """How many match, and those that are on the page. ``extra`` is what else is told of the list."""
+    """How many match, and those that are on the page. ``extra`` are further fields of the list."""
 
     def __init__(
         self,

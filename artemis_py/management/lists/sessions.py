@@ -1,4 +1,4 @@
-"""What lists tell of sessions, of what they send, and of their open transactions.
+"""The fields of sessions, of what they send, and of open transactions in lists.
 
 STOMP has one session on a connection, and no producers: a producer here is an address to which a session has sent.
 """

@@ -1,4 +1,4 @@
-"""What a list tells of a user."""
+"""The fields of a user in lists."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Person(NamedTuple):
 
 
 def _as_artemis(row: Row) -> dict[str, Any]:
-    """A row as Artemis' bean tells of it."""
+    """A row as Artemis' bean has it."""
     return {"username": row["name"], "roles": [role for role in str(row["roles"]).split(",") if role]}
 
 

@@ -37,7 +37,7 @@ def look_on(
     choice: MessageFilter,
     see: Callable[[LocatedMessage, Budget], bool],
 ) -> Looking:
-    """The same with a scan of this queue, which is closed in the end."""
+    """The same with a scan of this queue, which is closed at the end."""
     budget = Budget()
     try:
         is_enough = False

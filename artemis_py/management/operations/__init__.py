@@ -1,1 +1,1 @@
-"""The operations, by what they are on: each row of the table stands beside its work."""
+"""The operations, by what they are on: each row of the table, beside its generator."""

@@ -153,7 +153,7 @@ class _Counting:
         self._name = header_name(name) if name else None
 
     def grouped(self) -> dict[str, Any]:
-        """What is told of the groups."""
+        """The fields of the groups."""
         return {"groups": self.groups, "withoutIt": self.without_count, "inOtherGroups": self.others}
 
     def see(self, located: LocatedMessage, budget: Budget) -> bool:

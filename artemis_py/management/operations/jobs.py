@@ -1,4 +1,4 @@
-"""Operations on jobs: what goes on by itself after it was answered."""
+"""Operations on background jobs."""
 
 from __future__ import annotations
 

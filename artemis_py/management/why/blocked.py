@@ -28,7 +28,7 @@ _BYTES: Final = "bytes"
 
 
 def blocked(asking: Asking, address: Address) -> Findings:
-    """What stands against a message for this address now."""
+    """What prevents a message for this address now."""
     _about_address(asking, address)
     yield None
     yield from _about_queues(asking, address)

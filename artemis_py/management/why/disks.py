@@ -9,7 +9,7 @@ from artemis_py.management.why.asking import Asking
 
 
 def full_disk(asking: Asking) -> tuple[str, dict[str, Any]]:
-    """The fullest disk that the broker writes to, and its figures for a finding; neither is told if the system does not
+    """The fullest disk that the broker writes to, and its figures for a finding; without both if the system does not
     say.
     """
     stored = asking.managed.stored

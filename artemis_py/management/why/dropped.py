@@ -15,7 +15,7 @@ from artemis_py.management.why.cause import KILLED
 from artemis_py.management.why.nothing import sent_count
 
 _QUEUES_MAX: Final = 50
-"""So many queues are told of."""
+"""So many queues are named."""
 _KILLED: Final = {
     DEAD: "died: deliveries failed, or consumers refused them, as often as they may",
     CANCELLED: "were sent to the dead letters by an operator",
@@ -27,7 +27,7 @@ _KILLED: Final = {
 
 
 def dropped(asking: Asking, address: Address | None, queue: Queue | None) -> Findings:
-    """The losses of an address with its queues, or of one queue. Of many queues, those that lost most are told of."""
+    """The losses of an address with its queues, or of one queue. Of many queues, those that lost most are named."""
     losers: list[tuple[int, int, Queue]] = []
     count = 0
     if address is not None:

@@ -39,7 +39,7 @@ def about_nothing(asking: Asking, queue: Queue) -> Findings:
 
 
 def _about_other_addresses(asking: Asking, address: Address, sent: int) -> Findings:
-    """Nothing stands against messages: were they sent elsewhere?"""
+    """Nothing prevents messages: were they sent elsewhere?"""
     asking.add(
         "nothing-waits",
         f"nothing came; {messages(sent)} for {address.name} did not come to this queue" if sent else "nothing came",

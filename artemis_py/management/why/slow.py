@@ -16,7 +16,7 @@ _TURN_SLOW_S: Final = 0.025
 _TURN_LONG_NS: Final = 50 * _NS_PER_MS
 _SYNC_SLOW_S: Final = 0.025
 _NEARLY: Final = 80
-"""A limit of which so much is used, in percent, is told."""
+"""A limit is reported if so much of it is used, in percent."""
 _HEADROOM_BYTES: Final = 1 << 30
 _LOOKS_PER_QUEUE: Final = 200
 _FULL: Final = 100

@@ -24,7 +24,7 @@ class Ask:
 
     bookmarks: str
     kept: set[int]
-    """Where to note those that are on the queue all the same."""
+    """Where to note those that are still on the queue."""
 
 
 @final

@@ -13,7 +13,7 @@ from artemis_py.spark.read.queue_options import QueueOptions
 from artemis_py.stomp.client import ServerFrame, frame
 
 _BOOKMARKS_BYTES_MAX: Final = 16_000
-"""Of one ACK: an acceptor takes header lines of 16,384 bytes, unless it is told otherwise (``maxHeaderLineBytes``)."""
+"""Of one ACK: an acceptor takes header lines of 16,384 bytes by default (``maxHeaderLineBytes``)."""
 NAMES_NONE: Final = "0"
 """A bookmark that names no message: an ACK with it only asks."""
 _SIZE: Final = "body-size"

@@ -62,7 +62,7 @@ def throughput(spark: SparkSession, source: Source, *, interval_s: int | None = 
 
 
 def _counts(events: DataFrame, *more: str) -> DataFrame:
-    """How many of each event there were, per queue (an address alone has none) and whatever is told."""
+    """How many of each event there were, per queue (an address alone has none) and further columns."""
     return events.groupBy(*_KEYS, *more).agg(
         F.count(at(names.PUBLISHED)).alias("published"),
         F.coalesce(F.sum(at(names.PUBLISHED, "bytes")), F.lit(0)).alias("bytes"),
