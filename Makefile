@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install compile interpreted fresh run test test-compiled check bench way soak explore docs site dashboards locked lock release clean
+.PHONY: help install compile interpreted fresh run test test-compiled check bench way soak explore oracle docs site dashboards locked lock release clean
 
 help: ## list the targets
 	@echo "artemis_py: a message broker in Python. Targets:"
@@ -69,6 +69,9 @@ soak: $(VENV)/.installed-test fresh ## run the model and slow tests with many mo
 
 explore: $(VENV)/.installed-test fresh ## run the model, simulation and fuzz tests with ROUNDS new seeds; prints how to repeat what fails
 	$(PY) tools/explore.py --rounds $(ROUNDS) $(ARGS)
+
+oracle: $(VENV)/.installed-test fresh ## record anew what every real Artemis at hand (ARTEMIS_HOME, .cache/*/apache-artemis-*) answers, and say what changed
+	$(PY) -m tests.oracle.record
 
 docs: $(VENV)/.installed ## regenerate the pages that are made of code: configuration, operations, reload, why, differences
 	@mkdir -p docs

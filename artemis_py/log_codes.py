@@ -33,7 +33,7 @@ MEANINGS: Final = {
     READY: "the broker is ready, at a start or because a stand-by has taken over",
     STOPPED: "the broker has stopped, and what was left",
     OTHER: "anything else: a failure in the program, with its traceback, or the limit of memory held for clients",
-    LOGIN: "a login was refused, or could not be checked; sessions of the console ended",
+    LOGIN: "a login was refused, or could not be checked",
     DENIED: "somebody lacks a permission (the first time for each user and address)",
     TLS: "a TLS connection was not made, or was closed; a certificate was renewed, or cannot be",
     ACCEPTOR: "an acceptor accepts nobody for now, or could not accept a client",

@@ -28,7 +28,7 @@ from bench.operate import measure_operating
 from bench.paged import measure_paged
 from bench.part import Extent, NotMeasured, Part, Say
 from bench.pipeline import measure_pipeline
-from bench.replaying import measure_replays
+from bench.replays import measure_replays
 
 COMPARISON: Final = "brokers"
 SCENARIOS: Final = [

@@ -17,9 +17,8 @@ from artemis_py.errors import PerfError
 from artemis_py.perf.link import Link
 from artemis_py.perf.target import Target
 from artemis_py.stomp.client import frame
-from bench.findings import Finding, Findings
 from bench.own import ArtemisPy, Own, fill, started
-from bench.part import Extent, Say
+from bench.part import Extent, Finding, Findings, Say
 
 MESSAGES: Final = 50_000
 RATE: Final = 100_000

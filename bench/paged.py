@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from bench.findings import Finding, Findings
 from bench.leases import Reader
 from bench.own import ArtemisPy, fill, started
-from bench.part import Extent, Say
+from bench.part import Extent, Finding, Findings, Say
 
 SIZES: Final = ((1_000_000, 100), (100_000, 10_240))
 """Messages, and bytes of each body."""

@@ -16,9 +16,8 @@ from artemis_py.errors import ArtemisError, PipelineError
 from artemis_py.perf.process import ProcessTree
 from artemis_py.perf.result import MILLION
 from artemis_py.spark.runtime.java import INSTALL, ensure_java
-from bench.findings import Finding, Findings
 from bench.own import ROOT
-from bench.part import Extent, Say
+from bench.part import Extent, Finding, Findings, Say
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -17,9 +17,8 @@ from artemis_py.perf.link import Link
 from artemis_py.perf.registry import choose
 from artemis_py.perf.target import Target
 from artemis_py.stomp.client import frame
-from bench.findings import Finding
 from bench.own import QUEUE, Own, Retaining, started
-from bench.part import Say
+from bench.part import Finding, Say
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

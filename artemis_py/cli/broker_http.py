@@ -12,8 +12,7 @@ from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse
 from typing import IO, Final, final
 
-from artemis_py.cli import logins
-from artemis_py.cli.contexts import URL, URL_NAME, add_context, url_for
+from artemis_py.cli.logins import TLS_NAMES, Acceptor, http_acceptor
 from artemis_py.errors import ArtemisError
 from artemis_py.security.client_tls import why_refused
 
@@ -30,42 +29,19 @@ class RefusedError(ArtemisError):
         self.status = status
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments about logins and TLS."""
-    running = parser.add_argument_group("a running broker")
-    logins.add_login(running)
-    logins.add_tls(running)
-
-
-def add_broker(parser: argparse.ArgumentParser) -> None:
-    """Adds ``--url``, ``--context``, and the arguments about logins and TLS."""
-    running = parser.add_argument_group("a running broker")
-    running.add_argument("--url", help=f"its HTTP acceptor (else {URL_NAME}, else that of the context, else {URL})")
-    add_context(running)
-    logins.add_login(running)
-    logins.add_tls(running)
-
-
 @final
 class BrokerHttp:
-    """The HTTP acceptor at a URL, ``http://host:port`` or ``https://…``, and the login that the arguments give.
+    """The HTTP acceptor of a running broker. An answer may take ``timeout_s``."""
 
-    Raises ArtemisError for an invalid URL, or arguments that do not fit together.
-    """
-
-    def __init__(self, args: argparse.Namespace, where: str, timeout_s: float = TIMEOUT_S) -> None:
-        url, user = logins.without_user(where)
-        if not url.startswith(("http://", "https://")):
-            raise ArtemisError(f"{url} is not the URL of an HTTP acceptor; write http://host:port")
-        self._url = url.rstrip("/")
-        self._login = logins.login_of(args, user)
-        self._context = logins.tls_of(args).context() if url.startswith("https://") else None
+    def __init__(self, acceptor: Acceptor, timeout_s: float = TIMEOUT_S) -> None:
+        self._url, self._login, tls = acceptor
+        self._context = None if tls is None else tls.context()
         self._timeout_s = timeout_s
 
     @staticmethod
     def of(args: argparse.Namespace, timeout_s: float = TIMEOUT_S) -> BrokerHttp:
         """The acceptor that ``--url``, the environment or a context names. Raises ArtemisError."""
-        return BrokerHttp(args, url_for(args, args.url), timeout_s)
+        return BrokerHttp(http_acceptor(args, args.url), timeout_s)
 
     @property
     def url(self) -> str:
@@ -152,7 +128,7 @@ class BrokerHttp:
         if isinstance(reason, ConnectionRefusedError):
             reason = "nothing listens there"
         elif isinstance(reason, ssl.SSLError):
-            reason = why_refused(reason, logins.TLS_NAMES)
+            reason = why_refused(reason, TLS_NAMES)
         return ArtemisError(f"{self._url}{path}: {reason}")
 
 

@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from artemis_py.cli.operate import command as operating
-from artemis_py.cli.operate import confirming, shown
-from artemis_py.cli.read_only import ReadOnlyDisk
+from artemis_py.cli import operations
+from artemis_py.cli.answers import print_fields, print_list
+from artemis_py.cli.journal_reading import ReadOnlyDisk
 from artemis_py.errors import ArtemisError
 from artemis_py.management.given import given_of
 from artemis_py.management.lists.log import CURSORS, UNKNOWN, LogCursor
@@ -33,7 +33,7 @@ _WORD: Final = "cursor"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The operations on cursors, each with ``--journal DIRECTORY``."""
-    for action in operating.add(parser, _WORD):
+    for action in operations.add(parser, _WORD):
         action.add_argument(
             "--journal",
             metavar="DIRECTORY",
@@ -45,16 +45,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Runs the action. Raises ArtemisError if the broker or the files refuse it."""
     if args.journal is None:
-        return operating.run(args)
+        return operations.run(args)
     journal = _StoppedBroker(args.journal)
     operation: Operation = args.operation
     answer = journal.remove(operation, args) if operation.right == EDIT else journal.listed(operation, args)
     if args.json:
         say_made(as_json(answer))
     elif operation.lists is None:
-        shown.print_fields(answer, None)
+        print_fields(answer, None)
     else:
-        shown.print_list(CURSORS, answer)
+        print_list(CURSORS, answer)
     return 0
 
 
@@ -87,7 +87,7 @@ class _StoppedBroker:
     def remove(self, operation: Operation, args: argparse.Namespace) -> dict[str, Any]:
         """Remove a cursor."""
         name = check_name(args.cursor)
-        confirming.confirm(operation, args, None)
+        operations.confirm(operation, args, None)
         self._write_removal(name)
         return {"removed": name}
 

@@ -9,8 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from artemis_py.cli import broker_http, colour
+from artemis_py.cli import colour
+from artemis_py.cli.broker_http import BrokerHttp
 from artemis_py.cli.configuration import print_problems
+from artemis_py.cli.logins import add_http
 from artemis_py.config.changes.change import NOTHING, NOW, RESTART, WHEN_IDLE
 from artemis_py.config.changes.plan import plan_of
 from artemis_py.config.reader import load
@@ -39,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "would be affected",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
-    broker_http.add_broker(parser)
+    add_http(parser)
     parser.epilog = "exit codes: 0 nothing would change; 1 something would; 2 a configuration is refused"
 
 
@@ -81,7 +83,7 @@ def _of_running(args: argparse.Namespace) -> dict[str, Any]:
             f"--running compares what is in force in a broker with its own file, and not with {args.old}: leave "
             f"{args.old} away, or name two files without --running: artemis-py diff OLD {args.old}"
         )
-    answer: dict[str, Any] = json.loads(broker_http.BrokerHttp.of(args).ask("/api/broker/changes"))
+    answer: dict[str, Any] = json.loads(BrokerHttp.of(args).ask("/api/broker/changes"))
     return answer
 
 

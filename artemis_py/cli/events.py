@@ -12,8 +12,8 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from artemis_py.cli import broker_http
-from artemis_py.cli.broker_http import RefusedError
+from artemis_py.cli.broker_http import BrokerHttp, RefusedError
+from artemis_py.cli.logins import add_http
 from artemis_py.errors import ArtemisError
 from artemis_py.management.notifications import SENTENCES
 from artemis_py.shown import as_json, escaped, say, say_made, warn
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"only events of this type; may be given several times: {', '.join(SENTENCES)}",
     )
     parser.add_argument("--json", action="store_true", help="print each event as the broker tells it, as JSON")
-    broker_http.add_broker(parser)
+    add_http(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
 class _Listening:
     def __init__(self, args: argparse.Namespace) -> None:
-        self._broker = broker_http.BrokerHttp.of(args)
+        self._broker = BrokerHttp.of(args)
         self._follows = args.follow
         self._prints_json = args.json
         self._query = f"?{urlencode([('type', type) for type in args.type])}" if args.type else ""

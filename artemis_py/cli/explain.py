@@ -5,19 +5,28 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, final
 
 from artemis_py.cli import colour
 from artemis_py.cli.configuration import add_properties, file_or_default
-from artemis_py.cli.explain_user import Verdicts, identity_of, verdicts
-from artemis_py.cli.output_form import add_json
+from artemis_py.cli.options import add_json
 from artemis_py.config.explain.explanation import Explained, Explanation, explain
 from artemis_py.config.problems import nearest
 from artemis_py.config.reader import load
+from artemis_py.config.security_settings import PERMISSIONS
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.fields import HONOURED
+from artemis_py.errors import ArtemisError
+from artemis_py.security.access import Grant, access_to
+from artemis_py.security.identity import Identity
+from artemis_py.security.rights import Authorizer
+from artemis_py.security.user_files import all_user_files, user_files_to_change
+from artemis_py.security.users.accounts import Accounts
 from artemis_py.shown import as_json as json_text
 from artemis_py.shown import escaped, say, say_made
+from artemis_py.table import Cell, Column, print_table
 
 HELP = "show where each setting of an address or queue comes from"
 
@@ -184,7 +193,7 @@ def _print_queue(explanation: Explanation, composition: Composition, paint: Pain
     where = str(queue.origin) if explanation.queue_declared else "not declared; shown as auto-creation would create it"
     _print_head(paint, f"queue {queue.name}", f"({where}; {queue.routing_type})")
     say_made(paint(colour.BOLD, "composed of"))
-    _print_table([(f"{axis}:", choice, why) for axis, choice, why in composition])
+    print_table([Column()] * 3, [(f"{axis}:", choice, why) for axis, choice, why in composition], indent=2)
     say_made(paint(colour.BOLD, "attributes"))
     _print_rows(explanation.queue_attributes, paint, show_all)
 
@@ -199,7 +208,8 @@ def _print_security(explanation: Explanation, paint: Paint) -> None:
     say()
     _print_head(paint, "security", f"({where}{force})")
     if security or is_secured:
-        _print_table([(name, ", ".join(roles) or "nobody") for name, roles in explanation.permissions.items()])
+        rows = [(name, ", ".join(roles) or "nobody") for name, roles in explanation.permissions.items()]
+        print_table([Column()] * 2, rows, indent=2)
 
 
 def _print_user(asked: Verdicts, *, is_secured: bool) -> None:
@@ -207,7 +217,8 @@ def _print_user(asked: Verdicts, *, is_secured: bool) -> None:
     say()
     rest = f"({'with the roles ' + ', '.join(asked.roles) if asked.roles else 'without a role'})"
     _print_head(paint, f"user {asked.user}", rest)
-    _print_table([(row.permission, "yes" if row.is_granted else "no", row.why) for row in asked.rows])
+    rows = [(row.permission, "yes" if row.is_granted else "no", row.why) for row in asked.rows]
+    print_table([Column()] * 3, rows, indent=2)
     for note in asked.notes:
         say(f"  {note}")
     if not is_secured:
@@ -220,8 +231,9 @@ def _print_head(paint: Paint, title: str, rest: str) -> None:
 
 def _print_rows(rows: Sequence[Explained], paint: Paint, show_all: bool) -> None:
     shown = [row for row in rows if show_all or row.origin is not None]
-    if shown:
-        _print_table([(row.setting.name, row.value_text, _source(row)) for row in shown], paint)
+    cells = [(row.setting.name, Cell(row.value_text, "cyan" if row.origin else ""), _source(row)) for row in shown]
+    if cells:
+        print_table([Column()] * 3, cells, indent=2)
     if len(shown) < len(rows):
         count = len(rows) - len(shown)
         what = "1 setting has its default" if count == 1 else f"{count} settings have their defaults"
@@ -239,11 +251,92 @@ def _source(row: Explained) -> str:
     return source if effect == HONOURED else f"{source}  ({effect}: {row.setting.reason})"
 
 
-def _print_table(rows: Sequence[tuple[str, ...]], paint: Paint | None = None) -> None:
-    rows = [tuple(map(escaped, row)) for row in rows]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)]
-        if paint is not None and row[-1] != "default":
-            cells[1] = paint(colour.CYAN, cells[1])
-        say_made(f"  {'  '.join(cells)}".rstrip())
+# ---- what a user may do ----------------------------------------------------------------------------------------------
+#
+# ``artemis-py explain NAME --user USER``: what somebody may do there, and what is missing for the rest.
+
+
+NOBODY_NAMED: Final = "somebody"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One permission: is it there, and why or why not."""
+
+    permission: str
+    is_granted: bool
+    why: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """What one user may do at an address or queue. ``notes`` say what does not count, although it might seem so."""
+
+    user: str
+    roles: tuple[str, ...]
+    rows: tuple[Verdict, ...]
+    notes: tuple[str, ...]
+
+    def as_json(self) -> dict[str, object]:
+        """Return what ``--json`` prints."""
+        rows = {row.permission: {"granted": row.is_granted, "why": row.why} for row in self.rows}
+        return {"user": self.user, "roles": list(self.roles), "permissions": rows, "notes": list(self.notes)}
+
+
+def identity_of(config: BrokerConfig, user: str | None, roles: Sequence[str] | None) -> Identity:
+    """Return somebody with these roles, or with those that the roles file gives the user. Raises ArtemisError if the
+    user is not in the users file.
+    """
+    if roles is not None:
+        return Identity(user or NOBODY_NAMED, frozenset(roles))
+    places = list(all_user_files(config)) or [user_files_to_change(config)]
+    known = {account.user: account.roles for files in places if files.are_there for account in Accounts(files).all()}
+    if user is None or user not in known:
+        guess = nearest(user or "", list(known))
+        meant = f"; did you mean {guess}?" if guess is not None else ""
+        raise ArtemisError(
+            f"there is no user {user} in {' or '.join(str(files.users) for files in places)}{meant}; for a user from "
+            "elsewhere give the roles: --roles ROLE,…"
+        )
+    return Identity(user, frozenset(known[user]))
+
+
+def verdicts(config: BrokerConfig, name: str, identity: Identity) -> Verdicts:
+    """Work out what somebody may do at ``name``, an address or ``address::queue``."""
+    rights = Authorizer(config).rights_of(identity)
+    access = access_to(config, name)
+    address, _, queue = name.partition("::")
+    rows: list[Verdict] = []
+    for grant in access.grants:
+        is_granted = rights.may(grant.permission, address, queue or None)
+        by = sorted(identity.roles.intersection(grant.roles))
+        if is_granted:
+            why = f"by {' and '.join(by)}" if by else f"by the setting for {address}.{queue}, unless named in full"
+        else:
+            why = _missing(grant)
+        rows.append(Verdict(grant.permission, is_granted, why))
+    notes: list[str] = []
+    if access.setting is None:
+        notes.append(f"no security-setting matches {name}, so nobody may do anything")
+    missing = {row.permission for row in rows if not row.is_granted}
+    for other in access.passed_over:
+        would = [
+            permission
+            for permission in PERMISSIONS
+            if permission in missing and not identity.roles.isdisjoint(other.roles.get(permission, ()))
+        ]
+        if would:
+            notes.append(f"match {other.match} ({other.origin}) grants {', '.join(would)}, but is passed over")
+    return Verdicts(identity.user, tuple(sorted(identity.roles)), tuple(rows), tuple(notes))
+
+
+def _missing(grant: Grant) -> str:
+    inside = [role for role in grant.roles if role not in grant.mapped]
+    needed = " or ".join(inside) or "nobody has it"
+    if not inside:
+        return needed
+    mapped = [role for role in grant.roles if role in grant.mapped]
+    also = f" (or {' or '.join(mapped)}, by role-mapping)" if mapped else ""
+    return f"needs the role {needed}{also}"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from artemis_py.cli.output_form import add_json
+from artemis_py.cli.options import add_json
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import as_json, say, say_at_once, warn
 from artemis_py.storage.disk.disk import DiskError, LockedError

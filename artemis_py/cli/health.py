@@ -7,8 +7,9 @@ import json
 from http import HTTPStatus
 from typing import Final
 
-from artemis_py.cli import broker_http, contexts
-from artemis_py.cli.output_form import add_json
+from artemis_py.cli.broker_http import BrokerHttp
+from artemis_py.cli.logins import HTTP_HELP, add_access, http_acceptor
+from artemis_py.cli.options import add_json
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import as_json, say, say_made
 
@@ -22,28 +23,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "where",
         metavar="URL",
         nargs="?",
-        help=f"its HTTP acceptor (else {contexts.URL_NAME}, else that of the context, else {contexts.URL})",
+        help=f"its {HTTP_HELP}",
     )
     parser.add_argument("--live", action="store_true", help="only ask whether the process answers")
     add_json(parser, "what the broker answers")
-    contexts.add_context(parser)
-    broker_http.add_arguments(parser)
+    add_access(parser.add_argument_group("a running broker"))
     parser.epilog = "exit codes: 0 it is up; 1 it is not, it did not answer within 5 s, or it refused the login"
 
 
 def run(args: argparse.Namespace) -> int:
     """Asks, prints the answer, and returns the exit code. Raises ArtemisError if there is none."""
-    where = contexts.url_for(args, args.where)
-    broker = broker_http.BrokerHttp(args, where, _TIMEOUT_S)
+    broker = BrokerHttp(http_acceptor(args, args.where), _TIMEOUT_S)
     status, body = broker.answer("/health/live" if args.live else "/health/ready")
     if status not in (HTTPStatus.OK, HTTPStatus.SERVICE_UNAVAILABLE):
         said = body.decode(errors="replace").strip()
-        raise ArtemisError(f"{where} answers with HTTP status {status}: {said}")
+        raise ArtemisError(f"{broker.url} answers with HTTP status {status}: {said}")
     try:
         found = json.loads(body)
         state = str(found["status"])
     except (ValueError, TypeError, KeyError):
-        raise ArtemisError(f"{where} is no HTTP acceptor of a broker: it answers {body[:80]!r}") from None
+        raise ArtemisError(f"{broker.url} is no HTTP acceptor of a broker: it answers {body[:80]!r}") from None
     if args.format == "json":
         say_made(as_json(found))
     else:

@@ -1,25 +1,71 @@
-"""The arguments with which commands log in at a running broker. No argument takes a password: other users of the
-machine would see it in the list of processes.
+"""How a command finds a running broker, and logs in there: by its arguments, the environment, or a context. No argument
+takes a password: other users of the machine would see it in the list of processes.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote, urlsplit, urlunsplit
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from artemis_py.errors import ArtemisError
+from artemis_py.cli.context import CONTEXT_NAME, LOGIN, SECRETS, TLS, Contexts, check_private, without_user
+from artemis_py.errors import AdviceError, ArtemisError
 
 if TYPE_CHECKING:
     from artemis_py.security.client_login import ClientLogin
     from artemis_py.security.client_tls import ClientTls
 
+URL: Final = "http://127.0.0.1:8161"
+STOMP_URL: Final = "stomp://127.0.0.1:61613"
+_URL_NAME: Final = "ARTEMIS_PY_URL"
+_STOMP_URL_NAME: Final = "ARTEMIS_PY_STOMP_URL"
+HTTP_HELP: Final = f"HTTP acceptor (else {_URL_NAME}, else that of the context, else {URL})"
+_LOGIN_VARIABLES: Final = ("ARTEMIS_PY_USER", "ARTEMIS_PY_TOKEN")
 _LOGIN: Final = {
     "user": "--user", "password": "ARTEMIS_PY_PASSWORD", "passwordFile": "--password-file",
     "token": "ARTEMIS_PY_TOKEN", "tokenFile": "--token-file",
 }  # fmt: skip
 TLS_NAMES: Final = {"caFile": "--ca-file", "certificateFile": "--certificate-file", "keyFile": "--key-file"}
+
+
+class Acceptor(NamedTuple):
+    """Where a running broker listens, and how to log in there. ``tls`` is None where the URL has none."""
+
+    url: str
+    login: ClientLogin
+    tls: ClientTls | None
+
+
+def add_http(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--url``, ``--context``, and the arguments about logins and TLS."""
+    running = parser.add_argument_group("a running broker")
+    running.add_argument("--url", help=f"its {HTTP_HELP}")
+    add_access(running)
+
+
+def add_stomp(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--stomp``, ``--context``, and the arguments about logins and TLS."""
+    running = parser.add_argument_group("a running broker")
+    running.add_argument(
+        "--stomp",
+        metavar="URL",
+        help=f"its STOMP acceptor, stomp://host:port or stomp+ssl://host:port (else {_STOMP_URL_NAME}, else that of "
+        f"the context, else {STOMP_URL})",
+    )
+    add_access(running)
+
+
+def add_access(group: argparse._ActionsContainer) -> None:
+    """Adds ``--context``, and the arguments about logins and TLS."""
+    group.add_argument(
+        "--context",
+        metavar="NAME",
+        help=f"the broker and login of this name (else {CONTEXT_NAME}, else the one in use; artemis-py context ls)",
+    )
+    add_login(group)
+    add_tls(group)
 
 
 def add_login(group: argparse._ActionsContainer) -> None:
@@ -37,6 +83,75 @@ def add_tls(group: argparse._ActionsContainer) -> None:
     group.add_argument("--certificate-file", metavar="FILE", help="the client's certificate, and its key, in PEM")
     group.add_argument("--key-file", metavar="FILE", help="the client's key, in PEM, if it is not in that file")
     group.add_argument("--no-verify", action="store_true", help="accept any certificate of the broker: no protection")
+
+
+def http_acceptor(args: argparse.Namespace, given: str | None) -> Acceptor:
+    """The HTTP acceptor to ask, by ``url_for``. Raises ArtemisError, also for an invalid URL."""
+    found = _acceptor(args, url_for(args, given), ("https://",))
+    if not found.url.startswith(("http://", "https://")):
+        raise ArtemisError(f"{found.url} is not the URL of an HTTP acceptor; write http://host:port")
+    return found
+
+
+def stomp_acceptor(args: argparse.Namespace, given: str | None) -> Acceptor:
+    """The STOMP acceptor to talk to, by ``stomp_url_for``. Raises ArtemisError."""
+    return _acceptor(args, stomp_url_for(args, given), ("stomp+ssl://", "ssl://"))
+
+
+def _acceptor(args: argparse.Namespace, where: str, with_tls: tuple[str, ...]) -> Acceptor:
+    url, user = without_user(where)
+    return Acceptor(url.rstrip("/"), login_of(args, user), tls_of(args) if url.startswith(with_tls) else None)
+
+
+def url_for(args: argparse.Namespace, given: str | None) -> str:
+    """The HTTP acceptor to ask, and ``args`` completed with the login and the files that its context names.
+
+    What is given on the command line counts first, then ``--context``, then the variables of the environment, then the
+    context that the environment names or that is in use. A login and the files of TLS belong to their context: nothing
+    of it goes to a URL from elsewhere. Raises ContextError.
+    """
+    return _complete(args, given, "url", _URL_NAME, URL)
+
+
+def stomp_url_for(args: argparse.Namespace, given: str | None) -> str:
+    """As ``url_for``, for the STOMP acceptor."""
+    return _complete(args, given, "stomp-url", _STOMP_URL_NAME, STOMP_URL)
+
+
+def _complete(args: argparse.Namespace, given: str | None, which: str, variable: str, default: str) -> str:
+    named = getattr(args, "context", None)
+    chosen = given or (None if named else os.environ.get(variable))
+    if chosen and not named:
+        return chosen
+    contexts = Contexts.read()
+    name = named or os.environ.get(CONTEXT_NAME) or contexts.current
+    if not name:
+        return default
+    fields = contexts.get(name)
+    _fill_in(args, fields, contexts.path.parent, is_named=bool(named))
+    if chosen is None and which not in fields:
+        raise AdviceError(
+            f"the context {name} has no {which}",
+            f"add it:  artemis-py context add {name} --{which} {default}",
+        )
+    return chosen or fields[which]
+
+
+def _fill_in(args: argparse.Namespace, fields: Mapping[str, str], folder: Path, *, is_named: bool) -> None:
+    login_is_given = any(_value(args, name) for name in LOGIN)
+    from_environment = not is_named and any(os.environ.get(name) for name in _LOGIN_VARIABLES)
+    for names, is_taken in ((LOGIN, not login_is_given and not from_environment), (TLS, True)):
+        for name in names:
+            if is_taken and name in fields and not _value(args, name):
+                value = fields[name] if name == "user" else str(folder / Path(fields[name]).expanduser())
+                if name in SECRETS:
+                    check_private(Path(value), name)
+                setattr(args, name.replace("-", "_"), value)
+
+
+def _value(args: argparse.Namespace, name: str) -> str | None:
+    value: str | None = getattr(args, name.replace("-", "_"), None)
+    return value
 
 
 def login_of(args: argparse.Namespace, url_user: str | None = None) -> ClientLogin:
@@ -62,17 +177,3 @@ def spark_options(args: argparse.Namespace) -> dict[str, str]:
     names |= {name: option[2:].replace("-", "_") for name, option in TLS_NAMES.items()}
     found = {name: getattr(args, given) for name, given in names.items() if getattr(args, given)}
     return found | ({"verify": "false"} if args.no_verify else {})
-
-
-def without_user(url: str) -> tuple[str, str | None]:
-    """The URL without its user, and the user. Raises ArtemisError for a URL with a password."""
-    try:
-        parts = urlsplit(url)
-    except ValueError as error:
-        raise ArtemisError(f"this is no URL: {error}") from None
-    user, at, place = parts.netloc.rpartition("@")
-    if not at:
-        return url, None
-    if ":" in user:
-        raise ArtemisError("a URL must not contain a password; write it to a file, and give --password-file FILE")
-    return urlunsplit(parts._replace(netloc=place)), unquote(user)

@@ -8,10 +8,9 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from artemis_py.cli.interrupt import EXIT_INTERRUPTED, PROGRAM, end_at_once
-from artemis_py.cli.operate.words import WORDS
 from artemis_py.errors import AdviceError, ArtemisError, ConfigError, UsageError
 from artemis_py.shown import say, say_made, warn, warn_made
 from artemis_py.version import IS_COMPILED, VERSION
@@ -25,7 +24,7 @@ EXIT_REFUSED: Final = 2
 
 ASKING: Final = "__complete"
 """What a script of ``completion`` asks with."""
-_OPERATING: Final = "artemis_py.cli.operate.command"
+_OPERATIONS: Final = "artemis_py.cli.operations"
 
 # name -> (module, its HELP): repeated here so that listing the commands imports none of them.
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
@@ -36,14 +35,38 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "health": ("artemis_py.cli.health", "ask a running broker whether it takes messages"),
     "init": ("artemis_py.cli.init", "write a commented broker.xml to start with"),
     "context": ("artemis_py.cli.context", "name brokers, and choose the one that commands ask"),
-    "send": ("artemis_py.cli.messaging.send", "send messages to an address of a running broker"),
-    "receive": ("artemis_py.cli.messaging.receive", "take messages from a queue of a running broker, and print them"),
+    "send": ("artemis_py.cli.send", "send messages to an address of a running broker"),
+    "receive": ("artemis_py.cli.receive", "take messages from a queue of a running broker, and print them"),
     "browse": (
-        "artemis_py.cli.messaging.browse",
+        "artemis_py.cli.browse",
         "print the messages of a queue of a running broker, and leave them there",
     ),
-    "top": ("artemis_py.cli.top.command", "watch the queues of a running broker, by rate or depth"),
-    **{word: (_OPERATING, help) for word, help in WORDS.items()},
+    "top": ("artemis_py.cli.top", "watch the queues of a running broker, by rate or depth"),
+    "broker": (
+        _OPERATIONS,
+        "show a running broker, its disks, journal and configuration; reload, and compact the journal",
+    ),
+    "queue": (
+        _OPERATIONS,
+        "list, show, browse, create, change, purge and delete queues of a running broker, and move messages",
+    ),
+    "message": (_OPERATIONS, "show, move, copy, retry and remove single messages of a queue"),
+    "dead": (_OPERATIONS, "list dead and expired messages by where they came from, and send them back there"),
+    "job": (_OPERATIONS, "list background jobs, and stop them"),
+    "address": (
+        _OPERATIONS,
+        "list, show, create, change, pause, block, purge and delete the addresses of a running broker",
+    ),
+    "consumer": (_OPERATIONS, "list the consumers of a running broker, and close them"),
+    "why": (_OPERATIONS, "say why a running broker does not do what you expect, with the setting and a remedy"),
+    "connection": (_OPERATIONS, "list the clients of a running broker, and close their connections"),
+    "session": (_OPERATIONS, "list the sessions of a running broker, and close them"),
+    "producer": (_OPERATIONS, "list who has sent to which address of a running broker"),
+    "transaction": (_OPERATIONS, "list the open transactions of a running broker, roll them back, or commit them"),
+    "acceptor": (_OPERATIONS, "list the acceptors of a running broker"),
+    "divert": (_OPERATIONS, "list, create, change and destroy the diverts of a running broker"),
+    "log": (_OPERATIONS, "list the files of the log of a running broker"),
+    "settings": (_OPERATIONS, "show and change the settings in force in a running broker, and show who may do what"),
     "events": ("artemis_py.cli.events", "print what happens in a running broker"),
     "user": ("artemis_py.cli.user", "add, list, change, remove and test users"),
     "mask": ("artemis_py.cli.mask", "print the hash of a password, for a users file"),
@@ -62,7 +85,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "start a broker for the tests of a program in any language, on a free port",
     ),
     "ha": ("artemis_py.cli.ha", "try whether two brokers can share a directory"),
-    "completion": ("artemis_py.cli.completion.command", "print a script with which the shell completes words"),
+    "completion": ("artemis_py.cli.completion", "print a script with which the shell completes words"),
     "data": (
         "artemis_py.cli.data.command",
         "export the messages of a broker, stopped or running, to a file, and import them into a running one",
@@ -106,10 +129,10 @@ def nearest(name: str) -> str | None:
 def run_command(name: str, arguments: Sequence[str]) -> int:
     """Imports the command, parses its arguments and runs it. Raises what the command raises."""
     with _interrupted_at_once(at_the_end=name == "run"):
-        import argparse
+        from artemis_py.cli.options import Parser
 
         command = command_of(name)
-        parser = argparse.ArgumentParser(prog=f"{PROGRAM} {name}", description=command.HELP)
+        parser = Parser(prog=f"{PROGRAM} {name}", description=command.HELP)
         command.add_arguments(parser)
         parsed = _parsed(parser, arguments)
         if name == "run":  # until the broker handles signals, and collects garbage, itself
@@ -130,8 +153,9 @@ def command_of(name: str) -> Command:
     """The command of this name, which is imported."""
     import importlib
 
-    module = importlib.import_module(COMMANDS[name][0])
-    return cast(Command, module.Operating(name) if name in WORDS else module)
+    place, help = COMMANDS[name]
+    module = importlib.import_module(place)
+    return cast(Command, module.Operating(name, help) if place == _OPERATIONS else module)
 
 
 @contextmanager
@@ -150,22 +174,6 @@ def _interrupted_at_once(*, at_the_end: bool) -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.SIG_IGN if at_the_end else signal.default_int_handler)
 
 
-def _complete(words: Sequence[str]) -> int:
-    """Answers a shell that completes words."""
-    import argparse
-
-    from artemis_py.cli.completion.candidates import answer
-
-    def parser_of(name: str) -> argparse.ArgumentParser | None:
-        if name not in COMMANDS:
-            return None
-        parser = argparse.ArgumentParser(prog=f"{PROGRAM} {name}")
-        command_of(name).add_arguments(parser)
-        return parser
-
-    return answer(words[0], words[1:], [(name, text) for name, (_, text) in COMMANDS.items()], parser_of)
-
-
 def dispatch(arguments: Sequence[str]) -> int:
     """Answers help and version, refuses unknown commands, passes on the rest."""
     if not arguments:
@@ -178,7 +186,7 @@ def dispatch(arguments: Sequence[str]) -> int:
         say(f"{PROGRAM} {VERSION} ({'compiled' if IS_COMPILED else 'interpreted'})")
         return EXIT_OK
     if name == ASKING and rest:
-        return _complete(rest)
+        return cast(Any, command_of("completion")).answer(rest[0], rest[1:])
     if name in ("help", "--help", "-h"):
         if rest and rest[0] in COMMANDS:
             return run_command(rest[0], ["--help"])

@@ -8,9 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
 
-from artemis_py.cli.journal_records import fields_of, summary_of
-from artemis_py.cli.output_form import add_json
-from artemis_py.cli.read_only import ReadOnlyDisk
+from artemis_py.cli.journal_reading import ReadOnlyDisk, fields_of, summary_of
+from artemis_py.cli.options import add_json
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import as_json, many, say, say_made, warn
 from artemis_py.storage.format import codec, records
@@ -19,6 +18,7 @@ from artemis_py.storage.format.names import page_numbers
 from artemis_py.storage.format.records import CodecError, Record
 from artemis_py.storage.pages.index import PageIndex
 from artemis_py.storage.recovery.examination import examine
+from artemis_py.table import Column, print_table
 
 HELP: Final = "list the pages of a stopped broker and their messages"
 EXIT_DAMAGED: Final = 1
@@ -122,13 +122,15 @@ def _records(path: Path, damages: list[str]) -> Iterator[Record]:
 
 
 def _print_table(found: list[PageFile], *, with_left: bool) -> None:
-    left = f"  {'left':>8}" if with_left else ""
-    say(f"{'page':<24}  {'messages':>8}  {'transient':>9}{left}  {'KiB':>8}  {'places':<21}  address")
+    heads = ["page", "messages", "transient", *(["left"] if with_left else []), "KiB", "places", "address"]
+    texts = ("page", "places", "address")
+    rows: list[list[str]] = []
     for one in found:
-        left = f"  {one.left:>8}" if with_left else ""
+        left = [str(one.left)] if with_left else []
         places = f"{one.places[0]} to {one.places[1]}" if one.places else "-"
-        shown = f"{one.file:<24}  {one.messages:>8}  {one.transient:>9}{left}  {one.size_bytes / 1024:>8.1f}"
-        say(f"{shown}  {places:<21}  {one.address}")
+        size = f"{one.size_bytes / 1024:.1f}"
+        rows.append([one.file, str(one.messages), str(one.transient), *left, size, places, one.address])
+    print_table([Column(head, is_number=head not in texts) for head in heads], rows)
     total = sum(one.messages for one in found)
     size = sum(one.size_bytes for one in found)
     addresses = many(len({one.stream for one in found}), "address", "addresses")

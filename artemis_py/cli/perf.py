@@ -7,9 +7,9 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from artemis_py.cli import logins
-from artemis_py.cli.contexts import STOMP_URL, stomp_url_for
-from artemis_py.cli.messaging.options import seconds
+from artemis_py.cli.context import without_user
+from artemis_py.cli.logins import STOMP_URL, add_login, login_of, stomp_url_for
+from artemis_py.cli.options import seconds
 from artemis_py.errors import ArtemisError, PerfError
 from artemis_py.shown import say, say_made, warn
 from artemis_py.units import parse_decimal, parse_long
@@ -111,7 +111,7 @@ def _add_load(group: argparse._ArgumentGroup) -> None:
 
 def _add_dialect(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--version", choices=("1.0", "1.1", "1.2"), default="1.2", help="STOMP version (default 1.2)")
-    logins.add_login(group)
+    add_login(group)
     group.add_argument("--trust", metavar="FILE", help="stomp+ssl: PEM file with the certificate, or its issuer")
     group.add_argument("--login", help="login header of CONNECT, as it is")
     group.add_argument("--passcode", help="passcode header of CONNECT; others see it in the list of processes")
@@ -158,11 +158,9 @@ def run(args: argparse.Namespace) -> int:
     Raises PerfError if nothing can be measured.
     """
     from artemis_py.perf.process import ProcessTree
-    from artemis_py.perf.progress import Progress
     from artemis_py.perf.registry import DEFAULT, SCENARIOS, choose
-    from artemis_py.perf.report import as_json, table
-    from artemis_py.perf.runner import any_needs_broker, check_broker, run_rounds
-    from artemis_py.perf.scenario import Run
+    from artemis_py.perf.report import Progress, as_json, table
+    from artemis_py.perf.scenario import Run, any_needs_broker, check_broker, run_rounds
 
     if args.list:
         width = max(map(len, SCENARIOS)) + 2
@@ -192,13 +190,13 @@ def _target(args: argparse.Namespace) -> Target:
     from artemis_py.security.client_login import ClientLogin
 
     given = stomp_url_for(args, args.url) if args.context else args.url or STOMP_URL
-    url, user = logins.without_user(given)
+    url, user = without_user(given)
     host, port = parse_url(url)
     trust = args.trust if args.trust is not None else getattr(args, "ca_file", None) if is_tls_url(url) else None
     if is_tls_url(url) != (trust is not None):
         raise PerfError("a URL stomp+ssl://host:port and --trust FILE belong together")
     has_own = args.login is not None or args.passcode is not None
-    login = ClientLogin() if has_own else logins.login_of(args, user)
+    login = ClientLogin() if has_own else login_of(args, user)
     return Target(
         host=host,
         port=port,

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.cli import colour, logins
-from artemis_py.cli.contexts import url_for
-from artemis_py.cli.output_form import add_json
+from artemis_py.cli.options import add_json
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import say_made
 from artemis_py.spark.jobs.commands import JOBS, Call
@@ -137,7 +136,7 @@ def _check_files(args: argparse.Namespace) -> None:
 def source_of(args: argparse.Namespace) -> Source:
     """The log that the arguments name. Raises ArtemisError if they name none or more than one."""
     if args.context and not (args.journal or args.archived):
-        args.url = [url_for(args, None if args.url is None else args.url[0]), *(args.url or ())[1:]]
+        args.url = [logins.url_for(args, None if args.url is None else args.url[0]), *(args.url or ())[1:]]
     given = [name for name in ("journal", "url", "archived") if getattr(args, name)]
     if len(given) != 1 or (args.context and not args.url):
         said = "only one of these" if given else "the place of the log"

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from pathlib import Path
 
-from artemis_py.cli.configuration import add_file, add_properties, add_strictness, file_or_default
+from artemis_py.cli.configuration import DEFAULT_FILE, add_file, add_properties, add_strictness, file_or_default
+from artemis_py.shown import say, say_made
 
 HELP = "start the broker on a broker.xml or an Artemis instance, in the foreground"
 EXIT_CODES = (
@@ -34,9 +37,25 @@ def run(args: argparse.Namespace) -> int:
     """Runs the broker; returns the exit code. Raises ConfigError if the configuration is refused, and NoFileError if
     there is none.
     """
-    from artemis_py.cli.offer import offer_configuration
     from artemis_py.server.lifecycle import run as run_broker
 
-    offer_configuration(args.file)
+    _offer_configuration(args.file)
     file = file_or_default(args.file, "run")
     return run_broker(file, args.properties, silenced=args.silence, strict=args.strict, accept_loss=args.accept_loss)
+
+
+def _offer_configuration(file: Path | None) -> None:
+    """If no file is named, the folder has none, and a person is there: ask whether to write one. Raises ArtemisError if
+    it cannot be written.
+    """
+    if file is not None or Path(DEFAULT_FILE).exists() or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return
+    say(f"this folder has no {DEFAULT_FILE}")
+    say_made("Write one to start with, and run it? [y/N] ", end="")
+    sys.stdout.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        return
+    from artemis_py.cli.init import write
+
+    write(Path(DEFAULT_FILE))
+    say(f"wrote {DEFAULT_FILE}")

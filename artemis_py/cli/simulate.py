@@ -7,20 +7,20 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
+from artemis_py.cli import options
 from artemis_py.cli.configuration import add_properties
 from artemis_py.cli.explain import name_of
-from artemis_py.cli.messaging import options
 from artemis_py.config.reader import load
 from artemis_py.errors import ArtemisError
 from artemis_py.management.simulation.limits import OFF, Limits, Load
 from artemis_py.management.simulation.model import Model, Outcome
-from artemis_py.shown import as_json, escaped, say, say_made
+from artemis_py.shown import as_json, say_made
+from artemis_py.table import Cell, Column, print_table
 from artemis_py.units import parse_bytes, parse_ms
 
 HELP: Final = "compute when a configuration would page, block, drop or expire"
 _RATE: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(?:/(s|min|h))?", re.ASCII)
 _SPANS_S: Final = {None: 1, "s": 1, "min": 60, "h": 3_600}
-_WORD: Final = 14
 _MINUTE_S: Final = 60
 
 
@@ -111,11 +111,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print(outcome: Outcome, for_s: float) -> None:
-    for moment in outcome.moments:
-        say(f"{shown_s(moment.at_s):>12}  {moment.what:<{_WORD}}  {escaped(moment.text)}")
-        if moment.setting:
-            say(f"{'':>12}  {'':<{_WORD}}  {escaped(moment.setting)}")
-    say(f"{shown_s(for_s):>12}  {'end':<{_WORD}}  {_sum(outcome)}")
+    rows: list[tuple[str, str, str | Cell]] = [
+        (shown_s(moment.at_s), moment.what, Cell([moment.text, moment.setting] if moment.setting else moment.text))
+        for moment in outcome.moments
+    ]
+    rows.append((shown_s(for_s), "end", _sum(outcome)))
+    print_table([Column(is_number=True), Column(), Column()], rows)
 
 
 def _sum(outcome: Outcome) -> str:

@@ -12,9 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from artemis_py.cli import logins
-from artemis_py.cli.contexts import URL, URL_NAME, add_context, url_for
-from artemis_py.cli.output_form import add_json
+from artemis_py.cli.logins import HTTP_HELP, add_access, http_acceptor
+from artemis_py.cli.options import add_json
 from artemis_py.errors import ArtemisError
 from artemis_py.shown import as_json, many, say, say_made, warn
 from artemis_py.spark.jobs.moments import FORMS, moment_ms
@@ -39,16 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command."""
     parser.epilog = "docs/tracing.md has examples"
     source = parser.add_argument_group("the log")
-    source.add_argument(
-        "--url", help=f"a running broker, by its HTTP acceptor (else {URL_NAME}, else that of the context, else {URL})"
-    )
-    add_context(source)
+    source.add_argument("--url", help=f"a running broker, by its {HTTP_HELP}")
+    add_access(source)
     source.add_argument(
         "--journal", metavar="DIR", type=Path, action="extend", nargs="+", default=[],
         help="instead of a running broker: journal and retention directory of one, which may be stopped",
     )  # fmt: skip
-    logins.add_login(source)
-    logins.add_tls(source)
     now = partial(_moment, now_ms=time.time_ns() // 1_000_000)
     source.add_argument(
         "--from", dest="from_ms", type=now, metavar="TIME", default=0, help=f"leave out earlier messages: {FORMS}"
@@ -116,11 +111,7 @@ def _check(args: argparse.Namespace) -> None:
 def _opened(args: argparse.Namespace) -> tuple[LogSource, Cursor | None]:
     if args.journal:
         return DirectorySource(args.journal), None
-    url, user = logins.without_user(url_for(args, args.url))
-    if not url.startswith(("http://", "https://")):
-        raise ArtemisError(f"{url} is not the URL of an HTTP acceptor; write http://host:port")
-    tls = logins.tls_of(args) if url.startswith("https://") else None
-    broker = Broker(url.rstrip("/"), logins.login_of(args, user), tls, _FOLLOWED_S if args.follow else _BROKER_S)
+    broker = Broker(*http_acceptor(args, args.url), _FOLLOWED_S if args.follow else _BROKER_S)
     log = HttpLog(broker, "spans")
     return BrokerSource(log), Cursor(log, args.cursor) if args.cursor else None
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from artemis_py.cli import broker_http, logins
-from artemis_py.cli.contexts import url_for
+from artemis_py.cli.broker_http import BrokerHttp
+from artemis_py.cli.logins import add_http, http_acceptor
 from artemis_py.errors import ArtemisError
 from artemis_py.message import Message
 from artemis_py.selector import compile_selector
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--journal", metavar="DIR", type=Path, action="extend", nargs="+", default=[],
         help="instead of a running broker: journal and retention directory of one, which may be stopped",
     )  # fmt: skip
-    broker_http.add_broker(parser)
+    add_http(parser)
 
 
 def _number(text: str) -> int:
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _told(args: argparse.Namespace) -> Answers:
     """What a running broker tells, a part after the other."""
-    broker = broker_http.BrokerHttp.of(args, _ANSWER_S)
+    broker = BrokerHttp.of(args, _ANSWER_S)
     for number in args.message:
         after = 0
         while True:
@@ -132,11 +132,7 @@ def _opened(args: argparse.Namespace) -> LogSource:
             if not directory.is_dir():
                 raise ArtemisError(f"{directory} is not a directory")
         return DirectorySource(args.journal)
-    url, user = logins.without_user(url_for(args, args.url))
-    if not url.startswith(("http://", "https://")):
-        raise ArtemisError(f"{url} is not the URL of an HTTP acceptor; write http://host:port")
-    tls = logins.tls_of(args) if url.startswith("https://") else None
-    broker = Broker(url.rstrip("/"), logins.login_of(args, user), tls, _WAIT_S)
+    broker = Broker(*http_acceptor(args, args.url), _WAIT_S)
     return BrokerSource(HttpLog(broker, "trace"))
 
 

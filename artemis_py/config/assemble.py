@@ -88,7 +88,6 @@ def assemble(draft: Draft) -> BrokerConfig:
         journal_retention=draft.retention,
         users_file=draft.users_file,
         shared_store=draft.shared_store,
-        console_war=draft.console_war,
         web_access=draft.web_access,
         files=tuple(draft.files),
         notices=tuple(draft.problems.in_order(draft.file)),

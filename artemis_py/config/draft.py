@@ -127,7 +127,6 @@ class Draft:
     retention_origin: Origin = NOWHERE
     users_file: UsersFileConfig | None = None
     shared_store: SharedStoreConfig | None = None
-    console_war: str | None = None
     web_access: WebAccess | None = None
     files: dict[str, None] = field(default_factory=dict)
     """Every file that was read, each once."""

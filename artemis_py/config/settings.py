@@ -75,8 +75,6 @@ class BrokerConfig(CoreSettings):
     users_file: UsersFileConfig | None = None
     shared_store: SharedStoreConfig | None = None
     """The part of this broker in a pair; None: it stands alone."""
-    console_war: str | None = None
-    """Artemis' own console, a zip or a folder; None: an instance names none, or it is not there."""
     web_access: WebAccess | None = None
     """Which web pages may use Jolokia besides those of the acceptors' hosts; None: no instance says so."""
     files: tuple[str, ...] = ()

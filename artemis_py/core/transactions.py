@@ -321,7 +321,7 @@ class Transaction:
                 is_limited = admission.is_limited(route)
             if may_fail:
                 count, size = planned.get(address.name, (0, 0))
-                if not _fits(address, count, size):
+                if not address.has_room_after(count, size):
                     refused = self._note_refused(broker.log, address, "fail")
                     note_full(broker.events, ADDRESS_REFUSES, address, self.sender, count=refused)
                     raise AddressFullError(f"Address {address.name} is full")
@@ -413,17 +413,3 @@ def _go_together(one: tuple[Route, Message, int], other: tuple[Route, Message, i
     """May these be in one batch? A large body comes alone."""
     large = one[1].body.__class__ is LargeBody or other[1].body.__class__ is LargeBody
     return one[0] is other[0] and one[2] == other[2] and not large
-
-
-def _fits(address: Address, planned_count: int, planned_bytes: int) -> bool:
-    """Would the next message, after ``planned_count`` others of the same transaction, still find room?"""
-    if address.is_paging:
-        return address.pages_have_room(planned_count)
-    if address.full_policy != "FAIL":
-        return True
-    account = address.account
-    if not address.memory.has_room_for(planned_count + 1, planned_bytes):
-        return False
-    if 0 <= address.messages_max <= account.message_count + planned_count:
-        return False
-    return not 0 <= address.bytes_max <= account.size_bytes + planned_bytes

@@ -1,13 +1,15 @@
-"""The cost of a process and its children, read from ``/proc``. Linux only."""
+"""What a broker costs: its process and children, read from ``/proc`` (Linux only), and what its ``/metrics`` say."""
 
 from __future__ import annotations
 
 import os
+import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from artemis_py.errors import PerfError
+from artemis_py.errors import ArtemisError, PerfError
+from artemis_py.security.client_login import USER, completed
 
 PROC: Final = Path("/proc")
 # Fields of /proc/PID/stat after the command's closing parenthesis, counted from 0 (proc_pid_stat(5)).
@@ -91,3 +93,35 @@ def _resident_bytes(pid: int, stat: list[str]) -> int:
         if line.startswith("Rss:"):
             return int(line.split()[1]) * 1024
     return 0
+
+
+# ---- metrics ---------------------------------------------------------------------------------------------------------
+
+
+SYNCS: Final = "artemis_journal_syncs"
+SCRAPE_S: Final = 5.0
+
+
+def syncs_of(metrics_url: str) -> float | None:
+    """The number of syncs of the broker's journal, from its ``/metrics``; None if it is missing."""
+    return value_of(metrics_url, SYNCS)
+
+
+def value_of(metrics_url: str, name: str) -> float | None:
+    """The value of an unlabelled metric from the broker's ``/metrics``; None if it is missing.
+
+    Where metrics need a login, it is that of the environment. Raises PerfError if nothing answers there.
+    """
+    try:
+        request = urllib.request.Request(metrics_url)
+        authorization = completed({}, os.environ, {"user": USER}).authorization
+        if authorization is not None:
+            request.add_unredirected_header("Authorization", authorization)
+        with urllib.request.urlopen(request, timeout=SCRAPE_S) as answer:
+            text = answer.read().decode()
+    except (ArtemisError, OSError, ValueError) as error:
+        raise PerfError(f"no metrics at {metrics_url}: {error}") from error
+    for line in text.splitlines():
+        if line.startswith((name + "{", name + " ", name + "_total")):
+            return float(line.rpartition(" ")[2])
+    return None

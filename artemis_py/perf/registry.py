@@ -6,19 +6,18 @@ from collections.abc import Sequence
 from typing import Final
 
 from artemis_py.errors import PerfError
-from artemis_py.perf.backlog import Backlog
-from artemis_py.perf.depth import DepthLastValue, DepthPlain, DepthPriority, DepthSorted, DepthStandard
 from artemis_py.perf.durable import Durable, DurableIndividual
-from artemis_py.perf.durable_sync import DurableSync, DurableSyncProducers
-from artemis_py.perf.fairness import FairnessFast, FairnessProportional, FairnessRoundRobin
-from artemis_py.perf.group_depth import DepthGroups, DepthSharedGroups
-from artemis_py.perf.idle import Idle
-from artemis_py.perf.latency import Latency, LatencyTls
-from artemis_py.perf.neighbours import NeighboursCrLf, NeighboursHeaders, NeighboursSelectors, NeighboursTiny
-from artemis_py.perf.recovery import Recovery
-from artemis_py.perf.replays import Replays
+from artemis_py.perf.latency import (
+    Latency,
+    LatencyTls,
+    NeighboursCrLf,
+    NeighboursHeaders,
+    NeighboursSelectors,
+    NeighboursTiny,
+)
+from artemis_py.perf.memory import Backlog, Idle
 from artemis_py.perf.scenario import Scenario
-from artemis_py.perf.startup import Startup
+from artemis_py.perf.startup import Recovery, Startup
 from artemis_py.perf.streams import (
     FanOut,
     Lanes,
@@ -30,7 +29,7 @@ from artemis_py.perf.streams import (
     TransientUnique,
     TransientWebSocket,
 )
-from artemis_py.perf.sync import SyncProducer, SyncProducers
+from artemis_py.perf.sync import DurableSync, DurableSyncProducers, SyncProducer, SyncProducers
 
 SCENARIOS: Final[dict[str, type[Scenario]]] = {
     scenario.id: scenario
@@ -56,21 +55,10 @@ SCENARIOS: Final[dict[str, type[Scenario]]] = {
         SyncProducers,
         SyncProducer,
         Recovery,
-        DepthPlain,
-        DepthStandard,
-        DepthPriority,
-        DepthSorted,
-        DepthLastValue,
-        DepthGroups,
-        DepthSharedGroups,
-        FairnessFast,
-        FairnessRoundRobin,
-        FairnessProportional,
         NeighboursTiny,
         NeighboursCrLf,
         NeighboursHeaders,
         NeighboursSelectors,
-        Replays,
     )
 }
 DEFAULT: Final = ("1", "1u", "2", "5", "6", "7", "8", "9")

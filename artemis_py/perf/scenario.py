@@ -1,4 +1,4 @@
-"""The base of all scenarios, and their input."""
+"""The base of all scenarios, their input, and how they run in rounds."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import itertools
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
-from artemis_py.errors import PerfError
-from artemis_py.perf.process import ProcessTree, machine_cpu_s
-from artemis_py.perf.progress import Progress
-from artemis_py.perf.result import MEGABYTE, MILLION
-from artemis_py.perf.syncs import syncs_of
+from artemis_py.errors import PerfError, StompError
+from artemis_py.perf.link import Link
+from artemis_py.perf.process import ProcessTree, machine_cpu_s, syncs_of
+from artemis_py.perf.report import Progress
+from artemis_py.perf.result import MEGABYTE, MILLION, Outcome
 from artemis_py.perf.target import Target
 
 BATCH_FIRST: Final = 1_000
@@ -158,3 +158,44 @@ def warm_up(run: Run, batch: Callable[[int], float]) -> int:
         if took < BATCH_LONG_ENOUGH_S:
             size *= 2
     return min(MESSAGES_MAX, max(BATCH_FIRST, int(size / took * options.seconds)))
+
+
+# ---- rounds ----------------------------------------------------------------------------------------------------------
+
+
+def check_broker(target: Target) -> None:
+    """Logs in once. Raises PerfError if that fails: then no scenario would succeed."""
+    Link(target).goodbye()
+
+
+def new_outcome(scenario: Scenario) -> Outcome:
+    """An outcome without rounds yet."""
+    return Outcome(scenario.id, scenario.title, scenario.headline)
+
+
+def run_once(scenario: Scenario, run: Run, outcome: Outcome) -> None:
+    """One round: its metrics, or why it failed, are added to ``outcome``."""
+    run.progress.label = f"{scenario.id} {scenario.title}"
+    try:
+        if scenario.over_tls and run.target.trust is None:
+            raise PerfError(f"scenario {scenario.id} is about TLS; give a URL stomp+ssl://host:port, and --trust")
+        outcome.rounds.append(scenario.run(run))
+    except (PerfError, StompError) as error:
+        outcome.failures.append(str(error))
+    finally:
+        run.progress.clear()
+
+
+def run_rounds(scenarios: Sequence[Scenario], run: Run, rounds: int) -> list[Outcome]:
+    """All scenarios, ``rounds`` times over. A failed scenario is not tried again; the others continue."""
+    outcomes = [new_outcome(scenario) for scenario in scenarios]
+    for _ in range(rounds):
+        for scenario, outcome in zip(scenarios, outcomes, strict=True):
+            if not outcome.failures:
+                run_once(scenario, run, outcome)
+    return outcomes
+
+
+def any_needs_broker(scenarios: Iterable[Scenario]) -> bool:
+    """Whether a broker must be running before the first scenario."""
+    return any(scenario.needs_broker for scenario in scenarios)

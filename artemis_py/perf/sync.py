@@ -1,17 +1,22 @@
-"""Scenarios 12 and 13: producers that wait for a receipt before they send the next message."""
+"""Producers that wait for a receipt before they send the next message (scenarios 12 and 13), also of durable messages,
+compared with one sync of the disk (4 and 11).
+"""
 
 from __future__ import annotations
 
+import os
 import selectors
+import tempfile
 import time
 from contextlib import ExitStack
 from typing import ClassVar, Final
 
 from artemis_py.errors import PerfError
+from artemis_py.perf.durable import PERSISTENT
 from artemis_py.perf.frames import BLOCK_NUMBER, body_of, marker_of, numbered, send_headers
 from artemis_py.perf.link import Link, raise_if_error
 from artemis_py.perf.pump import Pump, Receiver
-from artemis_py.perf.result import latency_metrics
+from artemis_py.perf.result import latency_metrics, percentile
 from artemis_py.perf.scenario import Run, Scenario
 from artemis_py.perf.target import Headers
 from artemis_py.stomp.client import FrameReader, frame
@@ -209,3 +214,65 @@ class Rounds:
         if now - moved_at > stall_s:
             raise PerfError(f"stalled: no receipt for {stall_s:g} s after {len(self.latencies_ns):,}")
         return moved_at
+
+
+# ---- durable ---------------------------------------------------------------------------------------------------------
+
+
+PROBES: Final = 400
+WRITE_BYTES: Final = 256
+FILE_BYTES: Final = 1 << 20
+
+
+class DurableSyncProducers(SyncProducers):
+    """All wait at once, so a broker may make many messages durable with one sync."""
+
+    id = "11"
+    title = "100 producers, window 1, receipts, durable"
+    extra_headers = PERSISTENT
+
+
+class DurableSync(SyncProducers):
+    """One producer. The disk is measured before and after, in the directory that ``--directory`` names."""
+
+    id = "4"
+    title = "1 producer, window 1, receipts, durable"
+    headline = "sync_ratio"
+    producers = 1
+    extra_headers = PERSISTENT
+
+    def run(self, run: Run) -> dict[str, float]:
+        """The time to a receipt, compared with one fdatasync."""
+        took_ns = fdatasync_ns(run.options.directory)
+        metrics = super().run(run)
+        took_ns += fdatasync_ns(run.options.directory)
+        metrics["fdatasync_us"] = median_us(took_ns)
+        metrics["sync_ratio"] = metrics["p50_us"] / metrics["fdatasync_us"]
+        return metrics
+
+
+def fdatasync_ns(directory: str, count: int = PROBES) -> list[int]:
+    """The times in ns of writes of 256 bytes with ``fdatasync``, in a file of zeros created before.
+
+    Raises PerfError if the directory is not writable.
+    """
+    took: list[int] = []
+    block = b"x" * WRITE_BYTES
+    try:
+        with tempfile.TemporaryFile(dir=directory) as file:
+            descriptor = file.fileno()
+            os.pwrite(descriptor, bytes(FILE_BYTES), 0)
+            os.fsync(descriptor)
+            for number in range(count):
+                started = time.perf_counter_ns()
+                os.pwrite(descriptor, block, number * WRITE_BYTES % FILE_BYTES)
+                os.fdatasync(descriptor)
+                took.append(time.perf_counter_ns() - started)
+    except OSError as error:
+        raise PerfError(f"fdatasync cannot be measured in {directory}: {error.strerror or error}") from error
+    return took
+
+
+def median_us(took_ns: list[int]) -> float:
+    """The median in µs."""
+    return percentile(sorted(took_ns), 50) / 1000

@@ -75,7 +75,7 @@ class Calls:
         when_durable: Callable[[Callable[[], None]], None],
     ) -> None:
         self.is_due = False
-        """Is a call under way?"""
+        """Is there a call that may go on in the next turn? One that waits for a time, or for a thread, is not due."""
         self._loop = loop
         self._schedule = schedule
         self._when_durable = when_durable
@@ -95,19 +95,18 @@ class Calls:
     @property
     def have_ready(self) -> bool:
         """Is there a call that can go on? The clock tells when a time has come."""
-        if self._agenda.tasks or any(call.is_vain or awaited.may_go_on for awaited, call in self._waiting):
-            return True
-        return any(call.is_vain for call in self._resting.values())
+        return bool(self._agenda.tasks) or any(call.is_vain or awaited.may_go_on for awaited, call in self._waiting)
 
     def begin(self, steps: AnySteps, *, changes: bool) -> asyncio.Future[Any]:
         """Returns what will have the result, or what the work raises. If nobody waits for it any more, a work that
         changes nothing is given up.
         """
         future: asyncio.Future[Any] = self._loop.create_future()
-        if not changes:
-            future.add_done_callback(self._given_up)
         self._number += 1
-        self._go_on_with(_Call(self, self._number, steps, future, changes=changes))
+        call = _Call(self, self._number, steps, future, changes=changes)
+        if not changes:
+            future.add_done_callback(lambda _: self._give_up(call))
+        self._go_on_with(call)
         return future
 
     def _go_on_with(self, call: _Call) -> None:
@@ -115,9 +114,13 @@ class Calls:
         self.is_due = True
         self._schedule()
 
-    def _given_up(self, future: asyncio.Future[Any]) -> None:
-        """Nobody waits for a work that only looks: it ends now, and not when what it waits for is there."""
-        if future.cancelled():
+    def _give_up(self, call: _Call) -> None:
+        """The client of a request that changes nothing has left: end it now, not when what it waits for is there."""
+        if call.future.cancelled():
+            self.alarms.clear(call.number)
+            if self._resting.pop(call.number, None) is not None:
+                self._agenda.add(call)
+            self.is_due = True
             self._schedule()
 
     def run(self, steady_ms: int) -> None:
@@ -126,9 +129,6 @@ class Calls:
             rested = self._resting.pop(self.alarms.take(), None)
             if rested is not None:
                 self._agenda.add(rested)
-        for call in [call for call in self._resting.values() if call.is_vain]:
-            self.alarms.clear(call.number)
-            self._agenda.add(self._resting.pop(call.number))
         if self._waiting:
             waiting, self._waiting = self._waiting, []
             for awaited, call in waiting:
@@ -143,7 +143,7 @@ class Calls:
             assert isinstance(broken.task, _Call)
             if not broken.task.future.done():
                 broken.task.future.set_exception(broken.error)
-        self.is_due = len(self) > 0
+        self.is_due = bool(self._agenda.tasks or self._waiting)
 
     def put_off(self, call: _Call, step: Until | Awaited | Coming) -> None:
         """A call waits for a time, or for something."""

@@ -19,7 +19,7 @@ from artemis_py.management.operation import EDIT
 from artemis_py.message import Head, encode_headers
 from artemis_py.server import operational_log as audit
 from artemis_py.server.calls import Calls
-from artemis_py.server.http.messages import parse_json
+from artemis_py.server.http.requests import parse_json
 from artemis_py.stomp.management_requests import PendingRequest, ReplyTo, Request
 
 _INTERNAL: Final = "an internal error; see the broker's log"

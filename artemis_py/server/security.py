@@ -18,23 +18,21 @@ from artemis_py.server.stats import ServerStats
 
 if TYPE_CHECKING:
     from artemis_py.security.rights import Authorizer
-    from artemis_py.server.logins.console_sessions import Sessions
     from artemis_py.server.logins.login_service import LoginService
 
 
 @final
 class Security:
-    """``logins`` checks logins, ``authorizer`` knows what each user may do, ``sessions`` are those of the console.
+    """``logins`` checks logins, ``authorizer`` knows what each user may do.
     ``on_refusal`` gets each login over HTTP that is refused: the user (empty if none was named), the IP address of the
     client, and the reason that the client gets. Sessions of STOMP report theirs themselves.
     """
 
-    __slots__ = ("authorizer", "logins", "on_refusal", "sessions")
+    __slots__ = ("authorizer", "logins", "on_refusal")
 
-    def __init__(self, logins: LoginService, authorizer: Authorizer, sessions: Sessions) -> None:
+    def __init__(self, logins: LoginService, authorizer: Authorizer) -> None:
         self.logins = logins
         self.authorizer = authorizer
-        self.sessions = sessions
         self.on_refusal: Callable[[str, str, str], None] | None = None
 
     def note_refusal(self, login: Login, user: str | None, peer: str) -> None:
@@ -54,7 +52,6 @@ def security_of(
     if authenticator is None:
         return None
     from artemis_py.security.rights import Authorizer
-    from artemis_py.server.logins.console_sessions import Sessions
     from artemis_py.server.logins.login_service import LoginService
 
     def warn(code: str, line: str, kind: str, user: str, address: str, acceptor: str) -> None:
@@ -72,7 +69,7 @@ def security_of(
     authorizer = Authorizer(config, partial(warn, DENIED))
     stats.permission_checks = authorizer.checks
     stats.login_complaints = logins.complaints
-    return Security(logins, authorizer, Sessions(steady_clock_ms, wall_clock_ms))
+    return Security(logins, authorizer)
 
 
 # ---- withdrawn rights ------------------------------------------------------------------------------------------------

@@ -30,11 +30,10 @@ from artemis_py.server.configuration.reload import RunningConfiguration
 from artemis_py.server.descriptors import Descriptors, is_free_below, raise_limit
 from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.failures import Faults, RateLimitedLog
-from artemis_py.server.http.artemis_console import console_war_routes
 from artemis_py.server.http.console import console_routes
 from artemis_py.server.http.log_routes import cursor_routes, log_routes, no_log_routes
-from artemis_py.server.http.messages import Response
 from artemis_py.server.http.monitoring_routes import health_routes, memory_routes, metrics_routes
+from artemis_py.server.http.requests import Response
 from artemis_py.server.http.routing import Route
 from artemis_py.server.management import set_up_management
 from artemis_py.server.memory import destinations_max, global_max_bytes, held_max_bytes
@@ -312,7 +311,7 @@ class Server:
             takeover.sockets,
         )
         self.configuration = RunningConfiguration(source, config, loop, self.turns, self.ports, self._security)
-        self.ports.http.routes = self._routes(store) + console_routes(has_another=config.console_war is not None)
+        self.ports.http.routes = self._routes(store) + console_routes()
         self._user_files_watch = self._watch_user_files()
         self.gives_back = False
         """Does the broker end because a primary waits for its directory?"""
@@ -338,13 +337,7 @@ class Server:
 
     def _routes(self, store: Store) -> list[Route]:
         routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because, self.configuration.warnings)
-        return (
-            routes
-            + memory_routes(self.turns.guard)
-            + self._log_routes(store)
-            + self._management_routes(store)
-            + console_war_routes(self.config.console_war, self._security, self._loop)
-        )
+        return routes + memory_routes(self.turns.guard) + self._log_routes(store) + self._management_routes(store)
 
     def _management_routes(self, store: Store) -> list[Route]:
         self.managed, routes = set_up_management(

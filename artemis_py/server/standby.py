@@ -25,9 +25,9 @@ from artemis_py.metrics.exposition import escape_label
 from artemis_py.security.authenticator import Authenticator
 from artemis_py.server.descriptors import raise_limit
 from artemis_py.server.failures import Faults, RateLimitedLog
-from artemis_py.server.http.messages import Request, Response
 from artemis_py.server.http.monitoring_routes import health_routes
 from artemis_py.server.http.ports import HttpPorts
+from artemis_py.server.http.requests import Request, Response
 from artemis_py.server.http.routing import Route
 from artemis_py.server.journal_store import lock_journal
 from artemis_py.server.ports import Bound, Held, bind, place_of

@@ -84,18 +84,6 @@ class Wakeup:
         self.has_ended = True
 
 
-# ---- turns -----------------------------------------------------------------------------------------------------------
-#
-# The turn: the server's whole work, in one order. 1. process the input of ready connections, each within its share
-# (``InputScheduler``); 2. handle other events (pages read, connections lost, senders with room again, what operators
-# ask for), and tell listeners what happened; 3. ``broker.tick``: what is due; 4. dispatch, and write out what consumers
-# got; 5. seal the turn's records; 6. flush every connection that has output, up to the durable lsn; 7. move replays of
-# the log on (``server/replays.py``), and flush what they wrote. A turn runs when something happened: bytes arrived, a
-# socket accepted output, a time came. Nothing in it awaits. No connection's failure leaves its own step: whatever a
-# step raises ends its connection (``Isolation``), and the loop continues. A failure that belongs to no connection ends
-# the broker (``on_failure``).
-
-
 READ_BYTES_MAX: Final = 65536
 """How many bytes of one connection are read at once. One buffer serves all: with a bigger one, malloc returns memory
 after each read.
@@ -115,7 +103,13 @@ def _raise(failure: ArtemisError) -> None:
 
 @final
 class Turns:
-    """Runs turns on an event loop. ``clock_ms`` returns the date in epoch milliseconds and is read once a turn; it also
+    """Runs turns on an event loop: ``_run`` is a turn, the server's whole work in one order.
+
+    A turn runs when something happened: bytes arrived, a socket accepted output, a time came. Nothing in it awaits. No
+    connection's failure leaves its own step: whatever a step raises ends its connection (``Isolation``), and the turn
+    goes on. A failure that belongs to no connection ends the broker (``on_failure``).
+
+    ``clock_ms`` returns the date in epoch milliseconds and is read once a turn; it also
     tells ``broker.clock`` when the wall clock was set (``server/clocks.py``).
 
     ``schedule`` runs a turn as soon as the loop has collected everything that is ready.
@@ -237,6 +231,13 @@ class Turns:
         self.on_failure(failure)
 
     def _run(self, now_ms: int) -> None:  # noqa: PLR0912 - the whole order of a turn, on one page
+        """1. Take in what the disk's threads have finished. 2. Process the input of ready connections, each within its
+        share (``InputScheduler``). 3. Lost connections, senders that have room again, requests of operators, and
+        notifications. 4. What is due: ``broker.tick``, heart-beats, slow consumers. 5. Dispatch, and write out what
+        consumers got. 6. Seal the turn's records. 7. Flush every connection that has output, up to the durable lsn.
+        8. Move replays of the log on (``server/replays.py``), and flush what they wrote. 9. Events for the log, and the
+        time of the next turn.
+        """
         started_ns = perf_counter_ns()
         broker, clock, durability, output = self.broker, self.broker.clock, self._durability, self.output
         steady_ms = now_ms - clock.shift_ms
@@ -253,7 +254,7 @@ class Turns:
             arrivals.scheduler.serve(broker.budget, now_ms, self.isolation.fail)
         if arrivals.lost or arrivals.blocked.awaited:
             arrivals.take_in(now_ms)
-        if self.calls is not None and self.calls.is_due:
+        if self.calls is not None and (self.calls.is_due or self.calls.alarms.due):
             self.calls.run(steady_ms)
         if self.managing is not None and self.managing.answers:
             self.managing.run(now_ms)

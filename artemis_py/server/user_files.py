@@ -1,5 +1,5 @@
-"""Watches the files that name users. When a login no longer holds, what outlives it ends: sessions of the console, and
-answers and subscriptions that go on for long.
+"""Watches the files that name users. When a login no longer holds, answers and subscriptions that go on for long
+end.
 """
 
 from __future__ import annotations
@@ -107,12 +107,8 @@ class UserFilesWatch:
             return
         self._security.logins.forget()
         changed = {user for user, known in before.items() if not known <= logins.get(user, frozenset())}
-        if not changed:
-            return
-        self._logins_changed(changed)
-        count = self._security.sessions.end_of(changed)
-        if count:
-            self._say(f"sessions of the console that ended because their login has changed: {count}")
+        if changed:
+            self._logins_changed(changed)
 
 
 def _paths_of(realms: Authenticator) -> list[str]:

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from artemis_py.testing.broker import ArtemisBroker
     from artemis_py.testing.errors import BrokerDownError, NotReachedError, SendError, WouldBlockError
-    from artemis_py.testing.messages import StoredMessage
     from artemis_py.testing.queues import QueueView
-    from artemis_py.testing.state import QueueState
+    from artemis_py.testing.state import QueueState, StoredMessage
 
 __all__ = [
     "ArtemisBroker",
@@ -33,7 +32,7 @@ _MODULES: Final = {
     "QueueState": "state",
     "QueueView": "queues",
     "SendError": "errors",
-    "StoredMessage": "messages",
+    "StoredMessage": "state",
     "WouldBlockError": "errors",
 }
 

@@ -14,7 +14,7 @@ from artemis_py.testing.configuration import LOOPBACK
 from artemis_py.testing.engine import Engine
 from artemis_py.testing.errors import BrokerDownError, SendError
 from artemis_py.testing.queues import QueueView
-from artemis_py.testing.story import story_of, why_blocked, why_not_idle
+from artemis_py.testing.why import story_of, why_blocked, why_not_idle
 
 if TYPE_CHECKING:
     from artemis_py.server.client import Client
@@ -47,7 +47,7 @@ class ArtemisBroker:
         """
         declared = queues if isinstance(queues, Mapping) else {name: {} for name in queues}
         self._engine = Engine(config, declared, persistence, port, timeout_s)
-        self.clock = Clock(self._engine)
+        self.clock = Clock(self._engine.time, self._engine.pass_time)
         """The broker's clock, which ``advance`` moves on."""
 
     # ---- start and end ---------------------------------------------------------------------------

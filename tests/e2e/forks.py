@@ -28,8 +28,8 @@ COMMAND: Final = (sys.executable, "-m", "artemis_py")
 _IMPORTED: Final = (
     "artemis_py.cli.broker_http",
     "artemis_py.cli.main",
-    "artemis_py.cli.offer",
-    "artemis_py.cli.operate.command",
+    "artemis_py.cli.run",
+    "artemis_py.cli.operations",
     "artemis_py.cli.run",
     "artemis_py.server.http.connection",
     "artemis_py.server.http.log_routes",
@@ -186,7 +186,7 @@ def _run(arguments: list[str], streams: tuple[int, int, int], environment: dict[
     time.tzset()
     os.chdir(folder)
     sys.argv = ["artemis-py", *arguments]
-    from artemis_py.cli.start import main
+    from artemis_py.__main__ import main
 
     try:
         sys.exit(main())

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from artemis_py.cli.data.importing import MESSAGES_PER_REQUEST
+from artemis_py.cli.data.import_messages import MESSAGES_PER_REQUEST
 from tests.e2e.broker_process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, eventually, running
 from tests.e2e.forks import run_text
 from tests.e2e.stomp_socket import StompSocket, connected, frame

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,8 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 from tests.certificates import Authority, Issued
-from tests.e2e.broker_process import LOOPBACK, BrokerProcess
+from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess
+from tests.e2e.secured import basic
 from tests.e2e.stomp_socket import StompSocket
 from tests.e2e.tls import trusting, uri
 
@@ -79,6 +81,47 @@ def test_another_access_to_jolokia_is_told_to_need_a_restart(shop: BrokerProcess
     file.write_text("<restrict><cors><allow-origin>http://shop.example</allow-origin></cors></restrict>")
     shop.eventually("told", lambda: shop.said, lambda said: "pending_restart=1" in said)
     assert "jolokia-access.xml" in shop.said
+
+
+ACCESS = "<restrict><cors><allow-origin>http://ui.example</allow-origin><strict-checking/></cors></restrict>"
+
+
+def headers_of(broker: BrokerProcess, method: str, **headers: str) -> tuple[int, dict[str, str]]:
+    """The status and the headers of an answer of Jolokia."""
+    sent = {name.replace("_", "-"): text for name, text in headers.items()}
+    url = f"http://{LOOPBACK}:{broker.ports['web']}/console/jolokia/version"
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, None, sent, method=method), timeout=WAIT_S) as answer:
+            return answer.status, dict(answer.headers)
+    except urllib.error.HTTPError as error:
+        return error.code, dict(error.headers)
+
+
+def test_pages_of_others_use_jolokia_where_the_instance_lets_them(tmp_path: Path) -> None:
+    """A browser asks first, without a login; what it asks for has one."""
+    folder = shutil.copytree(RECORDED, tmp_path / "shop")
+    (folder / "etc" / "jolokia-access.xml").write_text(ACCESS)
+    ui, login = "http://ui.example", basic("ann", "welcome")
+    asks = {"Access_Control_Request_Method": "POST", "Access_Control_Request_Headers": "Authorization, X-Evil"}
+    broker = BrokerProcess(["run", str(folder)], tmp_path / "log")
+    try:
+        broker.await_ready()
+        status, headers = headers_of(broker, "OPTIONS", Origin=ui, **asks)
+        assert (status, headers["Access-Control-Allow-Origin"]) == (200, ui)
+        assert headers["Access-Control-Allow-Headers"] == "authorization"
+        assert "Access-Control-Allow-Credentials" not in headers
+        assert headers_of(broker, "OPTIONS", Origin="http://evil.example", **asks)[0] == 403
+        assert headers_of(broker, "GET", Origin=ui, Authorization=basic("ann", "wrong"))[0] == 401
+        status, headers = headers_of(broker, "GET", Origin=ui, Authorization=login)
+        assert (status, headers["Access-Control-Allow-Origin"]) == (200, ui)
+        assert headers_of(broker, "GET", Origin="http://evil.example", Authorization=login)[0] == 403
+        assert headers_of(broker, "GET", Authorization=login)[0] == 403, "strict-checking wants to know the page"
+        own = f"http://{LOOPBACK}:{broker.ports['web']}"
+        assert headers_of(broker, "GET", Referer=f"{own}/console/", Authorization=login)[0] == 200
+        assert headers_of(broker, "GET", Origin=own, Authorization=login)[0] == 200
+    finally:
+        broker.stop()
+        broker.kill()
 
 
 def test_a_domain_that_cannot_be_opened_stops_the_start(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.perf.replays import Replays
 from artemis_py.perf.scenario import Options, Run
 from artemis_py.perf.target import Target
+from bench.replays import measure_round
 from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess
 from tests.e2e.replay_actors import DESTINATION, Consumer, Publisher, Replayer, Seen, logged
 from tests.e2e.stomp_socket import connected
@@ -187,11 +187,11 @@ def test_a_hundred_replays_at_once_and_a_bookmark_after_a_restart(tmp_path: Path
 
 
 def test_the_benchmark_measures_with_and_without_replays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("artemis_py.perf.replays.ENOUGH_BYTES", 0)
-    monkeypatch.setattr("artemis_py.perf.replays.PHASES", 1)
+    monkeypatch.setattr("bench.replays.ENOUGH_BYTES", 0)
+    monkeypatch.setattr("bench.replays.PHASES", 1)
     with started(tmp_path) as broker:
         run = Run(Target("127.0.0.1", broker.port), Options(messages=1000, seconds=0.2, rate=500.0))
-        metrics = Replays().run(run)
+        metrics = measure_round(run)
         assert broker.stop() == 0
     assert metrics["messages"] == 100
     assert metrics["p99_ratio"] == pytest.approx(metrics["p99_us"] / metrics["p99_alone_us"])

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from artemis_py.server.http.log_routes import cursor_routes, file_response, log_routes
-from artemis_py.server.http.messages import FileBody, HttpLimits, Request, Response
 from artemis_py.server.http.monitoring_routes import health_routes
+from artemis_py.server.http.requests import FileBody, HttpLimits, Request, Response
 from artemis_py.server.http.routing import Route
 from artemis_py.server.log_view import LogView
 from tests.fuzz.fuzzing import Fuzzer, Input, Judge

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from tests.e2e.broker_process import eventually
-from tests.oracle.client import LOOPBACK
+from tests.oracle.client import LOOPBACK, Client
 from tests.ports import free_ports as fresh_ports
 
 STOP_S = 20.0
@@ -53,6 +53,10 @@ class BrokerUnderTest(ABC):
 
     def __init__(self, ports: dict[str, int]) -> None:
         self.ports = ports
+
+    def open(self, acceptor: str, version: str, wait_s: float) -> Client:
+        """A new connection."""
+        return Client(self.ports[acceptor], version, wait_s)
 
     @abstractmethod
     def queue(self, name: str) -> QueueCounts | None:

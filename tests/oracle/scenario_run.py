@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
 
@@ -10,9 +11,18 @@ from tests.oracle.brokers import BrokerUnderTest
 from tests.oracle.client import WAIT_S, Client, Ended
 
 
-def now_ms() -> int:
+def wall_ms() -> int:
     """The time of day in epoch milliseconds, as both brokers read it on this machine."""
     return int(time.time() * 1000)
+
+
+clock: Callable[[], int] = wall_ms
+"""What ``now_ms`` reads: what was recorded has its own time (``recording.py``)."""
+
+
+def now_ms() -> int:
+    """The date of the scenario that is played, in epoch milliseconds."""
+    return clock()
 
 
 @dataclass
@@ -22,6 +32,8 @@ class ScenarioRun:
     broker: BrokerUnderTest
     wait_s: float = WAIT_S
     """How long a step waits for what should come."""
+    waits: bool = True
+    """Does time have to pass? Not where answers were recorded."""
     clients: dict[str, Client] = field(default_factory=dict)
     sent_ms: tuple[int, int] = (0, 0)
     """When the last SEND left and when it was answered."""
@@ -42,7 +54,7 @@ class ScenarioRun:
 
     def open(self, who: str, acceptor: str, version: str) -> Client:
         """A new connection under a name; an older one of that name stays open, but cannot be addressed any more."""
-        client = Client(self.broker.ports[acceptor], version, self.wait_s)
+        client = self.broker.open(acceptor, version, self.wait_s)
         if who in self.clients:
             self.clients[f"{who} before {len(self.clients)}"] = self.clients[who]
         self.clients[who] = client

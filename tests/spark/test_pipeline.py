@@ -329,7 +329,7 @@ def test_errors_that_need_no_spark(
 
 def test_wrong_arguments(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, said in (
-        (["latncy"], "invalid choice: 'latncy'"),
+        (["latncy"], "did you mean 'latency'?"),
         (["latency", "--from", "soon"], "'soon' is not a time; write 2026-01-31T10:00"),
         (["capacity", "--memory", "much"], "not a byte size"),
         (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from artemis_py.errors import PipelineError
-from bench.findings import Finding
+from bench.part import Finding
 from bench.pipeline import measure_reads
 from bench.pipeline_live import Live
 

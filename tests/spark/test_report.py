@@ -30,7 +30,7 @@ from artemis_py.spark.report.axes import ticks
 from artemis_py.spark.report.html import as_html
 from artemis_py.spark.report.machine import as_json
 from artemis_py.spark.report.svg import plot_svg
-from artemis_py.spark.report.terminal import as_text, text_width
+from artemis_py.spark.report.terminal import as_text
 from artemis_py.spark.report.units import shown
 
 NOON = datetime(2026, 1, 31, 12, 0, 0, 250_000, UTC)
@@ -86,14 +86,9 @@ def test_text() -> None:
 def test_text_fits_a_narrow_terminal() -> None:
     text = as_text(a_result(), 60, lambda _colour, text: text)
     table = text[text.index("What went") :].splitlines()
-    assert all(text_width(line) <= 60 for line in table[:4])
+    assert all(len(line) <= 60 for line in table[:4])
     assert "1,234  2026-01-31" in text.replace("…", "")[:10_000] or "1,234" in text
     assert "…" in text
-
-
-def test_wide_characters_count_twice() -> None:
-    assert text_width("日本é") == 5
-    assert text_width("e\u0301") == 1
 
 
 def test_json() -> None:

@@ -17,6 +17,7 @@ FLOORS: dict[str, int] = {
     "log_codes": 0,
     "logged": 0,
     "shown": 0,
+    "table": 0,
     "units": 0,
     "version": 0,
     "message": 0,

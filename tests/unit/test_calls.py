@@ -144,7 +144,7 @@ def test_a_work_that_pauses_costs_no_turns(desk: Desk) -> None:
 
     future = desk.calls.begin(work(), changes=False)
     desk.calls.run(0)
-    assert (desk.calls.have_ready, desk.clock.due_ms) == (False, 20)
+    assert (desk.calls.is_due, desk.calls.have_ready, desk.clock.due_ms) == (False, False, 20)
     desk.clock.ring(19, 1)
     desk.calls.run(19)
     assert not future.done()
@@ -218,6 +218,7 @@ def test_what_nobody_waits_for_any_more_waits_for_nothing_itself(desk: Desk) -> 
     desk.loop.run_until_complete(asyncio.sleep(0))  # the loop calls what is to be called
     assert desk.turns_wanted > before, "nothing else would have one run"
     assert elsewhere.done(), "it was cancelled"
+    assert desk.calls.is_due
     desk.calls.run(0)
     assert sorted(ended) == ["a thread", "a time"]
     assert len(desk.calls) == 0

@@ -12,6 +12,7 @@ from types import ModuleType
 import pytest
 
 from artemis_py.cli import main as cli
+from artemis_py.cli.options import Parser
 from artemis_py.errors import ArtemisError, BrokerError, ConfigError, Problem
 from artemis_py.log_codes import MEANINGS
 from artemis_py.version import IS_COMPILED, VERSION
@@ -107,6 +108,36 @@ def test_an_unknown_command_is_told_the_nearest(typed: str, meant: str, capsys: 
     assert capsys.readouterr().err == f"artemis-py: unknown command {typed!r}; did you mean {meant!r}?\n"
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["queue", "shw", "orders"], "artemis-py queue: unknown word 'shw'; did you mean 'show'?"),
+        (["context", "zzzz"], "artemis-py context: unknown word 'zzzz'; the words are ls, show, use, add, remove"),
+        (["send"], "artemis-py send: the following arguments are required: ADDRESS"),
+        (["browse", "q", "\x1b[31m"], "artemis-py browse: unrecognized arguments: \\x1b[31m"),
+    ],
+)
+def test_wrong_arguments_are_told_in_two_lines(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        cli.main(words)
+    assert end.value.code == 2
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err.splitlines()) == (
+        "",
+        [said, f"{said.partition(':')[0]} --help tells the arguments"],
+    )
+
+
+def test_list_is_ls_where_there_is_no_other_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert cli.main(["context", "list"]) == 0
+    assert cli.main(["pages", "ls", str(tmp_path)]) == 0
+    for word in ("list", "ls"):
+        parser = Parser()
+        cli.command_of("user").add_arguments(parser)
+        assert parser.parse_args([word]).command == word
+
+
 def test_an_unknown_command_near_to_nothing_is_told_all(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["zzzzzzzz"]) == 2
     assert "the commands are run, check" in capsys.readouterr().err
@@ -190,7 +221,7 @@ class Interrupts:
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Interrupts)
 sys.argv = ["artemis-py", "run", {str(tmp_path / "none.xml")!r}]
-from artemis_py.cli.start import main
+from artemis_py.__main__ import main
 sys.exit(main())
 """
     (tmp_path / "none.xml").write_text("<configuration xmlns='urn:activemq'/>", "utf-8")

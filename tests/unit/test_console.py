@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import re
 from pathlib import Path
@@ -11,10 +10,8 @@ from typing import Final
 import pytest
 
 from artemis_py.management.why.causes import CAUSES
-from artemis_py.server.http.artemis_console import console_war_routes
 from artemis_py.server.http.console import CONSOLE, PATH, POLICY, console_routes
-from artemis_py.server.http.messages import Request, Response
-from artemis_py.server.http.routing import Route, Routes
+from artemis_py.server.http.requests import Request, Response
 
 SENT_BYTES_MAX: Final = 86_000
 READ_BYTES_MAX: Final = 222_000
@@ -116,26 +113,6 @@ def test_another_version_has_other_paths(tmp_path: Path) -> None:
 def test_other_paths_lead_there(path: str) -> None:
     answer = _get(path)
     assert (answer.status, _of(answer, "Location")) == (302, PATH)
-
-
-@pytest.mark.parametrize("has_another", [False, True])
-def test_the_console_of_artemis_keeps_its_place(has_another: bool) -> None:
-    """Where there is one, no path of it leads to ours; both are there."""
-    routes = Routes([*_of_artemis(has_another), *console_routes(has_another=has_another)])
-    leads = {path: (found := routes.find(path)) is not None and found[0].path for path in ("/console", "/console/")}
-    assert leads == {"/console": "/console", "/console/": "/console/*" if has_another else "/console/"}
-    for path in ("/ui", "/ui/"):
-        found = routes.find(path)
-        assert found is not None
-        assert found[0].path == path
-
-
-def _of_artemis(is_there: bool) -> list[Route]:
-    loop = asyncio.new_event_loop()
-    try:
-        return console_war_routes(str(CONSOLE) if is_there else None, None, loop)
-    finally:
-        loop.close()
 
 
 def test_states_have_the_words_of_reasons() -> None:

@@ -7,17 +7,19 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import cast
 
 import h11
 import pytest
 
+from artemis_py.server.http.acceptor import HttpAcceptor
 from artemis_py.server.http.authentication import Authentication
 from artemis_py.server.http.connection import HttpConnection
 from artemis_py.server.http.hosts import Hosts
-from artemis_py.server.http.messages import Handler, HttpLimits, Request, Response
 from artemis_py.server.http.monitoring_routes import health_routes, metrics_routes
-from artemis_py.server.http.ports import HttpService
+from artemis_py.server.http.ports import connect
+from artemis_py.server.http.requests import Handler, HttpLimits, Request, Response
 from artemis_py.server.http.routing import Route
 from tests.unit.metrics_fakes import FakeBroker, exporter_of
 
@@ -52,7 +54,7 @@ class FakeTransport(asyncio.Transport):
 
 
 class SteppedHttp:
-    """One service with a clock and a loop under the test's control."""
+    """One acceptor with a clock and a loop under the test's control."""
 
     def __init__(
         self,
@@ -65,7 +67,7 @@ class SteppedHttp:
         self.requests: list[Request] = []
         if isinstance(routes, Mapping):
             routes = [Route(path, {"GET": handler}) for path, handler in routes.items()]
-        self.service = HttpService(
+        self.acceptor = HttpAcceptor(
             [Route("/echo", {"GET": self.echo}), *routes],
             now_ms=lambda: self.now_ms,
             call_soon=self.soon.append,
@@ -80,7 +82,7 @@ class SteppedHttp:
         return Response(200, "text/plain", f"{request.method} {request.query}".encode())
 
     def connect(self) -> tuple[HttpConnection, FakeTransport]:
-        connection, transport = cast(HttpConnection, self.service.connect()), FakeTransport()
+        connection, transport = cast(HttpConnection, connect(self.acceptor)), FakeTransport()
         connection.connection_made(transport)
         return connection, transport
 
@@ -353,7 +355,7 @@ def test_a_client_that_vanishes_ends_the_answer_in_pieces() -> None:
     connection.connection_lost(None)
     world.run()
     assert closed == ["closed"]
-    assert world.service.connections_open == 0
+    assert world.acceptor.connections_open == 0
 
 
 def test_a_client_that_stops_sending_still_gets_its_answers() -> None:
@@ -383,7 +385,7 @@ def test_a_client_that_leaves_without_a_word_leaves_nothing() -> None:
     assert transport.closed
     assert not transport.written
     connection.connection_lost(None)
-    assert world.service.connections_open == 0
+    assert world.acceptor.connections_open == 0
 
 
 def test_an_idle_connection_is_ended() -> None:
@@ -393,10 +395,10 @@ def test_an_idle_connection_is_ended() -> None:
     connection.data_received(GET)
     world.run()
     world.now_ms += 99
-    world.service.tick(world.now_ms)
+    world.acceptor.tick(world.now_ms)
     assert not transport.closed
     world.now_ms += 1
-    world.service.tick(world.now_ms)
+    world.acceptor.tick(world.now_ms)
     assert transport.aborted
 
 
@@ -409,10 +411,10 @@ def test_a_closed_connection_whose_client_does_not_read_is_ended(more: bytes) ->
     world.run()
     assert transport.closed
     world.now_ms += 99
-    world.service.tick(world.now_ms)
+    world.acceptor.tick(world.now_ms)
     assert not transport.aborted
     world.now_ms += 1
-    world.service.tick(world.now_ms)
+    world.acceptor.tick(world.now_ms)
     assert transport.aborted
 
 
@@ -422,7 +424,7 @@ def test_a_request_sent_slowly_does_not_hold_the_connection() -> None:
     for byte in GET[:10]:
         connection.data_received(bytes([byte]))
         world.now_ms += 10
-        world.service.tick(world.now_ms)
+        world.acceptor.tick(world.now_ms)
     assert transport.aborted
 
 
@@ -439,7 +441,7 @@ def test_one_more_connection_takes_the_place_of_the_one_that_waits_longest() -> 
     young.data_received(GET)
     assert not young.eof_received()
     young.connection_lost(None)
-    assert world.service.connections_open == 2
+    assert world.acceptor.connections_open == 2
     new.data_received(GET)
     world.run()
     assert answer(new_transport)[0] == 200
@@ -466,7 +468,7 @@ def test_health_is_answered_while_others_read_nothing_of_their_answers() -> None
         assert answer(world.talk(b"GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n"))[0] == 200
         assert answer(world.talk(GET))[0] == 503
     assert not any(transport.closed for transport in busy)
-    assert world.service.connections_open <= 5
+    assert world.acceptor.connections_open <= 5
 
 
 def test_a_spare_connection_becomes_a_regular_one_when_there_is_room() -> None:
@@ -497,10 +499,10 @@ def test_a_request_that_does_not_come_to_its_end_is_given_up(start: bytes) -> No
         for byte in start:
             connection.data_received(bytes([byte]))
         world.now_ms += 99
-        world.service.tick(world.now_ms)
+        world.acceptor.tick(world.now_ms)
         assert not transport.closed
         world.now_ms += 1
-        world.service.tick(world.now_ms)
+        world.acceptor.tick(world.now_ms)
         world.run()
         assert answers(transport.written, *["GET"] * (2 if before else 1))[-1][0] == 408
         assert transport.closed
@@ -512,7 +514,7 @@ def test_a_request_that_was_sent_ahead_has_its_time_from_its_turn_on() -> None:
     connection.data_received(GET + GET[:10])
     world.run()
     world.now_ms += 100
-    world.service.tick(world.now_ms)
+    world.acceptor.tick(world.now_ms)
     world.run()
     assert [status for status, _, _ in answers(transport.written, "GET", "GET")] == [200, 408]
 
@@ -520,7 +522,7 @@ def test_a_request_that_was_sent_ahead_has_its_time_from_its_turn_on() -> None:
 def test_stop_closes_what_is_open_and_refuses_what_comes() -> None:
     world = SteppedHttp()
     _connection, transport = world.connect()
-    world.service.stop()
+    world.acceptor.stop()
     assert transport.closed
     assert answer(world.connect()[1])[0] == 503
 
@@ -562,14 +564,14 @@ def test_a_real_socket() -> None:
     async def scenario() -> tuple[bytes, bytes]:
         loop = asyncio.get_running_loop()
         pieces = [b"x" * 100_000] * 20
-        service = HttpService(
+        acceptor = HttpAcceptor(
             [Route("/large", {"GET": lambda _request: Response(200, "text/plain", iter(pieces))})],
             now_ms=lambda: int(loop.time() * 1000),
             call_soon=loop.call_soon,
             call_threadsafe=loop.call_soon_threadsafe,
             hosts=Hosts(["broker"]),
         )
-        server = await loop.create_server(service.connect, "127.0.0.1", 0)
+        server = await loop.create_server(partial(connect, acceptor), "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET /large HTTP/1.1\r\nHost: broker\r\n\r\nGET /none HTTP/1.0\r\n\r\n")
@@ -577,7 +579,7 @@ def test_a_real_socket() -> None:
         text = await asyncio.wait_for(reader.read(), 10)
         writer.close()
         await writer.wait_closed()
-        service.stop()
+        acceptor.stop()
         server.close()
         await server.wait_closed()
         return text, b"".join(pieces)
@@ -590,10 +592,11 @@ def test_a_real_socket() -> None:
 
 def test_h11_is_not_imported_before_the_first_connection() -> None:
     program = (
-        "import sys; from artemis_py.server.http.ports import HttpService;"
+        "import sys; from artemis_py.server.http.acceptor import HttpAcceptor;"
+        "from artemis_py.server.http.ports import connect;"
         "import artemis_py.server.http.monitoring_routes;"
-        "s = HttpService([], now_ms=lambda: 0, call_soon=print, call_threadsafe=print);"
-        "before = 'h11' in sys.modules; s.connect();"
+        "s = HttpAcceptor([], now_ms=lambda: 0, call_soon=print, call_threadsafe=print);"
+        "before = 'h11' in sys.modules; connect(s);"
         "print(before, 'h11' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

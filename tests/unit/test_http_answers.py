@@ -7,16 +7,18 @@ import os
 import socket
 import struct
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from artemis_py.server.http.acceptor import HttpAcceptor
 from artemis_py.server.http.authentication import Authentication
 from artemis_py.server.http.disconnects import DisconnectWatch
 from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.log_routes import file_response, requested_range
-from artemis_py.server.http.messages import Answer, FileBody, Handler, HttpLimits, Request, Response
-from artemis_py.server.http.ports import HttpService
+from artemis_py.server.http.ports import connect
+from artemis_py.server.http.requests import Answer, FileBody, Handler, HttpLimits, Request, Response
 from artemis_py.server.http.routing import Route, Routes
 from tests.loops import called_back, until
 from tests.unit.test_http import SteppedHttp, answer, answers
@@ -104,11 +106,11 @@ async def talking(
     client: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
     limits: HttpLimits | None = None,
     authentication: Authentication | None = None,
-) -> HttpService:
-    """A service on a real socket, and a client of it."""
+) -> HttpAcceptor:
+    """An acceptor on a real socket, and a client of it."""
     loop = asyncio.get_running_loop()
     disconnects = DisconnectWatch(loop)
-    service = HttpService(
+    acceptor = HttpAcceptor(
         routes,
         now_ms=lambda: int(loop.time() * 1000),
         call_soon=loop.call_soon,
@@ -118,19 +120,19 @@ async def talking(
         authentication=authentication,
         disconnects=disconnects,
     )
-    server = await loop.create_server(service.connect, "127.0.0.1", 0)
+    server = await loop.create_server(partial(connect, acceptor), "127.0.0.1", 0)
     reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname(), limit=1 << 24)
     try:
         await asyncio.wait_for(client(reader, writer), 20)
         if writer.is_closing():  # the client has left
-            await until(lambda: not service.connections_open)
+            await until(lambda: not acceptor.connections_open)
     finally:
         writer.close()
-        service.stop()
+        acceptor.stop()
         disconnects.close()
         server.close()
         await server.wait_closed()
-    return service
+    return acceptor
 
 
 def test_an_answer_may_come_later_and_keeps_its_place() -> None:
@@ -316,7 +318,7 @@ def test_a_client_that_does_not_read_holds_up_nobody_and_is_ended(tmp_path: Path
     async def scenario() -> None:
         loop = asyncio.get_running_loop()
         now = [0]
-        service = HttpService(
+        acceptor = HttpAcceptor(
             serving(path),
             now_ms=lambda: now[0],
             call_soon=loop.call_soon,
@@ -324,11 +326,11 @@ def test_a_client_that_does_not_read_holds_up_nobody_and_is_ended(tmp_path: Path
             hosts=Hosts(["broker"]),
             limits=HttpLimits(idle_ms_max=1000),
         )
-        server = await loop.create_server(service.connect, "127.0.0.1", 0)
+        server = await loop.create_server(partial(connect, acceptor), "127.0.0.1", 0)
         address = server.sockets[0].getsockname()
         lazy = socket.create_connection(address)
         lazy.sendall(HEAD % (b"GET", b"/file", b""))
-        await until(lambda: service.connections_open == 1)
+        await until(lambda: acceptor.connections_open == 1)
         reader, writer = await asyncio.open_connection(*address)
         writer.write(HEAD % (b"GET", b"/file", b"Range: bytes=0-99\r\n"))
         head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
@@ -338,11 +340,11 @@ def test_a_client_that_does_not_read_holds_up_nobody_and_is_ended(tmp_path: Path
         stuck = False
         while not stuck:  # until the kernel takes no more for the lazy one
             now[0] += 10
-            service.tick(now[0])
-            stuck = service.connections_open == 0
+            acceptor.tick(now[0])
+            stuck = acceptor.connections_open == 0
             await called_back()
         assert now[0] >= 1000
-        service.stop()
+        acceptor.stop()
         server.close()
         await server.wait_closed()
         lazy.close()
@@ -359,7 +361,7 @@ def test_all_transfers_together_have_a_speed_limit(tmp_path: Path) -> None:
 
     async def scenario() -> float:
         loop = asyncio.get_running_loop()
-        service = HttpService(
+        acceptor = HttpAcceptor(
             serving(path),
             now_ms=lambda: int(loop.time() * 1000),
             call_soon=loop.call_soon,
@@ -367,7 +369,7 @@ def test_all_transfers_together_have_a_speed_limit(tmp_path: Path) -> None:
             hosts=Hosts(["broker"]),
             limits=HttpLimits(file_bytes_per_second_max=8 << 20),
         )
-        server = await loop.create_server(service.connect, "127.0.0.1", 0)
+        server = await loop.create_server(partial(connect, acceptor), "127.0.0.1", 0)
         started = loop.time()
 
         async def fetch() -> None:
@@ -378,7 +380,7 @@ def test_all_transfers_together_have_a_speed_limit(tmp_path: Path) -> None:
 
         await asyncio.wait_for(asyncio.gather(*[fetch() for _ in range(4)]), 20)
         took_s = loop.time() - started
-        service.stop()
+        acceptor.stop()
         server.close()
         await server.wait_closed()
         return took_s

@@ -14,7 +14,8 @@ from artemis_py.security.login import Login
 from artemis_py.security.rights import Authorizer
 from artemis_py.server.events.server_sent_events import Listener
 from artemis_py.server.http.authentication import Authentication, credentials_of
-from artemis_py.server.http.messages import HttpLimits, Request, Response
+from artemis_py.server.http.ports import connect
+from artemis_py.server.http.requests import HttpLimits, Request, Response
 from artemis_py.server.http.response_writer import SAFETY
 from artemis_py.server.http.routing import Route
 from tests.unit.config.documents import load_core
@@ -190,7 +191,7 @@ def test_a_request_waits_for_its_login_and_holds_nobody_else() -> None:
     assert transport.written == b""
     assert answer(http.talk(asked("GET", "/metrics")))[0] == 200
     http.now_ms += HttpLimits().request_ms_max
-    http.service.tick(http.now_ms)
+    http.acceptor.tick(http.now_ms)
     assert not transport.closed, "not the client is slow, but the login"
     desk.let_go()
     http.run()
@@ -258,11 +259,11 @@ def test_strangers_take_no_place_of_those_who_logged_in() -> None:
     strangers = [http.connect()[1] for _ in range(20)]
     assert [one.closed for one in strangers] == [True] * 17 + [False] * 3
     for number in range(20):
-        connection, transport = http.service.connect(), FakeTransport()
+        connection, transport = connect(http.acceptor), FakeTransport()
         transport._extra["peername"] = (f"10.0.0.{number}", 1)  # type: ignore[attr-defined]
         connection.connection_made(transport)
     assert not kept.closed
-    assert http.service.connections_open == limits.connections_max
+    assert http.acceptor.connections_open == limits.connections_max
     friend.data_received(asked("GET", "/log", WHO["viewer"]))
     http.run()
     assert [found[0] for found in answers(kept.written, "GET", "GET")] == [200, 200]
@@ -332,8 +333,8 @@ def test_a_stream_ends_with_its_reason_when_its_user_may_not_have_it_any_more(us
     stream.put(b"event: before\ndata: {}\n\n")
     here.run()
     here.may_have = {"bob"}
-    here.service.recheck_rights({changed})
-    here.service.recheck_rights({changed})
+    here.acceptor.recheck_rights({changed})
+    here.acceptor.recheck_rights({changed})
     here.run()
     ((status, _, body),) = answers(transport.written, "GET")
     assert (status, left, transport.closed) == (200, [stream], True)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.server.http.file_sender import CHUNK_BYTES, FileSender
-from artemis_py.server.http.messages import FileBody, HttpLimits
+from artemis_py.server.http.requests import FileBody, HttpLimits
 from artemis_py.server.http.response_writer import is_near
 from artemis_py.server.server import BUSY_SHARE, WINDOW_NS, Load
 from artemis_py.server.stats import ServerStats

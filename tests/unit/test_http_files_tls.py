@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.server.http.file_sender import PIECE_BYTES, FileSender
-from artemis_py.server.http.messages import FileBody, HttpLimits
+from artemis_py.server.http.requests import FileBody, HttpLimits
 
 CONTENT = os.urandom(3 * PIECE_BYTES + 777)
 WAIT_S = 120.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.server.http.messages import Request, Response
+from artemis_py.server.http.requests import Request, Response
 from artemis_py.server.http.routing import Route
 from artemis_py.server.websocket.rules import WebSocketRules
 from artemis_py.server.websocket.websocket import Handshake

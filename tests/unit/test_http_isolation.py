@@ -10,10 +10,11 @@ from typing import Any, cast
 import pytest
 
 from artemis_py.server.failures import Faults, RateLimitedLog
+from artemis_py.server.http.acceptor import HttpAcceptor
 from artemis_py.server.http.connection import HttpConnection
 from artemis_py.server.http.hosts import Hosts
-from artemis_py.server.http.messages import FileBody, Request, Response
-from artemis_py.server.http.ports import HttpService
+from artemis_py.server.http.ports import connect
+from artemis_py.server.http.requests import FileBody, Request, Response
 from artemis_py.server.http.routing import Route
 from tests.unit.test_http import GET, FakeTransport
 
@@ -66,14 +67,14 @@ class FaultyTransport(FakeTransport):
 
 
 class HttpWithBystander:
-    """One service with a bystander's question to ask."""
+    """One acceptor with a bystander's question to ask."""
 
     def __init__(self, file: Path) -> None:
         self.soon: list[Callable[[], None]] = []
         self.said: list[str] = []
         self.descriptors: list[int] = []
         self._file = file
-        self.service = HttpService(
+        self.acceptor = HttpAcceptor(
             [
                 Route("/echo", {"GET": lambda _: Response(200, "text/plain", b"echo")}),
                 Route("/pieces", {"GET": lambda _: Response(200, "text/plain", iter([b"one", b"two"]))}),
@@ -93,7 +94,7 @@ class HttpWithBystander:
 
     def talk(self, transport: FakeTransport, data: bytes) -> HttpConnection:
         """One question on a connection of its own, and then a tick at which it is idle for too long."""
-        connection = cast(HttpConnection, self.service.connect())
+        connection = cast(HttpConnection, connect(self.acceptor))
         connection.connection_made(transport)
         connection.data_received(data)
         while self.soon:
@@ -113,7 +114,7 @@ def test_a_socket_that_fails_at_any_call_harms_nobody_else(question: bytes, stay
     healthy = FaultyTransport(-1)
     world = HttpWithBystander(file)
     world.talk(healthy, question)
-    world.service.tick(IDLE_MS)
+    world.acceptor.tick(IDLE_MS)
     assert healthy.calls
     for number in range(len(healthy.calls)):
         world = HttpWithBystander(file)
@@ -123,8 +124,8 @@ def test_a_socket_that_fails_at_any_call_harms_nobody_else(question: bytes, stay
         bystander = FakeTransport()
         world.talk(bystander, GET)
         assert bystander.written.endswith(b"echo")
-        world.service.tick(IDLE_MS)
+        world.acceptor.tick(IDLE_MS)
         connection.connection_lost(None)
-        assert world.service.faults.counts["http"] or failing.calls[number] == "get_extra_info"
-        assert world.service.connections_open == 1, f"{failing.calls[number]} left the connection in the service"
+        assert world.acceptor.faults.counts["http"] or failing.calls[number] == "get_extra_info"
+        assert world.acceptor.connections_open == 1, f"{failing.calls[number]} left the connection in the acceptor"
         assert open_descriptors() == before, f"{failing.calls[number]} left the file open"

@@ -7,7 +7,7 @@ import pytest
 from artemis_py.config.tables.entities import Origin
 from artemis_py.config.tables.web_access import WebAccess
 from artemis_py.server.http.jolokia_routes import Origins
-from artemis_py.server.http.messages import Request
+from artemis_py.server.http.requests import Request
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from artemis_py.cli.check_journal import journal_problems
+from artemis_py.cli.check import journal_problems
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.server.configuration.reading import stamps_of
 from artemis_py.server.journal_store import accept_losses, lock_journal

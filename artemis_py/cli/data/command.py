@@ -10,14 +10,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
-from artemis_py.cli import broker_http
+from artemis_py.cli.broker_http import BrokerHttp
 from artemis_py.cli.configuration import add_file, add_properties, file_or_default
+from artemis_py.cli.logins import add_http
 from artemis_py.errors import ArtemisError, UsageError
 from artemis_py.shown import as_json, many, say, say_made, warn
 
 if TYPE_CHECKING:
-    from artemis_py.cli.data.importing import Import, Imported
-    from artemis_py.cli.data.stopped import Found
+    from artemis_py.cli.data.export_stopped import Found
+    from artemis_py.cli.data.import_messages import Import, Imported
 
 HELP: Final = "export the messages of a broker, stopped or running, to a file, and import them into a running one"
 _PATIENCE_S: Final = 600.0
@@ -40,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     out.add_argument("--output", metavar="OUT", type=_place, help="the file to write; - is standard output (default)")
     out.add_argument("--queue", action="append", default=[], metavar="NAME", help="only of this queue; may be repeated")
     out.add_argument("--json", action="store_true", help="with a file as --output: print what was done as JSON")
-    broker_http.add_broker(out)
+    add_http(out)
     back = commands.add_parser(
         "imp",
         help="put the messages of an export on the queues of a running broker",
@@ -58,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     back.add_argument("--json", action="store_true", help="print what was done as JSON")
     back.add_argument("--stomp", action=_NotHere, help=argparse.SUPPRESS)
     back.epilog = "exit codes: 0 all is there; 1 not all could be made or imported; 2 the arguments are wrong"
-    broker_http.add_broker(back)
+    add_http(back)
 
 
 def _place(text: str) -> str | None:
@@ -88,8 +89,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _export(args: argparse.Namespace) -> int:
-    from artemis_py.cli.data.exporting import export, writing
-    from artemis_py.cli.data.stopped import Directories, StoppedBroker
+    from artemis_py.cli.data.export_stopped import Directories, StoppedBroker, export, writing
     from artemis_py.config.reader import load
     from artemis_py.storage.disk.lock import DirectoryLock
 
@@ -124,12 +124,11 @@ def _export(args: argparse.Namespace) -> int:
 
 
 def _export_live(args: argparse.Namespace) -> int:
-    from artemis_py.cli.data.live import LiveExport, ToStdout
-    from artemis_py.cli.data.part import Noted, Part
+    from artemis_py.cli.data.export_running import LiveExport, Noted, Part, ToStdout
 
     if args.file is not None:
         raise ArtemisError(f"{args.file} is for a stopped broker, and --url and --context for a running one: give one")
-    broker = broker_http.BrokerHttp.of(args, _PATIENCE_S)
+    broker = BrokerHttp.of(args, _PATIENCE_S)
     wanted = sorted(set(args.queue))
     if args.output is None:
         part, done = None, Noted(broker.url, wanted)
@@ -179,9 +178,9 @@ def _tell_exported(
 
 
 def _import(args: argparse.Namespace) -> int:
-    from artemis_py.cli.data.importing import Import
+    from artemis_py.cli.data.import_messages import Import
 
-    broker = broker_http.BrokerHttp.of(args, _PATIENCE_S)
+    broker = BrokerHttp.of(args, _PATIENCE_S)
     try:
         size_bytes = args.input.stat().st_size
     except OSError as error:

@@ -126,8 +126,8 @@ messages are there; the setting counts for what happens then |
 | security-settings | at once, for sessions that are open, too. Who consumes already goes on, as in Artemis; \
 [replays, browsers, and answers of HTTP that are under way](security.md#permissions) end with the right to them |
 | users and roles in files | without a reload, with the next login: what is remembered of logins is forgotten. Of \
-users whose password or roles have changed, or who are gone, replays, browsers, answers of HTTP that are under way and \
-sessions of the console end at once; other sessions go on |
+users whose password or roles have changed, or who are gone, replays, browsers and answers of HTTP that are \
+under way end at once; other sessions go on |
 | `users-file`, `authentication`, login.config | at once, for new logins; the same ends of users who are not let in \
 as before |
 | acceptors | at once. One that has not changed keeps its connections. One that has changed or is gone closes them; \

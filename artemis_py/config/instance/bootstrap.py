@@ -27,13 +27,12 @@ _CHILDREN: Final = ("jaas-security", "security-manager", "server", "web")
 class Binding:
     """A port of Artemis' web server; ``attributes`` are all as written, passwords too, so no ``repr`` has them.
 
-    ``apps`` are the names of its applications, and ``wars`` where each is, by the path of its URL.
+    ``apps`` are the names of its applications.
     """
 
     uri: str
     attributes: Mapping[str, str] = field(repr=False)
     apps: tuple[str, ...]
-    wars: Mapping[str, str] = field(default_factory=dict)
     origin: Origin
 
 
@@ -48,8 +47,6 @@ class Bootstrap:
     users: BootstrapUsers | None = None
     configuration: str | None = None
     bindings: list[Binding] = field(default_factory=list)
-    web_path: str = "web"
-    """The folder of the applications, in the instance or where Artemis is installed."""
 
 
 def read_bootstrap(path: str, properties: Mapping[str, str], problems: Problems) -> Bootstrap:
@@ -121,13 +118,9 @@ def _read_manager(found: Bootstrap, element: Element, origin: Origin, problems: 
 
 def _read_web(found: Bootstrap, web: Element, source: Source) -> None:
     """Read bindings; the old form has one, as attributes of ``web`` itself."""
-    found.web_path = str(web.get("path") or found.web_path)
     bindings = list(web.iterchildren("{*}binding"))
     for element in bindings or ([web] if web.get("bind") else []):
         attributes = {str(name): str(value) for name, value in element.attrib.items()}
         apps = tuple(str(app.get("name")) for app in element.iterchildren("{*}app"))
-        wars = {str(app.get("url")): str(app.get("war")) for app in element.iterchildren("{*}app") if app.get("war")}
         uri = attributes.get("uri") or attributes.get("bind") or ""
-        found.bindings.append(
-            Binding(uri=uri, attributes=attributes, apps=apps, wars=wars, origin=source.origin(element))
-        )
+        found.bindings.append(Binding(uri=uri, attributes=attributes, apps=apps, origin=source.origin(element)))

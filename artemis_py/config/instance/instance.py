@@ -60,9 +60,7 @@ class Instance:
             )
         if bootstrap.users is not None:
             draft.bootstrap = self._with_paths(bootstrap.users)
-        homes = filter(None, (self.directory, self.properties.get("artemis.home")))
-        folders = [os.path.join(home, bootstrap.web_path) for home in homes]
-        add_web_acceptors(draft, bootstrap.bindings, folders)
+        add_web_acceptors(draft, bootstrap.bindings)
         access = os.path.join(self.directory, "etc", "jolokia-access.xml")
         if os.path.isfile(access):
             draft.web_access = read_jolokia_access(access, self.properties, draft.problems)

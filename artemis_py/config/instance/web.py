@@ -1,17 +1,13 @@
-"""A binding of Artemis' web server as an HTTP acceptor of this broker: metrics, health, and the console it names."""
+"""A binding of Artemis' web server as an HTTP acceptor of this broker. Its applications do not run."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
 from artemis_py.config.draft import AcceptorDraft, Draft
 from artemis_py.config.instance.bootstrap import Binding
 
-CONSOLE: Final = "console"
-"""The path under which Artemis' console is, and the name of its application."""
 _PORTS: Final = {"http": 80, "https": 443}
 _NAMES: Final = {
     "keyStorePath": "keyStorePath",
@@ -29,8 +25,8 @@ _NAMES: Final = {
 """Attributes of a binding, and the acceptor parameters that mean the same."""
 
 
-def add_web_acceptors(draft: Draft, bindings: list[Binding], folders: Sequence[str] = ()) -> None:
-    """Add an acceptor for each binding whose port no acceptor of broker.xml has. ``folders`` may have the console."""
+def add_web_acceptors(draft: Draft, bindings: list[Binding]) -> None:
+    """Add an acceptor for each binding whose port no acceptor of broker.xml has."""
     for binding in bindings:
         acceptor = _acceptor(draft, binding, f"web-{number}" if (number := _count(draft)) else "web")
         if acceptor is None:
@@ -42,24 +38,12 @@ def add_web_acceptors(draft: Draft, bindings: list[Binding], folders: Sequence[s
             )
             continue
         draft.acceptors.append(acceptor)
-        war = _console(binding, folders)
-        draft.console_war = draft.console_war or war
-        missing = [name for name in binding.apps if war is None or name != CONSOLE]
-        apps = f", and the console of {war}" if war is not None else ""
-        apps += f", but not {', '.join(missing)}" if missing else ""
+        apps = f"; Artemis' applications do not run here: {', '.join(binding.apps)}" if binding.apps else ""
         draft.problems.note(
             "instance",
             binding.origin,
-            f"this binding is the HTTP acceptor {acceptor.name!r}: it has /metrics and /health{apps}",
+            f"this binding is the HTTP acceptor {acceptor.name!r}, with a console at /ui/, /metrics and /health{apps}",
         )
-
-
-def _console(binding: Binding, folders: Sequence[str]) -> str | None:
-    """Where the console is that a binding names, a zip or a folder; None if it names none, or it is not there."""
-    name = binding.wars.get(CONSOLE)
-    if name is None:
-        return None
-    return next((path for folder in folders if os.path.exists(path := os.path.join(folder, name))), None)
 
 
 def _count(draft: Draft) -> int:

@@ -525,12 +525,24 @@ class Address(Home):
         """Is a limit that counts reached? A limit of N messages keeps exactly N."""
         if self.disk_full or self.full_policy is None:
             return self.disk_full
+        return self._reaches_limit(0, 0) or self.memory.is_full
+
+    def _reaches_limit(self, planned_count: int, planned_bytes: int) -> bool:
+        """Is a limit of the address itself reached, after ``planned_count`` more messages of ``planned_bytes``?"""
         account = self.account
         return (
-            0 <= self.messages_max <= account.message_count
-            or 0 <= self.bytes_max <= account.size_bytes
-            or self.memory.is_full
+            0 <= self.messages_max <= account.message_count + planned_count
+            or 0 <= self.bytes_max <= account.size_bytes + planned_bytes
         )
+
+    def has_room_after(self, planned_count: int, planned_bytes: int) -> bool:
+        """Would the next message of a transaction, after ``planned_count`` others of ``planned_bytes``, find room?"""
+        if self.is_paging:
+            return self.pages_have_room(planned_count)
+        if self.full_policy != "FAIL":
+            return True
+        has_room = self.memory.has_room_for(planned_count + 1, planned_bytes)
+        return has_room and not self._reaches_limit(planned_count, planned_bytes)
 
     @property
     def refusal(self) -> str | None:

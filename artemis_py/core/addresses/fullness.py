@@ -73,7 +73,7 @@ def _of_pages(address: Address) -> list[str]:
     most = settings.page_limit_messages or -1
     if 0 < most <= max(stream.message_count.values(), default=0):
         found.append(PAGE_MESSAGES)
-    limit = settings.page_limit_bytes
-    if limit is not None and 0 <= limit // settings.page_size_bytes < len(stream.pages):
+    limit = settings.page_limit_bytes or -1
+    if limit > 0 and limit // settings.page_size_bytes < len(stream.pages):
         found.append(PAGE_BYTES)
     return found

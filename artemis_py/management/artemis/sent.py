@@ -1,4 +1,4 @@
-"""``sendMessage``, by which Artemis' console sends a message to a queue or an address.
+"""``sendMessage``, which sends a message to a queue or an address.
 
 HTTP and commands have ways of their own (``/messages``, ``artemis-py send``).
 """

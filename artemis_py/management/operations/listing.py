@@ -66,7 +66,7 @@ def wanted(kind: AnyKind, given: Given) -> Wanted:
 
 
 def _with_options(kind: AnyKind, found: Wanted, text: str) -> Wanted:
-    """What Artemis' console sends: one condition and one order, each of which may be empty."""
+    """What Artemis' lists take: one condition and one order, each of which may be empty."""
     try:
         options = json.loads(text)
         field, operation = str(options.get("field", "")), str(options.get("operation", ""))

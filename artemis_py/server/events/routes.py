@@ -14,7 +14,7 @@ from artemis_py.management.notifications import SENTENCES
 from artemis_py.management.operation import VIEW
 from artemis_py.server.events.server_sent_events import LISTENERS_MAX, Hub, Listener, as_json, event
 from artemis_py.server.events.watched_lists import Topic, Watches, topic_of
-from artemis_py.server.http.messages import Request, Response, json_response
+from artemis_py.server.http.requests import Request, Response, json_response
 from artemis_py.server.http.routing import Route
 from artemis_py.version import VERSION
 

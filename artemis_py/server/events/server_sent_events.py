@@ -13,7 +13,7 @@ from typing import Final, final
 from artemis_py.core.memory import HTTP, Holdings
 from artemis_py.core.notifications import Notification, Notifications
 from artemis_py.management.notifications import json_of
-from artemis_py.server.http.messages import Stream
+from artemis_py.server.http.requests import Stream
 
 # ---- messages --------------------------------------------------------------------------------------------------------
 #

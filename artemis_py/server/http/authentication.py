@@ -18,9 +18,8 @@ from artemis_py.security.login import Login, Logins
 from artemis_py.security.rights import Authorizer, Peer, Rights
 from artemis_py.server import operational_log as audit
 from artemis_py.server.http.connection_limit import HttpClient
-from artemis_py.server.http.messages import Request, Response, text_response
+from artemis_py.server.http.requests import Request, Response, text_response
 from artemis_py.server.http.routing import Route
-from artemis_py.server.logins.console_sessions import Sessions
 from artemis_py.server.security import Security
 
 # ---- credentials -----------------------------------------------------------------------------------------------------
@@ -99,7 +98,6 @@ class Authentication:
         open_paths: frozenset[str] = frozenset(),
         domain: str | None = None,
         checks_names: bool = False,
-        sessions: Sessions | None = None,
         note_refusal: Callable[[Login, str | None, str], None] | None = None,
     ) -> None:
         self.checks_names = checks_names
@@ -108,7 +106,6 @@ class Authentication:
         self._prefix = prefix
         self._open_paths = open_paths
         self._domain = domain
-        self._sessions = sessions
         self._note_refusal = note_refusal
 
     @staticmethod
@@ -127,7 +124,6 @@ class Authentication:
             open_paths=_OPEN[opened],
             domain=acceptor.params.get("securityDomain"),
             checks_names=is_near,
-            sessions=security.sessions,
             note_refusal=security.note_refusal,
         )
 
@@ -162,15 +158,6 @@ class Authentication:
         wake: Callable[[], None],
     ) -> Login | Response:
         """Begin the login of a request; a response if the request cannot even be tried."""
-        identity = (
-            None
-            if self._sessions is None
-            else self._sessions.identity_of(request.method, request.path, request.headers)
-        )
-        if identity is not None and request.authorization is None:
-            login = Login()
-            login.identity = identity
-            return login
         nobody = Credentials(
             None,
             certificate=certificate,
@@ -229,12 +216,12 @@ def guard_of(security: Security | None, prefix: str, request: Request) -> Guard:
     if security is None:
         return Open()
     if request.identity is None:
-        return _Nobody()
-    return _Of(security.authorizer.rights_of(request.identity, Peer(request.address, request.acceptor)), prefix)
+        return _NobodyGuard()
+    return _UserGuard(security.authorizer.rights_of(request.identity, Peer(request.address, request.acceptor)), prefix)
 
 
 @final
-class _Of:
+class _UserGuard:
     """The rights of one user."""
 
     def __init__(self, rights: Rights, prefix: str) -> None:
@@ -251,7 +238,7 @@ class _Of:
 
 
 @final
-class _Nobody:
+class _NobodyGuard:
     """Nobody has logged in where users do: nothing is permitted."""
 
     def may(self, right: str, address: str) -> bool:

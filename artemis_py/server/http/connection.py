@@ -15,8 +15,8 @@ from artemis_py.security.identity import Identity
 from artemis_py.security.login import Login
 from artemis_py.server.http.acceptor import HttpAcceptor
 from artemis_py.server.http.connection_limit import HttpClient
-from artemis_py.server.http.messages import RETRY_LATER, Request, Response, text_response
 from artemis_py.server.http.request_reader import Refusal, RequestReader
+from artemis_py.server.http.requests import RETRY_LATER, Request, Response, text_response
 from artemis_py.server.http.response_writer import Channel, ResponseWriter, close_body
 from artemis_py.server.http.routing import Route
 from artemis_py.server.transports import CLIENT_CERTIFICATE, shown_address
@@ -124,7 +124,7 @@ _CHANGED: Final = "the permission for this may have been withdrawn: the login ha
 
 @final
 class HttpConnection(asyncio.Protocol):
-    """The protocol of one socket, created by ``HttpService.connect``, which knows it as an ``HttpClient``."""
+    """The protocol of one socket, which ``ConnectionLimit`` knows as an ``HttpClient``."""
 
     def __init__(self, acceptor: HttpAcceptor) -> None:
         self._acceptor = acceptor

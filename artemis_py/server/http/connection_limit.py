@@ -8,7 +8,7 @@ from typing import Final, Protocol, final
 
 from artemis_py.core.memory import HTTP, HTTP_CONNECTION_BYTES, Holdings
 from artemis_py.security.identity import Identity
-from artemis_py.server.http.messages import HttpLimits
+from artemis_py.server.http.requests import HttpLimits
 from artemis_py.server.http.routing import Route
 from artemis_py.server.logins.networks import network_of
 

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Final, final
 
 import artemis_py
-from artemis_py.server.http.messages import Request, Response, text_response
+from artemis_py.server.http.requests import Request, Response, text_response
 from artemis_py.server.http.routing import Route
 
 CONSOLE: Final = Path(artemis_py.__file__).parent / "console"
 PAGE: Final = "index.html"
 PATH: Final = "/ui/"
-_ARTEMIS_PATHS: Final = ("/console", "/console/")
-"""Where Artemis' own console is, if there is one."""
+_LEADING_THERE: Final = ("/", "/ui", "/console", "/console/")
+"""Where people look first. The last two are where Artemis has its console."""
 _TYPES: Final = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -79,10 +79,8 @@ class _File:
         return Route(path, {"GET": self.answer}, needs_login=False)
 
 
-def console_routes(folder: Path = CONSOLE, *, has_another: bool = False) -> list[Route]:
-    """``/ui/``, the files below it, and the other paths that lead there, as ``/`` does. ``has_another``: does the
-    broker also show Artemis' console, in its own place?
-    """
+def console_routes(folder: Path = CONSOLE) -> list[Route]:
+    """``/ui/``, the files below it, and the other paths that lead there, as ``/`` does."""
     files = {file.relative_to(folder).as_posix(): file.read_bytes() for file in sorted(folder.rglob("*.*"))}
     digest = hashlib.sha256()
     for name, content in files.items():
@@ -91,8 +89,7 @@ def console_routes(folder: Path = CONSOLE, *, has_another: bool = False) -> list
     page = _page(files.pop(PAGE), version, files)
     routes = [_File(PAGE, page, version, "no-cache").route(PATH)]
     routes += [_File(name, files[name], version, _FOR_EVER).route(f"{PATH}{version}/{name}") for name in files]
-    others = ("/", "/ui", *(() if has_another else _ARTEMIS_PATHS))
-    return routes + [Route(path, {"GET": _moved}, needs_login=False) for path in others]
+    return routes + [Route(path, {"GET": _moved}, needs_login=False) for path in _LEADING_THERE]
 
 
 def _page(page: bytes, version: str, files: Mapping[str, bytes]) -> bytes:

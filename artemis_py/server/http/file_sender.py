@@ -21,7 +21,7 @@ from contextlib import suppress
 from operator import attrgetter
 from typing import Final
 
-from artemis_py.server.http.messages import FileBody, HttpLimits
+from artemis_py.server.http.requests import FileBody, HttpLimits
 
 CHUNK_BYTES: Final = 1 << 20
 PIECE_BYTES: Final = 1 << 17

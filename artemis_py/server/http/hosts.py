@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from ipaddress import ip_address
 from typing import Final, final
 
-from artemis_py.server.http.messages import Request
+from artemis_py.server.http.requests import Request
 
 Pages = Callable[[str], bool]
 """May web pages of an origin use something?"""

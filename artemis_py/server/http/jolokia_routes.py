@@ -18,8 +18,8 @@ from artemis_py.management.jolokia.options import Options
 from artemis_py.management.jolokia.request import JolokiaRequest, of_json, of_path
 from artemis_py.server import operational_log as audit
 from artemis_py.server.calls import Calls
-from artemis_py.server.http.messages import Answer as HttpAnswer
-from artemis_py.server.http.messages import Handler, Request, Response, json_response, parse_json
+from artemis_py.server.http.requests import Answer as HttpAnswer
+from artemis_py.server.http.requests import Handler, Request, Response, json_response, parse_json
 from artemis_py.server.http.routing import Route
 
 # ---- origins ---------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import parse_qs
 
-from artemis_py.server.http.messages import (
+from artemis_py.server.http.requests import (
     RETRY_LATER,
     Answer,
     FileBody,

@@ -22,7 +22,7 @@ from artemis_py.management.table import OPERATIONS
 from artemis_py.message import LargeBody
 from artemis_py.server import operational_log as audit
 from artemis_py.server.calls import Calls
-from artemis_py.server.http.messages import Answer, Handler, Request, Response, json_response, parse_json
+from artemis_py.server.http.requests import Answer, Handler, Request, Response, json_response, parse_json
 from artemis_py.server.http.routing import Route
 from artemis_py.storage.bodies import BodyReader, LargeStore
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from artemis_py.metrics import MetricsExporter
 from artemis_py.server.client import Client
-from artemis_py.server.http.messages import Request, Response, json_response
+from artemis_py.server.http.requests import Request, Response, json_response
 from artemis_py.server.http.routing import Route
 from artemis_py.server.memory import MemoryGuard
 

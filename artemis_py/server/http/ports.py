@@ -1,10 +1,10 @@
-"""The HTTP ports of a process: each serves the routes of its acceptor, within limits on connections."""
+"""The open HTTP ports of a process: while its broker works, and while it waits for another one."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import partial
 from typing import Final, final
 
@@ -12,121 +12,31 @@ from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.core.memory import Holdings
 from artemis_py.server.clocks import steady_clock_ms
 from artemis_py.server.descriptors import Descriptors, is_free_below
-from artemis_py.server.failures import Faults, RateLimitedLog
+from artemis_py.server.failures import RateLimitedLog
 from artemis_py.server.http.acceptor import HttpAcceptor
 from artemis_py.server.http.authentication import Authentication
-from artemis_py.server.http.connection_limit import ConnectionLimit
 from artemis_py.server.http.disconnects import DisconnectWatch
-from artemis_py.server.http.file_sender import FileSender
 from artemis_py.server.http.hosts import Hosts
-from artemis_py.server.http.messages import HttpLimits
-from artemis_py.server.http.routing import Route, Routes
+from artemis_py.server.http.requests import HttpLimits
+from artemis_py.server.http.routing import Route
 from artemis_py.server.listener import Listener
 from artemis_py.server.security import Security
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.tls.acceptors import TlsAcceptors
 
-# ---- service ---------------------------------------------------------------------------------------------------------
-#
-# One HTTP acceptor: its routes, its limits and its open connections.
-
-
-@final
-class HttpService:
-    """Pass ``connect`` to ``loop.create_server``, call ``tick`` regularly, and ``stop`` at the end.
-
-    ``now_ms`` is a steady clock in milliseconds. ``call_soon`` runs a function in the next round of the event loop;
-    ``call_threadsafe`` does so from other threads. Other threads call ``is_busy`` to find out whether readers on this
-    machine must wait. ``holdings`` counts the memory of connections. ``authentication`` says who may use which route;
-    without it everybody may use all. Nothing here knows what the routes do. A failure in a connection's step ends only
-    that connection and is reported to ``faults``. ``disconnects`` notices clients that leave while they wait. While it
-    ``is_short`` of descriptors, clients get only what is always answered. ``name`` is the acceptor's, for the log.
-    """
-
-    def __init__(  # noqa: PLR0913 - all but the routes are named where they are given
-        self,
-        routes: Iterable[Route],
-        *,
-        now_ms: Callable[[], int],
-        call_soon: Callable[[Callable[[], None]], object],
-        call_threadsafe: Callable[[Callable[[], None]], object],
-        limits: HttpLimits | None = None,
-        hosts: Hosts | None = None,
-        authentication: Authentication | None = None,
-        is_busy: Callable[[], bool] = lambda: False,
-        faults: Faults | None = None,
-        holdings: Holdings | None = None,
-        disconnects: DisconnectWatch | None = None,
-        is_short: Callable[[], bool] = lambda: False,
-        name: str = "",
-    ) -> None:
-        limits = limits or HttpLimits()
-        self.limits = limits
-        self.faults = faults or Faults()
-        knows_users = authentication is not None
-        self.connection_limit = ConnectionLimit(limits, holdings, knows_users=knows_users, is_short=is_short)
-        self._files = FileSender(call_threadsafe, limits, is_busy)
-        self._acceptor = HttpAcceptor(
-            Routes(routes),
-            limits,
-            hosts or Hosts(),
-            self.connection_limit,
-            self._files,
-            self.faults,
-            now_ms,
-            call_soon,
-            authentication,
-            name,
-            disconnects,
-        )
-
-    @property
-    def connections_open(self) -> int:
-        """The number of open connections."""
-        return len(self.connection_limit)
-
-    @property
-    def connections_total(self) -> int:
-        """The number of connections accepted since the start."""
-        return self.connection_limit.accepted_count
-
-    def connect(self) -> asyncio.Protocol:
-        """Return the protocol of a new socket. The first one imports h11, so that the broker's start does not wait for
-        it.
-        """
-        from artemis_py.server.http.connection import HttpConnection
-
-        return HttpConnection(self._acceptor)
-
-    def tick(self, now_ms: int) -> None:
-        """Close connections that were idle for ``idle_ms_max``, and those whose request takes too long to arrive."""
-        for connection in self.connection_limit:
-            connection.check_timeouts(now_ms)
-
-    def recheck_rights(self, users: Container[str] = ()) -> None:
-        """Rights have changed, or what is known of these users: end answers under way that their users may not have any
-        more.
-        """
-        for connection in self.connection_limit:
-            connection.guard(connection.recheck_rights, users)
-
-    def stop(self) -> None:
-        """Close every connection after sending written responses; later connections are refused."""
-        self._acceptor.is_stopping = True
-        for connection in self.connection_limit:
-            connection.guard(connection.close)
-        self._files.stop()
-
-
-# ---- ports -----------------------------------------------------------------------------------------------------------
-#
-# The open HTTP ports of a process: while its broker works, and while it waits for another one.
-
-
 BACKLOG_MIN: Final = 1024
 _TICK_S: Final = 5.0
 _LEAVE_S: Final = 1.0
 """How long the connections of an acceptor last that is closed while the broker runs."""
+
+
+def connect(acceptor: HttpAcceptor) -> asyncio.Protocol:
+    """Return the protocol of a new socket. The first call imports h11, so that the broker's start does not wait for
+    it.
+    """
+    from artemis_py.server.http.connection import HttpConnection
+
+    return HttpConnection(acceptor)
 
 
 @final
@@ -150,7 +60,7 @@ class HttpPorts:
         is_busy: Callable[[], bool] = lambda: False,
     ) -> None:
         self.routes: Sequence[Route] = ()
-        self.services: list[HttpService] = []
+        self.acceptors: list[HttpAcceptor] = []
         """By the name of the acceptor."""
         self._config = config
         self._loop = loop
@@ -163,12 +73,12 @@ class HttpPorts:
         self._is_busy = is_busy
         self._disconnects = DisconnectWatch(loop)
         self._listeners: list[tuple[AcceptorConfig, Listener]] = []
-        self._by_name: dict[str, HttpService] = {}
+        self._by_name: dict[str, HttpAcceptor] = {}
         self._is_closed = False
 
     def serve(self, acceptor: AcceptorConfig, bound: socket.socket, tls: TlsAcceptors) -> None:
         """Accept the clients of one acceptor."""
-        http = HttpService(
+        http = HttpAcceptor(
             self.routes,
             now_ms=steady_clock_ms,
             call_soon=self._loop.call_soon,
@@ -191,9 +101,9 @@ class HttpPorts:
             name=acceptor.name,
             is_short=lambda: not is_free_below(self._descriptors.http_max, self._stored),
         )
-        self.services.append(http)
+        self.acceptors.append(http)
         self._by_name[acceptor.name] = http
-        protocols = tls.around(acceptor, http.connect)
+        protocols = tls.around(acceptor, partial(connect, http))
         most = self._descriptors.http_max
         make_room = partial(self._make_room, tls)
         listener = Listener(
@@ -207,7 +117,7 @@ class HttpPorts:
         """Descriptors are short: end who needs one least, of those who are most, for a client that was accepted with
         this number.
         """
-        limits = [service.connection_limit for service in self.services]
+        limits = [http.connection_limit for http in self.acceptors]
         idlest = max(limits, key=lambda limit: limit.waiting_count)
         if tls.handshakes_under_way > idlest.waiting_count:
             return tls.end_oldest_handshake()
@@ -224,13 +134,13 @@ class HttpPorts:
             return None
         self._listeners.remove(found)
         self._stats.listeners.remove(found[1])
-        service = self._by_name.pop(name)
-        self._loop.call_later(_LEAVE_S, self._stop, service)
+        http = self._by_name.pop(name)
+        self._loop.call_later(_LEAVE_S, self._stop, http)
         return found[1].give_up()
 
-    def _stop(self, service: HttpService) -> None:
-        service.stop()
-        self.services.remove(service)
+    def _stop(self, http: HttpAcceptor) -> None:
+        http.stop()
+        self.acceptors.remove(http)
 
     def _authentication(self, acceptor: AcceptorConfig) -> Authentication | None:
         security = self._security
@@ -240,19 +150,19 @@ class HttpPorts:
 
     def connection_counts(self) -> dict[str, int]:
         """How many clients each acceptor serves, by its name."""
-        return {name: service.connections_open for name, service in self._by_name.items()}
+        return {name: http.connections_open for name, http in self._by_name.items()}
 
     def recheck_rights(self, users: Container[str] = ()) -> None:
-        """Rights have changed, or what is known of these users: see ``HttpService.recheck_rights``."""
-        for service in self.services:
-            service.recheck_rights(users)
+        """Rights have changed, or what is known of these users: see ``HttpAcceptor.recheck_rights``."""
+        for http in self.acceptors:
+            http.recheck_rights(users)
 
     def tick(self) -> None:
         """Look after idle and slow connections from now on."""
         if not self._is_closed:
             self._loop.call_later(_TICK_S, self.tick)
-        for service in self.services:
-            service.tick(steady_clock_ms())
+        for http in self.acceptors:
+            http.tick(steady_clock_ms())
 
     def rest(self) -> None:
         """Look after connections no longer; they go on."""
@@ -265,8 +175,8 @@ class HttpPorts:
 
     def _stop_all(self) -> None:
         self.rest()
-        for service in self.services:
-            service.stop()
+        for http in self.acceptors:
+            http.stop()
         self._disconnects.close()
 
     def abandon(self) -> None:

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple, final
 import h11
 
 from artemis_py.server.http.connection_limit import HttpClient
-from artemis_py.server.http.messages import Answer, HttpLimits, Request, Response, text_response
 from artemis_py.server.http.request_smuggling import END, doubt_in, oddity_in
+from artemis_py.server.http.requests import Answer, HttpLimits, Request, Response, text_response
 from artemis_py.server.http.routing import Route, Routes
 from artemis_py.shown import escaped
 
@@ -235,7 +235,6 @@ class RequestReader:
             parts=self._body if is_large else (),
             identity=client.identity,
             user=client.user,
-            peer=client.peer,
             address=client.address,
             acceptor=acceptor,
             is_gone=is_gone,

@@ -14,7 +14,7 @@ import h11
 
 from artemis_py.server.http.disconnects import DisconnectWatch
 from artemis_py.server.http.file_sender import FileSender, Transfer
-from artemis_py.server.http.messages import FileBody, Response, Stream
+from artemis_py.server.http.requests import FileBody, Response, Stream
 from artemis_py.server.transports import ENCRYPT, break_cycle
 
 # ---- channel ---------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import unquote
 
-from artemis_py.server.http.messages import Handler, Request
+from artemis_py.server.http.requests import Handler, Request
 
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
 

@@ -12,7 +12,7 @@ from typing import Final
 from urllib.parse import parse_qs
 
 from artemis_py.errors import BadRequestError
-from artemis_py.server.http.messages import Request, parse_json
+from artemis_py.server.http.requests import Request, parse_json
 from artemis_py.stomp.wire.dialect import passes_through
 
 PREFIX: Final = "artemis-"

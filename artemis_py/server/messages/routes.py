@@ -18,7 +18,7 @@ from artemis_py.errors import BadRequestError, BrokerError, LimitError, NotAllow
 from artemis_py.message import LargeBody
 from artemis_py.security.rights import Peer
 from artemis_py.server.calls import Calls
-from artemis_py.server.http.messages import Answer, FileBody, Handler, Request, Response, json_response
+from artemis_py.server.http.requests import Answer, FileBody, Handler, Request, Response, json_response
 from artemis_py.server.http.routing import Route
 from artemis_py.server.messages.headers import ARGUMENTS, HEADER_ARGUMENT, KEEP_ARGUMENT, PREFIX, headers_of, query_of
 from artemis_py.server.messages.publish import BusyError, ManagementReply, NotKeptError, TooLargeError

@@ -43,8 +43,8 @@ def test_one_table_without_a_terminal(user: User) -> None:
     assert lines[0].split() == [
         "queue", "address", "depth▼", "growth/s", "in/s", "out/s", "consumers", "unacked"
     ]  # fmt: skip
-    assert lines[2].split() == ["jobs", "3,000", "0", "0"]
-    name, depth, growth, rate_in, *_ = lines[3].split()
+    assert lines[1].split() == ["jobs", "3,000", "0", "0"]
+    name, depth, growth, rate_in, *_ = lines[2].split()
     assert name == "orders"
     assert int(depth.replace(",", "")) > 0
     assert growth.startswith("+")

@@ -40,7 +40,8 @@ class PassTime(Step):
     ms: int
 
     def play(self, stage: ScenarioRun) -> None:
-        time.sleep(self.ms / 1000)
+        if stage.waits:
+            time.sleep(self.ms / 1000)
 
 
 @dataclass(frozen=True)

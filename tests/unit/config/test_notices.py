@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.cli import check, check_journal
+from artemis_py.cli import check
 from artemis_py.config.codes import CODES
 from tests.unit.config.documents import load_core, problems_of, queue, setting, settings, warnings_of
 
@@ -179,5 +179,5 @@ def test_each_code_is_used_and_each_use_is_listed() -> None:
     files = [*(package / "config").rglob("*.py"), *(package / "security").rglob("*.py")]
     text = "\n".join(path.read_text() for path in sorted(files) if path.name != "codes.py")
     used = set(re.findall(r'problems\.(?:warning|note)\(\s*"([a-z-]+)"', text)) | {"certificate", "doubtful-value"}
-    used.add(check_journal.KEPT)  # of the journal, beside the file
+    used.add(check.KEPT)  # of the journal, beside the file
     assert used == set(CODES)

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from artemis_py.perf.fairness import LeasedQueue
+from bench.fairness import LeasedQueue
 from tests.unit.core.parts import lines_run
 
 pytestmark = pytest.mark.interpreted
@@ -35,7 +35,7 @@ def costs_of(depth: int, consumers: int, model: str, backlog: int) -> dict[str, 
     some = queue.consumers[:: max(len(queue.consumers) // 20, 1)]
     note("alone", sum([lines_run(partial(queue.one_more, one)) for one in some]), len(some))
     queue.wait()
-    note("lapse", lines_run(queue.lapse), queue.held)
+    note("expire", lines_run(queue.expire), queue.held)
     note("dispatch again", lines_run(queue.dispatch), queue.held)
     note("lease again", lines_run(queue.send), queue.held)
     return each

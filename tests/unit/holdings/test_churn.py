@@ -39,7 +39,7 @@ def pay(stage: LiveServer, visit: Visit) -> None:
 def nobody_is_here(stage: LiveServer) -> bool:
     """Has everybody left?"""
     stage.server.turns.schedule()
-    return not stage.server.stats.connections_open + stage.server.ports.http.services[0].connections_open
+    return not stage.server.stats.connections_open + stage.server.ports.http.acceptors[0].connections_open
 
 
 def clear(stage: LiveServer) -> None:

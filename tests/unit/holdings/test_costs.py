@@ -284,12 +284,12 @@ def test_a_message_is_not_larger_when_a_selector_has_looked_at_it(stage: LiveSer
 
 def test_http(stage: LiveServer) -> None:
     clients: list[Client] = []
-    service = stage.server.ports.http.services[0]
+    acceptor = stage.server.ports.http.acceptors[0]
 
     def connect(_: int) -> None:
         clients.append(stage.client(http=True))
         clients[-1].send(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nx: " + b"y" * 10_000)
-        stage.until(lambda: service.connections_open == len(clients), "it is accepted")
+        stage.until(lambda: acceptor.connections_open == len(clients), "it is accepted")
 
     assert_counted(stage, connect, at_most=8, count=20)
     assert stage.broker.holdings.of(HTTP) > 0

@@ -243,16 +243,16 @@ REQUESTS = {
 
 @pytest.mark.parametrize("data", REQUESTS.values(), ids=REQUESTS.keys())
 def test_http(stage: LiveServer, data: bytes) -> None:
-    service = stage.server.ports.http.services[0]
+    acceptor = stage.server.ports.http.acceptors[0]
 
     def ask_and_go() -> None:
         client = stage.client(http=True)
-        stage.until(lambda: service.connections_open == 1, "it is accepted")
+        stage.until(lambda: acceptor.connections_open == 1, "it is accepted")
         client.send(data)
         if data.endswith(b"\r\n\r\n"):
             client.expect(b"HTTP/1.1")
         client.close()
-        stage.until(lambda: service.connections_open == 0, "it is gone")
+        stage.until(lambda: acceptor.connections_open == 0, "it is gone")
 
     flat(ask_and_go, lambda: settled(stage))
 

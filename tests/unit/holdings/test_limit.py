@@ -235,7 +235,7 @@ def test_everything_is_given_back(stage: LiveServer) -> None:
     client.close()
     http.close()
     stage.until(lambda: not stage.server.stats.connections, "it is gone")
-    stage.until(lambda: not stage.server.ports.http.services[0].connections_open, "both are gone")
+    stage.until(lambda: not stage.server.ports.http.acceptors[0].connections_open, "both are gone")
     queue = stage.broker.queues["q"]
     stage.broker.registry.delete_queue(queue, 0)
     for address in list(stage.broker.addresses.values()):
@@ -246,13 +246,13 @@ def test_everything_is_given_back(stage: LiveServer) -> None:
 
 def test_http_connections_that_make_room_for_others(stage: LiveServer) -> None:
     """Those that go for others are counted no longer."""
-    service = stage.server.ports.http.services[0]
-    clients = [stage.client(http=True) for _ in range(service.limits.connections_max + 10)]
-    stage.until(lambda: service.connections_total == len(clients), "all were accepted")
-    assert stage.broker.holdings.of(HTTP) == service.connections_open * HTTP_CONNECTION_BYTES
+    acceptor = stage.server.ports.http.acceptors[0]
+    clients = [stage.client(http=True) for _ in range(acceptor.limits.connections_max + 10)]
+    stage.until(lambda: acceptor.connections_total == len(clients), "all were accepted")
+    assert stage.broker.holdings.of(HTTP) == acceptor.connections_open * HTTP_CONNECTION_BYTES
     for client in clients:
         client.close()
-    stage.until(lambda: not service.connections_open, "they are gone")
+    stage.until(lambda: not acceptor.connections_open, "they are gone")
     assert stage.broker.holdings.of(HTTP) == 0
 
 

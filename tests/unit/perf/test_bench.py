@@ -25,7 +25,7 @@ from tests.unit.perf.compilers import needs_a_compiler
 
 
 def measured(broker: Broker, scenario: str, value: float | None) -> Measured:
-    from artemis_py.perf.runner import new_outcome
+    from artemis_py.perf.scenario import new_outcome
 
     outcome = new_outcome(choose([scenario])[0])
     if value is not None:

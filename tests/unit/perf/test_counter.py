@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from artemis_py.errors import PerfError
-from artemis_py.perf.counter import MarkerCounter
 from artemis_py.perf.frames import body_of, marker_of
+from artemis_py.perf.pump import MarkerCounter
 from artemis_py.stomp.client import frame
 
 BODY = body_of(100)

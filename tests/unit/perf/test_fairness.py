@@ -1,27 +1,25 @@
-"""The scenarios about fairness models."""
+"""The benchmark of fairness models."""
 
 from __future__ import annotations
 
 import pytest
 
-from artemis_py.perf import fairness
-from artemis_py.perf.registry import choose
-from artemis_py.perf.scenario import Options, Run
-from artemis_py.perf.target import Target
+from bench import fairness
+from bench.fairness import MODELS, measure, rows_of
 
 
-@pytest.mark.parametrize("model", ["fast", "round-robin", "proportional"])
-def test_each_part_is_measured(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a broker; every backlog is full at the end, or the scenario would say so."""
-    monkeypatch.setattr(fairness, "_ROUNDS", 1)
+@pytest.mark.parametrize("model", MODELS)
+def test_each_step_is_measured(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every backlog is full at the end, or the measurement would fail."""
+    monkeypatch.setattr(fairness, "SUBSCRIPTIONS", (1, 4))
     monkeypatch.setattr(fairness, "_MOVED", 100)
     monkeypatch.setattr(fairness, "_SINGLE", 20)
-    (scenario,) = choose([f"fairness-{model}"])
-    assert not scenario.needs_broker
-    metrics = scenario.run(Run(Target("127.0.0.1", 1), Options(messages=200, consumers=4)))
-    assert (metrics.pop("messages"), metrics.pop("consumers")) == (200, 4)
-    together = metrics.pop("together_us")
-    parts = ("acknowledge_us", "arrive_us", "dispatch_us", "lease_us")
-    assert metrics.keys() == {*parts, "single_us", "lapse_us", "again_us"}
-    assert together == pytest.approx(sum(metrics[name] for name in parts))
-    assert all(microseconds >= 0 for microseconds in metrics.values())
+    costs = measure(model, depth=200, rounds=2)
+    steps = ("arrive", "dispatch", "lease", "acknowledge")
+    for spent in costs.values():
+        assert spent.keys() == {*steps, "alone", "expire", "again", "together", "with an expiry"}
+        assert spent["together"] == pytest.approx(
+            [sum(some) for some in zip(*[spent[name] for name in steps], strict=True)]
+        )
+        assert all(seconds >= 0 for found in spent.values() for seconds in found)
+    assert [row[:2] for row in rows_of(model, costs)] == [[model, "1"], [model, "4"]]

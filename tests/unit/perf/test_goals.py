@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from artemis_py.perf.link import Link
-from artemis_py.perf.progress import Progress
 from artemis_py.perf.registry import choose
-from artemis_py.perf.runner import new_outcome
-from artemis_py.perf.scenario import Options
+from artemis_py.perf.report import Progress
+from artemis_py.perf.scenario import Options, new_outcome
 from artemis_py.perf.startup import running
 from artemis_py.perf.target import Target
 from bench.broker import Broker, free_port

@@ -10,8 +10,8 @@ from artemis_py.storage.format.scan import Damage, log_files, whole_records
 from artemis_py.storage.format.segment_index import index_fields
 from bench import pipeline
 from bench.__main__ import main
-from bench.findings import Finding, Findings
 from bench.own import Retaining
+from bench.part import Finding, Findings
 from bench.pipeline_log import BEGIN_MS, BODY_BYTES, HOUR_MS, write_day
 
 

@@ -3,8 +3,7 @@ from __future__ import annotations
 import io
 import json
 
-from artemis_py.perf.progress import Progress
-from artemis_py.perf.report import as_json, table
+from artemis_py.perf.report import Progress, as_json, table
 from artemis_py.perf.result import Outcome
 
 

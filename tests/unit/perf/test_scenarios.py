@@ -8,13 +8,11 @@ from contextlib import contextmanager
 import pytest
 
 from artemis_py.errors import PerfError
+from artemis_py.perf.latency import BLOCKS, _neighbours
 from artemis_py.perf.link import Link
-from artemis_py.perf.neighbours import BLOCKS, _neighbours
 from artemis_py.perf.process import ProcessTree
 from artemis_py.perf.registry import SCENARIOS, choose
-from artemis_py.perf.replays import _replays
-from artemis_py.perf.runner import check_broker, run_rounds
-from artemis_py.perf.scenario import Options, Run, warm_up
+from artemis_py.perf.scenario import Options, Run, check_broker, run_rounds, warm_up
 from artemis_py.perf.sync import SyncProducers
 from artemis_py.perf.target import Target
 from tests.e2e.broker_process import eventually
@@ -263,8 +261,8 @@ def test_a_round_trip_is_measured_beside_neighbours(
         beside.append((greetings, flood))
         yield
 
-    monkeypatch.setattr("artemis_py.perf.neighbours._neighbours", counted)
-    monkeypatch.setattr("artemis_py.perf.neighbours.PERIOD_S", 0.0)
+    monkeypatch.setattr("artemis_py.perf.latency._neighbours", counted)
+    monkeypatch.setattr("artemis_py.perf.latency.PERIOD_S", 0.0)
     metrics = measure(f"neighbours-{kind}", load(broker, messages=20, neighbours=3))
     assert metrics["messages"] == len(broker.sends) == 20
     assert 0 < metrics["p50_us"] <= metrics["p99_us"]
@@ -294,18 +292,3 @@ def test_the_table_of_scenarios() -> None:
     assert [scenario.id for scenario in choose(["all"])] == list(SCENARIOS)
     with pytest.raises(PerfError, match="unknown scenario 99"):
         choose(["1", "99"])
-
-
-def test_replays_that_show_nothing_are_an_error(broker: FakeBroker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("artemis_py.perf.replays.SETTLE_S", 0.0)
-    with pytest.raises(PerfError, match="a replay got no more than 0 bytes of the log"):
-        measure("replays", load(broker, seconds=0.01))
-
-
-def test_replays_that_are_refused_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    with (
-        FakeBroker(Faults(refuse_replays=True)) as broker,
-        pytest.raises(PerfError, match=r"a replay was disconnected|a replay got no more than 0 bytes"),
-        _replays(Target("127.0.0.1", broker.port), "/queue/q") as replayed,
-    ):
-        replayed()

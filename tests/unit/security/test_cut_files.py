@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artemis_py.cli.contexts import Contexts
+from artemis_py.cli.context import Contexts
 from artemis_py.config.instance.bootstrap import read_bootstrap
 from artemis_py.config.instance.jolokia_access import read_jolokia_access
 from artemis_py.config.problems import Problems

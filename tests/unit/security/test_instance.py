@@ -38,6 +38,12 @@ def who(
     return None if found is None else (found.user, sorted(found.roles))
 
 
+WEB = (
+    "this binding is the HTTP acceptor 'web', with a console at /ui/, /metrics and /health; "
+    "Artemis' applications do not run here: console"
+)
+
+
 def test_the_files_are_found_and_relative_directories_are_in_the_instance(shop: Path) -> None:
     config = load(shop, environ={})
     assert config.file == str(shop / "etc" / "broker.xml")
@@ -51,27 +57,8 @@ def test_the_files_are_found_and_relative_directories_are_in_the_instance(shop: 
     told = [(problem.severity, problem.code, problem.message) for problem in config.notices]
     assert told == [
         ("note", "instance", f"/srv/shop/etc//broker.xml does not exist; {shop}/etc/broker.xml is read instead"),
-        ("note", "instance", "this binding is the HTTP acceptor 'web': it has /metrics and /health, but not console"),
+        ("note", "instance", WEB),
     ]
-
-
-@pytest.mark.parametrize("where", ["the instance", "ARTEMIS_HOME", "a path"])
-def test_the_console_is_found(shop: Path, tmp_path: Path, where: str) -> None:
-    """In the folder of the instance, where the profile says that Artemis is, or where the file says."""
-    home = tmp_path / "artemis"
-    war = (shop if where == "the instance" else home) / "web" / "console.war"
-    war.mkdir(parents=True)
-    profile = shop / "etc" / "artemis.profile"
-    before = profile.read_text() if profile.exists() else ""
-    profile.write_text(f"{before}\nARTEMIS_HOME='{home}'\n" if where == "ARTEMIS_HOME" else before)
-    named = str(war) if where == "a path" else "console.war"
-    text = (shop / "etc" / "bootstrap.xml").read_text()
-    written = re.sub(r'<app [^>]*name="console"[^>]*>', f'<app name="console" url="console" war="{named}"/>', text)
-    assert f'war="{named}"' in written
-    (shop / "etc" / "bootstrap.xml").write_text(written)
-    config = load(shop, environ={})
-    assert config.console_war == str(war)
-    assert any(f"and the console of {war}" in problem.message for problem in config.notices)
 
 
 def test_the_retained_log_is_in_the_instance(shop: Path) -> None:

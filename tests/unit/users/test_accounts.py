@@ -139,7 +139,7 @@ def test_a_full_disk_leaves_no_trace(tmp_path: Path) -> None:
     program = """
 import resource, signal, sys
 from pathlib import Path
-from artemis_py.cli.contexts import Contexts
+from artemis_py.cli.context import Contexts
 from artemis_py.cli.init import write
 from artemis_py.errors import ArtemisError
 from artemis_py.security.users.accounts import Accounts

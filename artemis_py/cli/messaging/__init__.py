@@ -1,1 +1,0 @@
-"""The commands that send, receive and browse messages, over STOMP."""

@@ -1,1 +1,0 @@
-"""The commands that operate a running broker, made from the table of operations."""

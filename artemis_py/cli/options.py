@@ -1,0 +1,78 @@
+"""How commands read their arguments, and options that many have: numbers, ``--json``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Final, NoReturn
+
+from artemis_py.shown import warn
+from artemis_py.units import parse_decimal
+
+JSON: Final = "json"
+
+
+_ALIKE: Final = {"list": "ls", "ls": "list"}
+
+
+class Parser(argparse.ArgumentParser):
+    """Says in two lines what is wrong with arguments. Where there is only one of ``list`` and ``ls``, it takes either
+    for it.
+    """
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        if not isinstance(action, argparse._SubParsersAction) or value in action.choices:
+            super()._check_value(action, value)
+            return
+        alike = _ALIKE.get(str(value))
+        if alike in action.choices:
+            action.choices[str(value)] = action.choices[alike]
+            action.choices[alike].set_defaults(**{action.dest: alike})
+            return
+        from difflib import get_close_matches
+
+        guess = get_close_matches(str(value), action.choices, n=1)
+        hint = f"did you mean {guess[0]!r}?" if guess else f"the words are {', '.join(action.choices)}"
+        raise argparse.ArgumentError(None, f"unknown word {value!r}; {hint}")
+
+    def error(self, message: str) -> NoReturn:
+        """Ends the program with exit code 2."""
+        warn(f"{self.prog}: {message}")
+        warn(f"{self.prog} --help tells the arguments")
+        self.exit(2)
+
+
+def count(text: str) -> int:
+    """How many, 0 or more. Raises ArgumentTypeError."""
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"a count is 0 or more, and not {text!r}")
+    return int(text)
+
+
+def count_from_one(text: str) -> int:
+    """How many, 1 or more. Raises ArgumentTypeError."""
+    if not count(text):
+        raise argparse.ArgumentTypeError("a count is 1 or more, and not 0")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    """How long, 0 or more. Raises ArgumentTypeError."""
+    try:
+        value = parse_decimal(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1e9:
+        raise argparse.ArgumentTypeError(f"a number of seconds, 0 or more, and not {text!r}")
+    return value
+
+
+def add_json(arguments: argparse._ActionsContainer, help: str, *, people: str = "text") -> None:
+    """Add ``--json``, as all commands have it, and ``--format``, which says the same at greater length: ``people`` or
+    ``json``. Both set ``format``.
+    """
+    arguments.add_argument(
+        "--json", dest="format", action="store_const", const=JSON, default=people, help=f"print JSON: {help}"
+    )
+    arguments.add_argument(
+        "--format", choices=(people, JSON), default=people, help=f"--format {JSON} is the same as --json"
+    )

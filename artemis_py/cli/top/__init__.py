@@ -1,1 +1,0 @@
-"""The command that watches the queues of a running broker."""

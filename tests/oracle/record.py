@@ -1,0 +1,74 @@
+"""``make oracle``: play the table on every real Artemis at hand, keep what it answers, and say what changed.
+
+The brokers are those of ``ARTEMIS_HOME`` and of ``.cache/*/apache-artemis-*``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from tests.oracle.artemis_broker import CACHE, artemis_broker
+from tests.oracle.recording import load, record, store, versions
+from tests.oracle.scenario import Scenario
+from tests.oracle.table import PROFILES
+
+WAIT_S: Final = 5.0
+_TRIES: Final = 2
+"""Artemis' threads race, most of all when a connection breaks: only what fails twice is another behaviour."""
+
+
+def homes() -> list[Path]:
+    """Every distribution of Artemis at hand."""
+    named = os.environ.get("ARTEMIS_HOME")
+    found = {path.resolve() for path in [*([Path(named)] if named else []), *CACHE.glob("*/apache-artemis-*")]}
+    return sorted(path for path in found if (path / "lib" / "artemis-boot.jar").exists())
+
+
+def record_all(home: Path) -> dict[str, dict[str, Any]]:
+    """What this Artemis answers to each scenario."""
+    records: dict[str, dict[str, Any]] = {}
+    for profile in PROFILES:
+        with tempfile.TemporaryDirectory() as folder, artemis_broker(profile, Path(folder), home) as broker:
+            for number, scenario in enumerate(profile.scenarios, 1):
+                print(f"\r{home.name}: {profile.name} {number} of {len(profile.scenarios)}", end="", file=sys.stderr)
+                records[scenario.name] = record(scenario, broker, WAIT_S)
+    for profile in PROFILES:
+        for scenario in profile.scenarios:
+            for _ in range(_TRIES):
+                if records[scenario.name]["failure"]:
+                    records[scenario.name] = _record_alone(replace(profile, scenarios=(scenario,)), scenario, home)
+    print(file=sys.stderr)
+    return records
+
+
+def _record_alone(profile: Any, scenario: Scenario, home: Path) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder, artemis_broker(profile, Path(folder), home) as broker:
+        return record(scenario, broker, WAIT_S)
+
+
+def main() -> int:
+    """Record, and print what is new, gone, or ends in another way than before."""
+    found = homes()
+    if not found:
+        print("no Artemis: set ARTEMIS_HOME, or unpack apache-artemis-VERSION into a folder of .cache", file=sys.stderr)
+        return 1
+    for home in found:
+        version = home.name.removeprefix("apache-artemis-")
+        before = load(version) if version in versions() else {}
+        records = record_all(home)
+        store(version, records)
+        print(f"Artemis {version}: {len(records)} scenarios")
+        for name in sorted(before.keys() | records.keys()):
+            was, now = (one.get(name, {}).get("failure", "not recorded") for one in (before, records))
+            if was != now:
+                print(f"  {name}: {was or 'as the table says'} -> {now or 'as the table says'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
