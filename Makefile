@@ -74,15 +74,7 @@ oracle: $(VENV)/.installed-test fresh ## record anew what every real Artemis at 
 	$(PY) -m tests.oracle.record
 
 docs: $(VENV)/.installed ## regenerate the pages that are made of code: configuration, operations, reload, why, differences
-	@mkdir -p docs
-	$(PY) -m artemis_py.config.explain.reference > docs/.configuration.md
-	@mv docs/.configuration.md docs/configuration.md
-	$(PY) -m artemis_py.management.reference > docs/.operations.md
-	@mv docs/.operations.md docs/operations.md
-	$(PY) -m artemis_py.config.changes.reference > docs/.reload.md
-	@mv docs/.reload.md docs/reload.md
-	$(PY) -m artemis_py.management.why.page > docs/.why.md
-	@mv docs/.why.md docs/why.md
+	$(PY) -m tools.docs
 	$(PY) -m tests.oracle.differences.document
 
 site: $(VENV)/.installed-site ## make the pages of docs/ into a site with search (build/site); a broken link fails

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from artemis_py.cli import colour
-from artemis_py.management.lists.field import EPOCH_MS, NUMBER, AnyKind, Field
+from artemis_py.management.fields import EPOCH_MS, NUMBER, AnyKind, Field
 from artemis_py.shown import escaped, say
 from artemis_py.table import Cell, Column, print_table
 from artemis_py.units import DATE_MAX_MS

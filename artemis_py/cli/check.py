@@ -23,8 +23,7 @@ from artemis_py.cli.configuration import (
     summary,
 )
 from artemis_py.cli.options import add_json
-from artemis_py.config.codes import told
-from artemis_py.config.problems import Problems
+from artemis_py.config.problems import Problems, told
 from artemis_py.config.reader import load
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.errors import ArtemisError, ConfigError, Problem
@@ -213,10 +212,10 @@ def _note(config: BrokerConfig, text: str) -> Problem:
 
 
 def _told(broker: Broker, config: BrokerConfig) -> list[Problem]:
-    from artemis_py.management.affected import Affected, affected_by
+    from artemis_py.management.reload_impact import Impact, impact_of
 
-    affected = Affected()
-    for _ in affected_by(broker, config, affected):
+    affected = Impact()
+    for _ in impact_of(broker, config, affected):
         pass
     deleted = {row.name: row for row in affected.rows if row.is_deleted and row.messages}
     declared = {queue.name for address in config.addresses for queue in address.queues}

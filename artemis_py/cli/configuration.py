@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from artemis_py.cli import colour
-from artemis_py.config.codes import CODES, kind_of
-from artemis_py.config.problems import nearest
+from artemis_py.config.problems import CODES, kind_of, nearest
 from artemis_py.config.secrets_in_text import masked_line, names_a_secret
 from artemis_py.config.xml.source import declared_encoding
 from artemis_py.errors import AdviceError, Problem

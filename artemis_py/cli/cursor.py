@@ -11,11 +11,10 @@ from artemis_py.cli import operations
 from artemis_py.cli.answers import print_fields, print_list
 from artemis_py.cli.journal_reading import ReadOnlyDisk
 from artemis_py.errors import ArtemisError
-from artemis_py.management.given import given_of
-from artemis_py.management.lists.log import CURSORS, UNKNOWN, LogCursor
-from artemis_py.management.lists.selection import Selection
-from artemis_py.management.operation import EDIT, Operation
-from artemis_py.management.operations.listing import selected
+from artemis_py.management.listing import Selection
+from artemis_py.management.managed import UNKNOWN, LogCursor
+from artemis_py.management.operation import EDIT, Operation, arguments_of, select_rows
+from artemis_py.management.operations.storage import CURSORS
 from artemis_py.shown import as_json, say_made
 from artemis_py.storage.disk.committer import ThreadCommitter
 from artemis_py.storage.disk.disk import FileDisk, LockedError
@@ -77,12 +76,12 @@ class _StoppedBroker:
         examined = examine(ReadOnlyDisk(self._directory))
         found = [_listed(Cursor(**fields), now_ms) for _, fields in sorted(examined.index.cursors.items())]
         sent = {name: value if isinstance(value, list) else [value] for name, value in vars(args).items()}
-        given = given_of(operation, {one.name: sent[one.name] for one in operation.arguments})
+        given = arguments_of(operation, {one.name: sent[one.name] for one in operation.arguments})
         if not args.fields and not args.json:
             given["fields"] = CURSORS.brief
-        selection = _result_of(selected(CURSORS, found, given))
+        selection = _result_of(select_rows(CURSORS, found, given))
         rows = [row for some in selection.rows() for row in some]
-        return {"count": selection.count, "page": selection.wanted.page, "size": selection.wanted.size, "data": rows}
+        return {"count": selection.count, "page": selection.query.page, "size": selection.query.size, "data": rows}
 
     def remove(self, operation: Operation, args: argparse.Namespace) -> dict[str, Any]:
         """Remove a cursor."""

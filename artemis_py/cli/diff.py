@@ -13,7 +13,7 @@ from artemis_py.cli import colour
 from artemis_py.cli.broker_http import BrokerHttp
 from artemis_py.cli.configuration import print_problems
 from artemis_py.cli.logins import add_http
-from artemis_py.config.changes.change import NOTHING, NOW, RESTART, WHEN_IDLE
+from artemis_py.config.changes.effects import NOTHING, NOW, RESTART, WHEN_IDLE
 from artemis_py.config.changes.plan import plan_of
 from artemis_py.config.reader import load
 from artemis_py.errors import ArtemisError, ConfigError

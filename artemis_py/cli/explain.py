@@ -12,16 +12,15 @@ from typing import Final, final
 from artemis_py.cli import colour
 from artemis_py.cli.configuration import add_properties, file_or_default
 from artemis_py.cli.options import add_json
-from artemis_py.config.explain.explanation import Explained, Explanation, explain
+from artemis_py.config.explain import Explained, Explanation, explain
 from artemis_py.config.problems import nearest
 from artemis_py.config.reader import load
 from artemis_py.config.security_settings import PERMISSIONS
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.fields import HONOURED
 from artemis_py.errors import ArtemisError
-from artemis_py.security.access import Grant, access_to
 from artemis_py.security.identity import Identity
-from artemis_py.security.rights import Authorizer
+from artemis_py.security.rights import Authorizer, Grant, access_to
 from artemis_py.security.user_files import all_user_files, user_files_to_change
 from artemis_py.security.users.accounts import Accounts
 from artemis_py.shown import as_json as json_text

@@ -7,7 +7,7 @@ from typing import Final
 
 from artemis_py.cli.password_input import add_password, password_from
 from artemis_py.errors import AdviceError
-from artemis_py.security.users.first_user import NEW_PASSWORD
+from artemis_py.security.users.accounts import NEW_PASSWORD
 from artemis_py.security.users.passwords import hashed
 from artemis_py.shown import say
 

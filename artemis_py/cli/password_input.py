@@ -9,7 +9,7 @@ from getpass import getpass
 from typing import Final
 
 from artemis_py.errors import ArtemisError
-from artemis_py.security.users.first_user import NEW_PASSWORD
+from artemis_py.security.users.accounts import NEW_PASSWORD
 from artemis_py.shown import warn
 
 _LENGTH_MAX: Final = 65536

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 import time
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.cli import colour, logins
-from artemis_py.cli.options import add_json
+from artemis_py.cli.options import JSON, add_json
 from artemis_py.errors import ArtemisError
-from artemis_py.shown import say_made
+from artemis_py.shown import say, say_made
 from artemis_py.spark.jobs.commands import JOBS, Call
-from artemis_py.spark.jobs.moments import FORMS, moment_ms
-from artemis_py.spark.jobs.report_files import may_be_written, write_report
-from artemis_py.spark.jobs.source import ArchiveTables, LogTables, Source, Span
+from artemis_py.spark.jobs.result import NUMBERS, shown
+from artemis_py.spark.jobs.source import FORMS, ArchiveTables, LogTables, Source, Span, moment_ms
+from artemis_py.table import Column, print_table
 
 if TYPE_CHECKING:
-    from artemis_py.spark.jobs.result import Result
-    from artemis_py.spark.runtime.progress import Progress
+    from artemis_py.spark.jobs.result import Result, Table
+    from artemis_py.spark.runtime.command import Progress
 
 HELP: Final = "analyse, archive or replay the broker's log, on Spark"
-_UNLIMITED: Final = 1_000_000
 _BROKER_TIMEOUT_S: Final = 10
 """Shorter than for an unattended query, because a person waits."""
 
@@ -74,7 +71,6 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     output = parser.add_argument_group("the result")
     add_json(output, "nothing else is on standard output", people="table")
     output.add_argument("--parquet", metavar="DIR", type=Path, help="write all rows as Parquet files")
-    output.add_argument("--html", metavar="FILE", type=Path, help="write a page with tables and plots")
     spark = parser.add_argument_group("Spark")
     spark.add_argument("--master", default="local[*,3]", help="a cluster, spark://host:7077 (default: this machine)")
     spark.add_argument(
@@ -106,31 +102,22 @@ def _moment(text: str, now_ms: int) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Runs one job and shows its result. Raises ArtemisError if pyspark is missing or the job fails."""
-    from artemis_py.spark.runtime.progress import Progress, own_stream
+    from artemis_py.spark.runtime.command import Progress, own_stream
     from artemis_py.spark.runtime.sessions import require_packages
 
     source = source_of(args)
     require_packages()
-    _check_files(args)
     source.check()
     caveats = source.caveats()
     with ExitStack() as stack:
         progress = stack.enter_context(Progress(own_stream(sys.stderr)))
         result = _result(args, source, stack, progress)
     result.notes = [*result.notes, *caveats]
-    _show(args, result)
+    if args.format == JSON:
+        say_made(result.as_json())
+    else:
+        _print(result)
     return 0
-
-
-def _check_files(args: argparse.Namespace) -> None:
-    """Checks that the result can be written, before Spark starts to work. Raises ArtemisError."""
-    for path in (args.html, getattr(args, "xml", None)):
-        if path is None:
-            continue
-        if path.is_dir():
-            raise ArtemisError(f"{path} is a directory: name the file to write")
-        if not may_be_written(path):
-            raise ArtemisError(f"{path} cannot be written: name a file in an existing directory that you may write to")
 
 
 def source_of(args: argparse.Namespace) -> Source:
@@ -160,33 +147,46 @@ def source_of(args: argparse.Namespace) -> Source:
 
 
 def _result(args: argparse.Namespace, source: Source, stack: ExitStack, progress: Progress) -> Result:
-    from artemis_py.spark.runtime.quiet import quiet_session, told_errors
+    from artemis_py.spark.runtime.command import quiet_session, told_errors
 
     spark = stack.enter_context(quiet_session(args.master, dict(args.conf), is_verbose=args.verbose))
     progress.watch(spark)
     with told_errors(spark):
         result = JOBS[args.job].call(Call(spark, source, progress.say, progress.tell), args)
         if args.parquet is not None:
-            from artemis_py.spark.report.machine import write_parquet
-
             progress.say(f"writing {args.parquet}")
-            write_parquet(result, args.parquet)
+            result.write_parquet(args.parquet)
     if result.tables and not any(table.rows for table in result.tables):
         result.notes = [*result.notes, f"no results in {source.extent()}"]
     return result
 
 
-def _show(args: argparse.Namespace, result: Result) -> None:
-    if args.html is not None:
-        from artemis_py.spark.report.html import as_html
+def _print(result: Result) -> None:
+    say_made(colour.painter(sys.stdout)(colour.BOLD, result.title))
+    for column, value in result.facts:
+        say(f"  {column.title}: {shown(column.kind, value)}")
+    for table in result.tables:
+        say()
+        say(table.title if table.rows else f"{table.title}: nothing")
+        if table.rows:
+            _print_table(table)
+    for note in result.notes:
+        say(f"note: {note}")
 
-        write_report(args.html, as_html(result, datetime.now(UTC)))
-    if args.format == "json":
-        from artemis_py.spark.report.machine import as_json
 
-        say_made(as_json(result))
-    else:
-        from artemis_py.spark.report.terminal import as_text
+def _print_table(table: Table) -> None:
+    columns = [(place, column) for place, column in enumerate(table.columns) if _says_something(table, place)]
+    rows = table.rows[: table.printed_max]
+    print_table(
+        [Column(column.title, is_number=column.kind in NUMBERS) for _, column in columns],
+        ([shown(column.kind, row[place]) for place, column in columns] for row in rows),
+    )
+    rest = len(table.rows) - len(rows) + table.missing
+    if rest:
+        say(f"and {rest:,} more; --parquet and --json have them")
 
-        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _UNLIMITED
-        say_made(as_text(result, width, colour.painter(sys.stdout)), end="")
+
+def _says_something(table: Table, place: int) -> bool:
+    """A column without a value is left out, and so is the broker's name where there is only one."""
+    values = {row[place] for row in table.rows}
+    return len(values) > 1 if table.columns[place].name == "broker" else bool(values - {None, ""})

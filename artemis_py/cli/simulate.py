@@ -12,8 +12,7 @@ from artemis_py.cli.configuration import add_properties
 from artemis_py.cli.explain import name_of
 from artemis_py.config.reader import load
 from artemis_py.errors import ArtemisError
-from artemis_py.management.simulation.limits import OFF, Limits, Load
-from artemis_py.management.simulation.model import Model, Outcome
+from artemis_py.management.simulation import OFF, Limits, Load, Model, Outcome
 from artemis_py.shown import as_json, say_made
 from artemis_py.table import Cell, Column, print_table
 from artemis_py.units import parse_bytes, parse_ms

@@ -17,16 +17,14 @@ from artemis_py.config.problems import nearest
 from artemis_py.config.reader import load
 from artemis_py.config.security_settings import PERMISSIONS
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.security.access import Access, access_to
 from artemis_py.security.client_login import PASSWORD
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.realms import open_realms
+from artemis_py.security.rights import Access, access_to
 from artemis_py.security.user_files import all_user_files, user_files_to_change
-from artemis_py.security.users.accounts import Account, Accounts, check_name
-from artemis_py.security.users.editing import UsersFileError
-from artemis_py.security.users.files import UserFiles
-from artemis_py.security.users.first_user import NEW_PASSWORD
+from artemis_py.security.users.accounts import NEW_PASSWORD, Account, Accounts, UserFiles, check_name
 from artemis_py.security.users.passwords import HashedPassword, PlainPassword, hashed
+from artemis_py.security.users.tables import UsersFileError
 from artemis_py.shown import as_json, escaped, say, say_made, warn
 from artemis_py.table import Cell, Column, print_table
 

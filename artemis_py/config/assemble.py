@@ -5,24 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from artemis_py.config.checks.acceptors import make_acceptors
-from artemis_py.config.checks.cases import cases
+from artemis_py.config.checks.acceptors import make_acceptors, sources_of
+from artemis_py.config.checks.addresses import check_addresses, check_limits, check_no_route
 from artemis_py.config.checks.circles import check_circles
 from artemis_py.config.checks.diverts import check_diverts
-from artemis_py.config.checks.elements import (
-    check_addresses,
-    check_filters,
-    check_limits,
-    check_no_route,
-    check_persistence,
-    check_rings,
-)
-from artemis_py.config.checks.groups import check_groups
-from artemis_py.config.checks.logins import sources_of
-from artemis_py.config.checks.queue_combinations import check_queue_combinations
-from artemis_py.config.checks.queue_types import check_queue_types
+from artemis_py.config.checks.queues import cases, check_filters, check_queues, check_recovery_points, check_rings
 from artemis_py.config.checks.readers import Readers
-from artemis_py.config.checks.recovery_points import check_recovery_points
 from artemis_py.config.checks.views import check_views
 from artemis_py.config.draft import Draft, NamedDraft
 from artemis_py.config.matching import WildcardSyntax, check_literal_markers, check_match, check_setting_match
@@ -59,13 +47,10 @@ def assemble(draft: Draft) -> BrokerConfig:
     check_no_route(draft, settings)
     check_filters(draft)
     check_limits(draft, settings)
-    check_persistence(draft)
+    _check_persistence(draft)
     readers = Readers(addresses, settings, syntax)
     check_rings(draft, addresses, settings, readers)
-    queues = list(cases(addresses, settings.entries, settings, readers))
-    check_groups(draft, queues)
-    check_queue_types(draft, queues)
-    check_queue_combinations(draft, queues)
+    check_queues(draft, list(cases(addresses, settings.entries, settings, readers)))
     check_views(draft, addresses, settings, syntax)
     check_recovery_points(draft, addresses)
     check_circles(draft, readers, diverts, settings)
@@ -202,6 +187,24 @@ def _check_that_somebody_can_connect(draft: Draft, acceptors: Sequence[AcceptorC
         f"NO PORT IS OPENED FOR STOMP, so no client can send or receive; {why}",
         allowed='<acceptor name="stomp">tcp://127.0.0.1:61613?protocols=STOMP</acceptor> inside acceptors',
     )
+
+
+def _check_persistence(draft: Draft) -> None:
+    """Find settings that have no meaning without a journal."""
+    if draft.core.values.get("persistence_enabled", True):
+        return
+    if draft.retention is not None:
+        draft.problems.warning(
+            "no-effect",
+            draft.retention_origin,
+            "journal-retention-directory without persistence-enabled: there is no journal, so nothing is retained",
+        )
+    if draft.shared_store is not None:
+        draft.problems.error(
+            draft.shared_store.origin,
+            "shared-store without persistence-enabled: there is no store to share, so no broker could take over",
+            allowed="persistence-enabled true, or no ha-policy",
+        )
 
 
 def _note_of_tuning(draft: Draft) -> tuple[Origin, str]:

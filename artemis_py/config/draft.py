@@ -9,11 +9,19 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 from artemis_py.config.problems import Problems
-from artemis_py.config.tables.entities import NOWHERE, Origin, RetentionConfig, UserLimits, UsersFileConfig
+from artemis_py.config.tables.entities import (
+    NOWHERE,
+    AuthenticatorConfig,
+    BootstrapUsers,
+    JaasConfig,
+    Origin,
+    RetentionConfig,
+    SharedStoreConfig,
+    UserLimits,
+    UsersFileConfig,
+    WebAccess,
+)
 from artemis_py.config.tables.fields import Setting
-from artemis_py.config.tables.logins import AuthenticatorConfig, BootstrapUsers, JaasConfig
-from artemis_py.config.tables.shared_store import SharedStoreConfig
-from artemis_py.config.tables.web_access import WebAccess
 
 
 @final

@@ -15,24 +15,23 @@ from artemis_py.config.assemble import assemble
 from artemis_py.config.draft import Draft
 from artemis_py.config.problems import Problems
 from artemis_py.config.read.addresses import read_address_settings, read_addresses, read_diverts, read_old_queues
-from artemis_py.config.read.authentication import read_authentication
 from artemis_py.config.read.element import Reading
 from artemis_py.config.read.server import (
     USERS_FILE,
     read_acceptors,
+    read_authentication,
+    read_ha_policy,
     read_retention,
     read_security,
     read_user_limits,
     read_users_file,
     read_wildcards,
 )
-from artemis_py.config.read.shared_store import read_ha_policy
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.core_settings import CoreSettings
 from artemis_py.config.tables.fields import names_of
 from artemis_py.config.tables.parts import PARTS
-from artemis_py.config.xml.document import core_of, read_file, read_text
-from artemis_py.config.xml.schema import validate
+from artemis_py.config.xml.document import core_of, read_file, read_text, validate
 from artemis_py.config.xml.source import Element, Source, local_name
 from artemis_py.errors import ConfigError
 
@@ -127,7 +126,7 @@ def _finish(
     if core is not None:
         draft = Draft(file, problems, source.origin(core))
         draft.files = dict.fromkeys((file, *(each.name for each in source.files.values())))
-        read_core(Reading(source, draft, validate(source, core, problems)), core)
+        _read_core(Reading(source, draft, validate(source, core, problems)), core)
         del source, core  # the tree takes as much memory as what is made of it
         if around is not None:
             around.lay_over(draft)
@@ -145,7 +144,7 @@ def _finish(
     return config
 
 
-def read_core(reading: Reading, core: Element) -> None:
+def _read_core(reading: Reading, core: Element) -> None:
     """Read every child of ``core`` into the reading's draft."""
     rows = names_of(CoreSettings)
     for child in core:

@@ -18,15 +18,15 @@ from artemis_py.config.tables.entities import (
     NOWHERE,
     AddressConfig,
     DivertConfig,
+    LoginSources,
     Origin,
     QueueConfig,
     RetentionConfig,
+    SharedStoreConfig,
     UserLimits,
     UsersFileConfig,
+    WebAccess,
 )
-from artemis_py.config.tables.logins import LoginSources
-from artemis_py.config.tables.shared_store import SharedStoreConfig
-from artemis_py.config.tables.web_access import WebAccess
 from artemis_py.errors import Problem
 
 __all__ = [

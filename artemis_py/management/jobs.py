@@ -1,4 +1,4 @@
-"""Background jobs: they go on after their operation was answered. A restart forgets them; what they did stands."""
+"""Background jobs: works that go on after their operation was answered. A restart forgets them, not what they did."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final, final
 
 from artemis_py.errors import LimitError
+from artemis_py.management.fields import EPOCH_MS, NUMBER, TEXT, Field, Kind
 
 RUNNING: Final = "running"
 DONE: Final = "done"
@@ -34,7 +35,7 @@ class Job:
         self.done: Callable[[], int] = lambda: 0
         """How many messages it has done."""
         self.remark = ""
-        """What else there is to say when it is over."""
+        """What was left, and why, once it is over."""
 
     @property
     def is_running(self) -> bool:
@@ -66,8 +67,29 @@ class Jobs:
         return job
 
     def end(self, job: Job, now_ms: int, remark: str) -> None:
-        """A job is over. ``remark`` is what else there is to say."""
+        """End a job. ``remark`` is what was left, and why."""
         job.ended_ms = now_ms
         job.remark = remark
         if job.is_running:
             job.state = DONE
+
+
+JOBS: Final[Kind[Job]] = Kind(
+    "job",
+    "jobs",
+    [
+        Field("id", NUMBER, "The job's number", lambda it: it.id, is_brief=True),
+        Field("what", TEXT, "What it does", lambda it: it.what, is_brief=True),
+        Field("queue", TEXT, "The queue whose messages it is about", lambda it: it.queue, is_brief=True),
+        Field("state", TEXT, "running, done or stopped", lambda it: it.state, is_brief=True),
+        Field("done", NUMBER, "How many messages it has done", lambda it: it.done(), "messages", is_brief=True),
+        Field(
+            "planned", NUMBER, "How many there were when it began", lambda it: it.planned_count, "messages",
+            is_brief=True,
+        ),
+        Field("rate", NUMBER, "How many it does in a second at most", lambda it: it.rate, "messages"),
+        Field("began", NUMBER, "When it began", lambda it: it.begun_ms, EPOCH_MS),
+        Field("ended", NUMBER, "When it ended; 0: it runs", lambda it: it.ended_ms, EPOCH_MS),
+        Field("remark", TEXT, "What else there is to say; null: nothing", lambda it: it.remark or None, is_brief=True),
+    ],
+)  # fmt: skip

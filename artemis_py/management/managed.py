@@ -1,32 +1,34 @@
-"""What operations work on, and the shape of their work: it goes on in steps, and between two of them the broker does
-other things.
+"""What operations work on (``Managed``: the broker, and what they need of its server), and what they answer with.
+
+An operation is a generator: between two of its steps the broker does other things.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from artemis_py.config.problems import nearest
+from artemis_py.config.settings import AcceptorConfig
+from artemis_py.core.addresses.address import Address
 from artemis_py.core.broker import Broker
-from artemis_py.core.tasks import Step, Until
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.tasks import Coming, Step, Task, Until
+from artemis_py.core.transactions import Transaction
 from artemis_py.errors import NotFoundError
+from artemis_py.histogram import Histogram
+from artemis_py.management.fields import Row
 from artemis_py.management.jobs import Jobs
-from artemis_py.management.lists.connections import Connected
-from artemis_py.management.lists.field import Row
-from artemis_py.management.lists.places import Port
-from artemis_py.management.lists.selection import Selection
-from artemis_py.management.messages.cursors import Cursors
-from artemis_py.management.stored import Stored
-from artemis_py.management.why.health import Health
+from artemis_py.management.listing import Selection
+from artemis_py.management.page_cursors import Cursors
 from artemis_py.message import LargeBody
-from artemis_py.security.known_users import KnownUser
+from artemis_py.security.user_files import KnownUser
 from artemis_py.uploads import BodyStore
 
 Owner = TypeVar("Owner")
-Given = Mapping[str, Any]
+Arguments = Mapping[str, Any]
 """The arguments by name; all are there."""
 
 
@@ -57,17 +59,276 @@ _SHOWN_MAX: Final = 200
 _NAMES_COMPARED_MAX: Final = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class BodyRoom:
-    """Where the bodies of imported messages go: those of ``large_bytes_min`` bytes or more into files of ``store``
-    (None: all stay in memory). None may have more than ``bytes_max``. ``headers_bytes_max`` is the limit of all headers
-    of one.
+# ---- clients -------------------------------------------------------------------------------------
+
+
+class Sender(Protocol):
+    """What a client has sent to one address."""
+
+    address: str
+    begun_ms: int
+    last_ms: int
+    sent_count: int
+    sent_bytes: int
+
+
+class Connected(Protocol):
+    """A client that is connected now."""
+
+    @property
+    def number(self) -> int:
+        """The connection's number."""
+
+    @property
+    def address(self) -> str:
+        """Host and port of the client; empty if unknown."""
+
+    @property
+    def client_id(self) -> str | None:
+        """The header of CONNECT."""
+
+    @property
+    def user(self) -> str | None:
+        """The login of CONNECT."""
+
+    @property
+    def version(self) -> str:
+        """The version of STOMP."""
+
+    @property
+    def acceptor(self) -> AcceptorConfig:
+        """The acceptor that it connected to."""
+
+    @property
+    def local_address(self) -> str:
+        """Host and port of the broker that it uses; empty if unknown."""
+
+    @property
+    def begun_ms(self) -> int:
+        """When it connected, in epoch ms."""
+
+    @property
+    def session(self) -> str:
+        """The name of its session."""
+
+    @property
+    def is_open(self) -> bool:
+        """Has it a session: is its CONNECT accepted, and is it not closing?"""
+
+    @property
+    def producers(self) -> Sequence[Sender]:
+        """To which addresses it has sent lately."""
+
+    @property
+    def transactions(self) -> Sequence[tuple[str, Transaction]]:
+        """Its open transactions, with their names."""
+
+    def end(self, why: str) -> None:
+        """Closes the connection with an ERROR."""
+
+    def end_consumer(self, consumer_id: int, why: str) -> bool:
+        """End one of its consumers, with an ERROR. False: it has none of this number."""
+
+    def roll_back(self, name: str) -> Sequence[Task]:
+        """Rolls one of its transactions back. Returns what is not finished. Raises BrokerError."""
+
+    def prepare(self, name: str) -> bool:
+        """Evaluates selectors that a commit needs; False: not all yet. Raises BrokerError."""
+
+    def commit(self, name: str) -> Sequence[Task]:
+        """Commits what one of its transactions has so far. Returns what is not finished. Raises BrokerError."""
+
+    @property
+    def state(self) -> str:
+        """What it does."""
+
+    @property
+    def subscription_count(self) -> int:
+        """How many subscriptions it has."""
+
+    @property
+    def held_bytes(self) -> int:
+        """What the broker holds for it, in bytes."""
+
+
+# ---- acceptors and disks -------------------------------------------------------------------------
+
+
+class AcceptorState(Protocol):
+    """An acceptor as it is now."""
+
+    @property
+    def config(self) -> AcceptorConfig:
+        """What the file says."""
+
+    @property
+    def place(self) -> str | None:
+        """Host and port on which it listens; None: it is not open."""
+
+    @property
+    def connection_count(self) -> int:
+        """How many clients it serves now."""
+
+    @property
+    def connections_left(self) -> int:
+        """How many more it takes; -1: any number."""
+
+
+class Space(NamedTuple):
+    """A directory of the broker, and the file system that it is on."""
+
+    directory: str
+    total_bytes: int
+    free_bytes: int
+    used_percent: int
+    left_bytes: int
+    """How much may be written until the disk counts as full."""
+
+
+# ---- the log -------------------------------------------------------------------------------------
+
+
+UNKNOWN: Final = -1
+
+
+class LogCursor(NamedTuple):
+    """A cursor, and how things stand. ``lag_bytes`` is ``UNKNOWN``, and ``is_overtaken`` None, where no broker runs."""
+
+    name: str
+    lsn: int
+    owner: str
+    moved_ms: int
+    ttl_s: float
+    holds: bool
+    lag_bytes: int
+    is_overtaken: bool | None
+
+
+class Life(NamedTuple):
+    """What was read of a message's life: moments in their order. ``is_whole``: to the end of the log. ``lost`` parts
+    of the log could not be read, and ``left_out`` copies were not followed.
     """
 
-    store: BodyStore | None
-    large_bytes_min: int
-    bytes_max: int
-    headers_bytes_max: int
+    moments: Sequence[Mapping[str, Any]]
+    is_whole: bool
+    read_lsn: int
+    log_began_ms: int
+    read_bytes: int
+    lost: int
+    left_out: int
+
+
+class ComingLife(Coming, Protocol):
+    """A life that is being read."""
+
+    def result(self) -> Life:
+        """When it is there. Raises BrokerError."""
+
+
+class ComingSegments(Coming, Protocol):
+    """Segments of the log that are being examined."""
+
+    def result(self) -> Sequence[dict[str, Any]]:
+        """Their indexes, when they are there."""
+
+
+class ComingCursors(Coming, Protocol):
+    """Cursors whose lag is being computed."""
+
+    def result(self) -> Sequence[LogCursor]:
+        """Each of them, when they are there."""
+
+
+class Stored(Protocol):
+    """The journal, and the disks that the broker writes to."""
+
+    @property
+    def node_id(self) -> str:
+        """The id of the log, which stays with the files."""
+
+    def figures(self) -> Mapping[str, int]:
+        """Figures of the journal and of the retained log, by name."""
+
+    def spaces(self) -> Sequence[Space]:
+        """The directories, with the room that they have. Raises BrokerError if the system does not say."""
+
+    def compact(self) -> None:
+        """Begin to compact all journal files but the one that is written to."""
+
+    @property
+    def is_compacting(self) -> bool:
+        """Is that not done yet?"""
+
+    def tell_life(self, message: int, after_lsn: int, seconds: float) -> ComingLife:
+        """Read the life of a message from the log, outside of turns. It begins after an lsn up to which it was read
+        before, or at the beginning (0). Raises BrokerError.
+        """
+
+    def read_segments(self) -> ComingSegments:
+        """Look at all segments of the log, outside of turns."""
+
+    def read_cursors(self) -> ComingCursors:
+        """Look at all cursors in the log, outside of turns."""
+
+    def remove_cursor(self, name: str) -> bool:
+        """Remove a cursor. False: no cursor has this name."""
+
+
+# ---- health --------------------------------------------------------------------------------------
+
+
+Awaited = Address | Queue | str
+"""What a client waits for: room on an address or queue, or a word of the table of causes."""
+
+
+class Health(Protocol):
+    """The server as it is now. Numbers count since the start."""
+
+    @property
+    def turns(self) -> int:
+        """How many turns there were."""
+
+    @property
+    def turn_ns_max(self) -> int:
+        """The longest turn."""
+
+    @property
+    def turn_bounds_s(self) -> Sequence[float]:
+        """The upper bounds of ``turn_buckets``."""
+
+    @property
+    def turn_buckets(self) -> Sequence[int]:
+        """Turns by duration: one count for each bound, and one for longer turns."""
+
+    @property
+    def sync_times(self) -> Histogram | None:
+        """How long it took to make each batch durable, in ns; None if nothing is stored."""
+
+    @property
+    def durable_lsn(self) -> int:
+        """Everything up to this record survives a crash."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Do turns take most of the time, so that work which can wait does so?"""
+
+    def headroom_bytes(self) -> int | None:
+        """How much may be written until a disk counts as full; None if nothing is stored."""
+
+    def blocked_ns(self) -> int:
+        """How long senders have waited for room, all together."""
+
+    def client_of(self, owner: object) -> Connected | None:
+        """The client that owns a consumer; None if it is gone."""
+
+    def awaited(self) -> Iterable[tuple[Awaited, int]]:
+        """What clients wait for, and how many for each."""
+
+    def awaited_by(self, number: int) -> Awaited | None:
+        """What the client with this connection waits for; None: for nothing."""
+
+
+# ---- configuration, users and bodies -------------------------------------------------------------
 
 
 class Configuration(Protocol):
@@ -107,6 +368,19 @@ class Users(Protocol):
         """Removes a user. Returns what ``add`` does."""
 
 
+@dataclass(frozen=True, slots=True)
+class BodyRoom:
+    """Where the bodies of imported messages go: those of ``large_bytes_min`` bytes or more into files of ``store``
+    (None: all stay in memory). None may have more than ``bytes_max``. ``headers_bytes_max`` is the limit of all headers
+    of one.
+    """
+
+    store: BodyStore | None
+    large_bytes_min: int
+    bytes_max: int
+    headers_bytes_max: int
+
+
 class Send(Protocol):
     """Publishes a message for an operator."""
 
@@ -116,6 +390,9 @@ class Send(Protocol):
         """Publish a SEND with these headers and a body in parts, for this user, who must have the right to it; None:
         for whoever may do anything. The result has ``messageID``, and whether it was ``routed``. Raises BrokerError.
         """
+
+
+# ---- all of it -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +409,7 @@ class Managed:
     uptime_ms: Callable[[], int]
     now_ms: Callable[[], int]
     """The date of the turn, in epoch ms."""
-    acceptors: Callable[[], Sequence[Port]]
+    acceptors: Callable[[], Sequence[AcceptorState]]
     stored: Stored | None
     """The files of the broker; None: it stores nothing."""
     health: Health
@@ -142,16 +419,16 @@ class Managed:
     jobs: Jobs = field(default_factory=Jobs)
     cursors: Cursors = field(default_factory=Cursors)
     configuration: Configuration | None = None
-    """The configuration of a broker that can read it again; None: nobody keeps one."""
+    """The configuration of a broker that can read it again; None: it cannot."""
     users: Users | None = None
     """None: the broker has no files that could name some."""
     bodies: BodyRoom | None = None
     """None: no acceptor says how large a message may be, so none is imported."""
     send: Send | None = None
-    """None: nobody publishes for operators."""
+    """None: operators cannot publish."""
 
     def in_a_moment(self) -> Until:
-        """What a step yields that waits for something which tells nobody when it is there, such as the disk."""
+        """What a step yields that waits for something without a signal, such as the disk: it looks again after 1 ms."""
         return self.after_ms(1)
 
     def steady_ms(self) -> int:
@@ -163,7 +440,7 @@ class Managed:
         return Until(self.steady_ms() + span_ms)
 
 
-Work = Callable[[Managed, Given], Steps]
+Work = Callable[[Managed, Arguments], Steps]
 """The work of an operation. It raises BrokerError, at once or in a step."""
 
 
@@ -173,7 +450,7 @@ def at_once(result: Mapping[str, Any]) -> Steps:
     return result
 
 
-def found(owners: Mapping[str, Owner], one: str, name: str) -> Owner:
+def lookup(owners: Mapping[str, Owner], one: str, name: str) -> Owner:
     """What has this name. Raises NotFoundError, with the most similar name if there is one."""
     owner = owners.get(name)
     if owner is None:

@@ -68,7 +68,7 @@ SENTENCES: Final = {
     "QUEUE_FILLED": "a queue was filled from the log",
     "PAST_LOST": "the log does not have all that a queue was to be filled with",
 }
-"""What each type tells."""
+"""What each type means."""
 
 _OF_SESSIONS: Final = frozenset({notifications.SESSION_CREATED, notifications.SESSION_CLOSED})
 _OF_BINDINGS: Final = frozenset({notifications.BINDING_ADDED, notifications.BINDING_REMOVED})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from artemis_py.management.lists.field import FLAG, MAP, NUMBER, TEXT, AnyKind, Field
+from artemis_py.management.fields import FLAG, MAP, NUMBER, TEXT, AnyKind, Field
 from artemis_py.management.operation import AMOUNT, LINES, TEXTS, Argument, Operation
 from artemis_py.version import VERSION
 
@@ -81,7 +81,7 @@ def description_of(operations: Iterable[Operation]) -> dict[str, Any]:
 
 
 def _operation(operation: Operation) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    described: dict[str, Any] = {
         "operationId": operation.id,
         "summary": operation.sentence,
         "x-command": operation.command,
@@ -103,7 +103,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
         },
     }
     if operation.arguments:
-        found["parameters"] = [
+        described["parameters"] = [
             _parameter(operation, argument)
             for argument in operation.arguments
             if not argument.is_secret and argument.type != LINES
@@ -111,11 +111,11 @@ def _operation(operation: Operation) -> dict[str, Any]:
     if operation.takes_lines:
         (lines,) = (argument for argument in operation.arguments if argument.type == LINES)
         content = {"application/jsonl": {"schema": {"type": "string"}}}
-        found["requestBody"] = {"required": True, "description": lines.sentence, "content": content}
+        described["requestBody"] = {"required": True, "description": lines.sentence, "content": content}
     secrets = [argument for argument in operation.arguments if argument.is_secret]
     if secrets:
-        found["requestBody"] = _body(secrets)
-    return found
+        described["requestBody"] = _body(secrets)
+    return described
 
 
 def _body(secrets: Sequence[Argument]) -> dict[str, Any]:

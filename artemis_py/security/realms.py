@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from artemis_py.config.problems import Problems, nearest
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.config.tables.logins import AuthenticatorConfig, BootstrapUsers, JaasConfig
+from artemis_py.config.tables.entities import AuthenticatorConfig, BootstrapUsers, JaasConfig
 from artemis_py.errors import ArtemisError, AuthenticatorError, ConfigError
-from artemis_py.security.authenticator import ENTRY_POINTS, Authenticator
-from artemis_py.security.identity import Credentials, Identity
+from artemis_py.security.identity import ENTRY_POINTS, Authenticator, Credentials, Identity
 from artemis_py.security.masked import MaskedError, codec_of, reveal
 from artemis_py.security.user_files import domains_of, has_plain_files
+from artemis_py.security.users.accounts import files_of
 from artemis_py.security.users.authenticator import PropertiesUsers
-from artemis_py.security.users.files import files_of
 from artemis_py.security.users.lint import problems_of_users
 from artemis_py.security.users.passwords import PlainPassword, StoredPassword, UnreadablePassword, stored_password
 from artemis_py.security.users.reloaded import ReloadedFile, logins_of, quietly

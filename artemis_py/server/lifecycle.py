@@ -13,13 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
-from artemis_py.config.codes import kind_of, told
-from artemis_py.config.problems import WARNING, Problems
+from artemis_py.config.problems import WARNING, Problems, kind_of, told
 from artemis_py.config.reader import load
 from artemis_py.config.settings import BrokerConfig, SharedStoreConfig
 from artemis_py.errors import ArtemisError, ConfigError, UsageError
 from artemis_py.log_codes import FAILED, LISTENING, NOTICE, READY, STANDBY, STOPPED, STOPPING, STORAGE
-from artemis_py.security.authenticator import Authenticator
+from artemis_py.security.identity import Authenticator
 from artemis_py.server.configuration.reading import Source
 from artemis_py.server.failures import TurnError
 from artemis_py.server.garbage_collector import GarbageCollector
@@ -33,7 +32,7 @@ from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.recovery.recovery import LossError
 
 if TYPE_CHECKING:
-    from artemis_py.security.users.first_user import FirstUser
+    from artemis_py.security.users.accounts import FirstUser
 
 
 # ---- malloc ----------------------------------------------------------------------------------------------------------
@@ -255,7 +254,7 @@ def _new_loop(environ: Mapping[str, str]) -> asyncio.AbstractEventLoop:
 
 def _open_logins(config: BrokerConfig, problems: Problems) -> Authenticator:
     from artemis_py.security.realms import open_realms
-    from artemis_py.security.users.first_user import make_first_user
+    from artemis_py.security.users.accounts import make_first_user
 
     first = make_first_user(config)
     if first is not None:
@@ -265,7 +264,7 @@ def _open_logins(config: BrokerConfig, problems: Problems) -> Authenticator:
 
 def _tell_of_first_user(first: FirstUser) -> None:
     """On standard output, which is not the log. Nothing else ever shows the password."""
-    from artemis_py.security.users.first_user import NEW_PASSWORD
+    from artemis_py.security.users.accounts import NEW_PASSWORD
 
     say()
     if first.password:

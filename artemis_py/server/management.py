@@ -16,17 +16,11 @@ from artemis_py.core.transactions import Transaction
 from artemis_py.errors import ArtemisError, BrokerError, NotFoundError, StorageError
 from artemis_py.histogram import Histogram
 from artemis_py.management.artemis.beans import Beans
+from artemis_py.management.fields import Row
 from artemis_py.management.jolokia.agent import Agent
-from artemis_py.management.lists.connections import Connected
-from artemis_py.management.lists.field import Row
-from artemis_py.management.lists.log import LogCursor
-from artemis_py.management.lists.places import Space
-from artemis_py.management.managed import BodyRoom, Managed
-from artemis_py.management.stored import Life
-from artemis_py.management.why.health import Awaited
+from artemis_py.management.managed import Awaited, BodyRoom, Connected, Life, LogCursor, Managed, Space
 from artemis_py.records import Durability
-from artemis_py.security.known_users import KnownUser, files_of_realm, known_users
-from artemis_py.security.user_files import changeable_files
+from artemis_py.security.user_files import KnownUser, changeable_files, files_of_realm, known_users
 from artemis_py.security.users.accounts import Accounts, NoUserError, check_name
 from artemis_py.security.users.passwords import hashed
 from artemis_py.server.calls import Calls

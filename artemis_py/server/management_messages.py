@@ -12,9 +12,9 @@ from typing import Final, final
 from artemis_py.core.addresses.batch import Batch
 from artemis_py.errors import ArtemisError, BrokerError
 from artemis_py.management.artemis.beans import Beans
-from artemis_py.management.artemis.messages import body_of, call_of
-from artemis_py.management.artemis.operations import Call, CallSteps, Came
-from artemis_py.management.artemis.problem import JavaError
+from artemis_py.management.artemis.java_errors import JavaError
+from artemis_py.management.artemis.management_messages import body_of, call_of
+from artemis_py.management.artemis.operations import Call, CallSteps, Outcome
 from artemis_py.management.operation import EDIT
 from artemis_py.message import Head, encode_headers
 from artemis_py.server import operational_log as audit
@@ -51,7 +51,7 @@ class ManagementMessages:
         except ArtemisError as error:
             self._refuse(pending, request, error, str(error))
             return pending
-        work: asyncio.Future[Came] = self._calls.begin(_with_body(call), changes=call.right == EDIT)
+        work: asyncio.Future[Outcome] = self._calls.begin(_with_body(call), changes=call.right == EDIT)
         work.add_done_callback(partial(self._done, pending, request, call))
         return pending
 
@@ -60,11 +60,11 @@ class ManagementMessages:
         if config.management_message_rbac and request.rights is not None:
             request.rights.demand(call.right, f"{config.management_rbac_prefix}.{call.permission}")
 
-    def _done(self, pending: PendingRequest, request: Request, call: Call, work: asyncio.Future[Came]) -> None:
+    def _done(self, pending: PendingRequest, request: Request, call: Call, work: asyncio.Future[Outcome]) -> None:
         failure = work.exception()
         if call.right == EDIT:
-            came = work.result().came if failure is None else str(failure)
-            audit.tell(call.id, call.given, request.user, request.peer, came)
+            outcome = work.result().outcome if failure is None else str(failure)
+            audit.tell(call.id, call.arguments, request.user, request.peer, outcome)
         if failure is None:
             pending.reply = work.result().value
             self.answers.append((pending, request))
@@ -120,4 +120,4 @@ class ManagementMessages:
 
 def _with_body(call: Call) -> CallSteps:
     done = yield from call.begin()
-    return Came((yield from body_of(done.value)), done.came)
+    return Outcome((yield from body_of(done.value)), done.outcome)

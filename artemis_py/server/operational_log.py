@@ -275,7 +275,7 @@ _ON_BROKER: Final = "broker."
 
 
 def tell(id: str, given: Mapping[str, Any], user: str | None, peer: str, result: str) -> None:
-    """A line in the operational log. ``result`` is what came of it (``Operation.came_of``), or why nothing was done.
+    """A line in the operational log. ``result`` is what came of it (``Operation.outcome_of``), or why nothing was done.
     Arguments that were not ``given`` (None, or no values) are left out.
     """
     _tell(CODE, {"operation": id, **given}, user, peer, result, "request of an operator")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.log_codes import DENIED, LOGIN
-from artemis_py.security.authenticator import Authenticator
+from artemis_py.security.identity import Authenticator
 from artemis_py.security.login import Login
 from artemis_py.server.client import Client
 from artemis_py.server.clocks import steady_clock_ms, wall_clock_ms

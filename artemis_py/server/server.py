@@ -22,7 +22,7 @@ from artemis_py.core.replay.recovery_points import Fills
 from artemis_py.errors import ArtemisError
 from artemis_py.log_codes import DISK, LOGIN, STOPPING
 from artemis_py.metrics import MetricsExporter
-from artemis_py.security.authenticator import Authenticator
+from artemis_py.security.identity import Authenticator
 from artemis_py.server.client import Client
 from artemis_py.server.clocks import NS_PER_MS, Clocks, wall_clock_ms
 from artemis_py.server.configuration.reading import Source

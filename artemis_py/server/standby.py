@@ -22,7 +22,7 @@ from artemis_py.core.memory import Holdings
 from artemis_py.errors import ArtemisError
 from artemis_py.message import Account
 from artemis_py.metrics.exposition import escape_label
-from artemis_py.security.authenticator import Authenticator
+from artemis_py.security.identity import Authenticator
 from artemis_py.server.descriptors import raise_limit
 from artemis_py.server.failures import Faults, RateLimitedLog
 from artemis_py.server.http.monitoring_routes import health_routes

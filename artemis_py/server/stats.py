@@ -12,7 +12,7 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Awaited as Thing
 from artemis_py.core.tasks import TaskLine
 from artemis_py.histogram import Histogram
-from artemis_py.management.why.health import Awaited
+from artemis_py.management.managed import Awaited
 from artemis_py.security.login import LoginCounts
 from artemis_py.security.rights import Checks
 from artemis_py.server.failures import Faults

@@ -14,7 +14,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Final, final
 
 from artemis_py.errors import ArtemisError, BrokerError, LimitError, NotFoundError
-from artemis_py.management.stored import Life
+from artemis_py.management.managed import Life
 from artemis_py.server.log_view import LogView, Segments
 
 if TYPE_CHECKING:
@@ -154,8 +154,7 @@ def _read(
 def _begun(message: int, segments: Segments, name_of: Callable[[int], str]) -> _Reading:
     """Imports what only this needs, so that a broker that nobody asks starts without it."""
     from artemis_py.server.own_log import OwnLog
-    from artemis_py.tracing.following import follow
-    from artemis_py.tracing.lives import Lives
+    from artemis_py.tracing.lives import Lives, follow
 
     source, lives = OwnLog(segments), Lives({message}, name_of=name_of)
     return _Reading(source, lives, follow(source, lives))

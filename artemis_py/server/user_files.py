@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Set
 from pathlib import Path
 from typing import Final, final
 
-from artemis_py.security.authenticator import Authenticator
+from artemis_py.security.identity import Authenticator
 from artemis_py.security.users.reloaded import files_of, logins_of
 from artemis_py.server.configuration.file_watch import FileWatch
 from artemis_py.server.configuration.reading import Stamps, stamps_of

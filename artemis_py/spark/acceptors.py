@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from artemis_py.errors import PipelineError
 from artemis_py.security.client_login import ClientLogin
 from artemis_py.security.client_tls import is_final, why_refused
-from artemis_py.spark.logins import NAMED
+from artemis_py.spark.shared_options import NAMED
 
 NOT_NOW: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 """What a socket that does not block raises when there is nothing to do."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.logins import SECRETS
+from artemis_py.spark.shared_options import SECRETS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,6 +48,76 @@ _OTHER_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9_]")
 """Characters that Spark's catalog refuses in table names, even quoted."""
 _VIEW_OF: Final = "artemisAddress"
 """The address of a table made by ``views``, which marks such tables."""
+_COMMENT: Final = "artemis: over the table events"
+"""Marks a view made by ``views``."""
+_OF_MESSAGES: Final = frozenset({"table", "columns", "includebody", "includeheaders"})
+"""Options that the table of events does not share."""
+EVENTS: Final = "events"
+VIEWS: Final = {
+    "latency": """\
+SELECT broker, address, queue, messageId, consumer, beganAt, deliveredAt, ackedAt,
+    unix_millis(deliveredAt) - unix_millis(beganAt) AS waitMs,
+    unix_millis(ackedAt) - unix_millis(lastAt) AS holdMs,
+    unix_millis(ackedAt) - unix_millis(beganAt) AS totalMs
+FROM (
+    SELECT broker, address, queue, messageId, consumer, IF(cameAt IS NULL, NULL, coalesce(dueAt, cameAt)) AS beganAt,
+        coalesce(firstAt, ackedAt) AS deliveredAt, coalesce(lastAt, ackedAt) AS lastAt, ackedAt
+    FROM (
+        SELECT broker, address, queue, messageId,
+            min(timestamp) FILTER (WHERE event IN ('routed', 'scheduled', 'recalled')) AS cameAt,
+            max(timestamp) FILTER (WHERE event = 'due') AS dueAt,
+            min(timestamp) FILTER (WHERE event = 'delivered') AS firstAt,
+            max(timestamp) FILTER (WHERE event = 'delivered') AS lastAt,
+            max(timestamp) FILTER (WHERE event = 'acked') AS ackedAt,
+            max(consumer) FILTER (WHERE event = 'acked') AS consumer
+        FROM {events}
+        WHERE queue IS NOT NULL AND event IN ('routed', 'scheduled', 'recalled', 'due', 'delivered', 'acked')
+        GROUP BY broker, address, queue, messageId
+    )
+)""",
+    "throughput": """\
+SELECT broker, address, queue, consumer, date_trunc('SECOND', timestamp) AS second,
+    count_if(event = 'published') AS published,
+    coalesce(sum(bytes) FILTER (WHERE event = 'published'), 0) AS bytes,
+    count_if(event = 'delivered') AS delivered,
+    count_if(event = 'acked') AS acked
+FROM {events}
+WHERE event IN ('published', 'delivered', 'acked')
+GROUP BY broker, address, queue, consumer, date_trunc('SECOND', timestamp)""",
+    # In two levels, so that no task sorts all events of a busy queue: within each second, then over the seconds. The
+    # log tells of an arrival and then, in the same turn, of what it displaced; the queue never held both.
+    "depth": """\
+SELECT broker, address, queue, second, arrived, gone, before + arrived - gone AS depth, before + highest AS depthMax
+FROM (
+    SELECT *, coalesce(sum(arrived - gone) OVER (
+            PARTITION BY broker, address, queue ORDER BY second
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before
+    FROM (
+        SELECT broker, address, queue, second, coalesce(sum(n) FILTER (WHERE n > 0), 0) AS arrived,
+            coalesce(-sum(n) FILTER (WHERE n < 0), 0) AS gone, greatest(max(running), 0) AS highest
+        FROM (
+            SELECT *, sum(n) OVER (
+                PARTITION BY broker, address, queue, second ORDER BY timestamp, isDisplaced DESC, offset, n DESC
+                ROWS UNBOUNDED PRECEDING) AS running
+            FROM (
+                SELECT broker, address, queue, messageId, timestamp, offset, date_trunc('SECOND', timestamp) AS second,
+                    IF(event IN ('routed', 'scheduled', 'recalled'), 1, -coalesce(count, 1)) AS n,
+                    event IN ('replaced', 'superseded') AS isDisplaced,
+                    max(event IN ('routed', 'scheduled', 'recalled')) OVER (
+                        PARTITION BY broker, queue, messageId) AS isKnown
+                FROM {events}
+                WHERE queue IS NOT NULL AND event NOT IN ('due', 'delivered', 'attempted')
+            )
+            WHERE isKnown OR messageId IS NULL
+        )
+        GROUP BY broker, address, queue, second
+    )
+)""",
+}
+"""Queries over the events of a log, by name: how long each message waited in each queue and was held; what was
+published, delivered and acknowledged in each second; how many messages each queue held. ``{events}`` is a table with
+the columns of ``events``.
+"""
 
 
 def declared(given: Mapping[str, str]) -> dict[str, str] | None:
@@ -93,13 +163,14 @@ def check_insert(schema: StructType, given: Mapping[str, str]) -> None:
 
 
 def views(spark: SparkSession, source: str | Mapping[str, str], database: str = "artemis") -> dict[str, str]:
-    """Create a table for each address, so that ``SELECT … FROM artemis.orders`` works. Call it again to add tables of
-    new addresses and remove those of addresses that are gone.
+    """Create a table for each address, so that ``SELECT … FROM artemis.orders`` works, the table ``events``, and the
+    views ``latency``, ``throughput`` and ``depth`` over it. Call it again to add tables of new addresses and remove
+    those of addresses that are gone.
 
     ``source`` is the URL of a broker's HTTP acceptor, a directory, or options as for ``spark.read``. Returns the table
     name of each address. Spark's catalog allows only letters, digits and underscores in names, even quoted: other
     characters become underscores (``orders.eu``: ``artemis.orders_eu``). If two addresses would share a name, all
-    except one that has exactly this name get a stable suffix.
+    except one that has exactly this name get a stable suffix; so does an address called like one of the views.
 
     Raises PipelineError for a password, and if the database has another table with such a name.
     """
@@ -116,20 +187,30 @@ def views(spark: SparkSession, source: str | Mapping[str, str], database: str = 
     names = table_names({row.address for row in rows.distinct().collect()})
     spark.sql(f"CREATE DATABASE IF NOT EXISTS {_quoted(database)}")
     made = _made_before(spark, database)
-    for name in names.values():
+    for name in (*names.values(), EVENTS, *VIEWS):
         if not made.get(name.lower(), True):
             raise PipelineError(
                 f"{database}.{name} is not one of these tables; name another database, as in views(…,"
                 f' database="{database}_log")'
             )
-    for name in filter(made.get, made):
+    for name in filter(made.get, made.keys() - VIEWS.keys()):
         spark.sql(f"DROP TABLE IF EXISTS {_quoted(database)}.{_quoted(name)}")
     columns = spark.read.format("artemis").options(**options).load().schema
     for address, name in names.items():
         chosen = {**_without_choice(options), "subscribePattern" if "," in address else "subscribe": address}
-        schema = remembering(columns, chosen, **{_VIEW_OF: address})
-        spark.catalog.createTable(f"{_quoted(database)}.{_quoted(name)}", source="artemis", schema=schema, **chosen)
+        _create(spark, f"{_quoted(database)}.{_quoted(name)}", columns, chosen, address)
+    of_events = {name: text for name, text in options.items() if name.lower() not in _OF_MESSAGES} | {"table": EVENTS}
+    columns = spark.read.format("artemis").options(**of_events).load().schema
+    _create(spark, f"{_quoted(database)}.{EVENTS}", columns, of_events, "")
+    for name, query in VIEWS.items():
+        made_as = query.format(events=f"{_quoted(database)}.{EVENTS}")
+        spark.sql(f"CREATE OR REPLACE VIEW {_quoted(database)}.{name} COMMENT '{_COMMENT}' AS {made_as}")
     return {address: f"{database}.{name}" for address, name in names.items()}
+
+
+def _create(spark: SparkSession, name: str, columns: StructType, options: dict[str, str], address: str) -> None:
+    schema = remembering(columns, options, **{_VIEW_OF: address})
+    spark.catalog.createTable(name, source="artemis", schema=schema, **options)
 
 
 def _made_before(spark: SparkSession, database: str) -> dict[str, bool]:
@@ -138,6 +219,9 @@ def _made_before(spark: SparkSession, database: str) -> dict[str, bool]:
 
     found: dict[str, bool] = {}
     for table in spark.catalog.listTables(_quoted(database)):
+        if table.tableType == "VIEW":
+            found[table.name.lower()] = table.description == _COMMENT
+            continue
         try:
             columns = spark.table(f"{_quoted(database)}.{_quoted(table.name)}").schema.fields
         except AnalysisException:  # of a format that this Spark lacks, or a view of what is gone
@@ -151,7 +235,7 @@ def table_names(addresses: Iterable[str]) -> dict[str, str]:
     not depend on the others unless it conflicts.
     """
     found: dict[str, str] = {}
-    taken: set[str] = set()
+    taken = {EVENTS, *VIEWS}
     for address in sorted(addresses, key=lambda one: (_plain(one) != one, one)):
         name = _plain(address)
         if name.lower() in taken:

@@ -18,7 +18,7 @@ from typing import Final, final
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address
 from artemis_py.core.broker import Broker
 from artemis_py.errors import LimitError
-from artemis_py.security.permit import Permit
+from artemis_py.security.rights import Permit
 
 PREFIXES: Final = {"/temp-queue/": ANYCAST, "/temp-topic/": MULTICAST}
 _UUID: Final = re.compile(r"[0-9A-Fa-f]{8}-?(?:[0-9A-Fa-f]{4}-?){3}[0-9A-Fa-f]{12}")

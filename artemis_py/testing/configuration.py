@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from artemis_py.config.reader import load, loads
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
-from artemis_py.config.tables.acceptor_params import SERVED_PROTOCOLS
+from artemis_py.config.tables.acceptor import SERVED_PROTOCOLS
 from artemis_py.errors import ArtemisError
 
 LOOPBACK: Final = "127.0.0.1"

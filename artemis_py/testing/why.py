@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from artemis_py.core.queue.why import messages
 from artemis_py.core.tasks import WAIT
-from artemis_py.management.why.asking import Asking
-from artemis_py.management.why.not_delivered import not_delivered
-from artemis_py.management.why.nothing import about_no_queue
+from artemis_py.management.why.not_delivered import about_no_queue, not_delivered
+from artemis_py.management.why.question import Question
 from artemis_py.testing.state import state_of
 
 if TYPE_CHECKING:
@@ -24,11 +23,11 @@ def why_not_delivered(server: Server, name: str) -> list[str]:
         return [f"the broker has failed: {server.failure}"]
     if queue is None:
         return about_no_queue(server.broker, name)
-    asking = Asking(server.managed, queue=queue)
-    for step in not_delivered(asking, queue):
+    question = Question(server.managed, queue=queue)
+    for step in not_delivered(question, queue):
         if step is WAIT:  # another turn can only come when this one has ended
             break
-    return [finding.text for finding in asking.found]
+    return [finding.text for finding in question.findings]
 
 
 def why_not_idle(server: Server) -> list[str]:

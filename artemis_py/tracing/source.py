@@ -14,7 +14,7 @@ from artemis_py.storage.format import records
 from artemis_py.storage.format.log_events import FRAMING, Event
 from artemis_py.storage.format.reader import Entry
 from artemis_py.storage.format.scan import Damage
-from artemis_py.tracing.parent import MARK
+from artemis_py.tracing.span import MARK
 
 Spans = list[tuple[int, int]]
 """Numbers of messages, from each first to each last one."""

@@ -17,7 +17,7 @@ from artemis_py.spark.acceptors import Endpoint
 from artemis_py.spark.consume.link import Access
 from artemis_py.spark.consume.link import Link as ConsumerLink
 from artemis_py.spark.consume.pool import Pool
-from artemis_py.spark.read.queue_options import QueueOptions
+from artemis_py.spark.read.options import QueueOptions
 from artemis_py.spark.write.stomp_client import StompClient, Transaction
 from artemis_py.stomp.client import VERSIONS, frame
 from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess

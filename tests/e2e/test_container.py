@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.security.users.first_user import NEW_PASSWORD
+from artemis_py.security.users.accounts import NEW_PASSWORD
 from tests.e2e.broker_process import LOOPBACK, BrokerProcess
 from tests.e2e.forks import run_text
 from tests.e2e.stomp_socket import connected

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from artemis_py.cli.data.artemis_xml import ArtemisExport, is_artemis_export
-from artemis_py.management.messages.reading import ExportError
+from artemis_py.management.export_format import ExportError
 from tests.e2e.test_data import data, http
 from tests.e2e.test_data_making import a_broker, rows
 

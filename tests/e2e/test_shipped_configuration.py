@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from artemis_py.security.users.first_user import NEW_PASSWORD
+from artemis_py.security.users.accounts import NEW_PASSWORD
 from tests.e2e.broker_process import BrokerProcess
 from tests.e2e.stomp_socket import StompSocket, connected
 from tests.tidy.sources import ROOT

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from artemis_py.security.users.accounts import Accounts
-from artemis_py.security.users.files import UserFiles
+from artemis_py.security.users.accounts import Accounts, UserFiles
 from artemis_py.security.users.passwords import hashed
 
 CHEAP = 1024

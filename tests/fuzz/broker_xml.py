@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 from artemis_py.config.reader import load
-from artemis_py.config.tables import acceptor_params
+from artemis_py.config.tables.acceptor import PARAMS as ACCEPTOR_PARAMS
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.core_settings import CoreSettings
 from artemis_py.config.tables.entities import QueueConfig
@@ -39,7 +39,7 @@ FILES = (
 CORE_NAMES = sorted(names_of(CoreSettings))
 SETTING_NAMES = sorted(names_of(AddressSettings))
 QUEUE_NAMES = sorted(names_of(QueueConfig))
-PARAMS = sorted({each.name for each in acceptor_params.PARAMS})
+PARAMS = sorted({each.name for each in ACCEPTOR_PARAMS})
 SECTIONS = (
     "acceptors", "addresses", "address-settings", "security-settings", "diverts", "queues", "wildcard-addresses",
     "cluster-connections", "resource-limit-settings", "connectors", "ha-policy", "metrics", "broker-plugins",

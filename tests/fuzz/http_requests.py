@@ -163,9 +163,9 @@ def _open(folder: Path) -> Judge:
         soon.clear()
         world = SteppedHttp(routes, LIMITS)
         world.soon = soon
-        world.service._acceptor.call_soon = soon.append
+        world.acceptor.call_soon = soon.append
         transport = world.talk(data, step=step) if data else world.connect()[1]
-        assert not any(world.service.faults.counts.values()), f"a step failed: {world.service.faults.counts}"
+        assert not any(world.acceptor.faults.counts.values()), f"a step failed: {world.acceptor.faults.counts}"
         for view in desk.desk.all():
             desk.desk.drop(view.cursor.name)
         desk.turn()

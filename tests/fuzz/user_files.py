@@ -6,9 +6,8 @@ import random
 from pathlib import Path
 
 from artemis_py.security.masked import Codec, MaskedError
-from artemis_py.security.users.editing import PropertiesText
 from artemis_py.security.users.passwords import hashed, stored_password
-from artemis_py.security.users.tables import TableError, roles_table, users_table
+from artemis_py.security.users.tables import PropertiesText, TableError, roles_table, users_table
 from tests.fuzz.fuzzing import Fuzzer, Input, Judge, outcome_of
 
 HASH = str(hashed("right", 1))

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from artemis_py.cli.explain import compose
-from artemis_py.config.explain.explanation import explain
+from artemis_py.config.explain import explain
 from artemis_py.core.queue.recovery_point import Recovery
 from artemis_py.core.replay import recovery_points as fills
 from artemis_py.server.replays import ReplayTurns

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from artemis_py.config.checks.queue_combinations import DOUBTS
+from artemis_py.config.checks.queues import DOUBTS
 from artemis_py.config.reader import loads
 from artemis_py.config.tables import queue_conflicts
 from artemis_py.config.tables.queue_conflicts import CONFLICTS, Conflict
@@ -315,3 +315,5 @@ def fields_read(function: Callable[..., object]) -> set[str]:
 def test_a_conflict_names_every_attribute_that_it_reads(conflict: Conflict) -> None:
     """It counts where one of them is written, and a reload holds back each of them."""
     assert fields_read(conflict.applies) <= set(conflict.attributes)
+    assert conflict.on_pages is None or fields_read(conflict.on_pages) <= set(conflict.attributes)
+    assert set(conflict.written) <= set(conflict.attributes)

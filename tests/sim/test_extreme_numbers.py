@@ -9,7 +9,7 @@ import random
 import pytest
 
 from artemis_py.config.settings import AddressSettings, BrokerConfig
-from artemis_py.config.tables.acceptor_params import PARAMS
+from artemis_py.config.tables.acceptor import PARAMS
 from artemis_py.config.tables.core_settings import CoreSettings
 from artemis_py.config.tables.fields import BYTES, DOUBLE, HONOURED, INT, LONG, PERIOD, Setting, settings_of
 from artemis_py.core.events import GIVEN_UP, SET_ASIDE

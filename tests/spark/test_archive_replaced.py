@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.jobs.archive import archive
-from artemis_py.spark.jobs.feeds import LogFeed
+from artemis_py.spark.jobs.archive import LogFeed, archive
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.read.plan import opened
 from tests.spark.live import LiveBroker, live_broker, send_many

@@ -169,6 +169,9 @@ def test_sql_and_views_and_lag(reader: Reader, capsys: pytest.CaptureFixture[str
         count = reader.run(read)["orders"].count()
         assert reader.run(views, artemis_py=artemis_py)["names"]["orders"] == "artemis.orders"
         assert re.search(rf"\|\s*{count}\|", capsys.readouterr().out)
+        [latency] = blocks("docs/pipeline.md", "#### Latency, throughput and depth", "python")
+        reader.run(latency)
+        assert re.search(r"\|\s*orders\|", capsys.readouterr().out)
     finally:
         for one in (
             "VIEW IF EXISTS recent",

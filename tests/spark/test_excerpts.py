@@ -17,7 +17,7 @@ from artemis_py.spark.decode.facts import facts_of
 from artemis_py.spark.decode.walk import Piece, Walk, walk
 from artemis_py.spark.log.directory import DirectoryLog
 from artemis_py.spark.log.log import Segment
-from artemis_py.spark.read import batch, excerpt, pieces
+from artemis_py.spark.read import batch, pieces
 from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.read.plan import Share
@@ -122,7 +122,7 @@ def test_what_is_beside_segments_changes_no_answer(busy: Path, monkeypatch: pyte
 
     monkeypatch.setattr(batch, "excerpt_of", counted)
     for gap in (0, 300, 1 << 16):
-        monkeypatch.setattr(excerpt, "_GAP_BYTES", gap)
+        monkeypatch.setattr(pieces, "_GAP_BYTES", gap)
         assert [rows(busy, *filters) for filters in FILTERS] == wanted
     assert made > 100
     for number in (20, 60, 61):
@@ -200,7 +200,7 @@ class Work:
 
         monkeypatch.setattr(DirectoryLog, "read", read)
         monkeypatch.setattr(pieces, "walk", walked)
-        monkeypatch.setattr(excerpt, "walk", walked)
+        monkeypatch.setattr(pieces, "walk", walked)
 
     def of(self, step: Callable[[], object]) -> tuple[int, int]:
         """What one step costs: bytes and records."""

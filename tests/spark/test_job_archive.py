@@ -10,7 +10,7 @@ import pytest
 
 from artemis_py.spark.jobs.archive import Feed, archive
 from artemis_py.spark.jobs.source import ArchiveTables, JobError, Span
-from artemis_py.spark.log.identity import Mark
+from artemis_py.spark.log.log import Mark
 from tests.spark.traffic import BROKER, START_MS, SimulatedTraffic
 from tests.spark.traffic_tables import rows_of
 
@@ -144,12 +144,13 @@ def test_nothing_new_changes_nothing(spark: SparkSession, archived: tuple[Path, 
 
 
 def test_jobs_read_the_archive(spark: SparkSession, world: SimulatedTraffic, archived: tuple[Path, WorldFeed]) -> None:
-    from artemis_py.spark.jobs.throughput import throughput
-
     directory, _ = archived
     source = ArchiveTables(directory, Span(from_ms=MIDNIGHT_MS))
-    found = {row["address"]: row["published"] for row in rows_of(throughput(spark, source).table("addresses"))}
-    assert found == Counter(message.address for message in world.sent if message.at_ms >= MIDNIGHT_MS)
+    source.table(spark, "events", ("address", "event")).createOrReplaceTempView("archived_events")
+    published = spark.sql("SELECT address FROM archived_events WHERE event = 'published'").collect()
+    assert Counter(row.address for row in published) == Counter(
+        message.address for message in world.sent if message.at_ms >= MIDNIGHT_MS
+    )
 
 
 def test_no_archive_there(spark: SparkSession, tmp_path: Path) -> None:

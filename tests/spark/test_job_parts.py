@@ -1,20 +1,23 @@
-"""Parts of jobs that need no Spark: shapes of bodies, times and durations, errors, progress."""
+"""Parts of jobs that need no Spark: shapes of bodies, times, results, errors, progress."""
 
 from __future__ import annotations
 
 import io
+import json
 import signal
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from py4j.protocol import Py4JError
 
+from artemis_py.cli.pipeline import _print as print_result
 from artemis_py.errors import PipelineError
-from artemis_py.spark.jobs.moments import duration_s, moment_ms
+from artemis_py.spark.jobs.result import BYTES, COUNT, MS, TEXT, TIME, Column, Result, Table, shown
 from artemis_py.spark.jobs.shapes import body_shape, preview
-from artemis_py.spark.runtime.progress import Progress, line_of
-from artemis_py.spark.runtime.quiet import complaint_of, sentence_of, told_errors
+from artemis_py.spark.jobs.source import moment_ms
+from artemis_py.spark.runtime.command import Progress, complaint_of, line_of, sentence_of, told_errors
 from artemis_py.spark.runtime.sessions import _interrupts_later
 
 NOW_MS = 1_769_860_800_000  # 2026-01-31T12:00:00Z
@@ -72,11 +75,51 @@ def test_what_is_no_moment(text: str) -> None:
         moment_ms(text, NOW_MS)
 
 
-def test_durations() -> None:
-    assert [duration_s(text) for text in ("90", "90s", "10m", "2h", "1d", "250ms")] == [90, 90, 600, 7200, 86400, 1]
-    for text in ("0", "-5", "soon", "5y"):
-        with pytest.raises(ValueError, match="is not a duration"):
-            duration_s(text)
+NOON = datetime(2026, 1, 31, 12, 0, 0, 250_000, UTC)
+
+
+def a_result() -> Result:
+    """With one of everything."""
+    columns = (
+        Column("broker", "broker"), Column("queue", "queue"), Column("count", "messages", COUNT),
+        Column("at", "at", TIME), Column("none", "none"),
+    )  # fmt: skip
+    rows = [("b", "orders", 1234, NOON, None), ("b", "\x1b[31mred", 5, None, "")]
+    lost = Table("lost", "What went", columns, rows, count=12)
+    tables = [lost, Table("empty", "Empty", columns, [])]
+    return Result("losses", "Losses", [(Column("size", "size", BYTES), 3 * 1024**2)], tables, ["look & see"])
+
+
+def test_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """No column without values, and no broker's name where there is only one."""
+    print_result(a_result())
+    title, size, _, went, heads, orders, red, more, *rest = capsys.readouterr().out.splitlines()
+    assert (title, size, went) == ("Losses", "  size: 3.0 MiB", "What went")
+    assert heads.split() == ["queue", "messages", "at"]
+    assert orders.split() == ["orders", "1,234", "2026-01-31", "12:00:00.250"]
+    assert red.split() == ["\\x1b[31mred", "5"]
+    assert (more, rest) == ("and 10 more; --parquet and --json have them", ["", "Empty: nothing", "note: look & see"])
+
+
+def test_json() -> None:
+    value = json.loads(a_result().as_json())
+    assert value["facts"] == {"size": 3 * 1024**2}
+    assert value["tables"]["lost"][0] == {
+        "broker": "b", "queue": "orders", "count": 1234, "at": "2026-01-31T12:00:00.250Z", "none": None,
+    }  # fmt: skip
+    assert (value["missing"], value["notes"]) == ({"lost": 10}, ["look & see"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "text"),
+    [
+        (COUNT, 1234567, "1,234,567"), (BYTES, 100, "100 B"), (BYTES, 1024**4 * 5, "5.0 TiB"), (MS, 950, "950 ms"),
+        (MS, 61_000, "61.0 s"), (MS, 7_300_000, "2.0 h"), (TEXT, "a", "a"), (COUNT, None, ""),
+        (TIME, NOON.replace(microsecond=0), "2026-01-31 12:00:00"),
+    ],
+)  # fmt: skip
+def test_units(kind: str, value: object, text: str) -> None:
+    assert shown(kind, value) == text
 
 
 def test_of_a_long_trace_our_own_sentence_is_told() -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql.functions import lit
 
-from artemis_py.spark.jobs.source import JobError, Span
-from tests.spark.traffic import START_MS, SimulatedTraffic, moment
-from tests.spark.traffic_tables import Counted, Frames, all_lives, lives, percentile, rows_of
+from artemis_py.spark.jobs.source import JobError
+from tests.spark.traffic import SimulatedTraffic, moment
+from tests.spark.traffic_tables import Counted, Frames, all_lives, percentile, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,145 +28,6 @@ def world() -> SimulatedTraffic:
 def source(spark: SparkSession, world: SimulatedTraffic) -> Frames:
     """Its tables."""
     return Frames({"messages": world.messages(spark), "events": world.events(spark)})
-
-
-# ---- latency -------------------------------------------------------------------------------------
-
-
-def truths_of_latency(world: SimulatedTraffic, queue: str, minute: int | None = None) -> dict[str, object]:
-    """Counts, and percentiles of waiting, holding and both."""
-    wait, hold, total = [], [], []
-    messages = 0
-    for _, life in lives(world, queue):
-        began = life.due[0] if life.due is not None else life.came_ms
-        if minute is not None and began // 60_000 != minute:
-            continue
-        messages += 1
-        if life.deliveries:
-            wait.append(life.deliveries[0][0] - began)
-        if life.end is not None and life.end[2] == "acked":
-            hold.append(life.end[0] - life.deliveries[-1][0])
-            total.append(life.end[0] - began)
-    truths: dict[str, object] = {"messages": messages, "delivered": len(wait), "acked": len(total)}
-    for name, values in (("wait", wait), ("hold", hold), ("total", total)):
-        for suffix, share in (("50", 0.5), ("95", 0.95), ("99", 0.99), ("Max", 1.0)):
-            truths[f"{name}{suffix}"] = percentile(values, share)
-    return truths
-
-
-def test_latency_per_queue_and_minute(spark: SparkSession, source: Frames, world: SimulatedTraffic) -> None:
-    from artemis_py.spark.jobs.latency import latency
-
-    result = latency(spark, source)
-    found = {row["queue"]: row for row in rows_of(result.table("queues"))}
-    assert set(found) == {queue for _, queue, _ in all_lives(world)}
-    for queue, row in found.items():
-        truths = truths_of_latency(world, str(queue))
-        assert {name: row[name] for name in truths} == truths, queue
-    intervals = [row.asDict() for row in result.frames["latency_intervals"].where("queue = 'orders'").collect()]
-    assert len(intervals) == 3
-    for row in intervals:
-        truths = truths_of_latency(world, "orders", int(row["bucket"].timestamp()) // 60)
-        assert {name: row[name] for name in truths} == truths
-    assert {plot.title: len(plot.series) for plot in result.plots}["deliver → acknowledge, 99 of 100 messages"] == 5
-    never = sum(1 for _, _, life in all_lives(world) if not life.deliveries)
-    assert f"{never:,} messages were not delivered in this time span" in result.notes
-
-
-def test_latency_leaves_out_what_began_before_the_span(
-    spark: SparkSession, source: Frames, world: SimulatedTraffic
-) -> None:
-    from artemis_py.spark.jobs.latency import latency
-
-    from_ms = START_MS + 45_000
-    result = latency(spark, Frames(source.tables, Span(from_ms=from_ms)))
-    found = {row["queue"]: row for row in rows_of(result.table("queues"))}
-    assert found["orders"]["messages"] == sum(1 for _, life in lives(world, "orders") if life.came_ms >= from_ms)
-    assert any("reached their queues before this time span" in note for note in result.notes)
-
-
-# ---- throughput ----------------------------------------------------------------------------------
-
-
-def test_throughput_counts_and_peaks(spark: SparkSession, source: Frames, world: SimulatedTraffic) -> None:
-    from artemis_py.spark.jobs.throughput import throughput
-
-    result = throughput(spark, source)
-    for row in rows_of(result.table("addresses")):
-        sent = [message for message in world.sent if message.address == row["address"]]
-        per_second = Counter(message.at_ms // 1000 for message in sent)
-        most = max(per_second.values())
-        first = min(second for second, count in per_second.items() if count == most)
-        assert row["published"] == len(sent)
-        assert row["bytes"] == sum(message.size_bytes for message in sent)
-        assert row["peak"] == most
-        assert row["peakAt"] == moment(first * 1000)
-        assert row["rate"] == pytest.approx(len(sent) / (sent[-1].at_ms // 1000 - sent[0].at_ms // 1000 + 1))
-        assert row["rate"] <= row["peak"]
-    for row in rows_of(result.table("queues")):
-        mine = list(lives(world, str(row["queue"])))
-        assert row["delivered"] == sum(len(life.deliveries) for _, life in mine)
-        assert row["acked"] == sum(1 for _, life in mine if life.end is not None and life.end[2] == "acked")
-    found = Counter[tuple[object, ...]]()
-    for row in result.frames["throughput_intervals"].collect():
-        found[row["address"], int(row["bucket"].timestamp()) // 60] += row["published"]
-    assert +found == Counter((message.address, message.at_ms // 60_000) for message in world.sent)
-
-
-# ---- fairness ------------------------------------------------------------------------------------
-
-
-def test_fairness_of_consumers(spark: SparkSession, source: Frames, world: SimulatedTraffic) -> None:
-    from artemis_py.spark.jobs.fairness import fairness
-
-    interval_s = 10
-    result = fairness(spark, source, interval_s=interval_s)
-    delivered: Counter[str] = Counter()
-    acked: Counter[str] = Counter()
-    served: dict[str, set[int]] = defaultdict(set)
-    for _, life in lives(world, "orders"):
-        for place, (at_ms, _, consumer) in enumerate(life.deliveries):
-            delivered[consumer] += 1
-            if consumer not in [name for _, _, name in life.deliveries[:place]]:
-                served[consumer].add(at_ms // 1000 // interval_s)
-        if life.end is not None and life.end[2] == "acked":
-            acked[str(life.end[3])] += 1
-    busy = set.union(*served.values())
-    starved = {
-        name: sum(1 for bucket in busy if min(mine) < bucket < max(mine) and bucket not in mine)
-        for name, mine in served.items()
-    }
-    assert starved["3/starved"] >= 5
-    found = {row["consumer"]: row for row in rows_of(result.table("consumers")) if row["queue"] == "orders"}
-    assert {name: (row["delivered"], row["acked"], row["unacked"], row["starved"]) for name, row in found.items()} == {
-        name: (delivered[name], acked[name], delivered[name] - acked[name], starved[name]) for name in delivered
-    }
-    [queue] = [row for row in rows_of(result.table("queues")) if row["queue"] == "orders"]
-    counts = list(delivered.values())
-    assert queue["jain"] == pytest.approx(sum(counts) ** 2 / (len(counts) * sum(count**2 for count in counts)))
-    assert queue["shareMax"] == pytest.approx(max(counts) / sum(counts))
-    alone = [row for row in rows_of(result.table("queues")) if row["queue"] == "later"]
-    assert [row["jain"] for row in alone] == [1.0]
-
-
-def test_fairness_where_the_span_has_acknowledgements_alone(
-    spark: SparkSession, source: Frames, world: SimulatedTraffic
-) -> None:
-    from artemis_py.spark.jobs.fairness import fairness
-
-    message, life = next(
-        (message, life)
-        for message, life in lives(world, "orders")
-        if life.end is not None and life.end[2] == "acked" and len(life.deliveries) == 1
-    )
-    assert life.end is not None
-    events = source.tables["events"].where(f"messageId = {message.id} and event = 'acked'")
-    result = fairness(spark, Frames({"events": events}))
-    [consumer] = rows_of(result.table("consumers"))
-    assert (consumer["consumer"], consumer["delivered"], consumer["acked"], consumer["unacked"]) == (
-        life.end[3], 0, 1, 0
-    )  # fmt: skip
-    assert [row["jain"] for row in rows_of(result.table("queues"))] == [None]
 
 
 # ---- losses --------------------------------------------------------------------------------------
@@ -225,7 +86,8 @@ def test_what_a_client_wrote_into_the_broker_s_headers(spark: SparkSession, sour
     )
     tables = Frames({**source.tables, "messages": messages.unionByName(forged)})
     assert losses(spark, tables).fact("messages") == losses(spark, source).fact("messages")
-    assert trace(spark, tables, "7000000").texts[0].body.startswith("message 7000000 to ")
+    # It has a row, and no events.
+    assert [row["what"] for row in rows_of(trace(spark, tables, "7000000").table("events"))] == ["there"]
 
 
 # ---- dead letters --------------------------------------------------------------------------------
@@ -260,7 +122,7 @@ def test_dead_letters_in_groups(spark: SparkSession, source: Frames, world: Simu
 # ---- trace ---------------------------------------------------------------------------------------
 
 
-def test_the_biography_of_a_dead_message(spark: SparkSession, source: Frames, world: SimulatedTraffic) -> None:
+def test_the_history_of_a_dead_message(spark: SparkSession, source: Frames, world: SimulatedTraffic) -> None:
     from artemis_py.spark.jobs.trace import trace
 
     copy = next(message for message in world.sent if message.reason == "max_deliveries")
@@ -268,18 +130,21 @@ def test_the_biography_of_a_dead_message(spark: SparkSession, source: Frames, wo
     message = next(each for each in world.sent if each.id == copy.original[2])
     life = message.lives["orders"]
     for asked in (f"12-{message.id}", str(copy.id)):
-        picture = trace(spark, source, asked).texts[0].body
-        lines = picture.splitlines()
-        assert lines[0].startswith(f"message {message.id} to orders: {len(message.body)} bytes")
-        assert f"by {message.origin}, user shop at lsn {message.lsn}" in picture
-        assert picture.count("delivered to") == len(life.deliveries) == 3
-        assert f"+{life.deliveries[0][0] - message.at_ms} ms  delivered to {life.deliveries[0][2]}" in picture
-        assert "failed delivery 3" in picture
-        assert "dead: it reached the limit of delivery attempts" in picture
-        assert f"└─ continued as message {copy.id} to DLQ" in picture
-        assert "still in the queue at the end of this log" in picture
-    events = rows_of(trace(spark, source, str(message.id)).table("events"))
-    assert len(events) == 1 + 1 + 3 + 3 + 1 + 2
+        rows = rows_of(trace(spark, source, asked).table("events"))
+        mine = [row for row in rows if row["messageId"] == message.id]
+        assert [row["what"] for row in mine] == ["arrived", *["delivered", "failed"] * 3, "dead"]
+        assert mine[0]["text"] == f"sent to orders, on orders, {message.size_bytes} bytes, priority 4"
+        assert mine[0]["who"] == f"{message.origin} (user shop)"
+        deliveries = [row for row in mine if row["what"] == "delivered"]
+        assert [(row["time"], row["who"]) for row in deliveries] == [
+            (moment(at_ms), consumer) for at_ms, _, consumer in life.deliveries
+        ]
+        assert [row["text"] for row in mine if row["what"] == "failed"][2] == "delivery 3 failed: failed"
+        copied, there = [row for row in rows if row["messageId"] == copy.id]
+        assert str(copied["text"]).startswith(f"copy of message {message.id} from orders (max_deliveries): sent to DLQ")
+        assert (there["what"], there["queue"], there["time"]) == ("there", "DLQ", None)
+    frame = trace(spark, source, str(message.id)).frames["trace_events"]
+    assert frame.count() == 1 + 1 + 3 + 3 + 1 + 2
 
 
 def test_a_message_that_is_not_there(spark: SparkSession, source: Frames) -> None:

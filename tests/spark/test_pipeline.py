@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyarrow import dataset, parquet
+from pyarrow import dataset
 
 from artemis_py.cli.main import main
+from artemis_py.spark import views
+from artemis_py.spark.catalog import VIEWS
 from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration, eventually, running
 from tests.e2e.stomp_socket import connected
 from tests.spark.brokers import drained
@@ -56,9 +58,7 @@ class Pipeline:
         self.capsys = capsys
         self.places = {
             "http://localhost:8161": story.url, "tcp://localhost:61613": story.stomp,
-            "/data/archive": str(folder / "archive"), "latency.html": str(folder / "latency.html"),
-            "12-345": story.ledger.poison["id"],
-            "advice.xml": str(folder / "advice.xml"),
+            "/data/archive": str(folder / "archive"), "12-345": story.ledger.poison["id"],
         }  # fmt: skip
 
     def __call__(self, job: str, *more: str, number: int = 0) -> dict[str, Any]:
@@ -87,43 +87,65 @@ def by(rows: list[dict[str, Any]], *names: str) -> dict[Any, dict[str, Any]]:
     return {tuple(row[name] for name in names) if len(names) > 1 else row[names[0]]: row for row in rows}
 
 
-def test_throughput(pipeline: Pipeline, story: Story) -> None:
-    tables = pipeline("throughput")["tables"]
-    published = {row["address"]: row["published"] for row in tables["addresses"]}
-    assert published == {**story.ledger.published, "DLQ": 1, "EXPIRED": 3}
-    orders = by(tables["queues"], "queue")["orders"]
-    assert orders["delivered"] == sum(story.ledger.delivered.values())
-    assert orders["acked"] == sum(story.ledger.acked.values())
-
-
-def test_latency(pipeline: Pipeline, story: Story, tmp_path: Path) -> None:
-    tables = pipeline("latency", "--parquet", str(tmp_path / "parquet"))["tables"]
-    orders = by(tables["queues"], "queue")["orders"]
+@pytest.mark.parametrize("place", ["url", "directories"])
+def test_views_of_the_events(spark: SparkSession, story: Story, place: str) -> None:
+    kept = f"e2e={story.folder / 'kept'},e2e={story.folder / 'journal'}"
+    database = f"story_{place}"
+    views(spark, story.url if place == "url" else {"journal": kept, "columns": "offset"}, database)
+    try:
+        told = {name: [row.asDict() for row in spark.table(f"{database}.{name}").collect()] for name in VIEWS}
+    finally:
+        spark.sql(f"DROP DATABASE {database} CASCADE")
     ledger = story.ledger
-    assert orders["messages"] == ledger.published["orders"]
-    assert orders["delivered"] == ledger.published["orders"]
-    assert orders["acked"] == sum(ledger.acked.values())
-    longest = max(most for _, most in ledger.holds_ms.values())
-    assert 0 <= orders["total50"] <= longest + 2
-    assert orders["wait50"] <= orders["total50"]
-    page = (tmp_path / "latency.html").read_text("utf-8")
-    assert "<svg" in page
-    assert "<td>orders</td>" in page
-    intervals = parquet.read_table(tmp_path / "parquet" / "latency_intervals").to_pylist()
-    assert sum(row["messages"] for row in intervals if row["queue"] == "orders") == ledger.published["orders"]
-    journal = f"e2e={story.folder / 'kept'},e2e={story.folder / 'journal'}"
-    assert pipeline.run("latency", "--journal", journal)["tables"] == tables
+    sums: Counter[tuple[str, str]] = Counter()
+    for row in told["throughput"]:
+        sums["published", row["address"]] += row["published"]
+        if row["queue"] == "orders":
+            sums["delivered", row["consumer"].rpartition("/")[2]] += row["delivered"]
+            sums["acked", row["consumer"].rpartition("/")[2]] += row["acked"]
+    published = {**ledger.published, "DLQ": 1, "EXPIRED": 3}
+    for name, truth in (("published", published), ("delivered", ledger.delivered), ("acked", ledger.acked)):
+        assert {key: count for (of, key), count in sums.items() if of == name and count} == truth
+    orders = [row for row in told["latency"] if row["queue"] == "orders"]
+    assert len(orders) == ledger.published["orders"]
+    acked = [row for row in orders if row["totalMs"] is not None]
+    assert len(acked) == sum(ledger.acked.values())
+    longest_ms = max(most for _, most in ledger.holds_ms.values())
+    assert 0 <= sorted(row["totalMs"] for row in acked)[len(acked) // 2] <= longest_ms + 2
+    assert all(row["waitMs"] <= row["totalMs"] for row in acked)
+    ticks = [row for row in told["depth"] if row["queue"] == "ticks"]
+    assert sum(row["gone"] for row in ticks) == 7
+    assert max(row["depthMax"] for row in ticks) in (RING, RING + 1)
+    assert max(row["depthMax"] for row in told["depth"] if row["queue"] == "orders") == 6
 
 
-def test_fairness(pipeline: Pipeline, story: Story) -> None:
-    tables = pipeline("fairness")["tables"]
-    ledger = story.ledger
-    found = {row["consumer"].rpartition("/")[2]: row for row in tables["consumers"] if row["queue"] == "orders"}
-    assert {name: row["delivered"] for name, row in found.items()} == ledger.delivered
-    assert {name: row["acked"] for name, row in found.items()} == ledger.acked
-    counts = list(ledger.delivered.values())
-    queue = by(tables["queues"], "queue")["orders"]
-    assert queue["jain"] == pytest.approx(sum(counts) ** 2 / (2 * sum(count**2 for count in counts)))
+def test_the_notebook(spark: SparkSession, story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of its cells, in order; each chart has something in it."""
+    import matplotlib
+    from matplotlib import pyplot as plt
+
+    matplotlib.use("agg")
+    charts: dict[str, int] = {}
+
+    def show() -> None:
+        for number in plt.get_fignums():
+            [axes] = plt.figure(number).axes
+            charts[axes.get_title()] = len(axes.lines) + len(axes.patches)
+        plt.close("all")
+
+    monkeypatch.setattr(plt, "show", show)
+    notebook = json.loads((ROOT / "docs" / "notebooks" / "log.ipynb").read_text("utf-8"))
+    names: dict[str, Any] = {}
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            assert cell["outputs"] == []
+            exec("".join(cell["source"]).replace("http://localhost:8161", story.url), names)
+    spark.sql("DROP DATABASE artemis CASCADE")
+    assert charts == {
+        "publish → deliver, 99 of 100 messages": 1, "deliver → acknowledge, 99 of 100 messages": 1,
+        "publish → acknowledge, 99 of 100 messages": 1, "published per address": 6, "acked per queue": 1,
+        "delivered per consumer": 2, "messages in the queue": 6, "left without being consumed": 4,
+    }  # fmt: skip
 
 
 def test_losses(pipeline: Pipeline, story: Story) -> None:
@@ -155,7 +177,7 @@ def test_dead_letters(pipeline: Pipeline, story: Story) -> None:
 def test_nothing_found_says_what_there_is(pipeline: Pipeline, story: Story) -> None:
     places = {"--url": story.url, "--journal": str(story.folder)}
     for option, place in places.items():
-        notes = pipeline.run("latency", option, place, "--addresses", "nowhere")["notes"]
+        notes = pipeline.run("losses", option, place, "--addresses", "nowhere")["notes"]
         [extent] = [note for note in notes if note != "no log has the address 'nowhere'"]
         assert len(notes) == 2
         assert re.fullmatch(r"no results in the log, which goes from 20.{17} to 20.{17} UTC", extent)
@@ -168,10 +190,10 @@ def test_a_log_that_tells_only_half_says_so(
     url = f"http://127.0.0.1:{sink_broker.ports['http']}"
     with connected(sink_broker.port) as client:
         client.ask("SEND", {"destination": "/queue/half", "persistent": "true"}, b"x")
-    assert main(["pipeline", "throughput", "--url", url]) == 0
+    assert main(["pipeline", "losses", "--url", url]) == 0
     assert "is kept without journal-retention-directory" in capsys.readouterr().out
     with running(configuration({"stomp": STOMP, "http": HTTP}), tmp_path) as broker:
-        assert main(["pipeline", "throughput", "--url", f"http://127.0.0.1:{broker.ports['http']}"]) == 1
+        assert main(["pipeline", "losses", "--url", f"http://127.0.0.1:{broker.ports['http']}"]) == 1
     assert "persistence-enabled is false; set it to true, and name a journal-ret" in capsys.readouterr().err
 
 
@@ -182,8 +204,6 @@ def test_a_place_that_cannot_be_written(
     file.write_text("", "utf-8")
     assert main(["pipeline", "archive", str(file / "archive"), "--url", story.url]) == 1
     assert capsys.readouterr().err == f"artemis-py: {file}/archive/_archive: Not a directory\n"
-    assert main(["pipeline", "losses", "--url", story.url, "--html", "/dev/full"]) == 1
-    assert capsys.readouterr().err == "artemis-py: /dev/full cannot be written: No space left on device\n"
 
 
 def test_an_archive_has_no_parts(
@@ -197,22 +217,11 @@ def test_an_archive_has_no_parts(
 
 
 def test_trace(pipeline: Pipeline, story: Story) -> None:
-    picture = pipeline("trace")["texts"]["story"]
-    assert f"published by {story.ledger.origins['anna']}, user anna" in picture
-    assert picture.count("delivered to") == 2
-    assert "failed delivery 2 (nacked)" in picture
-    assert "to DLQ" in picture
-
-
-def test_capacity(pipeline: Pipeline, tmp_path: Path) -> None:
-    tables = pipeline("capacity")["tables"]
-    found = by(tables["queues"], "queue")
-    assert found["ticks"]["replaced"] == 7
-    assert found["ticks"]["ring"] == RING + 7
-    assert found["ticks"]["peakDepth"] in (RING, RING + 1)
-    assert found["orders"]["peakDepth"] == 6
-    assert main(["check", str(tmp_path / "advice.xml")]) == 0, pipeline.capsys.readouterr().out
-    assert "(0 errors" in pipeline.capsys.readouterr().out
+    rows = pipeline("trace")["tables"]["events"]
+    assert [row["what"] for row in rows] == ["arrived", *["delivered", "failed"] * 2, "dead", "copied", "there"]
+    assert rows[0]["who"] == f"{story.ledger.origins['anna']} (user anna)"
+    assert rows[4]["text"] == "delivery 2 failed: NACK"
+    assert ": sent to DLQ, on DLQ" in rows[6]["text"]
 
 
 def test_a_program(spark: SparkSession, story: Story, capsys: pytest.CaptureFixture[str]) -> None:
@@ -313,15 +322,13 @@ def test_every_documented_command_is_run_here() -> None:
         (["--journal", "{folder}"], "there is no log in"),
         (["--url", "http://127.0.0.1:99999"], "option url is 'http://127.0.0.1:99999'"),
         (["--url", "http://x", "--from", "2h", "--to", "3h"], "--from must be before --to"),
-        (["--url", "http://x", "--html", "{folder}/nowhere/page.html"], "page.html cannot be written: name a file in"),
-        (["--url", "http://x", "--html", "{folder}"], "is a directory: name the file to write"),
         (["--archive", "{folder}"], "is not an archive; artemis-py pipeline archive makes one"),
     ],
 )
 def test_errors_that_need_no_spark(
     arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["pipeline", "latency", *(each.format(folder=tmp_path) for each in arguments)]) == 1
+    assert main(["pipeline", "losses", *(each.format(folder=tmp_path) for each in arguments)]) == 1
     out, err = capsys.readouterr()
     assert out == ""
     assert said in err
@@ -329,11 +336,10 @@ def test_errors_that_need_no_spark(
 
 def test_wrong_arguments(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, said in (
-        (["latncy"], "did you mean 'latency'?"),
-        (["latency", "--from", "soon"], "'soon' is not a time; write 2026-01-31T10:00"),
-        (["capacity", "--memory", "much"], "not a byte size"),
+        (["losses", "--from", "soon"], "'soon' is not a time; write 2026-01-31T10:00"),
+        (["lossy"], "did you mean 'losses'?"),
         (
-            ["latency", "--conf", "memory=4g"],
+            ["losses", "--conf", "memory=4g"],
             ("is not a Spark setting; write NAME=VALUE, such as spark.executor.memory=4g"),
         ),
         (["replay"], "one of the arguments --address --original is required"),
@@ -352,7 +358,7 @@ def test_without_the_extra(tmp_path: Path) -> None:
         command = [sys.executable, "-S", "-c", program, "pipeline", *arguments]
         return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
 
-    done = run("latency", "--url", "http://127.0.0.1:1")
+    done = run("losses", "--url", "http://127.0.0.1:1")
     assert done.returncode == 1
     assert "pyspark and pyarrow missing: run in a checkout of artemis_py: pip install '.[spark]'" in done.stderr
     listed = run("--help")

@@ -10,12 +10,10 @@ from hypothesis import strategies as st
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark.acceptors import Endpoint, LostError
-from artemis_py.spark.consume.batch import Batch, batch_of
-from artemis_py.spark.consume.bookmarks import packed, unpacked
-from artemis_py.spark.consume.conversation import Conversation
-from artemis_py.spark.consume.frames import arrival_of, in_portions
+from artemis_py.spark.consume.batch import Batch, batch_of, packed, unpacked
+from artemis_py.spark.consume.conversation import Conversation, arrival_of, in_portions
 from artemis_py.spark.consume.pool import Arrival, Pool
-from artemis_py.spark.read.queue_options import QueueOptions
+from artemis_py.spark.read.options import QueueOptions
 from artemis_py.spark.tables.reading import Sample
 from artemis_py.stomp.client import FrameReader, ServerFrame
 

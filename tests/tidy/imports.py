@@ -33,6 +33,7 @@ FLOORS: dict[str, int] = {
     "stomp": 3,
     "metrics": 3,
     "management": 3,
+    "history": 3,
     "spark": 3,
     "server": 4,
     "tracing": 4,
@@ -47,6 +48,7 @@ SIDEWAYS = frozenset(
     {
         ("config", "selector"),
         ("core", "security"),
+        ("spark", "history"),
         ("server", "tracing"),
         ("cli", "perf"),
         ("cli", "testing"),

@@ -16,7 +16,7 @@ from tests.tidy.sources import package_sources
 
 ENTRIES = frozenset({"artemis_py.__main__", "artemis_py.spark.discovery.pyspark_artemis", "artemis_py.testing.plugin"})
 """Where Python, Spark and pytest begin."""
-WITH_ROOMS = frozenset({"config", "core", "security", "server", "spark", "stomp", "storage"})
+WITH_ROOMS = frozenset({"config", "core", "management", "security", "server", "spark", "stomp", "storage"})
 
 
 def test_every_module_imports_lower_floors_only() -> None:

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from artemis_py.core.tasks import Until
-from artemis_py.management.given import given_of
+from artemis_py.management.operation import arguments_of
 from artemis_py.management.table import OPERATIONS
 from tests.unit.core.paged_bench import PagedBench
 from tests.unit.core.parts import head_of, lines_run, send
@@ -36,7 +36,7 @@ def bench() -> PagedBench:
 
 def carried_out(bench: PagedBench, id: str, query: str) -> tuple[Any, int]:
     """What an operation answers, and how many steps it made; each must be short, and so must the turns between."""
-    given = given_of(BY_ID[id], parse_qs(query, keep_blank_values=True))
+    given = arguments_of(BY_ID[id], parse_qs(query, keep_blank_values=True))
     work, said = BY_ID[id].begin(bench.managed, given), []
     count, ended = 0, False
 

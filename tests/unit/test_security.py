@@ -9,7 +9,7 @@ from artemis_py.config.reader import loads
 from artemis_py.config.security_settings import PERMISSIONS, SecurityConfig, SecuritySetting
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.entities import Origin
-from artemis_py.security.access import access_to
+from artemis_py.security.rights import access_to
 
 UUID = "0a1b2c3d-0000-4000-8000-00000000000f"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.cli import answers
-from artemis_py.management.lists.dead_letters import DEAD_LETTERS
-from artemis_py.management.lists.queues import QUEUES
+from artemis_py.management.operations.dead_letters import DEAD_LETTERS
+from artemis_py.management.operations.queues import QUEUES
 
 LETTER = {
     "queue": "graves", "originalQueue": "jobs", "originalAddress": "jobs", "cause": "max_deliveries", "count": 40,

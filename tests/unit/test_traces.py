@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.errors import LimitError, NotFoundError
-from artemis_py.management.stored import Life
+from artemis_py.management.managed import Life
 from artemis_py.server import traces
 from artemis_py.server.traces import KEPT_MAX, RUNNING_MAX, Traces
 from artemis_py.storage.format.segment_index import index_name

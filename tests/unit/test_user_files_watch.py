@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from artemis_py.config.reader import load
-from artemis_py.security.authenticator import Authenticator
-from artemis_py.security.identity import Credentials
+from artemis_py.security.identity import Authenticator, Credentials
 from artemis_py.security.realms import open_realms
 from artemis_py.server.failures import RateLimitedLog
 from artemis_py.server.security import security_of

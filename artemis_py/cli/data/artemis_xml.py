@@ -15,8 +15,7 @@ from typing import IO, Any, Final
 
 from lxml import etree
 
-from artemis_py.management.messages.lines import FORMAT, PIECE_BYTES, line_of, piece_line
-from artemis_py.management.messages.reading import ExportError
+from artemis_py.management.export_format import FORMAT, PIECE_BYTES, ExportError, line_of, piece_line
 from artemis_py.shown import shown_time
 
 _BLOCK_BYTES: Final = 1 << 16

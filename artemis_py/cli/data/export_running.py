@@ -23,8 +23,7 @@ from urllib.parse import quote, urlencode
 from artemis_py.cli.broker_http import BrokerHttp, RefusedError
 from artemis_py.core.operations.scan import Numbers
 from artemis_py.errors import ArtemisError
-from artemis_py.management.messages.lines import FORMAT, line_of
-from artemis_py.management.messages.reading import ExportError
+from artemis_py.management.export_format import FORMAT, ExportError, line_of
 from artemis_py.version import VERSION
 
 LOOKS: Final = ("scheduled", "delivering,ready,behind,paged", "delivering,scheduled")

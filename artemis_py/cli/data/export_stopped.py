@@ -18,8 +18,7 @@ import aiofiles.os
 
 from artemis_py.cli.journal_reading import ReadOnlyDisk
 from artemis_py.errors import ArtemisError
-from artemis_py.management.messages.lines import FORMAT, PIECE_BYTES, line_of, message_line, piece_line
-from artemis_py.management.messages.reading import ExportError
+from artemis_py.management.export_format import FORMAT, PIECE_BYTES, ExportError, line_of, message_line, piece_line
 from artemis_py.message import LargeBody, Message
 from artemis_py.paged import Page
 from artemis_py.storage.format import records

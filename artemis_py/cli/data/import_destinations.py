@@ -11,7 +11,7 @@ from urllib.parse import quote
 from artemis_py.cli.broker_http import BrokerHttp, RefusedError
 from artemis_py.core.addresses.retroactive import is_internal
 from artemis_py.errors import ArtemisError
-from artemis_py.management.messages.reading import ExportError
+from artemis_py.management.export_format import ExportError
 
 # ---- what an export has ----------------------------------------------------------------------------------------------
 #

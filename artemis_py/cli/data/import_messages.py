@@ -19,10 +19,13 @@ from artemis_py.cli.broker_http import BrokerHttp, RefusedError
 from artemis_py.cli.data.artemis_xml import ArtemisExport, is_artemis_export
 from artemis_py.cli.data.import_destinations import Kept, Maker, Manager, UnmanageableError
 from artemis_py.errors import ArtemisError
-from artemis_py.management.messages.lines import FORMAT, PIECE_BYTES, line_of, piece_line
-from artemis_py.management.messages.reading import (
+from artemis_py.management.export_format import (
+    FORMAT,
+    PIECE_BYTES,
+    ExportedMessage,
     ExportError,
-    Taken,
+    line_of,
+    piece_line,
     read_export,
     read_line,
     read_message,
@@ -234,7 +237,7 @@ class Import:
 
     # ---- messages ----------------------------------------------------------------------------------
 
-    def _message(self, taken: Taken, lines: Iterator[tuple[str, Any]], done: Imported) -> None:
+    def _message(self, taken: ExportedMessage, lines: Iterator[tuple[str, Any]], done: Imported) -> None:
         is_done = self._line <= done.lines
         refused = {} if self.maker is None else self.maker.refused
         wanted = [name for name in taken.queues if not self._queues or name in self._queues]
@@ -275,7 +278,7 @@ class Import:
         self._messages = 0
         self._left_out.clear()
 
-    def _write(self, taken: Taken, queues: Collection[str], body: IO[bytes]) -> None:
+    def _write(self, taken: ExportedMessage, queues: Collection[str], body: IO[bytes]) -> None:
         """Add the message to the request, with the queues that are to get it."""
         size_bytes = body.tell()
         body.seek(0)

@@ -11,7 +11,6 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
-from artemis_py.config.changes.change import NOTHING, NOW, RESTART, WHEN_IDLE
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.entities import QUEUE_DEFAULTS, QueueConfig
 from artemis_py.config.tables.fields import HONOURED, settings_of
@@ -26,6 +25,13 @@ from artemis_py.config.tables.queue_settings import (
     is_for_newcomers,
     parts_of,
 )
+
+NOW: Final = "now"
+WHEN_IDLE: Final = "when idle"
+"""Once the queue is empty and has no consumers; at once if it has no message groups."""
+RESTART: Final = "restart"
+NOTHING: Final = "none"
+"""The broker does not use what was changed, or the rules say that what is there stays."""
 
 _PAIRS_MAX: Final = 1024
 

@@ -1,13 +1,20 @@
-"""Compares two configurations: every difference, with the place in the new file and when it takes effect."""
+"""The differences between two configurations, each with the place in the new file and when it takes effect."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
-from typing import Any, Final
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, Final, final
 
-from artemis_py.config.changes.change import ADDED, CHANGED, NOTHING, NOW, REMOVED, RESTART, Change, Plan
-from artemis_py.config.changes.effects import QUEUE_ATTRIBUTES, held_back, of_address_setting, of_queue_attribute
+from artemis_py.config.changes.effects import (
+    NOTHING,
+    NOW,
+    QUEUE_ATTRIBUTES,
+    RESTART,
+    held_back,
+    of_address_setting,
+    of_queue_attribute,
+)
 from artemis_py.config.changes.remembered import FORCE, is_forced
 from artemis_py.config.merging import SettingsEntry
 from artemis_py.config.secrets_in_text import MASK, names_a_secret
@@ -17,6 +24,73 @@ from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.entities import NOWHERE, Origin
 from artemis_py.config.tables.fields import HONOURED, Setting, settings_of, show
 from artemis_py.config.tables.queue_settings import queue_settings
+
+ADDED: Final = "added"
+REMOVED: Final = "removed"
+CHANGED: Final = "changed"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """``part`` is the kind of element and ``name`` its name or match; ``setting`` is empty where the whole element is
+    meant. ``old`` and ``new`` are shown as in the file; None: not set. ``effect`` is one of the words of
+    :mod:`artemis_py.config.changes.effects`.
+    """
+
+    part: str
+    name: str
+    action: str
+    effect: str
+    setting: str = ""
+    old: str | None = None
+    new: str | None = None
+    note: str = ""
+    origin: Origin = NOWHERE
+
+    @property
+    def what(self) -> str:
+        """The element, and the setting if one is meant."""
+        named = f"{self.part} {self.name}" if self.name else self.part
+        return f"{named}: {self.setting}" if self.setting else named
+
+    def __str__(self) -> str:
+        values = f" {self.old or 'not set'} → {self.new or 'not set'}" if self.setting else f" {self.action}"
+        return f"{self.what}{values} ({self.origin}){f'; {self.note}' if self.note else ''}"
+
+    def as_row(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "part": self.part,
+            "name": self.name,
+            "setting": self.setting,
+            "action": self.action,
+            "old": self.old,
+            "new": self.new,
+            "effect": self.effect,
+            "note": self.note,
+            "file": self.origin.file,
+            "line": self.origin.line,
+        }
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The differences, in the order of the parts: core, then what is declared, then acceptors and logins."""
+
+    changes: tuple[Change, ...] = ()
+
+    def those(self, effects: Iterable[str]) -> tuple[Change, ...]:
+        """The changes with one of these effects."""
+        wanted = frozenset(effects)
+        return tuple(change for change in self.changes if change.effect in wanted)
+
+    @property
+    def need_restart(self) -> tuple[Change, ...]:
+        """What only a restart brings into effect."""
+        return self.those((RESTART,))
+
 
 _ADDRESS_ROWS: Final = {row.attribute: row for row in settings_of(AddressSettings).values()}
 _QUEUE_ROWS: Final = {row.attribute: row for row in settings_of(QueueConfig).values()}

@@ -1,27 +1,34 @@
-"""Turns the URIs of acceptors into ports: which are opened, with which protocols, and why others are not."""
+"""Turns the URIs of acceptors into ports: which are opened, with which protocols and TLS, and why others are not."""
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from artemis_py.config.checks.logins import refusal_of
-from artemis_py.config.checks.tls import check_tls
 from artemis_py.config.draft import AcceptorDraft, Draft
 from artemis_py.config.problems import nearest, unless_newer
-from artemis_py.config.tables.acceptor import AcceptorConfig, known_params
-from artemis_py.config.tables.acceptor_params import (
+from artemis_py.config.tables.acceptor import (
     FOREIGN_PROTOCOLS,
     HANDSHAKE_SECONDS,
+    NO_SUITE,
+    OLD_VERSIONS,
+    OPENSSL_NAMES,
     SERVED_PROTOCOLS,
     SERVER_HEADER,
     SERVER_HEADER_CHECK,
+    TLS13_SUITES,
     TLS_NAMES,
+    TLS_VERSIONS,
+    AcceptorConfig,
+    is_loopback,
+    known_params,
 )
-from artemis_py.config.tables.entities import Origin
-from artemis_py.config.tables.fields import BOOLEAN, IGNORED, REFUSED, show
-from artemis_py.config.tables.logins import LoginSources
-from artemis_py.config.values import ValueTextError, parse_value
+from artemis_py.config.tables.entities import LoginSources, Origin
+from artemis_py.config.tables.fields import BOOLEAN, IGNORED, REFUSED, ValueTextError, parse_value, show
+from artemis_py.config.xml.source import relative_to
 
 _EVERYTHING: Final = ("STOMP",)
 _SPEAKS_NONE: Final = f"this broker speaks none of its protocols; it speaks {' and '.join(SERVED_PROTOCOLS)}"
@@ -36,7 +43,7 @@ def make_acceptors(draft: Draft, logins: LoginSources) -> tuple[AcceptorConfig, 
     """
     foreign: dict[str, Origin] = {}
     acceptors = [_make(draft, each, foreign) for each in draft.acceptors]
-    acceptors = [replace(each, refused=each.refused or refusal_of(draft, each, logins)) for each in acceptors]
+    acceptors = [replace(each, refused=each.refused or _refusal_of(draft, each, logins)) for each in acceptors]
     if foreign:
         _tell_of_foreign(draft, foreign, acceptors)
     _check_names_and_ports(draft, acceptors)
@@ -64,7 +71,7 @@ def _make(draft: Draft, each: AcceptorDraft, foreign: dict[str, Origin]) -> Acce
     params, refused = _check_params(draft, each)
     protocols = _protocols(draft, each, params, foreign)
     if refused is None and protocols:
-        refused = check_tls(draft, each, params)
+        refused = _check_tls(draft, each, params)
     if refused is None and not protocols:
         refused = _SPEAKS_NONE if foreign else _NAMES_NONE
     return AcceptorConfig(
@@ -189,3 +196,145 @@ def _check_names_and_ports(draft: Draft, acceptors: list[AcceptorConfig]) -> Non
             draft.problems.error(
                 acceptor.origin, f"the acceptor at {other} already uses {acceptor.host}:{acceptor.port}"
             )
+
+
+# ---- TLS, as far as that is possible without opening a file --------------------------------------
+
+_NO_KEY: Final = "sslEnabled needs keyStorePath: a file with the acceptor's key and certificates"
+_NO_TRUST: Final = (
+    "{} needs trustStorePath: a file with the certificates of those who issue clients' certificates; the list "
+    "that Java would use without it trusts every public authority"
+)
+
+
+def _check_tls(draft: Draft, each: AcceptorDraft, params: Mapping[str, str]) -> str | None:
+    """Add what is wrong to the draft's problems. Return why the port must not be opened, or None."""
+    if not _is_true(params, "sslEnabled"):
+        return None
+    _check_versions(draft, each, params)
+    _check_suites(draft, each, params)
+    _check_names(draft, each, params)
+    if not params.get("keyStorePath"):
+        kinds = {params.get("keyStoreType", "").upper(), params.get("keyStoreProvider", "").upper()}
+        if "PKCS11" in kinds:
+            return (
+                "this version reads no keys from PKCS#11 devices; put the key into a file and name it by keyStorePath"
+            )
+        return _NO_KEY
+    for name in ("needClientAuth", "wantClientAuth"):
+        if _is_true(params, name) and not params.get("trustStorePath"):
+            return _NO_TRUST.format(name)
+    return None
+
+
+def _is_true(params: Mapping[str, str], name: str) -> bool:
+    return params.get(name, "").lower() == "true"
+
+
+def _origin(each: AcceptorDraft, name: str) -> Origin:
+    return each.param_origins.get(name, each.origin)
+
+
+def _listed(params: Mapping[str, str], name: str) -> list[str]:
+    """The words of a list, without blanks and empty ones."""
+    return [word.strip() for word in params.get(name, "").split(",") if word.strip()]
+
+
+def _check_versions(draft: Draft, each: AcceptorDraft, params: Mapping[str, str]) -> None:
+    words, origin = _listed(params, "enabledProtocols"), _origin(each, "enabledProtocols")
+    for word in words:
+        if word in OLD_VERSIONS:
+            draft.problems.warning(
+                "left-out", origin, f"acceptor {each.name!r}: {word} is not secure any more and stays off"
+            )
+        elif word not in TLS_VERSIONS:
+            draft.problems.error(
+                origin,
+                f"acceptor {each.name!r}: enabledProtocols has an unknown protocol",
+                value=word,
+                allowed=", ".join(TLS_VERSIONS),
+                suggestion=nearest(word, TLS_VERSIONS),
+            )
+    if words and all(word in OLD_VERSIONS for word in words):
+        draft.problems.error(
+            origin, f"acceptor {each.name!r}: enabledProtocols leaves no protocol", allowed=", ".join(TLS_VERSIONS)
+        )
+
+
+def _check_suites(draft: Draft, each: AcceptorDraft, params: Mapping[str, str]) -> None:
+    words, origin = _listed(params, "enabledCipherSuites"), _origin(each, "enabledCipherSuites")
+    known = (*OPENSSL_NAMES, *TLS13_SUITES, NO_SUITE)
+    for word in words:
+        if word not in known:
+            draft.problems.error(
+                origin,
+                f"acceptor {each.name!r}: enabledCipherSuites has an unknown suite",
+                value=word,
+                allowed="the names that Java uses, such as TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+                suggestion=nearest(word, known),
+            )
+    new = [word for word in words if word in TLS13_SUITES]
+    if new and len(new) < len(TLS13_SUITES):
+        missing = [word for word in TLS13_SUITES if word not in new]
+        draft.problems.note(
+            "doubtful-value",
+            origin,
+            f"acceptor {each.name!r}: the suites of TLS 1.3 can only be enabled together, so {' and '.join(missing)} "
+            "can be chosen, too",
+        )
+
+
+def _check_names(draft: Draft, each: AcceptorDraft, params: Mapping[str, str]) -> None:
+    if params.get("sniHost"):
+        try:
+            re.compile(params["sniHost"])
+        except re.error as error:
+            draft.problems.error(
+                _origin(each, "sniHost"),
+                f"acceptor {each.name!r}: sniHost is not a regular expression: {error}",
+                value=params["sniHost"],
+            )
+
+
+# ---- can anybody log in, and may everybody connect only if that is really meant? -----------------
+
+
+def _refusal_of(draft: Draft, acceptor: AcceptorConfig, logins: LoginSources) -> str | None:
+    """Return why a port must not be opened to its clients, None if it may."""
+    if not _is_secured(draft):
+        if "security_enabled" in draft.doubtful and not is_loopback(acceptor.host):
+            return (
+                f"{acceptor.host} is reachable from other machines, and everybody could connect; if that is meant, "
+                "write <security-enabled>false</security-enabled>"
+            )
+        return None
+    if acceptor.params.get("securityDomain") and not logins.of_instance:
+        return (
+            "its securityDomain is a domain of a login.config, and none is known; name one by login-config in the "
+            "element authentication, or run the folder of the Artemis instance"
+        )
+    if not logins.are_known and not is_loopback(acceptor.host):
+        return (
+            f"{acceptor.host} is reachable from other machines, and there are no users who could log in; make some, "
+            "listen on 127.0.0.1, or write <security-enabled>false</security-enabled> if everybody may connect"
+        )
+    return None
+
+
+def sources_of(draft: Draft) -> LoginSources:
+    """Return every source of users of a draft. Looks whether a users file exists."""
+    named = draft.users_file
+    if named is None:
+        has_files = draft.has_users_beside
+    else:
+        has_files = bool(named.first_user) or os.path.isfile(relative_to(draft.file, named.users))
+    return LoginSources(
+        jaas=draft.jaas,
+        bootstrap=draft.bootstrap,
+        has_files=has_files,
+        authenticators=tuple(draft.authenticators),
+    )
+
+
+def _is_secured(draft: Draft) -> bool:
+    return bool(draft.core.values.get("security_enabled", True))

@@ -1,17 +1,20 @@
-"""Reads ``etc/bootstrap.xml`` of an Artemis instance: which broker.xml, who checks users, which web bindings."""
+"""``etc/bootstrap.xml`` of an Artemis instance: which broker.xml, who checks users, and the bindings of its web server,
+which are HTTP acceptors here (metrics, health, and the console that they name).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, final
+from urllib.parse import urlsplit
 
+from artemis_py.config.draft import AcceptorDraft, Draft
 from artemis_py.config.problems import Problems, nearest
-from artemis_py.config.tables.entities import NOWHERE, Origin
-from artemis_py.config.tables.logins import BootstrapUsers
+from artemis_py.config.tables.entities import NOWHERE, BootstrapUsers, Origin
 from artemis_py.config.xml.source import Element, Source, load_text, local_name, parse
 
-BASIC_MANAGER: Final = "org.apache.activemq.artemis.spi.core.security.ActiveMQBasicSecurityManager"
+_BASIC_MANAGER: Final = "org.apache.activemq.artemis.spi.core.security.ActiveMQBasicSecurityManager"
 _USER_PROPERTIES: Final = {
     "bootstrapUser": "user",
     "bootstrapPassword": "password",
@@ -87,7 +90,7 @@ def _read_child(found: Bootstrap, child: Element, source: Source, problems: Prob
 
 def _read_manager(found: Bootstrap, element: Element, origin: Origin, problems: Problems) -> None:
     class_name = str(element.get("class-name") or "")
-    if class_name != BASIC_MANAGER:
+    if class_name != _BASIC_MANAGER:
         problems.error(
             origin,
             f"the security manager {class_name} is a Java class and cannot run here; use jaas-security, or write an "
@@ -124,3 +127,65 @@ def _read_web(found: Bootstrap, web: Element, source: Source) -> None:
         apps = tuple(str(app.get("name")) for app in element.iterchildren("{*}app"))
         uri = attributes.get("uri") or attributes.get("bind") or ""
         found.bindings.append(Binding(uri=uri, attributes=attributes, apps=apps, origin=source.origin(element)))
+
+
+# ---- a binding of the web server as an HTTP acceptor ---------------------------------------------
+
+_PORTS: Final = {"http": 80, "https": 443}
+_TLS_PARAMETERS: Final = {
+    "keyStorePath": "keyStorePath",
+    "keyStorePassword": "keyStorePassword",
+    "keyStoreType": "keyStoreType",
+    "trustStorePath": "trustStorePath",
+    "trustStorePassword": "trustStorePassword",
+    "trustStoreType": "trustStoreType",
+    "clientAuth": "needClientAuth",
+    "includedTLSProtocols": "enabledProtocols",
+    "includedCipherSuites": "enabledCipherSuites",
+    "sslAutoReload": "sslAutoReload",
+    "passwordCodec": "activemq.passwordcodec",
+}
+"""Attributes of a binding, and the acceptor parameters that mean the same."""
+
+
+def add_web_acceptors(draft: Draft, bindings: list[Binding]) -> None:
+    """Add an acceptor for each binding whose port no acceptor of broker.xml has."""
+    for binding in bindings:
+        acceptor = _acceptor(draft, binding, f"web-{number}" if (number := _count(draft)) else "web")
+        if acceptor is None:
+            continue
+        taken = next((each for each in draft.acceptors if each.port == acceptor.port and each.port), None)
+        if taken is not None:
+            draft.problems.note(
+                "instance", binding.origin, f"this binding is left to acceptor {taken.name!r}, which has the port"
+            )
+            continue
+        draft.acceptors.append(acceptor)
+        apps = f"; Artemis' applications do not run here: {', '.join(binding.apps)}" if binding.apps else ""
+        draft.problems.note(
+            "instance",
+            binding.origin,
+            f"this binding is the HTTP acceptor {acceptor.name!r}: with a console at /ui/, /metrics and /health{apps}",
+        )
+
+
+def _count(draft: Draft) -> int:
+    return sum(each.name == "web" or each.name.startswith("web-") for each in draft.acceptors)
+
+
+def _acceptor(draft: Draft, binding: Binding, name: str) -> AcceptorDraft | None:
+    try:
+        parts = urlsplit(binding.uri.strip())
+        port, host = parts.port, parts.hostname
+    except ValueError:
+        port = host = None
+        parts = urlsplit("")
+    if parts.scheme not in _PORTS or not host:
+        draft.problems.error(binding.origin, "wrong uri of a binding", value=binding.uri, allowed="http://host:port")
+        return None
+    params = {"protocols": "HTTP"}
+    if parts.scheme == "https":
+        params["sslEnabled"] = "true"
+        params |= {_TLS_PARAMETERS[key]: value for key, value in binding.attributes.items() if key in _TLS_PARAMETERS}
+    port = _PORTS[parts.scheme] if port is None else port
+    return AcceptorDraft(name, binding.origin, "tcp", host, port, params, dict.fromkeys(params, binding.origin))

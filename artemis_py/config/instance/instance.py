@@ -8,23 +8,21 @@ started. Nothing is written into ``etc``, and Artemis' own data files stay untou
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, final
 from urllib.parse import unquote, urlsplit
 
 from artemis_py.config.draft import Draft
-from artemis_py.config.instance.bootstrap import Bootstrap, read_bootstrap
-from artemis_py.config.instance.jolokia_access import read_jolokia_access
-from artemis_py.config.instance.management import tell_of_management
-from artemis_py.config.instance.profile import read_profile
-from artemis_py.config.instance.web import add_web_acceptors
-from artemis_py.config.problems import Problems
+from artemis_py.config.instance.bootstrap import Bootstrap, add_web_acceptors, read_bootstrap
+from artemis_py.config.problems import Problems, nearest
 from artemis_py.config.tables.core_settings import CoreSettings
-from artemis_py.config.tables.entities import Origin
+from artemis_py.config.tables.entities import BootstrapUsers, JaasConfig, Origin, WebAccess
 from artemis_py.config.tables.fields import names_of
-from artemis_py.config.tables.logins import BootstrapUsers, JaasConfig
+from artemis_py.config.xml.source import Element, Source, load_text, local_name, parse
 
 _DIRECTORIES: Final = ("journal-directory", "paging-directory", "large-messages-directory", "bindings-directory")
 
@@ -125,7 +123,7 @@ def _properties(directory: str, environ: Mapping[str, str], problems: Problems) 
     java = {"user.dir": os.getcwd(), "user.home": os.path.expanduser("~"), "java.io.tmpdir": tempfile.gettempdir()}
     variables = {**environ, "ARTEMIS_INSTANCE": directory, "ARTEMIS_INSTANCE_ETC": etc}
     profile = os.path.join(etc, "artemis.profile")
-    found = read_profile(profile, variables, problems) if os.path.isfile(profile) else {}
+    found = _read_profile(profile, variables, problems) if os.path.isfile(profile) else {}
     return {**java, **found, **script}
 
 
@@ -140,3 +138,159 @@ def _broker_xml(directory: str, configuration: str | None, bootstrap_xml: str, p
         problems.note("instance", Origin(bootstrap_xml, 0), f"{named} does not exist; {own} is read instead")
         return own
     return path
+
+
+# ---- jolokia-access.xml: which web pages may use Jolokia -----------------------------------------
+
+_JOLOKIA_UNUSED: Final = {
+    "remote": "let a firewall say which hosts reach the acceptor",
+    "http": "permissions say who may use which method",
+    "commands": "permissions of security-settings say who may do what",
+    "allow": "permissions of security-settings say who may do what",
+    "deny": "permissions of security-settings say who may do what",
+    "filter": "there are only beans of the broker",
+    "allow-object-name-patterns": "there are only beans of the broker",
+}
+"""The other parts of Jolokia's policy, and what there is instead."""
+_JOLOKIA_PARTS: Final = ("allow-origin", "strict-checking", "ignore-scheme")
+
+
+def read_jolokia_access(path: str, properties: Mapping[str, str], problems: Problems) -> WebAccess | None:
+    """Read the file; None after adding an error."""
+    source = Source(path)
+    text = load_text(path, Origin(path, 0), problems)
+    root = parse(text, path, properties, source, problems) if text is not None else None
+    if root is None:
+        return None
+    source.root = root
+    origins: list[str] = []
+    is_strict = False
+    for part in root:
+        name = local_name(part)
+        if name != "cors":
+            advice = _JOLOKIA_UNUSED.get(name)
+            reason = f"{name} is not used: {advice}" if advice else f"a policy of Jolokia has no {name}"
+            meant = nearest(name, ("cors", *_JOLOKIA_UNUSED))
+            problems.warning("left-out", source.origin(part), reason, suggestion=meant)
+            continue
+        for rule in part:
+            kind = local_name(rule)
+            if kind == "allow-origin":
+                origins.append((rule.text or "").strip().lower())
+            elif kind == "strict-checking":
+                is_strict = True
+            elif kind == "ignore-scheme":
+                problems.note("left-out", source.origin(rule), "ignore-scheme is not used: write *:// in allow-origin")
+            else:
+                problems.warning(
+                    "left-out", source.origin(rule), f"cors has no {kind}", suggestion=nearest(kind, _JOLOKIA_PARTS)
+                )
+    return WebAccess(origins=tuple(filter(None, origins)), is_strict=is_strict, origin=source.origin(root))
+
+
+# ---- management.xml, which has no effect here ----------------------------------------------------
+
+_GRANTS: Final = {"view", "edit"}
+_READING: Final = ("list", "get", "is", "count", "browse", "query")
+
+
+def tell_of_management(path: str, properties: Mapping[str, str], draft: Draft) -> None:
+    """Add to the draft's problems which roles the file lets see and change things, and which permissions say the same
+    here. It is a warning if broker.xml grants none, so nobody could do what they could with Artemis.
+    """
+    source = Source(path)
+    untold = Problems()  # nothing depends on the file
+    text = load_text(path, Origin(path, 0), untold)
+    root = parse(text, path, properties, source, untold) if text is not None else None
+    if root is None:
+        draft.problems.note("instance", Origin(path, 0), "management.xml cannot be read, and has no effect anyway")
+        return
+    source.root = root
+    place = source.origin(root)
+    for element in root.iter("{*}connector"):
+        reason = "there is no JMX here, so no connector for it is opened"
+        draft.problems.note("instance", source.origin(element), reason)
+    viewers, editors = _roles(root)
+    prefix = draft.core.values.get("management_rbac_prefix", "mops")
+    says = "management.xml has no effect: permissions say who may see and change things by Jolokia and the console"
+    if any(_GRANTS & setting.roles.keys() for setting in draft.security.values()):
+        draft.problems.note("instance", place, says)
+        return
+    wanted = "".join(
+        f'<permission type="{kind}" roles="{",".join(roles)}"/>'
+        for kind, roles in (("view", viewers), ("edit", editors))
+        if roles
+    )
+    draft.problems.warning(
+        "instance",
+        place,
+        f"{says}, and broker.xml grants none, so nobody may; to let the roles of this file do what they could, add: "
+        f'<security-setting match="{prefix}.#">{wanted}</security-setting>',
+    )
+
+
+def _roles(root: Element) -> tuple[list[str], list[str]]:
+    """Those that may call something that reads, and those that may call something else, in their order."""
+    viewers: dict[str, None] = {}
+    editors: dict[str, None] = {}
+    for element in root.iter("{*}access"):
+        reads = str(element.get("method") or "").startswith(_READING)
+        found = viewers if reads else editors
+        found.update(dict.fromkeys(_names(element)))
+    return [*viewers], [*editors]
+
+
+def _names(element: Element) -> Iterator[str]:
+    for name in str(element.get("roles") or "").split(","):
+        if name.strip():
+            yield name.strip()
+
+
+# ---- artemis.profile -----------------------------------------------------------------------------
+#
+# A shell script that sets variables, and so Java's system properties, to which ``${name}`` in the other files refers.
+# No shell runs here: only plain assignments are read, in the order of the file, whatever stands around them.
+
+_ASSIGNMENT: Final = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_VARIABLE: Final = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_VALUE_LENGTH_MAX: Final = 65536
+_HOME: Final = "artemis.home"
+_WITH_PROPERTIES: Final = ("JAVA_ARGS", "ARTEMIS_CLUSTER_PROPS", "JAVA_ARGS_APPEND", "DEBUG_ARGS")
+
+
+def _read_profile(path: str, variables: Mapping[str, str], problems: Problems) -> dict[str, str]:
+    """Return the properties that the file passes to Java (``-Dname=value``), and ``artemis.home``, which Artemis' start
+    script makes of a variable in it. ``variables`` are the shell's before it.
+
+    A file that cannot be read as said is a warning: the properties in it are missing, and a placeholder that wants one
+    says so itself.
+    """
+    text = load_text(path, Origin(path, 0), problems)
+    if text is None:
+        return {}
+    try:
+        words = shlex.split(text, comments=True)
+    except ValueError as error:
+        problems.warning("instance", Origin(path, 0), f"its properties are not read: {str(error).lower()}")
+        return {}
+    known = dict(variables)
+    for word in words:
+        found = _ASSIGNMENT.fullmatch(word)
+        if found is not None:
+            known[found[1]] = _expanded(found[2], known)
+    home = {_HOME: known["ARTEMIS_HOME"]} if "ARTEMIS_HOME" in known else {}
+    return {**home, **_properties_in(" ".join(known.get(name, "") for name in _WITH_PROPERTIES))}
+
+
+def _expanded(text: str, known: Mapping[str, str]) -> str:
+    """Replace variables by their values; an unknown one by nothing, as a shell does. The result stays short."""
+    return _VARIABLE.sub(lambda each: known.get(each[1] or each[2], ""), text)[:_VALUE_LENGTH_MAX]
+
+
+def _properties_in(arguments: str) -> dict[str, str]:
+    properties: dict[str, str] = {}
+    for word in arguments.split():
+        if word.startswith("-D"):
+            name, _, value = word[2:].partition("=")
+            properties[name] = value
+    return properties

@@ -11,7 +11,7 @@ from artemis_py.config.problems import Problems
 from artemis_py.config.tables.entities import Origin
 from artemis_py.config.xml.source import load_text
 
-DEFAULT_FILTER: Final = r".*\.(json|properties)"
+_DEFAULT_FILTER: Final = r".*\.(json|properties)"
 _ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
 _HALF: Final = re.compile("[\ud800-\udfff]")
@@ -56,7 +56,7 @@ def _between_commas(listed: str) -> list[str]:
 
 
 def _files_in(folder: str, query: str, problems: Problems) -> list[str]:
-    wanted = query.removeprefix("filter=") if query.startswith("filter=") else DEFAULT_FILTER
+    wanted = query.removeprefix("filter=") if query.startswith("filter=") else _DEFAULT_FILTER
     if query and not query.startswith("filter="):
         problems.error(Origin(folder, 0), f"?{query} has no meaning here", allowed="?filter=REGEX")
     try:
@@ -96,12 +96,12 @@ def _whole(text: str, given: Property, problems: Problems) -> str:
     """Join two escapes of one character (a surrogate pair, as Java writes it); half a pair is an error."""
     if _HALF.search(text) is None:
         return text
-    joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    if joined.count("\ufffd") > text.count("\ufffd"):
+    whole = joined(text)
+    if whole.count("\ufffd") > text.count("\ufffd"):
         problems.error(
             given.origin, (f"property {given.key} has an escape for half of a surrogate pair"), allowed="a pair"
         )
-    return joined
+    return whole
 
 
 def logical_lines(text: str) -> Iterator[LogicalLine]:
@@ -136,6 +136,11 @@ def _split_key(line: str) -> tuple[str, str]:
 def unescape(text: str) -> str:
     """Return a key or value of a logical line as it is meant; half of a surrogate pair stays half."""
     return _ESCAPE.sub(lambda each: chr(int(each[1], 16)) if each[1] else _ESCAPES.get(each[2], each[2]), text)
+
+
+def joined(text: str) -> str:
+    """Join the two halves of a character that Java escapes as a pair; a half that is alone becomes U+FFFD."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _read_json(path: str, text: str, problems: Problems) -> list[Property]:

@@ -78,10 +78,10 @@ def read_addresses(reading: Reading, parent: Element) -> None:
             if routing_type not in address.routing_types:
                 address.routing_types.append(routing_type)
             for queue in kind.iterchildren("{*}queue"):
-                read_queue(reading, queue, name, routing_type)
+                _read_queue(reading, queue, name, routing_type)
 
 
-def read_queue(reading: Reading, element: Element, address: str, routing_type: str) -> None:
+def _read_queue(reading: Reading, element: Element, address: str, routing_type: str) -> None:
     """Read one ``queue``. If its name is already taken, the queue is ignored with a warning, as in Artemis."""
     full_name = reading.required_name(element)
     if full_name is None:
@@ -111,12 +111,12 @@ def _read_child(reading: Reading, row: Setting, child: Element, written: Values)
     if row.name == "filter":
         text = child.get("string")
         if text is not None:
-            read_filter(reading, row, child, str(text), written)
+            _read_filter(reading, row, child, str(text), written)
     else:
         reading.element(row, child, written)
 
 
-def read_filter(reading: Reading, row: Setting, element: Element, text: str, written: Values) -> None:
+def _read_filter(reading: Reading, row: Setting, element: Element, text: str, written: Values) -> None:
     """Read a selector; a blank text means none."""
     if row.kind == TEXT and text.strip():
         reading.attribute(row, element, text, written)
@@ -140,7 +140,7 @@ def read_old_queues(reading: Reading, parent: Element) -> None:
         draft = reading.draft.address(address, reading.origin(element))
         if MULTICAST not in draft.routing_types:
             draft.routing_types.append(MULTICAST)
-        read_queue(reading, element, address, MULTICAST)
+        _read_queue(reading, element, address, MULTICAST)
 
 
 def read_diverts(reading: Reading, parent: Element) -> None:

@@ -6,9 +6,17 @@ from typing import Any, Final, final
 
 from artemis_py.config.draft import Draft, Values
 from artemis_py.config.tables.entities import Origin
-from artemis_py.config.tables.fields import BOOLEAN, IGNORED, REFUSED, Setting, show
+from artemis_py.config.tables.fields import (
+    BOOLEAN,
+    IGNORED,
+    REFUSED,
+    Setting,
+    ValueTextError,
+    doubtful_boolean,
+    parse_value,
+    show,
+)
 from artemis_py.config.tables.parts import Part
-from artemis_py.config.values import ValueTextError, doubtful_boolean, parse_value
 from artemis_py.config.xml.source import Element, Source
 
 

@@ -1,25 +1,38 @@
-"""Reads ``acceptors``, ``security-settings``, ``resource-limit-settings`` and ``wildcard-addresses`` into a draft."""
+"""Reads what concerns the server as a whole into a draft: ``acceptors``, ``security-settings``, ``authentication``,
+``users-file``, ``resource-limit-settings``, ``wildcard-addresses``, ``journal-retention-directory``, ``ha-policy``.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 from typing import Final
+from urllib.parse import unquote, unquote_plus
 
-from artemis_py.config.draft import Draft, SecurityDraft, Values
+from artemis_py.config.draft import AcceptorDraft, Draft, SecurityDraft, Values
 from artemis_py.config.problems import nearest
 from artemis_py.config.read.element import Reading
-from artemis_py.config.read.uri import UriError, parse_acceptor
 from artemis_py.config.security_settings import PERMISSION_ALIASES, PERMISSIONS
-from artemis_py.config.tables.entities import CURSOR_TTL_S_DEFAULT, Origin, RetentionConfig, UserLimits, UsersFileConfig
-from artemis_py.config.tables.fields import BYTES, INT, POSITIVE, make_setting
+from artemis_py.config.tables.entities import (
+    CURSOR_TTL_S_DEFAULT,
+    POLICY_ROLES,
+    AuthenticatorConfig,
+    JaasConfig,
+    Origin,
+    RetentionConfig,
+    SharedStoreConfig,
+    UserLimits,
+    UsersFileConfig,
+)
+from artemis_py.config.tables.fields import BYTES, INT, POSITIVE, make_setting, names_of
 from artemis_py.config.tables.parts import PARTS
-from artemis_py.config.xml.source import Element, local_name
+from artemis_py.config.xml.source import Element, load_text, local_name, relative_to
 
 _PERIOD: Final = make_setting(INT, "period", None, "how long journal files are kept", check=POSITIVE)
 _STORAGE_LIMIT: Final = make_setting(BYTES, "storage_limit", None, "how much of them is kept", check=POSITIVE)
 _CURSOR_TTL: Final = make_setting(INT, "cursor_ttl", None, "how long a cursor holds files back", check=POSITIVE)
 _UNITS_MS: Final = {"DAYS": 86_400_000, "HOURS": 3_600_000, "MINUTES": 60_000, "SECONDS": 1000}
-USER_LIMITS: Final = {
+_USER_LIMITS: Final = {
     "max-connections": make_setting(INT, "connections_max", -1, "connections of a user", name="max-connections"),
     "max-queues": make_setting(INT, "queues_max", -1, "queues of a user", name="max-queues"),
 }
@@ -36,8 +49,8 @@ def read_acceptors(reading: Reading, parent: Element) -> None:
         origin = reading.origin(element)
         text = element.text or ""
         try:
-            acceptor = parse_acceptor(element.get("name"), text, origin)
-        except UriError as problem:
+            acceptor = _parse_acceptor(element.get("name"), text, origin)
+        except _UriError as problem:
             reading.problems.error(origin, f"acceptor: {problem}", value=text.strip(), allowed=problem.allowed)
             continue
         reading.draft.acceptors.append(acceptor)
@@ -133,8 +146,8 @@ def read_user_limits(reading: Reading, parent: Element) -> None:
         limits = Values()
         for child in element:
             name = local_name(child)
-            if name in USER_LIMITS:
-                reading.element(USER_LIMITS[name], child, limits)
+            if name in _USER_LIMITS:
+                reading.element(_USER_LIMITS[name], child, limits)
             elif name == "max-sessions":
                 reading.ignore_part(PARTS["resource-limit-settings/resource-limit-setting/max-sessions"], child)
         reading.draft.user_limits[match] = UserLimits(**limits.values)
@@ -187,3 +200,164 @@ def read_retention(reading: Reading, element: Element) -> None:
             storage_limit=limits.values.get("storage_limit"),
             cursor_ttl_s=CURSOR_TTL_S_DEFAULT if cursor_ttl is None else cursor_ttl * unit_ms // 1000,
         )
+
+
+# ---- the URI of an acceptor ----------------------------------------------------------------------
+#
+# Parsed as liberally as Artemis does: all blanks are removed, ``;`` means ``&``, and only the first URI of ``(a,b)?c``
+# is used. Names and values of parameters are decoded twice (as part of a URI, then as part of a form). If a parameter
+# is given twice, the last value counts.
+
+_SCHEMES: Final = ("tcp", "vm")
+
+_URI: Final = re.compile(
+    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?:[^/?#@]*@)?(?P<host>\[[0-9A-Fa-f:.%]*\]|[^/?#:\[\]]*)"
+    r"(?::(?P<port>[^/?#]*))?(?P<path>/[^?#]*)?(?:\?(?P<query>[^#]*))?(?:#.*)?"
+)
+_LEGAL: Final = re.compile(r"(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2}|[^\x00-\x7f])*")
+_BLANKS: Final = re.compile(r"\s+")
+_GROUP: Final = re.compile(r"\(([^,()]*)[^()]*\)(\?.*)?")
+
+_EXAMPLE: Final = "tcp://host:port?parameter=value"
+
+
+class _UriError(Exception):
+    """A text is not the URI of an acceptor."""
+
+    def __init__(self, message: str, allowed: str = _EXAMPLE) -> None:
+        super().__init__(message)
+        self.allowed = allowed
+
+
+def _parse_acceptor(name: str | None, text: str, origin: Origin) -> AcceptorDraft:
+    """Return the parts of an acceptor. Raises _UriError."""
+    compact = _BLANKS.sub("", text).replace(";", "&")
+    group = _GROUP.fullmatch(compact)
+    if group is not None:
+        compact = group[1] + (group[2] or "")
+    if not compact:
+        raise _UriError("the URI is empty")
+    found = _URI.fullmatch(compact) if _LEGAL.fullmatch(compact) else None
+    if found is None:
+        raise _UriError("this is not a URI")
+    scheme = found["scheme"]
+    if scheme not in _SCHEMES:
+        raise _UriError(f"unknown scheme {scheme!r}")
+    host = found["host"].removeprefix("[").removesuffix("]")
+    if scheme == "vm":
+        return AcceptorDraft(name or f"vm://{host}", origin, scheme, host, 0)
+    if not host:
+        raise _UriError("the host is missing")
+    port = _port(found["port"])
+    params = _parse_query(found["query"] or "")
+    acceptor = AcceptorDraft(name or f"tcp://{found['host']}:{port}", origin, scheme, host, port, params)
+    acceptor.param_origins = dict.fromkeys(params, origin)
+    return acceptor
+
+
+def _port(text: str | None) -> int:
+    if not text:
+        raise _UriError("the port is missing")
+    if not text.isascii() or not text.isdigit() or int(text) > 65535:
+        raise _UriError(f"wrong port {text}", "a port from 0 to 65535 (0: any free one)")
+    return int(text)
+
+
+def _parse_query(query: str) -> dict[str, str]:
+    """Return the parameters of a query that is not yet decoded; a parameter without ``=`` has an empty value."""
+    params: dict[str, str] = {}
+    for part in unquote(query).split("&"):
+        key, _, value = part.partition("=")
+        if key:
+            params[unquote_plus(key)] = unquote_plus(value)
+    return params
+
+
+# ---- ha-policy -----------------------------------------------------------------------------------
+
+
+def read_ha_policy(reading: Reading, parent: Element) -> None:
+    """Read the element: only ``shared-store`` with a primary or a backup has an effect."""
+    for policy in parent:
+        name = local_name(policy)
+        if name != "shared-store":
+            _ignore(reading, f"ha-policy/{name}", policy)
+            continue
+        for element in policy:
+            role = local_name(element)
+            if role in POLICY_ROLES:
+                _read_role(reading, element, is_backup=POLICY_ROLES[role])
+            else:
+                _ignore(reading, f"ha-policy/{name}/{role}", element)
+
+
+def _read_role(reading: Reading, element: Element, *, is_backup: bool) -> None:
+    rows, values = names_of(SharedStoreConfig), Values()
+    for child in element:
+        name = local_name(child)
+        if name in rows:
+            reading.element(rows[name], child, values)
+        else:
+            _ignore(reading, f"ha-policy/shared-store/backup/{name}", child)
+    reading.draft.shared_store = SharedStoreConfig(is_backup=is_backup, origin=reading.origin(element), **values.values)
+
+
+def _ignore(reading: Reading, path: str, element: Element) -> None:
+    if path in PARTS:  # the XSD says what else may not be there
+        reading.ignore_part(PARTS[path], element)
+
+
+# ---- authentication: a login.config, and authenticators with their options -----------------------
+
+_DOMAIN_DEFAULT: Final = "activemq"
+_SECRET_LENGTH_MAX: Final = 65536
+
+
+def read_authentication(reading: Reading, parent: Element) -> None:
+    """Read the element. Paths in it are relative to the file it stands in."""
+    origin = reading.origin(parent)
+    path = parent.get("login-config")
+    if path is not None:
+        reading.draft.jaas = JaasConfig(
+            file=relative_to(origin.file, str(path)),
+            domain=str(parent.get("domain") or _DOMAIN_DEFAULT),
+            certificate_domain=str(parent.get("certificate-domain") or "") or None,
+            origin=origin,
+        )
+    elif parent.get("domain") is not None or parent.get("certificate-domain") is not None:
+        reading.problems.error(origin, "authentication names a domain, but no login-config that has it")
+    for element in parent.iterchildren("{*}authenticator"):
+        name = reading.required_name(element)
+        if name is not None:
+            options = _options(reading, element)
+            reading.draft.authenticators.append(
+                AuthenticatorConfig(name=name, options=options, origin=reading.origin(element))
+            )
+
+
+def _options(reading: Reading, parent: Element) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for element in parent.iterchildren("{*}option"):
+        name = reading.required_name(element)
+        value, file = element.get("value"), element.get("file")
+        if name is None:
+            continue
+        origin = reading.origin(element)
+        if name in options:
+            reading.problems.error(origin, f"option {name} is given twice")
+        elif (value is None) == (file is None):
+            reading.problems.error(origin, f"option {name} needs a value, or a file with the value, and not both")
+        elif value is not None:
+            options[name] = str(value)
+        else:
+            options[name] = _content(reading, element, str(file))
+    return options
+
+
+def _content(reading: Reading, element: Element, file: str) -> str:
+    """Return the first line of a file: a secret that is in no configuration."""
+    origin = reading.origin(element)
+    text = load_text(os.path.abspath(relative_to(origin.file, file)), origin, reading.problems)
+    if text is not None and len(text) > _SECRET_LENGTH_MAX:
+        reading.problems.error(origin, f"{file} is too long for an option")
+    return (text or "").partition("\n")[0]

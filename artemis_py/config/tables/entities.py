@@ -1,13 +1,18 @@
-"""What ``addresses`` and ``diverts`` declare: addresses, queues and diverts, each with its place in the file."""
+"""What the elements of broker.xml declare, each with its place in the file: addresses, queues and diverts, limits of
+users, the retention of the journal, the part in a pair of brokers, and where users come from.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple, final
 
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.fields import (
+    NO_EFFECT,
     NOT_EMPTY,
+    NOT_NEGATIVE,
     OFF_OR_NOT_NEGATIVE,
     RING,
     boolean,
@@ -224,4 +229,110 @@ class DivertConfig:
         DIVERT_ROUTING_TYPES,
         "routing type of forwarded messages: none (STRIP), the message's own (PASS), or the one named",
     )
+    origin: Origin = NOWHERE
+
+
+# ---- ha-policy/shared-store: two brokers on one data directory -----------------------------------
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedStoreConfig:
+    """What a broker of a pair does. A primary takes the lock whenever it is free; a backup takes it when the primary
+    died, and gives it back when a primary waits for it.
+    """
+
+    is_backup: bool
+    failover_on_shutdown: bool = boolean(
+        False, "after an orderly stop the other broker takes over; false: it waits until this one, or a primary, starts"
+    )
+    wait_for_activation: bool = boolean(
+        True,
+        "the start ends when the broker has the lock",
+        tuning="HTTP answers while a broker waits, in either case",
+    )
+    allow_failback: bool = boolean(True, "a backup that took over gives the lock to a primary that waits for it")
+    restart_backup: bool = boolean(True, "after that it waits as a backup again; false: it ends")
+    failback_delay: int = int64(5000, "delay before a failback", unit="ms", check=NOT_NEGATIVE, tuning=NO_EFFECT)
+    origin: Origin = NOWHERE
+
+
+PRIMARY_ELEMENTS: Final = ("failback-delay", "failover-on-shutdown", "wait-for-activation")
+BACKUP_ELEMENTS: Final = ("allow-failback", "failback-delay", "failover-on-shutdown", "restart-backup")
+POLICY_ROLES: Final = {"primary": False, "master": False, "backup": True, "slave": True}
+"""The elements in ``shared-store``; true: a backup."""
+
+
+# ---- where users come from -----------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JaasConfig:
+    """A login.config, and the domains in it for clients without and with a certificate. ``file`` is its path."""
+
+    file: str
+    domain: str
+    certificate_domain: str | None = None
+    origin: Origin = NOWHERE
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BootstrapUsers:
+    """The first users of Artemis' basic security manager: one user, or the paths of a file of users and one of roles.
+    ``password`` never appears in a ``repr``.
+    """
+
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    role: str | None = None
+    user_file: str | None = None
+    role_file: str | None = None
+    origin: Origin = NOWHERE
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthenticatorConfig:
+    """An ``authenticator`` by the name of its entry point, with options. Values may be secret: no ``repr`` has them."""
+
+    name: str
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    origin: Origin = NOWHERE
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoginSources:
+    """All sources of users that the configuration names, in the order in which they are asked. ``has_files``: there is
+    a users file, named or beside broker.xml, or the start makes one.
+    """
+
+    jaas: JaasConfig | None = None
+    bootstrap: BootstrapUsers | None = None
+    has_files: bool = False
+    authenticators: tuple[AuthenticatorConfig, ...] = ()
+
+    @property
+    def are_known(self) -> bool:
+        """Is there any?"""
+        return self.of_instance or self.has_files or bool(self.authenticators)
+
+    @property
+    def of_instance(self) -> bool:
+        """Do the files of an Artemis instance say who may log in? Then files that are merely there do not count."""
+        return self.jaas is not None or self.bootstrap is not None
+
+
+# ---- jolokia-access.xml of an Artemis instance ---------------------------------------------------
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebAccess:
+    """``allow-origin`` in lower case, in which ``*`` stands for any text, and whether there is ``strict-checking``."""
+
+    origins: tuple[str, ...] = ()
+    is_strict: bool = False
     origin: Origin = NOWHERE

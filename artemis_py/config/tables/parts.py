@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from artemis_py.config.tables.entities import BACKUP_ELEMENTS, POLICY_ROLES, PRIMARY_ELEMENTS, SharedStoreConfig
 from artemis_py.config.tables.fields import (
     HONOURED,
     IGNORED,
@@ -16,7 +17,6 @@ from artemis_py.config.tables.fields import (
     SINGLE_NODE,
     names_of,
 )
-from artemis_py.config.tables.shared_store import BACKUP_ELEMENTS, PRIMARY_ELEMENTS, ROLES, SharedStoreConfig
 
 
 class Part(NamedTuple):
@@ -171,7 +171,7 @@ def _shared_store() -> Iterator[Part]:
     rows = names_of(SharedStoreConfig)
     yield Part("ha-policy", "two brokers that stand in for each other")
     yield Part("ha-policy/shared-store", "two brokers on one data directory: one works, the other waits for its lock")
-    for role, is_backup in ROLES.items():
+    for role, is_backup in POLICY_ROLES.items():
         path = f"ha-policy/shared-store/{role}"
         told = "takes over when the primary dies" if is_backup else "works whenever the lock is free"
         yield Part(path, f"this broker {told}{'' if role in ('primary', 'backup') else ' (old name)'}")

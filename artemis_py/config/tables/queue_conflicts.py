@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from artemis_py.config.tables.queue_settings import QueueSettings
-from artemis_py.config.tables.queue_types import STANDARD, TYPE_ATTRIBUTES
+from artemis_py.config.tables.queue_types import TYPE_ATTRIBUTES
 
 
 @final
@@ -20,13 +20,21 @@ from artemis_py.config.tables.queue_types import STANDARD, TYPE_ATTRIBUTES
 class Conflict:
     """``attributes`` are all those of the queue that take part, ``applies`` says whether it has what it may not have,
     ``text`` what is wrong, as the rest of a sentence about the queue, and ``allowed`` what it may have. In ``text``
-    an attribute in braces stands for its value.
+    an attribute in braces stands for its value. ``on_pages`` says it of a queue on an address that pages. ``written``:
+    one of these must be written in the place that is refused; inherited, it has no effect there, and may be meant for
+    others.
     """
 
     attributes: tuple[str, ...]
     applies: Callable[[QueueSettings], bool]
     text: str
     allowed: str
+    on_pages: Callable[[QueueSettings], bool] | None = None
+    written: tuple[str, ...] = ()
+
+    def concerns(self, own: QueueSettings, *, pages: bool) -> bool:
+        """Has a queue what it may not have? ``pages``: does the file ask for paging on its address?"""
+        return self.applies(own) or (pages and self.on_pages is not None and self.on_pages(own))
 
     def told(self, own: QueueSettings) -> str:
         """What is wrong with a queue, as the rest of a sentence about it."""
@@ -38,12 +46,14 @@ def _gives_up_messages(own: QueueSettings) -> bool:
     return own.ring_size >= 0 or (own.limits_depth and own.policy == "RING")
 
 
-def _has_an_order(own: QueueSettings) -> bool:
-    """Does anything but the arrival decide about the order of messages, or about which of them stay?"""
-    return own.queue_type not in (None, STANDARD) or own.last_value or own.priority_expression is not None
+def _keeps_last_values_for_all(own: QueueSettings) -> bool:
+    """Is it a last-value queue from which no consumer takes anything?"""
+    return own.non_destructive and own.last_value
 
 
 _IN_ORDER: Final = ("barrier_expression", "target_queue_depth")
+_OF_STICKY_GROUPS: Final = ("group_buckets", "group_rebalance", "group_first_key")
+SHARED_GROUPS: Final = "SHARED_GROUPS"
 _DEPTH: Final = ("max_depth_messages", "max_depth_bytes")
 
 CONFLICTS: Final = (
@@ -56,7 +66,7 @@ CONFLICTS: Final = (
     ),
     Conflict(
         (*_IN_ORDER, *TYPE_ATTRIBUTES),
-        lambda own: own.activates_in_order and _has_an_order(own),
+        lambda own: own.activates_in_order and own.has_an_order,
         "has barrier-expression or target-queue-depth, with which messages become active in order of arrival, and "
         "another order",
         "queue-type standard, or no order",
@@ -93,10 +103,11 @@ CONFLICTS: Final = (
             "overflow_policy", "file_backed_metadata", *_DEPTH, "non_destructive", "last_value", "last_value_key",
             "queue_type",
         ),
-        lambda own: own.limits_depth and own.policy == "FLOW_TO_DISK" and own.non_destructive and own.last_value,
-        "is a non-destructive last-value queue that flows to disk: values in pages would never be replaced, because "
-        "no consumer removes them",
-        "overflow-policy RING, REJECT or PRODUCER_FLOW_CONTROL",
+        lambda own: _keeps_last_values_for_all(own) and own.limits_depth and own.policy == "FLOW_TO_DISK",
+        "is a non-destructive last-value queue that flows to disk, or is on an address with address-full-policy PAGE: "
+        "values in pages would never be replaced, because no consumer removes them",
+        "overflow-policy RING, REJECT or PRODUCER_FLOW_CONTROL, and address-full-policy DROP, FAIL or BLOCK",
+        on_pages=_keeps_last_values_for_all,
     ),
     Conflict(
         (
@@ -114,6 +125,14 @@ CONFLICTS: Final = (
         lambda own: own.at_most_once and own.fairness_model not in (None, "round-robin"),
         "sends messages at most once and has fairness-model {fairness_model}: AMPS knows only round-robin there",
         "fairness-model round-robin",
+    ),
+    Conflict(
+        (*_OF_STICKY_GROUPS, "group_type"),
+        lambda own: own.group_type == SHARED_GROUPS
+        and (own.group_buckets > 0 or own.group_rebalance or bool(own.group_first_key)),
+        "has shared groups, which do not stay with a consumer, and group-buckets, group-rebalance or group-first-key",
+        "group-type STANDARD, or none of them",
+        written=_OF_STICKY_GROUPS,
     ),
     Conflict(
         ("max_live_consumers", "exclusive"),

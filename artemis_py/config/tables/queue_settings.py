@@ -13,7 +13,8 @@ from typing import Any, Final, final
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.entities import QUEUE_CONSTANTS, QUEUE_DEFAULTS, QueueConfig
 from artemis_py.config.tables.fields import settings_of
-from artemis_py.config.tables.queue_types import LEVELS_DEFAULT, PRIORITY, TYPE_ATTRIBUTES, said_by, type_of
+from artemis_py.config.tables.queue_types import LEVELS_DEFAULT, PRIORITY, STANDARD, TYPE_ATTRIBUTES, said_by, type_of
+from artemis_py.units import parse_moment
 
 _ATTRIBUTES: Final = tuple(row.attribute for row in settings_of(QueueConfig).values())
 _PLAIN_ATTRIBUTES: Final = tuple(attribute for attribute in _ATTRIBUTES if attribute not in TYPE_ATTRIBUTES)
@@ -219,6 +220,11 @@ class QueueSettings:
         ))  # fmt: skip
 
     @property
+    def has_an_order(self) -> bool:
+        """Does anything but the arrival decide about the order of messages, or about which of them stay?"""
+        return self.queue_type not in (None, STANDARD) or self.last_value or self.priority_expression is not None
+
+    @property
     def activates_in_order(self) -> bool:
         """Do messages become active one after the other, in order of arrival? Then the queue has no other order."""
         return bool(self.barrier_expression) or self.target_queue_depth > 0
@@ -313,3 +319,46 @@ def written_attributes(config: QueueConfig) -> dict[str, Any]:
 def known_attributes(written: dict[str, Any]) -> dict[str, Any]:
     """Return those of :func:`written_attributes` that this version knows."""
     return {attribute: value for attribute, value in written.items() if attribute in _ATTRIBUTES}
+
+
+# ---- recovery-point (AMPS, "RecoveryPoint"): from where in the log a new queue begins ------------
+
+EPOCH: Final = "epoch"
+NOW: Final = "now"
+CREATION: Final = "creation"
+RECOVERY_POINTS: Final = "epoch, now, creation, the bookmark of a message, or a time in UTC as 20260131T235959Z"
+_DIGITS_MAX: Final = 19
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RecoveryPoint:
+    """A place in the log. ``word`` is one of the three, or empty; then the queue begins behind the message ``lsn``, or
+    with what was published at ``from_ms`` (epoch milliseconds) or later. -1: not meant.
+    """
+
+    word: str = ""
+    lsn: int = -1
+    from_ms: int = -1
+
+    @property
+    def is_past(self) -> bool:
+        """May messages of the past be meant?"""
+        return self.word not in (NOW, CREATION)
+
+
+def recovery_point_of(text: str) -> RecoveryPoint:
+    """Read the attribute. Raises ValueError."""
+    mark = text.strip()
+    if mark.lower() in (EPOCH, NOW, CREATION):
+        return RecoveryPoint(mark.lower())
+    if mark.isascii() and mark.isdigit() and len(mark) <= _DIGITS_MAX:
+        return RecoveryPoint(lsn=int(mark))
+    return RecoveryPoint(from_ms=parse_moment(mark))
+
+
+def default_point(*, is_view: bool, has_past: bool) -> str:
+    """Where a new queue begins that says nothing: with the whole log if it is a view and the log is retained, as in
+    AMPS; otherwise with what comes, as in Artemis.
+    """
+    return EPOCH if is_view and has_past else NOW

@@ -15,8 +15,7 @@ from lxml import etree
 from xmlschema.validators import XMLSchemaChildrenValidationError, XsdElement
 
 from artemis_py.config.problems import Problems, nearest, unless_newer
-from artemis_py.config.xml.source import CORE_NAMESPACE, Element, Source, local_name
-from artemis_py.config.xml.xsd import schema_file
+from artemis_py.config.xml.source import CORE_NAMESPACE, Element, Source, local_name, schema_file
 
 _CORE: Final = f"{{{CORE_NAMESPACE}}}core"
 _XML_ATTRIBUTE: Final = "{http://www.w3.org/XML/1998/namespace}"

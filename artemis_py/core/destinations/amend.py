@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, Final, final
 
-from artemis_py.config.checks.one_queue import check_queue
+from artemis_py.config.checks.requested import check_queue
 from artemis_py.config.settings import (
     AddressSettings,
     BrokerConfig,

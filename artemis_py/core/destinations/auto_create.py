@@ -12,7 +12,7 @@ from artemis_py.core.addresses.routing_table import Route
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import NotFoundError
-from artemis_py.security.permit import Permit
+from artemis_py.security.rights import Permit
 
 _NAMED_MAX: Final = 10
 """How many queues an error names."""

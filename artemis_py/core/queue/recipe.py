@@ -11,9 +11,8 @@ from sys import maxsize
 from typing import Final
 
 from artemis_py.config.settings import AddressSettings, QueueConfig
-from artemis_py.config.tables.queue_settings import QueueSettings, queue_settings, written_attributes
+from artemis_py.config.tables.queue_settings import QueueSettings, queue_settings, recovery_point_of, written_attributes
 from artemis_py.config.tables.queue_types import PRIORITY
-from artemis_py.config.tables.recovery_points import recovery_point_of
 from artemis_py.config.tables.views import view_of
 from artemis_py.core.consumer import UNCONFIRMED_MAX, ConsumerDefaults
 from artemis_py.core.host import Host

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final, final
 
-from artemis_py.config.tables.recovery_points import CREATION, EPOCH, RecoveryPoint, default_point, recovery_point_of
+from artemis_py.config.tables.queue_settings import CREATION, EPOCH, RecoveryPoint, default_point, recovery_point_of
 from artemis_py.message import Message
 
 _NOTED_MAX: Final = 4096

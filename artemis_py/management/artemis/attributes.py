@@ -1,17 +1,59 @@
-"""The attributes of the beans of queues, addresses, diverts and acceptors, and which fields of our lists they are."""
+"""Attributes of Artemis' beans: of the broker, acceptors, addresses, queues and diverts."""
 
 from __future__ import annotations
 
 import json
-from typing import Final
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
-from artemis_py.config.settings import DivertConfig
+from artemis_py.config.settings import BrokerConfig, DivertConfig
 from artemis_py.config.tables.acceptor import AcceptorConfig
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.queue.queue import Queue
-from artemis_py.management.artemis.attribute import Attribute, attribute, by_name, field_of
-from artemis_py.management.lists.addresses import ADDRESSES
-from artemis_py.management.lists.queues import QUEUES
+from artemis_py.core.tasks import Step
+from artemis_py.management.artemis.signatures import java_type
+from artemis_py.management.fields import AnyKind, Row, Value
+from artemis_py.management.managed import Managed
+from artemis_py.management.operations.addresses import ADDRESSES
+from artemis_py.management.operations.broker import in_words, node_id_of, show_broker
+from artemis_py.management.operations.queues import QUEUES
+from artemis_py.version import VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """``type`` as Java names it. ``read`` gets the owner of the bean and returns a value of JSON. ``adds_up``: does it
+    need numbers of all queues?
+    """
+
+    name: str
+    type: str
+    sentence: str
+    read: Callable[[Any], Any]
+    adds_up: bool = False
+
+    @property
+    def reader(self) -> str:
+        """The name of its getter in Java, which permissions use."""
+        return f"is{self.name}" if self.type == "boolean" else f"get{self.name}"
+
+
+def attribute(name: str, type: str, sentence: str, read: Callable[[Any], Any], *, adds_up: bool = False) -> Attribute:
+    """An attribute; ``type`` as in a signature."""
+    return Attribute(name, java_type(type), sentence, read, adds_up)
+
+
+def field_of(kind: AnyKind, name: str, type: str, field: str, read: Callable[[Any], Any] | None = None) -> Attribute:
+    """An attribute that is a field of our list."""
+    known = kind.fields[field]
+    return Attribute(name, java_type(type), known.sentence, read or known.read)
+
+
+def by_name(attributes: Iterable[Attribute]) -> dict[str, Attribute]:
+    """The attributes of a bean."""
+    return {one.name: one for one in attributes}
+
 
 _ACCEPTOR_FACTORY: Final = "org.apache.activemq.artemis.core.remoting.impl.netty.NettyAcceptorFactory"
 """Tools look for this name; there is no such class here."""
@@ -67,17 +109,7 @@ QUEUE_ATTRIBUTES: Final[dict[str, Attribute]] = by_name(
         field_of(QUEUES, "MaxConsumers", "int", "maxConsumers"),
         field_of(QUEUES, "PurgeOnNoConsumers", "boolean", "purgeOnNoConsumers"),
         field_of(QUEUES, "RingSize", "long", "ringSize"),
-        field_of(QUEUES, "FirstMessageAge", "Long", "firstMessageAge"),
-        field_of(QUEUES, "Exclusive", "boolean", "exclusive"),
-        field_of(QUEUES, "LastValue", "boolean", "lastValue"),
-        field_of(QUEUES, "LastValueKey", "String", "lastValueKey"),
         field_of(QUEUES, "NonDestructive", "boolean", "nonDestructive"),
-        field_of(QUEUES, "GroupRebalance", "boolean", "groupRebalance"),
-        field_of(QUEUES, "GroupBuckets", "int", "groupBuckets"),
-        field_of(QUEUES, "GroupFirstKey", "String", "groupFirstKey"),
-        field_of(QUEUES, "ConsumersBeforeDispatch", "int", "consumersBeforeDispatch"),
-        field_of(QUEUES, "DelayBeforeDispatch", "long", "delayBeforeDispatch"),
-        field_of(QUEUES, "AutoDelete", "boolean", "autoDelete"),
         attribute("DeadLetterAddress", "String", "Where its dead letters go; null: nowhere", _dead_letter_address),
         attribute(
             "ExpiryAddress",
@@ -138,8 +170,8 @@ DIVERT_ATTRIBUTES: Final[dict[str, Attribute]] = by_name(
 
 def _parameters(acceptor: AcceptorConfig) -> dict[str, str]:
     """Without passwords."""
-    shown = {name: text for name, text in acceptor.params.items() if "password" not in name.lower()}
-    return {"scheme": "tcp", "host": acceptor.host, "port": str(acceptor.port), **shown}
+    parameters = {name: text for name, text in acceptor.params.items() if "password" not in name.lower()}
+    return {"scheme": "tcp", "host": acceptor.host, "port": str(acceptor.port), **parameters}
 
 
 ACCEPTOR_ATTRIBUTES: Final[dict[str, Attribute]] = by_name(
@@ -148,5 +180,124 @@ ACCEPTOR_ATTRIBUTES: Final[dict[str, Attribute]] = by_name(
         attribute("FactoryClassName", "String", "What Artemis would open it with", lambda _: _ACCEPTOR_FACTORY),
         attribute("Started", "boolean", "Is the port open?", lambda it: it.is_opened),
         attribute("Parameters", "Map", "The parameters of its URI, without passwords", _parameters),
+    ]
+)
+
+
+# ---- the broker's own bean -----------------------------------------------------------------------
+
+
+_NOT_ASKED: Final = "whoever reads it has asked broker show before"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerOwner:
+    """What the attributes of the broker are read from. ``summary`` is the answer of ``broker show``, once read."""
+
+    managed: Managed
+    config: BrokerConfig
+    summary: Row | None = None
+
+    def value_of(self, name: str) -> Value:
+        """A value of the answer of ``broker show``."""
+        assert self.summary is not None, _NOT_ASKED
+        return self.summary[name]
+
+
+def with_summary(owner: BrokerOwner) -> Generator[Step, None, BrokerOwner]:
+    """The same with the answer of ``broker show``, which looks at all queues, some in each step."""
+    summary = yield from show_broker(owner.managed, {})
+    return replace(owner, summary=summary)
+
+
+def _summarized(name: str, type: str, sentence: str, field: str) -> Attribute:
+    """An attribute that is a value of ``broker show``."""
+    return attribute(name, type, sentence, lambda it: it.value_of(field), adds_up=True)
+
+
+def _policy(config: BrokerConfig) -> str:
+    part = config.shared_store
+    if part is None:
+        return "Primary Only"
+    return "Shared Store Backup" if part.is_backup else "Shared Store Primary"
+
+
+def _limit_percent(owner: BrokerOwner) -> int:
+    memory = owner.managed.broker.memory
+    return 100 * memory.account.size_bytes // memory.bytes_max if memory.bytes_max > 0 else 0
+
+
+def _is_backup(config: BrokerConfig) -> bool:
+    return config.shared_store is not None and config.shared_store.is_backup
+
+
+BROKER_ATTRIBUTES: Final[dict[str, Attribute]] = by_name(
+    [
+        attribute("Name", "String", "The broker's name", lambda it: it.managed.name),
+        attribute("Version", "String", "Its version", lambda _: VERSION),
+        attribute(
+            "NodeID",
+            "String",
+            "The id of its log; without one it is made of the name",
+            lambda it: node_id_of(it.managed),
+        ),
+        attribute("Started", "boolean", "Does it run?", lambda _: True),
+        attribute("Active", "boolean", "Is it no backup that waits?", lambda _: True),
+        attribute("Backup", "boolean", "Is it the backup of a pair?", lambda it: _is_backup(it.config)),
+        attribute("SharedStore", "boolean", "Is it one of a pair?", lambda it: it.config.shared_store is not None),
+        attribute("Clustered", "boolean", "Is it part of a cluster? Never", lambda _: False),
+        attribute("HAPolicy", "String", "Its part in a pair", lambda it: _policy(it.config)),
+        _summarized("Status", "String", "State, version and uptime, as JSON", "status"),
+        attribute("Uptime", "String", "For how long it runs, in words", lambda it: in_words(it.managed.uptime_ms())),
+        attribute("UptimeMillis", "long", "For how long it runs, in ms", lambda it: it.managed.uptime_ms()),
+        _summarized("TotalMessageCount", "long", "Messages on all queues", "totalMessageCount"),
+        _summarized("TotalMessagesAdded", "long", "Messages that came to queues", "totalMessagesAdded"),
+        _summarized(
+            "TotalMessagesAcknowledged", "long", "Messages acknowledged on all queues", "totalMessagesAcknowledged"
+        ),
+        _summarized("TotalConsumerCount", "long", "Consumers of all queues", "totalConsumerCount"),
+        attribute("ConnectionCount", "int", "Clients that are connected", lambda it: it.managed.client_count()),
+        attribute(
+            "AddressMemoryUsage",
+            "long",
+            "Memory of the messages of all addresses, in bytes",
+            lambda it: it.managed.broker.memory.account.size_bytes,
+        ),
+        attribute("AddressMemoryUsagePercentage", "int", "The same in percent of GlobalMaxSize", _limit_percent),
+        attribute(
+            "GlobalMaxSize",
+            "long",
+            "Memory that messages may take, in bytes; -1: no limit",
+            lambda it: it.managed.broker.memory.bytes_max,
+        ),
+        _summarized("DiskStoreUsage", "double", "How full the fullest disk is, in percent", "diskStoreUsage"),
+        attribute("MaxDiskUsage", "int", "How full the disk may be, in percent", lambda it: it.config.max_disk_usage),
+        attribute("AddressCount", "int", "Addresses", lambda it: len(it.managed.broker.addresses)),
+        attribute("QueueCount", "int", "Queues", lambda it: len(it.managed.broker.queues)),
+        attribute(
+            "AddressNames", "String[]", "The names of all addresses", lambda it: list(it.managed.broker.addresses)
+        ),
+        attribute("QueueNames", "String[]", "The names of all queues", lambda it: list(it.managed.broker.queues)),
+        attribute(
+            "DivertNames", "String[]", "The names of all diverts", lambda it: list(it.managed.broker.diverts.in_force)
+        ),
+        attribute("PersistenceEnabled", "boolean", "Has it a journal?", lambda it: it.config.persistence_enabled),
+        attribute("SecurityEnabled", "boolean", "Do users log in?", lambda it: it.config.security_enabled),
+        attribute("JournalDirectory", "String", "Where the journal is", lambda it: it.config.journal_directory),
+        attribute("PagingDirectory", "String", "Where the pages are", lambda it: it.config.paging_directory),
+        attribute("BindingsDirectory", "String", "Where Artemis has queues", lambda it: it.config.bindings_directory),
+        attribute(
+            "LargeMessagesDirectory",
+            "String",
+            "Where the bodies of large messages are",
+            lambda it: it.config.large_messages_directory,
+        ),
+        attribute("ManagementAddress", "String", "The setting of this name", lambda it: it.config.management_address),
+        attribute(
+            "ManagementNotificationAddress",
+            "String",
+            "The setting of this name",
+            lambda it: it.config.management_notification_address,
+        ),
     ]
 )

@@ -13,15 +13,16 @@ from typing import Any, Final
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import BadRequestError
-from artemis_py.management.artemis.attribute import Attribute
 from artemis_py.management.artemis.attributes import (
     ACCEPTOR_ATTRIBUTES,
     ADDRESS_ATTRIBUTES,
+    BROKER_ATTRIBUTES,
     DIVERT_ATTRIBUTES,
     QUEUE_ATTRIBUTES,
+    Attribute,
+    BrokerOwner,
 )
-from artemis_py.management.artemis.broker_attributes import BROKER_ATTRIBUTES, BrokerOwner
-from artemis_py.management.artemis.names import ObjectName, has_wildcard, matcher_of, quote, unquote
+from artemis_py.management.artemis.object_names import ObjectName, has_wildcard, matcher_of, quote, unquote
 from artemis_py.management.managed import Managed
 
 BEANS_MAX: Final = 100_000
@@ -71,7 +72,7 @@ class Bean:
 
     @property
     def address(self) -> str:
-        """Where somebody must be permitted to see it, behind the prefix."""
+        """The address whose permission decides who sees it, behind the prefix."""
         return self.kind.component if self.kind is BROKER else f"{self.kind.component}.{self.name}"
 
 
@@ -116,8 +117,8 @@ class Beans:
         kind = _OF_KEYS.get(frozenset(name.properties))
         if kind is None or name.domain != self.domain:
             return None
-        wanted = tuple(name.properties[key] for key in kind.keys)
-        return next((bean for bean in self._named(kind, unquote(wanted[-1])) if bean.values == wanted), None)
+        values = tuple(name.properties[key] for key in kind.keys)
+        return next((bean for bean in self._named(kind, unquote(values[-1])) if bean.values == values), None)
 
     def named(self, kind: BeanKind, name: str) -> Bean | None:
         """The bean of a kind that stands for what has this name; of the broker's there is one."""
@@ -129,20 +130,20 @@ class Beans:
 
     def matching(self, pattern: ObjectName) -> Generator[None, None, list[Bean]]:
         """The beans that a pattern stands for, found in steps. Raises BadRequestError if they are too many."""
-        found: list[Bean] = []
+        matches: list[Bean] = []
         if matcher_of(pattern.domain).fullmatch(self.domain) is None:
-            return found
+            return matches
         for kind in KINDS:
             tests = _tests(kind, pattern)
             if tests is None:
                 continue
             beans = iter(self._candidates(kind, pattern))
             while some := list(islice(beans, _BEANS_PER_STEP)):
-                found += [bean for bean in some if all(test(bean.values[place]) for place, test in tests)]
-                if len(found) > BEANS_MAX:
+                matches += [bean for bean in some if all(test(bean.values[place]) for place, test in tests)]
+                if len(matches) > BEANS_MAX:
                     raise BadRequestError(f"more than {BEANS_MAX} beans match; write a narrower pattern")
                 yield
-        return found
+        return matches
 
     def _candidates(self, kind: BeanKind, pattern: ObjectName) -> Iterable[Bean]:
         """Those of a kind that may match; few if the pattern has the name."""

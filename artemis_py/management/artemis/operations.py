@@ -1,7 +1,7 @@
 """The operations of beans: those of the table in the forms that their rows name, and a few more.
 
-``chosen`` finds the one that a client means, ``BeanOperation.prepare`` makes our arguments of its own, and the call
-that this returns does the work in steps.
+``find_operation`` finds the one that a client names, ``BeanOperation.prepare`` makes a call of it with our arguments,
+and the call does the work in steps.
 """
 
 from __future__ import annotations
@@ -15,17 +15,12 @@ from artemis_py.config.secrets_in_text import MASK
 from artemis_py.core.tasks import Step
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.management.artemis.beans import BROKER, KINDS, Bean, BeanKind
-from artemis_py.management.artemis.extras import EXTRAS, Extra
-from artemis_py.management.artemis.given import arguments_by_name, typed
-from artemis_py.management.artemis.listed import LISTED
-from artemis_py.management.artemis.problem import failed, illegal
+from artemis_py.management.artemis.extra_operations import EXTRAS, Extra
+from artemis_py.management.artemis.java_errors import failed, illegal
 from artemis_py.management.artemis.results import value_of
-from artemis_py.management.artemis.sent import SENT
-from artemis_py.management.artemis.signature import ATTRIBUTES, Signature, signature_of
-from artemis_py.management.given import given_of
+from artemis_py.management.artemis.signatures import Signature, arguments_by_name, signature_of, typed
 from artemis_py.management.managed import Managed
-from artemis_py.management.operation import DONE, EDIT, Operation
-from artemis_py.management.operations.listing import ALL, PAGE
+from artemis_py.management.operation import ALL, ATTRIBUTES, DONE, EDIT, PAGE, Operation, arguments_of
 from artemis_py.management.table import OPERATIONS
 
 _CHOICE: Final = re.compile(r"(\w+)(?:\((.*)\))?")
@@ -37,26 +32,26 @@ _MEANINGLESS: Final = frozenset({
 """What Artemis' JSON of a queue has, and no argument is called."""
 
 
-class Came(NamedTuple):
-    """What a call returns, and what came of it, for the audit log."""
+class Outcome(NamedTuple):
+    """What a call returns, and its outcome for the audit log."""
 
     value: Any
-    came: str = DONE
+    outcome: str = DONE
 
 
-CallSteps = Generator[Step, None, Came]
+CallSteps = Generator[Step, None, Outcome]
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An operation with its arguments: ``permission`` is where the ``right`` is needed, ``id`` and ``given`` are for
-    the audit log.
+    """An operation with its arguments: ``permission`` is where the ``right`` is needed, ``id`` and ``arguments`` are
+    for the audit log.
     """
 
     id: str
     right: str
     permission: str
-    given: Mapping[str, Any]
+    arguments: Mapping[str, Any]
     begin: Callable[[], CallSteps]
 
 
@@ -78,26 +73,26 @@ class BeanOperation:
         """The call with these arguments, by position. Raises JavaError, BrokerError."""
         signature, source = self.signature, self.source
         if isinstance(source, Extra):
-            given = typed(signature, values)
-            begin = _of_extra(source, managed, bean, given)
-            shown = {
+            arguments = typed(signature, values)
+            begin = _of_extra(source, managed, bean, arguments)
+            logged = {
                 parameter.name: MASK if value is not None and parameter.name in source.secrets else value
-                for parameter, value in zip(signature.parameters, given, strict=True)
+                for parameter, value in zip(signature.parameters, arguments, strict=True)
             }
-            return Call(signature.name, source.right, f"{bean.address}.{signature.name}", shown, begin)
+            return Call(signature.name, source.right, f"{bean.address}.{signature.name}", logged, begin)
         sent = _meant(source, arguments_by_name(signature, values))
         if source.on != BROKER.component and bean.kind.component == source.on:
             sent[source.on] = [bean.name]
-        by_name = given_of(source, sent)
+        by_name = arguments_of(source, sent)
         permission = source.permission
         for name, value in by_name.items():
             permission = permission.replace(f"{{{name}}}", str(value))
         begin = _of_row(source, signature, managed, by_name)
-        return Call(source.id, source.right, permission, source.shown(by_name), begin)
+        return Call(source.id, source.right, permission, source.masked(by_name), begin)
 
     @property
     def secrets(self) -> set[int]:
-        """The places of parameters that nobody may be told."""
+        """The places of parameters that no answer or log may repeat."""
         parameters = self.signature.parameters
         if isinstance(self.source, Extra):
             return {place for place, one in enumerate(parameters) if one.name in self.source.secrets}
@@ -110,24 +105,24 @@ def _meant(row: Operation, sent: dict[str, Sequence[object]]) -> dict[str, Seque
     text is the same. A list without pages has all rows, but a browse has its first page, as in Artemis.
     """
     known = {argument.name: argument for argument in row.arguments}
-    found: dict[str, Sequence[object]] = {"page": [ALL], "size": [ALL]} if PAGE in row.arguments else {}
+    meant: dict[str, Sequence[object]] = {"page": [ALL], "size": [ALL]} if PAGE in row.arguments else {}
     for name, values in sent.items():
         argument = known.get(name)
         if argument is None and name in _MEANINGLESS:
             continue
         is_empty = list(values) == [""] and argument is not None and argument.default is None
-        found[name] = () if is_empty else values
-    return found
+        meant[name] = () if is_empty else values
+    return meant
 
 
-def _of_extra(extra: Extra, managed: Managed, bean: Bean, given: list[Any]) -> Callable[[], CallSteps]:
+def _of_extra(extra: Extra, managed: Managed, bean: Bean, arguments: list[Any]) -> Callable[[], CallSteps]:
     def begin() -> CallSteps:
         yield from ()
         try:
-            answer = extra.work(managed, bean, given)
+            answer = extra.work(managed, bean, arguments)
             if isinstance(answer, Generator):
                 answer = yield from answer
-            return Came(answer if extra.signature.key is None else value_of(extra.signature, answer))
+            return Outcome(answer if extra.signature.key is None else value_of(extra.signature, answer))
         except BrokerError as error:
             raise failed(error, extra.signature.name) from None
 
@@ -135,18 +130,18 @@ def _of_extra(extra: Extra, managed: Managed, bean: Bean, given: list[Any]) -> C
 
 
 def _of_row(
-    row: Operation, signature: Signature, managed: Managed, given: Mapping[str, Any]
+    row: Operation, signature: Signature, managed: Managed, arguments: Mapping[str, Any]
 ) -> Callable[[], CallSteps]:
     def begin() -> CallSteps:
         try:
-            result = yield from row.begin(managed, given)
+            result = yield from row.begin(managed, arguments)
         except NotFoundError as error:
             if signature.returns == "boolean":
-                return Came(value=False, came=str(error))
+                return Outcome(value=False, outcome=str(error))
             raise failed(error, signature.name) from None
         except BrokerError as error:
             raise failed(error, signature.name) from None
-        return Came(value_of(signature, result), row.came_of(result))
+        return Outcome(value_of(signature, result), row.outcome_of(result))
 
     return begin
 
@@ -158,58 +153,58 @@ def kind_of(row: Operation) -> BeanKind:
 
 def _all(rows: Iterable[Operation]) -> dict[BeanKind, dict[str, list[BeanOperation]]]:
     """By kind and name; a name may have several signatures."""
-    found: dict[BeanKind, dict[str, list[BeanOperation]]] = {kind: {} for kind in KINDS}
+    operations: dict[BeanKind, dict[str, list[BeanOperation]]] = {kind: {} for kind in KINDS}
 
     def add(one: BeanOperation) -> None:
-        found[one.kind].setdefault(one.signature.name, []).append(one)
+        operations[one.kind].setdefault(one.signature.name, []).append(one)
 
     for row in rows:
         for text in row.mbean:
             if text != ATTRIBUTES:
                 add(BeanOperation(kind_of(row), signature_of(text), row.sentence, row))
-    for extra in (*EXTRAS, *LISTED, *SENT):
+    for extra in EXTRAS:
         add(BeanOperation(extra.kind, extra.signature, extra.sentence, extra))
-    return found
+    return operations
 
 
 BEAN_OPERATIONS: Final = _all(OPERATIONS)
 
 
-def chosen(kind: BeanKind, text: str, shown: str, count: int) -> BeanOperation:
-    """The operation that ``name(type,type)`` or a bare name means; ``shown`` is the name of the bean, ``count`` is how
-    many arguments there are. Raises JavaError.
+def find_operation(kind: BeanKind, text: str, bean_name: str, count: int) -> BeanOperation:
+    """The operation that ``name(type,type)`` or a bare name means; ``count`` is the number of arguments. Raises
+    JavaError.
     """
     asked = _CHOICE.fullmatch(text.replace(" ", ""))
     overloads = () if asked is None else BEAN_OPERATIONS[kind].get(asked[1], ())
     if asked is None or not overloads:
-        raise illegal(f"No operation {text[:_SHOWN_MAX]} found on MBean {shown}")
+        raise illegal(f"No operation {text[:_SHOWN_MAX]} found on MBean {bean_name}")
     known = ",".join(f"({one.signature.types})" for one in overloads)
     if asked[2] is not None:
         overloads = [one for one in overloads if one.signature.types == asked[2]]
         if not overloads:
-            raise illegal(f"No operation {text[:_SHOWN_MAX]} on MBean {shown} exists. Known signatures: {known}")
+            raise illegal(f"No operation {text[:_SHOWN_MAX]} on MBean {bean_name} exists. Known signatures: {known}")
     elif len(overloads) > 1:
         raise illegal(
-            f"Operation {text} on MBean {shown} is overloaded. Signatures found: {known}. Use a signature when "
+            f"Operation {text} on MBean {bean_name} is overloaded. Signatures found: {known}. Use a signature when "
             "specifying the operation."
         )
-    found = overloads[0]
-    if len(found.signature.parameters) != count:
+    operation = overloads[0]
+    if len(operation.signature.parameters) != count:
         raise illegal(
-            f"Invalid number of operation arguments. Operation {text} on {shown} requires "
-            f"{len(found.signature.parameters)} parameters, not {count} as given"
+            f"Invalid number of operation arguments. Operation {text} on {bean_name} requires "
+            f"{len(operation.signature.parameters)} parameters, not {count} as given"
         )
-    return found
+    return operation
 
 
-def without_secrets(kind: BeanKind, text: str, given: Sequence[Any]) -> Sequence[Any]:
+def without_secrets(kind: BeanKind, text: str, arguments: Sequence[Any]) -> Sequence[Any]:
     """The arguments for an operation of this name as an answer may repeat them."""
     overloads = BEAN_OPERATIONS[kind].get(text.partition("(")[0].strip(), ())
     if not any(one.secrets for one in overloads):
-        return given
-    fitting = [one for one in overloads if len(one.signature.parameters) == len(given)]
-    hidden = set[int]().union(*(one.secrets for one in fitting)) if fitting else set(range(len(given)))
-    return [MASK if place in hidden and value is not None else value for place, value in enumerate(given)]
+        return arguments
+    fitting = [one for one in overloads if len(one.signature.parameters) == len(arguments)]
+    hidden = set[int]().union(*(one.secrets for one in fitting)) if fitting else set(range(len(arguments)))
+    return [MASK if place in hidden and value is not None else value for place, value in enumerate(arguments)]
 
 
 def changes(kind: BeanKind, text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Results of operations as Artemis' beans return them: many lists are JSON in a text, with texts as values."""
+"""Answers of operations as Artemis' beans return them: many lists are JSON in a text, with texts as values."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from artemis_py.management.artemis.signature import Signature
-from artemis_py.management.lists.field import Value
-from artemis_py.management.lists.selection import Selection
+from artemis_py.management.artemis.signatures import Signature
+from artemis_py.management.listing import Selection
 from artemis_py.management.managed import Download, Lines, Result
 
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])[A-Z]")
@@ -41,15 +40,17 @@ def value_of(signature: Signature, result: Result) -> Any:
         if returns == "java.lang.String":
             return RowsInText(_list(result) if key == "data" else _page(result))
         return result.count
-    found: Any = result if key is None or isinstance(result, Download | Lines) else result[key]
+    answer: Any = result if key is None or isinstance(result, Download | Lines) else result[key]
     if returns == "boolean":
-        return True if key is None else bool(found)
-    if returns == "java.lang.String" and not isinstance(found, str):
-        return _compact({kebab(name): value for name, value in found.items()} if isinstance(found, dict) else found)
-    return found
+        return True if key is None else bool(answer)
+    if returns == "java.lang.String" and not isinstance(answer, str):
+        return compact_json(
+            {_kebab(name): value for name, value in answer.items()} if isinstance(answer, dict) else answer
+        )
+    return answer
 
 
-def kebab(name: str) -> str:
+def _kebab(name: str) -> str:
     """A name as Artemis writes it in the JSON of a queue: ``max-consumers``."""
     return _HUMP.sub(lambda hump: f"-{hump[0].lower()}", name)
 
@@ -58,25 +59,27 @@ def _page(selection: Selection[Any]) -> Iterator[str]:
     yield '{"data":['
     separator = ""
     for rows in selection.rows():
-        yield separator + ",".join(_compact({name: _text(value) for name, value in row.items()}) for row in rows)
+        yield separator + ",".join(compact_json({name: text_of(value) for name, value in row.items()}) for row in rows)
         separator = ","
-    yield f"],{_compact({'count': selection.count, **selection.extra})[1:]}"
+    yield f"],{compact_json({'count': selection.count, **selection.extra})[1:]}"
 
 
 def _list(selection: Selection[Any]) -> Iterator[str]:
     yield "["
     separator = ""
     for rows in selection.rows():
-        yield separator + ",".join(_compact(selection.kind.as_artemis(row)) for row in rows)
+        yield separator + ",".join(compact_json(selection.kind.as_artemis(row)) for row in rows)
         separator = ","
     yield "]"
 
 
-def _compact(row: Any) -> str:
-    return json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+def compact_json(value: Any) -> str:
+    """JSON without spaces."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _text(value: Value) -> str:
+def text_of(value: Any) -> str:
+    """A value as a text, as Java writes it; empty for null."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):

@@ -1,8 +1,7 @@
-"""Answers requests of Jolokia, one after the other, in steps; each with its own errors."""
+"""Answers requests of Jolokia one after the other, in steps, each with its own error; carries out ``exec``."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -10,17 +9,14 @@ from typing import Any, Final
 from artemis_py.core.tasks import Step
 from artemis_py.errors import BrokerError, NotAllowedError
 from artemis_py.management.artemis.beans import Bean, Beans
-from artemis_py.management.artemis.guard import Guard
-from artemis_py.management.artemis.names import BadNameError, parse_name
-from artemis_py.management.artemis.operations import changes, chosen, without_secrets
-from artemis_py.management.artemis.problem import JavaError, failed, illegal, no_attribute, no_instance
-from artemis_py.management.artemis.results import Items
-from artemis_py.management.jolokia.describing import everything, of_bean, of_domain
-from artemis_py.management.jolokia.options import Options
-from artemis_py.management.jolokia.reading import read
-from artemis_py.management.jolokia.request import EXEC, LIST, READ, SEARCH, WRITE, JolokiaRequest
-from artemis_py.management.jolokia.values import in_pieces, inner, json_pieces
-from artemis_py.management.operation import EDIT, VIEW
+from artemis_py.management.artemis.java_errors import JavaError, failed, illegal, no_attribute, no_instance
+from artemis_py.management.artemis.operations import changes, find_operation, without_secrets
+from artemis_py.management.artemis.results import compact_json
+from artemis_py.management.jolokia.read import read
+from artemis_py.management.jolokia.request import EXEC, LIST, READ, SEARCH, WRITE, JolokiaRequest, Options
+from artemis_py.management.jolokia.search_and_list import list_beans, search
+from artemis_py.management.jolokia.values import inner, json_pieces
+from artemis_py.management.operation import EDIT, Guard
 from artemis_py.version import VERSION as OUR_VERSION
 
 Steps = Generator[Step, None, Any]
@@ -51,10 +47,10 @@ class Answer:
         options = Options() if request is None else request.options
         head = {"request": request.echo()} if request is not None and options.has_request else {}
         if problem is not None:
-            shown = {"error_type": problem.type, "error": f"{problem.type} : {problem}", "status": problem.status}
-            yield json.dumps({**head, **shown, "timestamp": timestamp_s}, ensure_ascii=False, separators=(",", ":"))
+            error = {"error_type": problem.type, "error": f"{problem.type} : {problem}", "status": problem.status}
+            yield compact_json({**head, **error, "timestamp": timestamp_s})
             return
-        begin = json.dumps(head, ensure_ascii=False, separators=(",", ":"))[:-1]
+        begin = compact_json(head)[:-1]
         yield f'{begin}{"," if head else ""}"value":'
         yield from json_pieces(self.value, options)
         yield f',"status":200,"timestamp":{timestamp_s}}}'
@@ -73,14 +69,14 @@ class Agent:
             if isinstance(request, JavaError):
                 answers.append(Answer(None, problem=request))
                 continue
-            shown = self._without_secrets(request)
+            echoed = self._without_secrets(request)
             try:
                 value = yield from self._value(request, guard, note)
-                answers.append(Answer(shown, value))
+                answers.append(Answer(echoed, value))
             except JavaError as error:
-                answers.append(Answer(shown, problem=error))
+                answers.append(Answer(echoed, problem=error))
             except BrokerError as error:
-                answers.append(Answer(shown, problem=failed(error)))
+                answers.append(Answer(echoed, problem=failed(error)))
             yield None
         return answers
 
@@ -107,9 +103,9 @@ class Agent:
         if request.type == EXEC:
             return (yield from self._execute(request, guard, note))
         if request.type == SEARCH:
-            return (yield from self._search(request, guard))
+            return (yield from search(self._beans, guard, request))
         if request.type == LIST:
-            return (yield from self._list(request, guard))
+            return (yield from list_beans(self._beans, guard, request))
         if request.type == WRITE:
             return self._write(request)
         return _version()
@@ -122,67 +118,31 @@ class Agent:
 
     def _execute(self, request: JolokiaRequest, guard: Guard, note: Note) -> Steps:
         bean = self._one(request)
-        given = request.arguments or ()
-        operation = chosen(bean.kind, request.operation, request.name.canonical, len(given))
+        arguments = request.arguments or ()
+        operation = find_operation(bean.kind, request.operation, request.name.canonical, len(arguments))
         if request.is_url and operation.secrets:
             raise illegal(f"{operation.signature.name} takes a password, which has no place in a URL; use POST")
-        call = operation.prepare(self._beans.managed, bean, given)
+        call = operation.prepare(self._beans.managed, bean, arguments)
         if call.right != EDIT:
             guard.demand(call.right, call.permission)
             return inner((yield from call.begin()).value, request.path)
         if request.is_url:
             raise JavaError(403, "java.lang.SecurityException", _BY_GET.format(operation.signature.name))
-        told = {name: value for name, value in call.given.items() if value is not None}
+        logged = {name: value for name, value in call.arguments.items() if value is not None}
         try:
             guard.demand(call.right, call.permission)
             done = yield from call.begin()
         except Exception as error:
-            note(call.id, told, str(error), isinstance(error, NotAllowedError))
+            note(call.id, logged, str(error), isinstance(error, NotAllowedError))
             raise
-        note(call.id, told, done.came, False)
+        note(call.id, logged, done.outcome, False)
         return inner(done.value, request.path)
-
-    def _search(self, request: JolokiaRequest, guard: Guard) -> Steps:
-        guard.demand(VIEW, "mbeanserver.queryNames")
-        beans, is_canonical = self._beans, request.options.is_canonical
-        found = yield from beans.matching(request.name)
-        seen = yield from _seen(found, guard)
-        return Items([beans.name_of(bean, is_canonical=is_canonical) for bean in some] for some in in_pieces(seen))
-
-    def _list(self, request: JolokiaRequest, guard: Guard) -> Steps:
-        guard.demand(VIEW, "mbeanserver.queryMBeans")
-        beans, path, options = self._beans, request.path, request.options
-        if not path:
-            found = yield from beans.all()
-            return everything(beans, (yield from _seen(found, guard)), options)
-        if path[0] != beans.domain:
-            return {}
-        if len(path) == 1:
-            found = yield from beans.all()
-            return of_domain(beans, (yield from _seen(found, guard)), options)
-        name = f"{path[0]}:{path[1]}"
-        try:
-            bean = beans.one(parse_name(name))
-        except BadNameError:
-            bean = None
-        if bean is None or not guard.may(VIEW, bean.address):
-            raise illegal(f"No MBean '{name}' found")
-        return of_bean(bean, name, path[2:])
 
     def _write(self, request: JolokiaRequest) -> None:
         bean = self._one(request)
         name = request.attributes[0] if request.attributes else ""
         word = "Read-only" if name in bean.kind.attributes else "No such"
         raise no_attribute(f"{word} attribute: {name}")
-
-
-def _seen(found: Sequence[Bean], guard: Guard) -> Generator[None, None, list[Bean]]:
-    """Those that somebody may see."""
-    seen: list[Bean] = []
-    for some in in_pieces(found):
-        seen += [bean for bean in some if guard.may(VIEW, bean.address)]
-        yield
-    return seen
 
 
 def _version() -> dict[str, Any]:

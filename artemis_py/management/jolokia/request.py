@@ -1,16 +1,56 @@
-"""Requests of Jolokia, from the path of a GET or the JSON of a POST."""
+"""Requests of Jolokia and their options, from the path of a GET or the JSON of a POST."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import unquote
 
-from artemis_py.management.artemis.names import BadNameError, ObjectName, parse_name
-from artemis_py.management.artemis.problem import JavaError, illegal
-from artemis_py.management.jolokia.options import Options
+from artemis_py.management.artemis.java_errors import JavaError, illegal
+from artemis_py.management.artemis.object_names import BadNameError, ObjectName, parse_name
+
+# ---- options -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options; 0 is no limit."""
+
+    depth_max: int = 0
+    collection_size_max: int = 0
+    ignores_errors: bool = False
+    has_request: bool = True
+    is_canonical: bool = True
+    uses_cache: bool = False
+    mime_type: str = ""
+
+    def changed(self, values: Mapping[str, Any]) -> Options:
+        """The options, changed by those in ``values``."""
+        changes = {name: convert(values[known]) for known, (name, convert) in _KNOWN.items() if known in values}
+        return replace(self, **changes)
+
+
+def _number(value: Any) -> int:
+    text = str(value)
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+
+
+def _flag(value: Any) -> bool:
+    return value is True or str(value).lower() == "true"
+
+
+_KNOWN: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
+    "maxDepth": ("depth_max", _number),
+    "maxCollectionSize": ("collection_size_max", _number),
+    "ignoreErrors": ("ignores_errors", _flag),
+    "includeRequest": ("has_request", _flag),
+    "canonicalNaming": ("is_canonical", _flag),
+    "listCache": ("uses_cache", _flag),
+    "mimeType": ("mime_type", str),
+}
+
 
 READ: Final = "read"
 WRITE: Final = "write"
@@ -49,21 +89,21 @@ class JolokiaRequest:
 
     def echo(self) -> dict[str, Any]:
         """The request as it was understood; tools match answers with requests by it."""
-        found: dict[str, Any] = {}
+        echo: dict[str, Any] = {}
         if self.path:
-            found["path"] = "/".join(re.sub("[!/]", lambda one: f"!{one[0]}", part) for part in self.path)
+            echo["path"] = "/".join(re.sub("[!/]", lambda one: f"!{one[0]}", part) for part in self.path)
         if self.mbean is not None:
-            found["mbean"] = self.mbean.canonical
+            echo["mbean"] = self.mbean.canonical
         if self.attributes is not None:
-            found["attribute"] = self.attributes[0] if self.is_one else list(self.attributes)
+            echo["attribute"] = self.attributes[0] if self.is_one else list(self.attributes)
         if self.arguments:
-            found["arguments"] = list(self.arguments)
-        found["type"] = self.type
+            echo["arguments"] = list(self.arguments)
+        echo["type"] = self.type
         if self.operation:
-            found["operation"] = self.operation
+            echo["operation"] = self.operation
         if self.type == WRITE:
-            found["value"] = self.value
-        return found
+            echo["value"] = self.value
+        return echo
 
 
 def of_path(path: str, options: Options) -> JolokiaRequest:
@@ -87,9 +127,9 @@ def of_path(path: str, options: Options) -> JolokiaRequest:
             READ, name, asked, is_one=asked is not None and len(asked) == 1, path=_plain(parts[2:]), options=options
         )
     if type == EXEC:
-        given = [_argument(part) for part in parts[2:]]
+        arguments = [_argument(part) for part in parts[2:]]
         operation = _unescaped(parts[1])
-        return JolokiaRequest(EXEC, name, operation=operation, arguments=given, options=options, is_url=True)
+        return JolokiaRequest(EXEC, name, operation=operation, arguments=arguments, options=options, is_url=True)
     if type == WRITE:
         value = _argument(parts[2])
         return JolokiaRequest(WRITE, name, (_unescaped(parts[1]),), True, value=value, options=options)
@@ -115,11 +155,11 @@ def of_json(sent: Mapping[str, Any], options: Options) -> JolokiaRequest:
         raise illegal("Object name can not be null")
     asked = sent.get("attribute")
     attributes = None if asked is None else (asked,) if isinstance(asked, str) else _texts(asked)
-    given = sent.get("arguments")
+    arguments = sent.get("arguments")
     operation = sent.get("operation")
     if type == EXEC and not isinstance(operation, str):
         raise illegal("No operation given")
-    if given is not None and not isinstance(given, list):
+    if arguments is not None and not isinstance(arguments, list):
         raise illegal("arguments must be a list")
     return JolokiaRequest(
         type,
@@ -127,7 +167,7 @@ def of_json(sent: Mapping[str, Any], options: Options) -> JolokiaRequest:
         (attributes or None) if type in (READ, WRITE) else None,
         is_one=isinstance(asked, str),
         operation=operation if type == EXEC and isinstance(operation, str) else "",
-        arguments=given if type == EXEC else None,
+        arguments=arguments if type == EXEC else None,
         value=sent.get("value"),
         path=parts,
         options=options,

@@ -1,15 +1,14 @@
-"""Values on their way to a client: limits, inner paths, and JSON in pieces: no answer is in memory as a whole."""
+"""Values for clients of Jolokia: limits, inner paths, and JSON in pieces, so that no answer is in memory as a whole."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, TypeVar
 
-from artemis_py.management.artemis.results import Items, RowsInText
-from artemis_py.management.jolokia.options import Options
+from artemis_py.management.artemis.results import Items, RowsInText, compact_json
+from artemis_py.management.jolokia.request import Options
 
 Item = TypeVar("Item")
 _ITEMS_PER_PIECE: Final = 50
@@ -48,8 +47,8 @@ def inner(value: Any, path: Sequence[str]) -> Any:
     for place, part in enumerate(path):
         if part == "*" and isinstance(value, dict):
             rest = path[place + 1 :]
-            found = {name: inner(one, rest) for name, one in value.items()}
-            return {name: one for name, one in found.items() if one is not None}
+            inside = {name: inner(one, rest) for name, one in value.items()}
+            return {name: one for name, one in inside.items() if one is not None}
         if isinstance(value, dict):
             value = value.get(part)
         elif isinstance(value, list) and part.isascii() and part.isdigit() and int(part) < len(value):
@@ -64,7 +63,7 @@ def json_pieces(value: Any, options: Options) -> Iterator[str]:
     if isinstance(value, RowsInText):
         yield '"'
         for piece in value.pieces:
-            yield _as_json(piece)[1:-1]
+            yield compact_json(piece)[1:-1]
         yield '"'
     elif isinstance(value, Entries):
         yield from _entries(value, options)
@@ -75,7 +74,7 @@ def json_pieces(value: Any, options: Options) -> Iterator[str]:
     elif isinstance(value, Encoded):
         yield value.text
     else:
-        yield _as_json(limited(value, options))
+        yield compact_json(limited(value, options))
 
 
 def in_pieces(values: Sequence[Item], size: int = _ITEMS_PER_PIECE) -> Iterator[list[Item]]:
@@ -94,14 +93,14 @@ def _entries(entries: Entries, options: Options) -> Iterator[str]:
     separator = "{"
     for piece in _cut(entries.pieces, options):
         for name, value in piece:
-            texts.append(f"{separator}{_as_json(name)}:")
+            texts.append(f"{separator}{compact_json(name)}:")
             separator = ","
             if isinstance(value, Entries | Items):
                 yield "".join(texts)
                 yield from json_pieces(value, Options())
                 texts = []
             else:
-                texts.append(value.text if isinstance(value, Encoded) else _as_json(limited(value, options, 1)))
+                texts.append(value.text if isinstance(value, Encoded) else compact_json(limited(value, options, 1)))
         yield "".join(texts)
         texts = []
     yield "{}" if separator == "{" else "}"
@@ -124,10 +123,6 @@ def _items(items: Items, options: Options) -> Iterator[str]:
     separator = ""
     for piece in _cut(items.pieces, options):
         if piece:
-            yield separator + ",".join(_as_json(limited(one, options, 1)) for one in piece)
+            yield separator + ",".join(compact_json(limited(one, options, 1)) for one in piece)
             separator = ","
     yield "]"
-
-
-def _as_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

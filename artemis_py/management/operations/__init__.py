@@ -1,1 +1,1 @@
-"""The operations, by what they are on: each row of the table, beside its generator."""
+"""The operations, one file for each thing: its fields in lists, and the rows of the table beside their works."""

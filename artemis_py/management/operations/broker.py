@@ -1,4 +1,4 @@
-"""Operations on the broker itself."""
+"""The operation that shows the broker as a whole."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from typing import Final
 from uuid import NAMESPACE_OID, uuid5
 
 from artemis_py.core.tasks import Step
-from artemis_py.management.artemis.signature import ATTRIBUTES
-from artemis_py.management.lists.field import Row
-from artemis_py.management.lists.selection import LOOKS_PER_STEP
-from artemis_py.management.managed import Given, Managed
-from artemis_py.management.operation import VIEW, Operation
+from artemis_py.management.fields import Row
+from artemis_py.management.listing import LOOKS_PER_STEP
+from artemis_py.management.managed import Arguments, Managed
+from artemis_py.management.operation import ATTRIBUTES, VIEW, Operation
 from artemis_py.version import VERSION
 
 _SPANS: Final = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1_000))
 _WORDS_MAX: Final = 2
 
 
-def show_broker(managed: Managed, given: Given) -> Generator[Step, None, Row]:
+def show_broker(managed: Managed, arguments: Arguments) -> Generator[Step, None, Row]:
     """What the broker is, and how much it has."""
     broker, stored = managed.broker, managed.stored
     consumers = messages = 0

@@ -1,4 +1,4 @@
-"""Operations on the configuration of a running broker."""
+"""Operations that reload broker.xml, and show what a reload would change."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from operator import itemgetter
 from typing import Final
 
 from artemis_py.errors import BrokerError
-from artemis_py.management.lists.field import EPOCH_MS, NUMBER, Field
-from artemis_py.management.managed import Configuration, Given, Managed, Steps, at_once
+from artemis_py.management.fields import EPOCH_MS, NUMBER, Field
+from artemis_py.management.managed import Arguments, Configuration, Managed, Steps, at_once
 from artemis_py.management.operation import EDIT, VIEW, Operation
 
 _NONE: Final = "Artemis has no such operation"
@@ -19,15 +19,15 @@ def _configuration(managed: Managed) -> Configuration:
     return managed.configuration
 
 
-def _reload(managed: Managed, given: Given) -> Steps:
+def _reload(managed: Managed, arguments: Arguments) -> Steps:
     return _configuration(managed).reload()
 
 
-def _diff(managed: Managed, given: Given) -> Steps:
+def _diff(managed: Managed, arguments: Arguments) -> Steps:
     return _configuration(managed).diff()
 
 
-def _show(managed: Managed, given: Given) -> Steps:
+def _show(managed: Managed, arguments: Arguments) -> Steps:
     return at_once(_configuration(managed).show())
 
 

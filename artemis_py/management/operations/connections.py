@@ -1,4 +1,4 @@
-"""Operations on the connections of clients."""
+"""Connections of clients: their fields, and the operations that list and close them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,44 @@ from typing import Final
 from artemis_py.config.matching import WildcardSyntax
 from artemis_py.config.wildcards import WildcardIndex, is_wildcard
 from artemis_py.errors import NotFoundError
-from artemis_py.management.lists.connections import CONNECTIONS, Connected
-from artemis_py.management.lists.field import NUMBER, TEXT
-from artemis_py.management.lists.selection import LOOKS_PER_STEP, select
-from artemis_py.management.managed import Given, Managed, Steps, at_once
-from artemis_py.management.operation import EDIT, Argument, Operation
-from artemis_py.management.operations.listing import listing, wanted
+from artemis_py.management.fields import EPOCH_MS, NUMBER, TEXT, Field, Kind
+from artemis_py.management.listing import LOOKS_PER_STEP, select
+from artemis_py.management.managed import Arguments, Connected, Managed, Steps, at_once
+from artemis_py.management.operation import EDIT, Argument, Operation, list_query, listing
+
+CONNECTIONS: Final[Kind[Connected]] = Kind(
+    "connection",
+    "connections",
+    [
+        Field("connectionID", NUMBER, "The connection's number", lambda it: it.number, is_brief=True),
+        Field("remoteAddress", TEXT, "The client's address", lambda it: it.address, is_brief=True),
+        Field("clientID", TEXT, "The client-id of its CONNECT", lambda it: it.client_id, is_brief=True),
+        Field("user", TEXT, "The login of its CONNECT", lambda it: it.user, is_brief=True),
+        Field("localAddress", TEXT, "The broker's own address that it uses", lambda it: it.local_address),
+        Field("acceptor", TEXT, "The name of the acceptor that it came to", lambda it: it.acceptor.name),
+        Field("creationTime", NUMBER, "When it connected", lambda it: it.begun_ms, EPOCH_MS),
+        Field("sessionID", TEXT, "The name of its session", lambda it: it.session),
+        Field("sessionCount", NUMBER, "Its sessions: 1, or 0 before its CONNECT", lambda it: int(it.is_open)),
+        Field("protocol", TEXT, "STOMP and its version", lambda it: f"STOMP {it.version}"),
+        Field(
+            "state",
+            TEXT,
+            "new (no CONNECT yet), open, blocked (its SEND waits for room), stalled (it does not read), or closing",
+            lambda it: it.state,
+            is_brief=True,
+        ),
+        Field("subscriptionCount", NUMBER, "Its subscriptions", lambda it: it.subscription_count, is_brief=True),
+        Field(
+            "heldBytes",
+            NUMBER,
+            "Memory that the broker holds for it: input, output and transactions",
+            lambda it: it.held_bytes,
+            "bytes",
+            is_brief=True,
+        ),
+    ],
+)
+
 
 CONNECTION: Final = Argument("connection", NUMBER, "the number of the connection")
 WHY_CLOSED: Final = "An operator has closed this connection"
@@ -22,15 +54,15 @@ _CLOSES_PER_STEP: Final = 8
 _PORT_SEPARATOR: Final = ":"
 
 
-def _list(managed: Managed, given: Given) -> Steps:
-    which = wanted(CONNECTIONS, given)
+def _list(managed: Managed, arguments: Arguments) -> Steps:
+    which = list_query(CONNECTIONS, arguments)
     if which.sort is None:
         which = replace(which, sort="connectionID")  # the order in which they came
     return (yield from select(CONNECTIONS, managed.clients(), which))
 
 
-def _close(managed: Managed, given: Given) -> Steps:
-    number = given["connection"]
+def _close(managed: Managed, arguments: Arguments) -> Steps:
+    number = arguments["connection"]
     client = managed.client(number)
     if client is None:
         raise NotFoundError(f"there is no connection {number}")
@@ -38,8 +70,8 @@ def _close(managed: Managed, given: Given) -> Steps:
     return at_once({"closed": number})
 
 
-def _close_for_address(managed: Managed, given: Given) -> Steps:
-    wanted_address: str = given["ip-address"].strip("[]")
+def _close_for_address(managed: Managed, arguments: Arguments) -> Steps:
+    wanted_address: str = arguments["ip-address"].strip("[]")
 
     def comes_from(client: Connected) -> bool:
         return client.address.rpartition(_PORT_SEPARATOR)[0].strip("[]") == wanted_address
@@ -47,13 +79,13 @@ def _close_for_address(managed: Managed, given: Given) -> Steps:
     return (yield from _close_those(managed, comes_from))
 
 
-def _close_for_user(managed: Managed, given: Given) -> Steps:
-    return (yield from _close_those(managed, lambda client: client.user == given["user-name"]))
+def _close_for_user(managed: Managed, arguments: Arguments) -> Steps:
+    return (yield from _close_those(managed, lambda client: client.user == arguments["user-name"]))
 
 
-def _close_consumers(managed: Managed, given: Given) -> Steps:
+def _close_consumers(managed: Managed, arguments: Arguments) -> Steps:
     """Those that read queues of the address, or of addresses that match it."""
-    broker, name = managed.broker, given["address"]
+    broker, name = managed.broker, arguments["address"]
     matches = _matching(name, broker.config.wildcards)
     numbers: set[int] = set()
     for count, queue in enumerate(list(broker.queues.values()), 1):

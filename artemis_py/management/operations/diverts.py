@@ -1,66 +1,112 @@
-"""Operations on diverts."""
+"""Diverts: their fields, and the operations that list, create, update and destroy them."""
 
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from artemis_py.config.settings import DivertConfig
 from artemis_py.config.tables.entities import DIVERT_ROUTING_TYPES
+from artemis_py.core.addresses.address import Divert
 from artemis_py.core.broker import Broker
 from artemis_py.errors import BadRequestError
-from artemis_py.management.lists.field import FLAG, TEXT, Field
-from artemis_py.management.lists.places import DIVERTS, Diverting
-from artemis_py.management.lists.selection import LOOKS_PER_STEP
-from artemis_py.management.managed import Given, Managed, Steps, at_once
-from artemis_py.management.operation import EDIT, Argument, Operation
-from artemis_py.management.operations.listing import listing, selected
+from artemis_py.management.fields import FLAG, TEXT, Field, Kind
+from artemis_py.management.listing import LOOKS_PER_STEP
+from artemis_py.management.managed import Arguments, Managed, Steps, at_once
+from artemis_py.management.operation import EDIT, Argument, Operation, listing, select_rows
+
+
+class DivertOnAddress(NamedTuple):
+    """A divert on its address."""
+
+    divert: Divert
+    address: str
+
+
+DIVERTS: Final[Kind[DivertOnAddress]] = Kind(
+    "divert",
+    "diverts",
+    [
+        Field("name", TEXT, "The divert's name", lambda it: it.divert.name, is_brief=True),
+        Field("address", TEXT, "The address whose messages it diverts", lambda it: it.address, is_brief=True),
+        Field(
+            "forwardingAddress",
+            TEXT,
+            "Where they go, with commas between",
+            lambda it: ",".join(it.divert.forwarding_addresses),
+            is_brief=True,
+        ),
+        Field("routingName", TEXT, "Its name in routing", lambda it: it.divert.routing_name),
+        Field(
+            "exclusive",
+            FLAG,
+            "Do the messages go nowhere else?",
+            lambda it: it.divert.exclusive,
+            is_brief=True,
+        ),
+        Field(
+            "filter",
+            TEXT,
+            "Which messages it diverts; null: all",
+            lambda it: None if it.divert.selector is None else it.divert.selector.text,
+            is_brief=True,
+        ),
+        Field("routingType", TEXT, "STRIP, PASS, ANYCAST or MULTICAST", lambda it: it.divert.routing_type),
+        Field(
+            "declaredAt",
+            TEXT,
+            "File and line that declare it; null: an operator made it, or it is the broker's own",
+            lambda it: None if it.divert.origin is None else str(it.divert.origin),
+        ),
+    ],
+)
+
 
 _TRANSFORMER: Final = "transformer-configuration"
 
 
-def _list(managed: Managed, given: Given) -> Steps:
-    found: list[Diverting] = []
+def _list(managed: Managed, arguments: Arguments) -> Steps:
+    rows: list[DivertOnAddress] = []
     for number, address in enumerate(list(managed.broker.addresses.values()), 1):
         diverts = address.diverts if address.retention is None else [*address.diverts, address.retention]
-        found += [Diverting(divert, address.name) for divert in diverts]
+        rows += [DivertOnAddress(divert, address.name) for divert in diverts]
         if number % LOOKS_PER_STEP == 0:
             yield None
-    return (yield from selected(DIVERTS, found, given))
+    return (yield from select_rows(DIVERTS, rows, arguments))
 
 
-def _create(managed: Managed, given: Given) -> Steps:
-    config = DivertConfig(name=given["name"], address=given["address"], **_values(given))
+def _create(managed: Managed, arguments: Arguments) -> Steps:
+    config = DivertConfig(name=arguments["name"], address=arguments["address"], **_values(arguments))
     managed.broker.diverts.create(config)
     return at_once(_row(managed.broker, config.name))
 
 
-def _update(managed: Managed, given: Given) -> Steps:
-    managed.broker.diverts.update(given["name"], _values(given))
-    return at_once(_row(managed.broker, given["name"]))
+def _update(managed: Managed, arguments: Arguments) -> Steps:
+    managed.broker.diverts.update(arguments["name"], _values(arguments))
+    return at_once(_row(managed.broker, arguments["name"]))
 
 
-def _destroy(managed: Managed, given: Given) -> Steps:
-    managed.broker.diverts.destroy(given["name"])
+def _destroy(managed: Managed, arguments: Arguments) -> Steps:
+    managed.broker.diverts.destroy(arguments["name"])
     return at_once({"destroyed": 1})
 
 
-def _values(given: Given) -> dict[str, Any]:
-    """The attributes that were given. Raises BadRequestError."""
-    if given[_TRANSFORMER]:
+def _values(arguments: Arguments) -> dict[str, Any]:
+    """The attributes to set. Raises BadRequestError."""
+    if arguments[_TRANSFORMER]:
         raise BadRequestError("a transformer is a Java class, and cannot run here; create the divert without one")
     values: dict[str, Any] = {}
-    if given["forwarding-address"] is not None:
-        values["forwarding_addresses"] = tuple(text.strip() for text in given["forwarding-address"].split(","))
-    if given["filter-string"] is not None:
-        values["filter"] = given["filter-string"].strip() or None
-    if given["routing-type"] is not None:
-        values["routing_type"] = given["routing-type"].upper()
+    if arguments["forwarding-address"] is not None:
+        values["forwarding_addresses"] = tuple(text.strip() for text in arguments["forwarding-address"].split(","))
+    if arguments["filter-string"] is not None:
+        values["filter"] = arguments["filter-string"].strip() or None
+    if arguments["routing-type"] is not None:
+        values["routing_type"] = arguments["routing-type"].upper()
         if values["routing_type"] not in DIVERT_ROUTING_TYPES:
             raise BadRequestError(f"routing-type is one of {', '.join(DIVERT_ROUTING_TYPES)}")
     for argument in ("routing-name", "exclusive"):
-        if given[argument] is not None:
-            values[argument.replace("-", "_")] = given[argument]
+        if arguments[argument] is not None:
+            values[argument.replace("-", "_")] = arguments[argument]
     return values
 
 
@@ -68,7 +114,7 @@ def _row(broker: Broker, name: str) -> dict[str, Any]:
     address = broker.addresses[broker.diverts.in_force[name].address]
     divert = next(each for each in address.diverts if each.name == name)
     return {
-        **DIVERTS.row(Diverting(divert, address.name)),
+        **DIVERTS.row(DivertOnAddress(divert, address.name)),
         "warning": "; ".join(broker.diverts.doubts_of(name)) or None,
     }
 

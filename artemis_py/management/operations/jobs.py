@@ -1,26 +1,24 @@
-"""Operations on background jobs."""
+"""Operations that list and stop background jobs."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from artemis_py.errors import NotFoundError
-from artemis_py.management.jobs import STOPPED
-from artemis_py.management.lists.field import NUMBER
-from artemis_py.management.lists.jobs import JOBS
-from artemis_py.management.managed import Given, Managed, Steps, at_once
-from artemis_py.management.operation import EDIT, Argument, Operation
-from artemis_py.management.operations.listing import listing, selected
+from artemis_py.management.fields import NUMBER
+from artemis_py.management.jobs import JOBS, STOPPED
+from artemis_py.management.managed import Arguments, Managed, Steps, at_once
+from artemis_py.management.operation import EDIT, Argument, Operation, listing, select_rows
 
 
-def _list(managed: Managed, given: Given) -> Steps:
-    return selected(JOBS, list(managed.jobs.by_id.values()), given)
+def _list(managed: Managed, arguments: Arguments) -> Steps:
+    return select_rows(JOBS, list(managed.jobs.by_id.values()), arguments)
 
 
-def _stop(managed: Managed, given: Given) -> Steps:
-    job = managed.jobs.by_id.get(given["job"])
+def _stop(managed: Managed, arguments: Arguments) -> Steps:
+    job = managed.jobs.by_id.get(arguments["job"])
     if job is None:
-        raise NotFoundError(f"there is no job {given['job']}")
+        raise NotFoundError(f"there is no job {arguments['job']}")
     if job.is_running:
         job.state = STOPPED
     return at_once(JOBS.row(job))

@@ -1,54 +1,97 @@
-"""Operations on sessions, on what they send, and on their consumers and open transactions."""
+"""Sessions and producers: their fields, and the operations that list them and close a session.
+
+STOMP has one session on a connection, and no producers: a producer here is an address to which a session has sent.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
-from artemis_py.core.tasks import WAIT, until_done
 from artemis_py.errors import NotFoundError
-from artemis_py.management.lists.connections import Connected
-from artemis_py.management.lists.field import NUMBER, TEXT
-from artemis_py.management.lists.selection import LOOKS_PER_STEP
-from artemis_py.management.lists.sessions import PRODUCERS, SESSIONS, TRANSACTIONS, Opened, Producing
-from artemis_py.management.managed import Given, Managed, Steps, at_once
-from artemis_py.management.operation import EDIT, Argument, Operation
+from artemis_py.management.fields import EPOCH_MS, NUMBER, TEXT, Field, Kind
+from artemis_py.management.listing import LOOKS_PER_STEP
+from artemis_py.management.managed import Arguments, Connected, Managed, Sender, Steps, at_once
+from artemis_py.management.operation import EDIT, Argument, Operation, listing, select_rows
 from artemis_py.management.operations.connections import WHY_CLOSED
-from artemis_py.management.operations.listing import listing, selected
+
+SESSIONS: Final[Kind[Connected]] = Kind(
+    "session",
+    "sessions",
+    [
+        Field("id", TEXT, "The session's name, as CONNECTED tells it", lambda it: it.session, is_brief=True),
+        Field("connectionID", NUMBER, "The number of its connection", lambda it: it.number, is_brief=True),
+        Field("clientID", TEXT, "The client-id of its CONNECT", lambda it: it.client_id, is_brief=True),
+        Field("user", TEXT, "The login of its CONNECT", lambda it: it.user, is_brief=True),
+        Field("protocol", TEXT, "STOMP and its version", lambda it: f"STOMP {it.version}"),
+        Field("localAddress", TEXT, "The broker's own address that it uses", lambda it: it.local_address),
+        Field("remoteAddress", TEXT, "The client's address", lambda it: it.address),
+        Field("creationTime", NUMBER, "When its connection was made", lambda it: it.begun_ms, EPOCH_MS),
+        Field("consumerCount", NUMBER, "Its subscriptions", lambda it: it.subscription_count, is_brief=True),
+        Field(
+            "producerCount",
+            NUMBER,
+            "Addresses to which it has sent, the latest 8",
+            lambda it: len(it.producers),
+            is_brief=True,
+        ),
+        Field("transactionCount", NUMBER, "Its open transactions", lambda it: len(it.transactions), is_brief=True),
+    ],
+)
+
+
+class Producer(NamedTuple):
+    """An address to which a client has sent."""
+
+    client: Connected
+    sender: Sender
+
+
+PRODUCERS: Final[Kind[Producer]] = Kind(
+    "producer",
+    "producers",
+    [
+        Field("id", TEXT, "Session and address", lambda it: f"{it.client.session}:{it.sender.address}"),
+        Field("address", TEXT, "The address", lambda it: it.sender.address, is_brief=True),
+        Field("sessionID", TEXT, "The session that sends", lambda it: it.client.session, is_brief=True),
+        Field("connectionID", NUMBER, "The number of its connection", lambda it: it.client.number),
+        Field("clientID", TEXT, "The client-id of its CONNECT", lambda it: it.client.client_id, is_brief=True),
+        Field("user", TEXT, "The login of its CONNECT", lambda it: it.client.user, is_brief=True),
+        Field("protocol", TEXT, "STOMP and its version", lambda it: f"STOMP {it.client.version}"),
+        Field("localAddress", TEXT, "The broker's own address that it uses", lambda it: it.client.local_address),
+        Field("remoteAddress", TEXT, "The client's address", lambda it: it.client.address),
+        Field("creationTime", NUMBER, "When it sent there first", lambda it: it.sender.begun_ms, EPOCH_MS),
+        Field(
+            "msgSent", NUMBER, "Messages that it sent there", lambda it: it.sender.sent_count, "messages", is_brief=True
+        ),
+        Field("msgSizeSent", NUMBER, "Their headers and bodies", lambda it: it.sender.sent_bytes, "bytes"),
+        Field("lastSentTime", NUMBER, "When it sent there last", lambda it: it.sender.last_ms, EPOCH_MS),
+    ],
+)
+
 
 SESSION: Final = Argument("session", TEXT, "the name of the session, such as s12")
-CONSUMER: Final = Argument("consumer", NUMBER, "the number of the consumer")
 _DIGITS_MAX: Final = 18
-TRANSACTION: Final = Argument("transaction", TEXT, "session and name of the transaction, such as s12:tx-1")
 
 
-def _in_order(managed: Managed) -> list[Connected]:
+def clients_in_order(managed: Managed) -> list[Connected]:
     """The clients with a session, in the order in which they came."""
     return sorted((one for one in managed.clients() if one.is_open), key=lambda one: one.number)
 
 
-def _list_sessions(managed: Managed, given: Given) -> Steps:
-    return (yield from selected(SESSIONS, _in_order(managed), given))
+def _list_sessions(managed: Managed, arguments: Arguments) -> Steps:
+    return (yield from select_rows(SESSIONS, clients_in_order(managed), arguments))
 
 
-def _list_producers(managed: Managed, given: Given) -> Steps:
-    found: list[Producing] = []
-    for number, client in enumerate(_in_order(managed), 1):
-        found += [Producing(client, sender) for sender in client.producers]
+def _list_producers(managed: Managed, arguments: Arguments) -> Steps:
+    rows: list[Producer] = []
+    for number, client in enumerate(clients_in_order(managed), 1):
+        rows += [Producer(client, sender) for sender in client.producers]
         if number % LOOKS_PER_STEP == 0:
             yield None
-    return (yield from selected(PRODUCERS, found, given))
+    return (yield from select_rows(PRODUCERS, rows, arguments))
 
 
-def _list_transactions(managed: Managed, given: Given) -> Steps:
-    found: list[Opened] = []
-    for number, client in enumerate(_in_order(managed), 1):
-        found += [Opened(client, name, transaction) for name, transaction in client.transactions]
-        if number % LOOKS_PER_STEP == 0:
-            yield None
-    return (yield from selected(TRANSACTIONS, found, given))
-
-
-def _client(managed: Managed, session: str) -> Connected | None:
+def client_of_session(managed: Managed, session: str) -> Connected | None:
     """The client with the session of this name: ``s`` and the number of its connection."""
     number = session[1:]
     is_name = session[:1] == "s" and number.isascii() and number.isdecimal() and len(number) <= _DIGITS_MAX
@@ -56,53 +99,16 @@ def _client(managed: Managed, session: str) -> Connected | None:
 
 
 def _with_session(managed: Managed, name: str) -> Connected:
-    client = _client(managed, name)
+    client = client_of_session(managed, name)
     if client is None or not client.is_open:
         raise NotFoundError(f"there is no session {name[:80]!r}")
     return client
 
 
-def _close_session(managed: Managed, given: Given) -> Steps:
-    name = given["session"]
+def _close_session(managed: Managed, arguments: Arguments) -> Steps:
+    name = arguments["session"]
     _with_session(managed, name).end(WHY_CLOSED)
     return at_once({"closed": name})
-
-
-def _close_consumer(managed: Managed, given: Given) -> Steps:
-    number = given["consumer"]
-    why = f"An operator has closed the consumer {number}"
-    for count, queue in enumerate(list(managed.broker.queues.values()), 1):
-        consumer = next((one for one in queue.distribution.consumers if one.id == number), None)
-        if consumer is not None:
-            client = managed.client(consumer.reader.connection)
-            if client is None or not client.end_consumer(number, why):
-                break
-            return {"closed": number}
-        if count % LOOKS_PER_STEP == 0:
-            yield None
-    raise NotFoundError(f"there is no consumer {number}")
-
-
-def _roll_back(managed: Managed, given: Given) -> Steps:
-    client, name = _with_transaction(managed, given["transaction"])
-    yield from until_done(client.roll_back(name))
-    return {"rolledBack": given["transaction"]}
-
-
-def _commit(managed: Managed, given: Given) -> Steps:
-    client, name = _with_transaction(managed, given["transaction"])
-    while not client.prepare(name):
-        yield WAIT
-    yield from until_done(client.commit(name))
-    return {"committed": given["transaction"]}
-
-
-def _with_transaction(managed: Managed, id: str) -> tuple[Connected, str]:
-    session, _, name = id.partition(":")
-    client = _client(managed, session)
-    if client is None or not any(name == known for known, _ in client.transactions):
-        raise NotFoundError(f"there is no open transaction {id[:80]!r}; transaction ls has their ids")
-    return client, name
 
 
 SESSION_OPERATIONS: Final = (
@@ -130,54 +136,5 @@ SESSION_OPERATIONS: Final = (
         PRODUCERS,
         "To which addresses sessions have sent, one row for each of the latest 8 of a session.",
         _list_producers,
-    ),
-    Operation(
-        name="closeConsumerWithID",
-        right=EDIT,
-        method="DELETE",
-        path="/api/consumers/{consumer}",
-        command="consumer close",
-        sentence="End one subscription with an ERROR. What it holds goes back to its queue. STOMP 1.2 closes the"
-        " connection after every ERROR; a client of an earlier version keeps it.",
-        result="closed: the number of the consumer",
-        destroys="consumer {consumer}, and with STOMP 1.2 its connection and transactions that are open on it",
-        arguments=(CONSUMER,),
-        mbean=("boolean closeConsumerWithID(String sessionID=_, String ID=consumer)",),
-        work=_close_consumer,
-    ),
-    listing(
-        "listTransactions",
-        "/api/transactions",
-        "transaction ls",
-        TRANSACTIONS,
-        "Transactions that clients have begun and not ended, one row each.",
-        _list_transactions,
-    ),
-    Operation(
-        name="rollbackTransaction",
-        right=EDIT,
-        method="POST",
-        path="/api/transactions/{transaction}/rollback",
-        command="transaction rollback",
-        sentence="Forget what an open transaction would publish; what it would acknowledge goes back to its queues as a"
-        " failed delivery. The client gets an ERROR when it uses the transaction again.",
-        result="rolledBack: the transaction",
-        destroys="what transaction {transaction} would publish",
-        arguments=(TRANSACTION,),
-        work=_roll_back,
-        no_mbean="those of STOMP are not Artemis' prepared ones",
-    ),
-    Operation(
-        name="commitTransaction",
-        right=EDIT,
-        method="POST",
-        path="/api/transactions/{transaction}/commit",
-        command="transaction commit",
-        sentence="Carry out what an open transaction has so far, together. Nobody knows whether its client wanted to do"
-        " more: it gets an ERROR when it goes on. Refused when a destination has no room now.",
-        result="committed: the transaction",
-        arguments=(TRANSACTION,),
-        work=_commit,
-        no_mbean="those of STOMP are not Artemis' prepared ones",
     ),
 )

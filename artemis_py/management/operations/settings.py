@@ -1,45 +1,108 @@
-"""Operations on settings: which are in force, and who may do what, each with its line of broker.xml; and changes."""
+"""Address settings and permissions: operations that show those in force, with the line of broker.xml, and set them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Generator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
-from artemis_py.config.checks.one_queue import check_queue
-from artemis_py.config.checks.one_setting import check_setting, setting_values
-from artemis_py.config.explain.explanation import Explained, explain_address, explain_queue_config
+from artemis_py.config.checks.requested import check_queue, check_setting, setting_values
+from artemis_py.config.explain import Explained, explain_address, explain_queue_config
 from artemis_py.config.overlay.bean_names import SETTING_BEANS
-from artemis_py.config.overlay.values import property_names
+from artemis_py.config.overlay.properties import property_names
 from artemis_py.config.security_settings import PERMISSIONS
-from artemis_py.config.settings import AddressSettings, BrokerConfig, Origin
+from artemis_py.config.settings import AddressSettings, BrokerConfig, Origin, SecuritySetting
 from artemis_py.config.tables.fields import show
 from artemis_py.core.queue.attributes import config_of
 from artemis_py.core.tasks import Step
 from artemis_py.errors import BadRequestError, BrokerError
-from artemis_py.management.lists.explained import ROLES, SETTINGS, Granted
-from artemis_py.management.lists.field import TEXT
-from artemis_py.management.managed import Given, Managed, Steps, found
-from artemis_py.management.operation import EDIT, TEXTS, VIEW, Argument, Operation
-from artemis_py.management.operations.listing import LISTING, selected
+from artemis_py.management.fields import FLAG, TEXT, Field, Kind
+from artemis_py.management.managed import Arguments, Managed, Steps, lookup
+from artemis_py.management.operation import EDIT, LISTING, TEXTS, VIEW, Argument, Operation, select_rows
+
+SETTINGS: Final[Kind[Explained]] = Kind(
+    "setting",
+    "settings",
+    [
+        Field("name", TEXT, "The setting's name", lambda it: it.setting.name, is_brief=True),
+        Field("value", TEXT, "Its value", lambda it: show(it.value), is_brief=True),
+        Field("unit", TEXT, "The unit of the value; null: it has none", lambda it: it.setting.unit or None),
+        Field(
+            "match",
+            TEXT,
+            "The address-setting that decided; null: none did",
+            lambda it: it.match,
+            is_brief=True,
+        ),
+        Field(
+            "declaredAt",
+            TEXT,
+            "File and line that decided; an operator did where it says so; null: it is the default",
+            lambda it: None if it.origin is None else str(it.origin) if it.origin.line else it.origin.file,
+            is_brief=True,
+        ),
+        Field("isDefault", FLAG, "Did nobody set it?", lambda it: it.origin is None),
+        Field("effect", TEXT, "honoured, or ignored", lambda it: it.setting.treatment),
+        Field("meaning", TEXT, "What it means", lambda it: it.setting.meaning),
+    ],
+)
+
+
+class Granted(NamedTuple):
+    """A permission on an address, as one security-setting grants it."""
+
+    permission: str
+    setting: SecuritySetting | None
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The roles that have it."""
+        return () if self.setting is None else tuple(self.setting.roles.get(self.permission, ()))
+
+
+ROLES: Final[Kind[Granted]] = Kind(
+    "permission",
+    "permissions",
+    [
+        Field("permission", TEXT, "The permission", lambda it: it.permission, is_brief=True),
+        Field(
+            "roles", TEXT, "The roles that have it, with commas between", lambda it: ",".join(it.roles), is_brief=True
+        ),
+        Field(
+            "match",
+            TEXT,
+            "The security-setting that decides; null: none matches, so nobody has it",
+            lambda it: None if it.setting is None else it.setting.match,
+            is_brief=True,
+        ),
+        Field(
+            "declaredAt",
+            TEXT,
+            "File and line of that security-setting; null: there is none",
+            lambda it: None if it.setting is None else str(it.setting.origin),
+            is_brief=True,
+        ),
+    ],
+)
+
 
 _NAME: Final = Argument("address", TEXT, "the address, or ADDRESS::QUEUE for a queue that is there")
 _CHECKS_PER_STEP: Final = 20
 _SET_WHILE_RUNNING: Final = Origin("an operator or a client", 0)
 
 
-def _settings(managed: Managed, given: Given) -> Steps:
-    address, separator, queue = given["address"].partition("::")
+def _settings(managed: Managed, arguments: Arguments) -> Steps:
+    address, separator, queue = arguments["address"].partition("::")
     if not address:
         raise BadRequestError("address is the name of an address, or ADDRESS::QUEUE")
     rows = _of_queue(managed, queue) if separator else explain_address(managed.broker.config, address)
-    return (yield from selected(SETTINGS, rows, given))
+    return (yield from select_rows(SETTINGS, rows, arguments))
 
 
 def _of_queue(managed: Managed, name: str) -> list[Explained]:
     """What the queue has now. What broker.xml says at another place than the queue is not repeated."""
-    queue = found(managed.broker.queues, "queue", name)
+    queue = lookup(managed.broker.queues, "queue", name)
     config = config_of(queue)
     declared: dict[str, Origin] = {}
     if queue.origin is not None:
@@ -61,21 +124,21 @@ def _of_queue(managed: Managed, name: str) -> list[Explained]:
     return explain_queue_config(managed.broker.config, config, declared=not queue.auto_created)
 
 
-def _add(managed: Managed, given: Given) -> Steps:
+def _add(managed: Managed, arguments: Arguments) -> Steps:
     """Everything is checked before anything is changed: the values, and each queue with them."""
-    broker, match = managed.broker, given["address"]
-    values = setting_values(match, {**_of_json(given["settings"]), **_of_texts(given["values"])}, broker.config)
+    broker, match = managed.broker, arguments["address"]
+    values = setting_values(match, {**_of_json(arguments["settings"]), **_of_texts(arguments["values"])}, broker.config)
     if not values:
         raise BadRequestError("no setting is given, such as max-size-bytes=10M")
-    wanted = broker.settings_changes.over(broker.settings_changes.declared, match, values)
-    check_setting(match, wanted)
-    yield from _check(managed, wanted)
+    changed = broker.settings_changes.over(broker.settings_changes.declared, match, values)
+    check_setting(match, changed)
+    yield from _check(managed, changed)
     broker.settings_changes.put(match, values)
     return (yield from _settled(managed))
 
 
-def _remove(managed: Managed, given: Given) -> Steps:
-    managed.broker.settings_changes.remove(given["address"])
+def _remove(managed: Managed, arguments: Arguments) -> Steps:
+    managed.broker.settings_changes.remove(arguments["address"])
     return (yield from _settled(managed))
 
 
@@ -88,12 +151,12 @@ def _settled(managed: Managed) -> Steps:
     return {"pendingRestart": {queue: ", ".join(sorted(names)) for queue, names in sorted(redeployment.held.items())}}
 
 
-def _check(managed: Managed, wanted: BrokerConfig) -> Generator[Step, None, None]:
+def _check(managed: Managed, changed: BrokerConfig) -> Generator[Step, None, None]:
     """Raises BadRequestError for a queue that could not be what its address would say."""
     for number, queue in enumerate(list(managed.broker.queues.values()), 1):
-        settings = wanted.settings_for(queue.address.name)
+        settings = changed.settings_for(queue.address.name)
         if not queue.deleted and settings != queue.address.settings and not queue.temporary:
-            check_queue(config_of(queue), (), wanted)
+            check_queue(config_of(queue), (), changed)
         if number % _CHECKS_PER_STEP == 0:
             yield None
 
@@ -111,12 +174,12 @@ def _of_json(text: str | None) -> dict[str, str]:
     if text is None:
         return {}
     try:
-        found = json.loads(text)
+        settings = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise BadRequestError(f"the settings are no JSON: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(settings, dict):
         raise BadRequestError("the settings must be a JSON object")
-    return {_element(name): show(value) for name, value in found.items() if value is not None}
+    return {_element(name): show(value) for name, value in settings.items() if value is not None}
 
 
 def _element(name: str) -> str:
@@ -125,9 +188,9 @@ def _element(name: str) -> str:
     return SETTING_BEANS.get(name) or (name if row is None else row.name)
 
 
-def _roles(managed: Managed, given: Given) -> Steps:
-    setting = managed.broker.config.security.setting_for(given["address"])
-    return (yield from selected(ROLES, [Granted(permission, setting) for permission in PERMISSIONS], given))
+def _roles(managed: Managed, arguments: Arguments) -> Steps:
+    setting = managed.broker.config.security.setting_for(arguments["address"])
+    return (yield from select_rows(ROLES, [Granted(permission, setting) for permission in PERMISSIONS], arguments))
 
 
 _MATCH: Final = Argument("address", TEXT, "the match, as that of an address-setting in broker.xml: orders.#")

@@ -1,18 +1,63 @@
-"""Operations on users: those that the files of the configuration name."""
+"""Users that the files of the configuration name: their fields, and the operations that list and change them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from artemis_py.errors import BadRequestError, BrokerError
-from artemis_py.management.lists.field import FLAG, TEXT
-from artemis_py.management.lists.selection import LOOKS_PER_STEP
-from artemis_py.management.lists.users import USERS, Person
-from artemis_py.management.managed import Given, Managed, Steps, Users
-from artemis_py.management.operation import EDIT, Argument, Operation
-from artemis_py.management.operations.listing import listing, selected
+from artemis_py.management.fields import EPOCH_MS, FLAG, NUMBER, TEXT, Field, Kind, Row
+from artemis_py.management.listing import LOOKS_PER_STEP
+from artemis_py.management.managed import Arguments, Managed, Steps, Users
+from artemis_py.management.operation import EDIT, Argument, Operation, listing, select_rows
+from artemis_py.security.user_files import KnownUser
+
+
+class ListedUser(NamedTuple):
+    """A user as a file declares it, and what the broker knows of it."""
+
+    known: KnownUser
+    is_changeable: bool
+    """Is it in the files that the broker changes?"""
+    last_login_ms: int
+    connection_count: int
+
+
+def _as_artemis(row: Row) -> dict[str, Any]:
+    """A row as Artemis' bean returns it."""
+    return {"username": row["name"], "roles": [role for role in str(row["roles"]).split(",") if role]}
+
+
+USERS: Final[Kind[ListedUser]] = Kind(
+    "user",
+    "users",
+    [
+        Field("name", TEXT, "The user's name", lambda it: it.known.name, is_brief=True),
+        Field("roles", TEXT, "Its roles, with commas between", lambda it: ",".join(it.known.roles), is_brief=True),
+        Field(
+            "login",
+            TEXT,
+            "How the password is stored: hash, plain text, masked, or unreadable (nobody can log in with it); or else"
+            " certificate or guest",
+            lambda it: it.known.login,
+            is_brief=True,
+        ),
+        Field("connectionCount", NUMBER, "Clients of STOMP with this login", lambda it: it.connection_count, "", True),
+        Field(
+            "lastLogin",
+            NUMBER,
+            "When it was last let in since the start; 0: not yet",
+            lambda it: it.last_login_ms,
+            EPOCH_MS,
+            is_brief=True,
+        ),
+        Field("changeable", FLAG, "Can operations change and remove it?", lambda it: it.is_changeable),
+        Field("declaredAt", TEXT, "File and line that declare it", lambda it: str(it.known.origin), is_brief=True),
+    ],
+    as_artemis=_as_artemis,
+)
+
 
 _ONLY: Final = Argument("name", TEXT, "only the user of this name", "")
 _NAME: Final = Argument("name", TEXT, "the user's name")
@@ -26,7 +71,7 @@ def _users(managed: Managed) -> Users:
     return managed.users
 
 
-def _list(managed: Managed, given: Given) -> Steps:
+def _list(managed: Managed, arguments: Arguments) -> Steps:
     users = _users(managed)
     known = yield from users.known()
     counts: Counter[str] = Counter()
@@ -34,44 +79,51 @@ def _list(managed: Managed, given: Given) -> Steps:
     for start in range(0, len(clients), LOOKS_PER_STEP):
         counts.update(client.user or "" for client in clients[start : start + LOOKS_PER_STEP])
         yield None
-    found: list[Person] = []
+    rows: list[ListedUser] = []
     for number, one in enumerate(known, 1):
-        if given["name"] in ("", one.name):
-            found.append(Person(one, users.is_changeable(one), users.last_login_ms(one.name), counts[one.name]))
+        if arguments["name"] in ("", one.name):
+            rows.append(ListedUser(one, users.is_changeable(one), users.last_login_ms(one.name), counts[one.name]))
         if number % LOOKS_PER_STEP == 0:
             yield None
-    return (yield from selected(USERS, found, given))
+    return (yield from select_rows(USERS, rows, arguments))
 
 
-def _add(managed: Managed, given: Given) -> Steps:
-    _check(given)
-    roles = _roles(given["role"])
-    done = yield from _users(managed).add(given["name"], given["password"], roles, is_plain=given["plaintext"])
-    return {"name": given["name"], "roles": roles, **done}
+def _add(managed: Managed, arguments: Arguments) -> Steps:
+    _check(arguments)
+    roles = _roles(arguments["role"])
+    done = yield from _users(managed).add(
+        arguments["name"], arguments["password"], roles, is_plain=arguments["plaintext"]
+    )
+    return {"name": arguments["name"], "roles": roles, **done}
 
 
-def _reset(managed: Managed, given: Given) -> Steps:
-    _check(given)
-    password, role = given["password"], given["role"]
+def _reset(managed: Managed, arguments: Arguments) -> Steps:
+    _check(arguments)
+    password, role = arguments["password"], arguments["role"]
     if password is None and role is None:
         raise BadRequestError("nothing to change: give a password, or role, or both")
     roles = None if role is None else _roles(role)
-    done = yield from _users(managed).reset(given["name"], password, roles, is_plain=given["plaintext"])
-    return {"name": given["name"], "passwordChanged": password is not None, "rolesChanged": roles is not None, **done}
+    done = yield from _users(managed).reset(arguments["name"], password, roles, is_plain=arguments["plaintext"])
+    return {
+        "name": arguments["name"],
+        "passwordChanged": password is not None,
+        "rolesChanged": roles is not None,
+        **done,
+    }
 
 
-def _remove(managed: Managed, given: Given) -> Steps:
-    done = yield from _users(managed).remove(given["name"])
-    return {"removed": given["name"], **done}
+def _remove(managed: Managed, arguments: Arguments) -> Steps:
+    done = yield from _users(managed).remove(arguments["name"])
+    return {"removed": arguments["name"], **done}
 
 
-def _check(given: Given) -> None:
+def _check(arguments: Arguments) -> None:
     for what in ("name", "password", "role"):
-        if len(given[what] or "") > _LENGTH_MAX:
-            raise BadRequestError(f"{what} has {len(given[what])} characters, the limit is {_LENGTH_MAX}")
-        if not _is_text(given[what] or ""):
+        if len(arguments[what] or "") > _LENGTH_MAX:
+            raise BadRequestError(f"{what} has {len(arguments[what])} characters, the limit is {_LENGTH_MAX}")
+        if not _is_text(arguments[what] or ""):
             raise BadRequestError(f"{what} has half a character (a lone surrogate), which no file can have")
-    if given["password"] == "":
+    if arguments["password"] == "":
         raise BadRequestError("an empty password is refused")
 
 

@@ -1,26 +1,23 @@
-"""Operations that say why: one for each question."""
+"""Operations that answer why, one for each question of ``management/why``."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from artemis_py.errors import BadRequestError
-from artemis_py.management.lists.field import NUMBER, TEXT
-from artemis_py.management.lists.reasons import REASONS
-from artemis_py.management.lists.selection import Selection
-from artemis_py.management.lists.wanted import PAGE_SIZE_MAX, Wanted
-from artemis_py.management.managed import Given, Managed, Steps, Work, found
+from artemis_py.management.fields import NUMBER, TEXT
+from artemis_py.management.listing import PAGE_SIZE_MAX, ListQuery, Selection
+from artemis_py.management.managed import Arguments, Managed, Steps, Work, lookup
 from artemis_py.management.operation import VIEW, Argument, Operation
+from artemis_py.management.operations.arguments import QUEUE, queue_of
 from artemis_py.management.operations.connections import CONNECTION
-from artemis_py.management.operations.queues import QUEUE
-from artemis_py.management.why.asking import Asking, Findings
 from artemis_py.management.why.blocked import blocked, blocked_connection
 from artemis_py.management.why.dead import dead
 from artemis_py.management.why.dropped import dropped
+from artemis_py.management.why.finding import REASONS, learn_queues
 from artemis_py.management.why.growing import growing
-from artemis_py.management.why.not_delivered import not_delivered
-from artemis_py.management.why.one_message import about_message
-from artemis_py.management.why.places import learn_queues
+from artemis_py.management.why.not_delivered import about_message, not_delivered
+from artemis_py.management.why.question import Findings, Question
 from artemis_py.management.why.slow import slow
 
 _WINDOW_S_MAX: Final = 20
@@ -31,63 +28,63 @@ _WINDOW: Final = Argument("window", NUMBER, f"for how many seconds to measure, a
 _RESULT: Final = "count: how many reasons; page and size; data: the reasons, the most important first"
 
 
-def _answer(asking: Asking, work: Findings) -> Steps:
-    yield from learn_queues(asking.broker.config)
+def _answer(question: Question, work: Findings) -> Steps:
+    yield from learn_queues(question.broker.config)
     yield from work
-    return Selection(REASONS, Wanted(size=PAGE_SIZE_MAX), len(asking.found), asking.found)
+    return Selection(REASONS, ListQuery(size=PAGE_SIZE_MAX), len(question.findings), question.findings)
 
 
-def _not_delivered(managed: Managed, given: Given) -> Steps:
-    queue = found(managed.broker.queues, "queue", given["queue"])
-    asking, message_id = Asking(managed, queue=queue), given["message"]
-    work = about_message(asking, queue, message_id) if message_id else not_delivered(asking, queue)
-    return (yield from _answer(asking, _something(asking, work)))
+def _not_delivered(managed: Managed, arguments: Arguments) -> Steps:
+    queue = queue_of(managed, arguments)
+    question, message_id = Question(managed, queue=queue), arguments["message"]
+    work = about_message(question, queue, message_id) if message_id else not_delivered(question, queue)
+    return (yield from _answer(question, _something(question, work)))
 
 
-def _something(asking: Asking, work: Findings) -> Findings:
+def _something(question: Question, work: Findings) -> Findings:
     """An answer that has at least one reason."""
     yield from work
-    if not asking.found:
-        asking.add("nothing-waits", "it has no message, and lost none since the start")
+    if not question.findings:
+        question.add("nothing-waits", "it has no message, and lost none since the start")
 
 
-def _blocked(managed: Managed, given: Given) -> Steps:
-    address = found(managed.broker.addresses, "address", given["address"])
-    asking = Asking(managed, address)
-    return (yield from _answer(asking, blocked(asking, address)))
+def _blocked(managed: Managed, arguments: Arguments) -> Steps:
+    address = lookup(managed.broker.addresses, "address", arguments["address"])
+    question = Question(managed, address)
+    return (yield from _answer(question, blocked(question, address)))
 
 
-def _blocked_connection(managed: Managed, given: Given) -> Steps:
-    asking = Asking(managed)
-    return (yield from _answer(asking, blocked_connection(asking, given["connection"])))
+def _blocked_connection(managed: Managed, arguments: Arguments) -> Steps:
+    question = Question(managed)
+    return (yield from _answer(question, blocked_connection(question, arguments["connection"])))
 
 
-def _dropped(managed: Managed, given: Given) -> Steps:
-    name = given["name"]
+def _dropped(managed: Managed, arguments: Arguments) -> Steps:
+    name = arguments["name"]
     address, queue = managed.broker.addresses.get(name), managed.broker.queues.get(name)
     if address is None and queue is None:
-        found(managed.broker.addresses, "address or queue", name)
-    asking = Asking(managed, address)
-    return (yield from _answer(asking, dropped(asking, address, queue)))
+        lookup(managed.broker.addresses, "address or queue", name)
+    question = Question(managed, address)
+    return (yield from _answer(question, dropped(question, address, queue)))
 
 
-def _dead(managed: Managed, given: Given) -> Steps:
-    queue = found(managed.broker.queues, "queue", given["queue"])
-    asking = Asking(managed, queue=queue)
-    return (yield from _answer(asking, dead(asking, queue, given["message"])))
+def _dead(managed: Managed, arguments: Arguments) -> Steps:
+    queue = queue_of(managed, arguments)
+    question = Question(managed, queue=queue)
+    return (yield from _answer(question, dead(question, queue, arguments["message"])))
 
 
-def _slow(managed: Managed, _given: Given) -> Steps:
-    asking = Asking(managed)
-    return (yield from _answer(asking, slow(asking)))
+def _slow(managed: Managed, _arguments: Arguments) -> Steps:
+    question = Question(managed)
+    return (yield from _answer(question, slow(question)))
 
 
-def _growing(managed: Managed, given: Given) -> Steps:
-    queue, window_s = found(managed.broker.queues, "queue", given["queue"]), given["window"]
+def _growing(managed: Managed, arguments: Arguments) -> Steps:
+    queue, window_s = queue_of(managed, arguments), arguments["window"]
     if not 1 <= window_s <= _WINDOW_S_MAX:
         raise BadRequestError(f"window must be 1 to {_WINDOW_S_MAX} seconds, not {window_s}")
-    asking = Asking(managed, queue=queue)
-    return (yield from _answer(asking, growing(asking, queue, 1000 * window_s)))
+    question = Question(managed, queue=queue)
+    return (yield from _answer(question, growing(question, queue, 1000 * window_s)))
 
 
 def _row(name: str, on: str, path: str, command: str, sentence: str, work: Work, *arguments: Argument) -> Operation:

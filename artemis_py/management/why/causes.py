@@ -6,26 +6,326 @@ Answers, the operational log, metrics, commands and docs/why.md use these words.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
-from artemis_py.management.why.cause import (
-    BLOCKED,
-    DEAD,
-    DROPPED,
-    GROWING,
-    OF_ADDRESS,
-    OF_BROKER,
-    OF_QUEUE,
-    SLOW,
-    Cause,
-    rows,
+from artemis_py.core.queue import why as core
+
+NOT_DELIVERED: Final = "not-delivered"
+BLOCKED: Final = "blocked"
+DROPPED: Final = "dropped"
+DEAD: Final = "dead"
+SLOW: Final = "slow"
+GROWING: Final = "growing"
+
+QUESTIONS: Final = {
+    NOT_DELIVERED: "Why does a queue deliver nothing (more)?",
+    BLOCKED: "Why do senders wait?",
+    DROPPED: "Why are messages gone that nobody consumed?",
+    DEAD: "Why are messages dead letters?",
+    SLOW: "Why is the broker slow?",
+    GROWING: "Why does a queue grow?",
+}
+"""What can be asked, by the word of the command."""
+
+KILLED: Final = {
+    "dead": "dead",
+    "cancelled": "sent_by_operator",
+    "purged": "purged",
+    "deleted": "deleted",
+    "abandoned": "purge-on-no-consumers",
+    "damaged": "damaged",
+}
+"""The word for why messages were killed, by the reason in ``core/order/entry.py``."""
+
+OF_QUEUE: Final = "queue"
+OF_ADDRESS: Final = "address"
+OF_BROKER: Final = "broker"
+"""Where a setting is written: on a queue (or as its default in an address-setting), in an address-setting, or beside
+them.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A reason. ``settings`` may lead to it, the first one as a rule; ``scope`` says where they are written."""
+
+    code: str
+    question: str
+    meaning: str
+    remedy: str
+    settings: tuple[str, ...] = ()
+    scope: str = OF_QUEUE
+
+
+def rows(question: str, *rows: tuple[str, str, str, tuple[str, ...], str]) -> list[Cause]:
+    """The causes of one question: word, meaning, remedy, settings and scope of each."""
+    return [Cause(code, question, meaning, remedy, settings, scope) for code, meaning, remedy, settings, scope in rows]
+
+
+# ---- why nothing is delivered --------------------------------------------------------------------
+
+
+_DELIVERY_CAUSES: Final[list[Cause]] = rows(
+    NOT_DELIVERED,
+    ("nothing-waits", "The queue has no message to deliver.", "Send to its address.", (), OF_QUEUE),
+    (
+        "disabled",
+        "The queue is not enabled, so that nothing is routed to it.",
+        "Enable it: artemis-py queue enable QUEUE, or set enabled to true where it is declared.",
+        ("enabled",),
+        OF_QUEUE,
+    ),
+    (
+        "filtered",
+        "Messages were sent to the address, none came to the queue, and it has a filter.",
+        "Change the filter of the queue, or the headers that senders set.",
+        ("filter",),
+        OF_QUEUE,
+    ),
+    (
+        "diverted",
+        "An exclusive divert takes messages of the address before its queues get them.",
+        "Change the divert's filter, set exclusive to false, or remove the divert.",
+        (),
+        OF_ADDRESS,
+    ),
+    (
+        core.PAUSED,
+        "The queue is paused.",
+        "Resume it: artemis-py queue resume QUEUE.",
+        (),
+        OF_QUEUE,
+    ),
+    (
+        core.STEP_FAILED,
+        "A step of the queue failed, and the broker paused the queue.",
+        "Look for ART-1005 in the log; artemis-py queue resume QUEUE, or a restart, tries again.",
+        (),
+        OF_QUEUE,
+    ),
+    (
+        core.ADDRESS_PAUSED,
+        "An operator has paused the address, so none of its queues delivers.",
+        "Resume it: artemis-py address resume ADDRESS.",
+        (),
+        OF_ADDRESS,
+    ),
+    (
+        core.FEW_CONSUMERS,
+        "The gate is closed until enough consumers are there.",
+        "Start more consumers, or lower consumers-before-dispatch.",
+        ("consumers-before-dispatch", "delay-before-dispatch"),
+        OF_QUEUE,
+    ),
+    (
+        core.MAX_BACKLOG,
+        "As many messages as the queue allows are with consumers.",
+        "Have consumers acknowledge, or raise max-backlog of the queue.",
+        ("max-backlog",),
+        OF_QUEUE,
+    ),
+    (
+        core.MOVING,
+        "Messages go back to their places, and nothing overtakes them.",
+        "Wait: it goes on in every turn.",
+        (),
+        OF_QUEUE,
+    ),
+    (
+        "filling",
+        "The queue is being filled from the log, and messages keep their order.",
+        "Wait until the past is there.",
+        ("recovery-point",),
+        OF_QUEUE,
+    ),
+    (
+        core.NO_CONSUMER,
+        "No consumer that takes messages is attached.",
+        "Start the consumer, and look at its destination and its errors.",
+        (),
+        OF_QUEUE,
+    ),
+    (
+        "dead-letters",
+        "Dead or expired messages come to the queue, and wait for an operator.",
+        "Look at what they died of: artemis-py why dead QUEUE. Repair it, then run artemis-py dead retry.",
+        (),
+        OF_QUEUE,
+    ),
+    (
+        core.BACKLOG,
+        "The consumer holds as many messages as it may.",
+        "Have it acknowledge, or ask for more in its SUBSCRIBE (max-backlog, prefetch-count) or on the queue.",
+        ("max-per-subscription-backlog",),
+        OF_QUEUE,
+    ),
+    (
+        core.WINDOW,
+        "The consumer's window is full of messages that it did not acknowledge.",
+        "Have it acknowledge, or ask for a larger consumer-window-size in its SUBSCRIBE.",
+        ("stompConsumerWindowSize",),
+        OF_BROKER,
+    ),
+    (
+        "not-reading",
+        "The client does not read from its socket.",
+        "Repair the client, or close its connection: artemis-py connection close NUMBER.",
+        (),
+        OF_QUEUE,
+    ),
+    (
+        core.UNWANTED,
+        "The consumer's selector, no-local or replay period excludes the messages.",
+        "Change the selector, or start a consumer that takes these messages.",
+        (),
+        OF_QUEUE,
+    ),
+    (
+        core.GROUPS,
+        "The groups of the messages belong to other consumers.",
+        "Have their owner acknowledge, so that it takes them itself, or close its connection.",
+        ("group-key", "group-buckets"),
+        OF_QUEUE,
+    ),
+    (
+        core.GROUP_WAITS,
+        "A message of the group waits for another attempt, and the others stay behind it.",
+        "Wait for the redelivery delay, or shorten it.",
+        ("redelivery-delay",),
+        OF_ADDRESS,
+    ),
+    (
+        "rebalance",
+        "Groups are handed out anew, and nothing goes out until what was sent before is settled.",
+        "Have consumers acknowledge what they hold.",
+        ("group-rebalance-pause-dispatch",),
+        OF_QUEUE,
+    ),
+    (
+        core.EXCLUSIVE,
+        "Only so many consumers are served at once, and this one is in reserve.",
+        "Close one that is served, and it takes over; or change exclusive or max-live-consumers.",
+        ("exclusive", "max-live-consumers"),
+        OF_QUEUE,
+    ),
+    (
+        core.PRIORITY,
+        "Consumers of a higher priority take the messages first.",
+        "Give all of them the same consumer-priority in SUBSCRIBE, if they are to take turns.",
+        (),
+        OF_QUEUE,
+    ),
+    (
+        core.SHOWN,
+        "The queue is non-destructive, and the consumer was shown the messages before.",
+        "Nothing has to be done. To see them again, the consumer subscribes again.",
+        ("non-destructive",),
+        OF_QUEUE,
+    ),
+    (
+        "more-consumers",
+        "Further consumers have room. It was not looked at which messages they want.",
+        "Ask about one message: artemis-py why not-delivered QUEUE --message NUMBER.",
+        (),
+        OF_QUEUE,
+    ),
+    (core.DUE, "Nothing holds it back: it goes out now.", "Ask again.", (), OF_QUEUE),
+    (
+        core.HELD,
+        "A consumer has the messages and did not acknowledge.",
+        "Look at that consumer, or close its connection: its messages go to others.",
+        (),
+        OF_QUEUE,
+    ),
+    (
+        core.LEASED,
+        "The messages are leased to consumers.",
+        "Wait for the lease to end, or have its holder acknowledge.",
+        ("lease-period",),
+        OF_QUEUE,
+    ),
+    (
+        "scheduled",
+        "The messages wait for the time that their senders have set.",
+        "Wait, or send without a delay.",
+        (),
+        OF_QUEUE,
+    ),
+    (
+        "redelivery-delay",
+        "A delivery failed, and the next attempt must wait.",
+        "Repair the consumer; a shorter redelivery-delay tries again sooner.",
+        ("redelivery-delay", "redelivery-delay-multiplier", "max-redelivery-delay"),
+        OF_ADDRESS,
+    ),
+    (
+        core.BARRIER,
+        "The messages stand behind a barrier.",
+        "Have consumers acknowledge what is before the barrier.",
+        ("barrier-expression",),
+        OF_QUEUE,
+    ),
+    (
+        core.TARGET_DEPTH,
+        "As many messages are active as the queue allows.",
+        "Have consumers take and acknowledge what is active, or raise target-queue-depth.",
+        ("target-queue-depth",),
+        OF_QUEUE,
+    ),
+    (
+        "page",
+        "The messages are in pages, which are being read.",
+        "Wait: the disk, or the next turn, brings them.",
+        (),
+        OF_ADDRESS,
+    ),
+    (
+        core.READ_AHEAD,
+        "As many messages of the queue are in memory as may be read from its pages.",
+        "Have consumers acknowledge or take what is in memory, or raise the setting.",
+        (
+            "max-read-page-bytes",
+            "max-read-page-messages",
+            "prefetch-page-bytes",
+            "prefetch-page-messages",
+            "max-size-bytes",
+            "page-size-bytes",
+            "ring-size",
+            "max-depth-messages",
+            "max-depth-bytes",
+        ),
+        OF_QUEUE,
+    ),
+    (
+        "sync",
+        "What was recorded is not on the disk yet, and nothing leaves before that.",
+        "Wait; artemis-py why slow shows how long the disk takes.",
+        ("journal-sync-transactional",),
+        OF_BROKER,
+    ),
+    ("behind", "Other messages stand before it.", "Wait for them.", (), OF_QUEUE),
+    (
+        "not-there",
+        "The queue does not have this message.",
+        "artemis-py trace finds what became of it.",
+        (),
+        OF_QUEUE,
+    ),
+    (
+        "in-pages",
+        "The message may be in pages, which nobody has read yet.",
+        "Wait for its consumers to get there, or use artemis-py trace.",
+        ("max-size-bytes",),
+        OF_ADDRESS,
+    ),
 )
-from artemis_py.management.why.delivery_causes import DELIVERY_CAUSES
+
 
 CAUSES: Final[dict[str, Cause]] = {
     cause.code: cause
     for cause in (
-        *DELIVERY_CAUSES,
+        *_DELIVERY_CAUSES,
         *rows(
             BLOCKED,
             (

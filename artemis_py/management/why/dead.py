@@ -10,12 +10,12 @@ from artemis_py.core.order.entry import DEAD
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.why import messages, span
 from artemis_py.errors import NotFoundError
-from artemis_py.management.why.asking import LOOKS_PER_STEP, Asking, Findings
 from artemis_py.management.why.causes import CAUSES
+from artemis_py.management.why.question import LOOKS_PER_STEP, Findings, Question
 from artemis_py.message import HeaderName, Message
 
 LOOKS_MAX: Final = 10_000
-"""So many dead letters are looked at."""
+"""So many messages of a queue are read at most."""
 _LINES_MAX: Final = 50
 _ADDRESS: Final = HeaderName("_AMQ_ORIG_ADDRESS")
 _QUEUE: Final = HeaderName("_AMQ_ORIG_QUEUE")
@@ -31,7 +31,7 @@ _TEXTS: Final = {
 }
 
 
-def dead(asking: Asking, queue: Queue, message_id: int) -> Findings:
+def dead(question: Question, queue: Queue, message_id: int) -> Findings:
     """The dead letters on a queue, or one of them; for a queue without any, the dead letters that it has brought
     forth. Raises NotFoundError if the one is not there.
     """
@@ -44,17 +44,19 @@ def dead(asking: Asking, queue: Queue, message_id: int) -> Findings:
     yield None
     for key, count in groups.most_common(_LINES_MAX):
         address, origin, code = key
-        source = asking.broker.queues.get(origin)
+        source = question.broker.queues.get(origin)
         where = f"from queue {origin} of address {address}" if origin else f"from address {address}"
-        text = f"{messages(count)} {where}: {_TEXTS[code]}; the oldest came {span(asking.now_ms - oldest_ms[key])} ago"
-        home = asking.broker.addresses.get(address)
-        asking.add(code, text, about=origin or address, used=count, unit="messages", queue=source, address=home)
+        text = (
+            f"{messages(count)} {where}: {_TEXTS[code]}; the oldest came {span(question.now_ms - oldest_ms[key])} ago"
+        )
+        home = question.broker.addresses.get(address)
+        question.add(code, text, about=origin or address, used=count, unit="messages", queue=source, address=home)
         yield None
-    _brought_forth(asking, queue)
+    _brought_forth(question, queue)
     if message_id and not groups:
         raise NotFoundError(f"the first {LOOKS_MAX} messages of {queue.name} have no dead letter {message_id}")
-    if not asking.found:
-        asking.add(
+    if not question.findings:
+        question.add(
             "no-dead-letters", f"{queue.name} has no dead letters, and none of its messages died since the start"
         )
 
@@ -63,21 +65,21 @@ def _letters(queue: Queue, message_id: int) -> Generator[None, None, list[Messag
     """Messages that are copies of dead or expired ones, in memory and ready; only the one with this number, if any."""
     order = queue.contents.order
     cursor = order.open_cursor()
-    found: list[Message] = []
+    letters: list[Message] = []
     looked = 0
     try:
         while looked < LOOKS_MAX and (entry := cursor.advance()) is not None:
             looked += 1
             message = entry.message
             if (not message_id or message.id == message_id) and message.head.first(_ADDRESS) is not None:
-                found.append(message)
+                letters.append(message)
             if not looked % (LOOKS_PER_STEP // 2):
                 yield None
                 if queue.deleted:
                     break
     finally:
         order.close_cursor(cursor)
-    return found
+    return letters
 
 
 def _key(message: Message) -> tuple[str, str, str]:
@@ -88,7 +90,7 @@ def _key(message: Message) -> tuple[str, str, str]:
     return head.first(_ADDRESS) or "", head.first(_QUEUE) or "", known
 
 
-def _brought_forth(asking: Asking, queue: Queue) -> None:
+def _brought_forth(question: Question, queue: Queue) -> None:
     """What has died on the queue itself since the start."""
     counters, settings = queue.contents.counters, queue.address.settings
     died = (counters.killed_by or {}).get(DEAD, 0)
@@ -97,16 +99,18 @@ def _brought_forth(asking: Asking, queue: Queue) -> None:
         target = settings.dead_letter_address
         text = f"{messages(died)} of this queue died since the start"
         text += f" (max-delivery-attempts {attempts})" if attempts > 0 else ""
-        asking.add("dead", text, used=died, limit=attempts, unit="messages")
-        home = None if not target else asking.broker.addresses.get(target)
+        question.add("dead", text, used=died, limit=attempts, unit="messages")
+        home = None if not target else question.broker.addresses.get(target)
         if not target:
-            asking.add("no-dead-letter-address", "there is no dead-letter-address, so they are gone")
+            question.add("no-dead-letter-address", "there is no dead-letter-address, so they are gone")
         elif home is None or not home.queues:
-            asking.add("no-dead-letter-address", f"the dead-letter-address {target} has no queue, so they are gone")
+            question.add("no-dead-letter-address", f"the dead-letter-address {target} has no queue, so they are gone")
         else:
             names = ", ".join(one.name for one in list(home.queues.values())[:8])
-            first = asking.found[-1]
-            asking.found[-1] = first.saying(f"{first.sentence}; they went to the address {target} (queues {names})")
+            first = question.findings[-1]
+            question.findings[-1] = first.saying(
+                f"{first.sentence}; they went to the address {target} (queues {names})"
+            )
     if counters.expired:
         text = f"{messages(counters.expired)} of this queue expired since the start"
-        asking.add("time_limit", text, used=counters.expired, unit="messages")
+        question.add("time_limit", text, used=counters.expired, unit="messages")

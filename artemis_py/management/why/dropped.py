@@ -10,12 +10,11 @@ from artemis_py.core.order.entry import ABANDONED, CANCELLED, DAMAGED, DEAD, DEL
 from artemis_py.core.queue.overflow import DepthRing, Ring
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.why import messages
-from artemis_py.management.why.asking import Asking, Findings, address_of, some_at_a_time
-from artemis_py.management.why.cause import KILLED
-from artemis_py.management.why.nothing import sent_count
+from artemis_py.management.why.causes import KILLED
+from artemis_py.management.why.question import Findings, Question, address_of, some_at_a_time
 
 _QUEUES_MAX: Final = 50
-"""So many queues are named."""
+"""So many queues are reported."""
 _KILLED: Final = {
     DEAD: "died: deliveries failed, or consumers refused them, as often as they may",
     CANCELLED: "were sent to the dead letters by an operator",
@@ -26,31 +25,31 @@ _KILLED: Final = {
 }
 
 
-def dropped(asking: Asking, address: Address | None, queue: Queue | None) -> Findings:
-    """The losses of an address with its queues, or of one queue. Of many queues, those that lost most are named."""
+def dropped(question: Question, address: Address | None, queue: Queue | None) -> Findings:
+    """The losses of an address with its queues, or of one queue. Of many queues, those that lost most are reported."""
     losers: list[tuple[int, int, Queue]] = []
     count = 0
     if address is not None:
-        _of_address(asking, address)
+        _of_address(question, address)
         yield None
         for some in some_at_a_time(list(address.queues.values())):
-            found = [(lost, one.id, one) for one in some if (lost := _lost(one))]
-            count += len(found)
-            losers = nlargest(_QUEUES_MAX, losers + found)
+            losing = [(lost, one.id, one) for one in some if (lost := _lost(one))]
+            count += len(losing)
+            losers = nlargest(_QUEUES_MAX, losers + losing)
             yield None
     if queue is not None and (address is None or queue.id not in address.queues):
         losers.append((_lost(queue), queue.id, queue))
     for _, _, one in losers:
-        _of_queue(asking, one)
+        _of_queue(question, one)
         yield None
     if count > _QUEUES_MAX:
         more = count - _QUEUES_MAX
-        asking.add("others", f"{more} more queues lost messages, fewer than these", used=more, unit="queues")
-    if asking.found:
-        asking.found.sort(key=lambda one: (one.code == "others", -one.used))
+        question.add("others", f"{more} more queues lost messages, fewer than these", used=more, unit="queues")
+    if question.findings:
+        question.findings.sort(key=lambda one: (one.code == "others", -one.used))
     else:
         name = queue.name if queue is not None else "" if address is None else address.name
-        asking.add("nothing-dropped", f"no message of {name} was lost since the start")
+        question.add("nothing-dropped", f"no message of {name} was lost since the start")
 
 
 def _lost(queue: Queue) -> int:
@@ -66,34 +65,34 @@ def _missed(queue: Queue) -> int:
     return max(sent_count(address_of(queue)) - queue.contents.counters.added, 0)
 
 
-def _of_address(asking: Asking, address: Address) -> None:
+def _of_address(question: Question, address: Address) -> None:
     settings = address.settings
     if address.dropped_message_count:
         text = f"{messages(address.dropped_message_count)} dropped by the full address"
         name = "address-full-policy" if settings.address_full_policy == "DROP" else ""
         if not name:
             name = "page-full-policy" if settings.page_full_policy == "DROP" else "disk-full-policy"
-        asking.add("policy-drop", text, used=address.dropped_message_count, unit="messages", setting=name)
+        question.add("policy-drop", text, used=address.dropped_message_count, unit="messages", setting=name)
     if address.unrouted_message_count:
         lost = messages(address.unrouted_message_count)
         why = "no queue took them" if address.queues else "there is no queue"
         if any(divert.exclusive for divert in address.diverts):
             why = "no queue took them, here or where a divert sends them"
         text = f"{lost} reached nobody: {why}"
-        asking.add("unrouted", text, used=address.unrouted_message_count, unit="messages")
+        question.add("unrouted", text, used=address.unrouted_message_count, unit="messages")
     if address.duplicate_message_count:
         text = f"{messages(address.duplicate_message_count)} left out: the address had had the duplicate id before"
-        asking.add("duplicate", text, used=address.duplicate_message_count, unit="messages")
+        question.add("duplicate", text, used=address.duplicate_message_count, unit="messages")
 
 
-def _of_queue(asking: Asking, queue: Queue) -> None:
+def _of_queue(question: Question, queue: Queue) -> None:
     counters, about = queue.contents.counters, f"queue {queue.name}"
 
     def add(code: str, count: int, text: str, setting: str = "") -> None:
-        asking.add(code, text, about=about, used=count, unit="messages", queue=queue, setting=setting)
+        question.add(code, text, about=about, used=count, unit="messages", queue=queue, setting=setting)
 
     if counters.replaced:
-        _replaced(asking, queue, about)
+        _replaced(question, queue, about)
     if counters.expired:
         target = queue.address.settings.expiry_address
         where = f"; they went to the address {target}" if target else "; there is no expiry-address, so they are gone"
@@ -110,7 +109,7 @@ def _of_queue(asking: Asking, queue: Queue) -> None:
         add("no-match", missed, text)
 
 
-def _replaced(asking: Asking, queue: Queue, about: str) -> None:
+def _replaced(question: Question, queue: Queue, about: str) -> None:
     """A ring that is full, or a newer value: one of them, unless the queue is both."""
     count = queue.contents.counters.replaced
     overflow = queue.flow.overflow
@@ -118,11 +117,28 @@ def _replaced(asking: Asking, queue: Queue, about: str) -> None:
     if is_ring:
         size = f"ring-size {overflow.size}" if isinstance(overflow, Ring) else f"limit {overflow.depth}"
         either = ", or had a newer value" if has_values else ""
-        asking.add(
+        question.add(
             "ring", f"{messages(count)} pushed out of the ring ({size}){either}", about=about, used=count,
             limit=overflow.size if isinstance(overflow, Ring) else -1, unit="messages", queue=queue,
             setting="ring-size" if isinstance(overflow, Ring) else "overflow-policy",
         )  # fmt: skip
     else:
         text = f"{messages(count)} replaced by a newer value of the same key"
-        asking.add("last-value", text, about=about, used=count, unit="messages", queue=queue)
+        question.add("last-value", text, about=about, used=count, unit="messages", queue=queue)
+
+
+def sent_count(address: Address) -> int:
+    """How many messages were sent to an address since the start."""
+    return address.routed_message_count + address.unrouted_message_count
+
+
+def about_losses(question: Question, queue: Queue) -> None:
+    """How many messages of the queue were killed or expired, and where they went."""
+    counters, settings = queue.contents.counters, queue.address.settings
+    losses = [(KILLED[reason], count, "killed") for reason, count in (counters.killed_by or {}).items()]
+    for code, count, what in (*losses, ("expired", counters.expired, "expired")):
+        dead = settings.dead_letter_address
+        target = {"dead": dead, "sent_by_operator": dead, "expired": settings.expiry_address}.get(code)
+        if count:
+            text = f"{messages(count)} {what}" + (f"; see the address {target}" if target else "")
+            question.add(code, text, used=count, unit="messages")

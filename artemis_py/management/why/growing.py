@@ -13,7 +13,7 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.why import messages
 from artemis_py.core.slow_consumers import settled_count
 from artemis_py.errors import NotFoundError
-from artemis_py.management.why.asking import LINES_MAX, Asking, Findings, address_of, listed, some_at_a_time
+from artemis_py.management.why.question import LINES_MAX, Findings, Question, address_of, listed, some_at_a_time
 
 _MS: Final = 1_000
 _CONSUMERS_MAX: Final = 1_000
@@ -48,23 +48,23 @@ class _Rates:
     address_count: float
 
 
-def growing(asking: Asking, queue: Queue, window_ms: int) -> Findings:
+def growing(question: Question, queue: Queue, window_ms: int) -> Findings:
     """The rates of a queue over so many ms. Raises NotFoundError if it is deleted meanwhile."""
     consumers = [one for one in queue.distribution.consumers[:_CONSUMERS_MAX] if not one.browses]
     before_by: dict[Consumer, int] = {}
     for some in some_at_a_time(consumers):
         before_by.update({one: settled_count(one) for one in some})
         yield None
-    before = _sample(queue, asking.now_ms)
-    yield asking.managed.after_ms(window_ms)
+    before = _sample(queue, question.now_ms)
+    yield question.managed.after_ms(window_ms)
     if queue.deleted:
         raise NotFoundError(f"the queue {queue.name} was deleted meanwhile")
-    after = _sample(queue, asking.now_ms)
+    after = _sample(queue, question.now_ms)
     rates = _rates(before, after)
-    _about_growth(asking, queue, rates)
-    yield from _about_consumers(asking, before_by, rates.span_s)
+    _about_growth(question, queue, rates)
+    yield from _about_consumers(question, before_by, rates.span_s)
     yield None
-    _about_future(asking, queue, after, rates)
+    _about_future(question, queue, after, rates)
 
 
 def _sample(queue: Queue, now_ms: int) -> _Sample:
@@ -93,7 +93,7 @@ def _rates(before: _Sample, after: _Sample) -> _Rates:
     )
 
 
-def _about_growth(asking: Asking, queue: Queue, rates: _Rates) -> None:
+def _about_growth(question: Question, queue: Queue, rates: _Rates) -> None:
     gone = f", {rates.left:.4g}/s left otherwise (expired, dead, replaced or removed)" if rates.left else ""
     text = (
         f"{rates.came:.4g}/s come in and {rates.acknowledged:.4g}/s are acknowledged{gone}, over {rates.span_s:g} s; "
@@ -101,45 +101,45 @@ def _about_growth(asking: Asking, queue: Queue, rates: _Rates) -> None:
     )
     used = round(rates.came)
     if rates.count <= 0:
-        asking.add("not-growing", text, used=used, unit="messages/s")
+        question.add("not-growing", text, used=used, unit="messages/s")
     elif not rates.acknowledged:
-        asking.add("no-acknowledgements", text, used=used, limit=0, unit="messages/s")
+        question.add("no-acknowledgements", text, used=used, limit=0, unit="messages/s")
     else:
-        asking.add("faster-in", text, used=used, limit=round(rates.acknowledged), unit="messages/s")
+        question.add("faster-in", text, used=used, limit=round(rates.acknowledged), unit="messages/s")
 
 
-def _about_consumers(asking: Asking, before: dict[Consumer, int], span_s: float) -> Findings:
-    found: list[tuple[float, Consumer]] = []
+def _about_consumers(question: Question, before: dict[Consumer, int], span_s: float) -> Findings:
+    rates: list[tuple[float, Consumer]] = []
     for some in some_at_a_time(list(before)):
-        found += [((settled_count(one) - before[one]) / span_s, one) for one in some if not one.closed]
+        rates += [((settled_count(one) - before[one]) / span_s, one) for one in some if not one.closed]
         yield None
-    found.sort(key=lambda one: one[0])
-    for rate, consumer in found[:LINES_MAX]:
+    rates.sort(key=lambda one: one[0])
+    for rate, consumer in rates[:LINES_MAX]:
         held = len(consumer.held)
-        asking.add(
-            "consumer-rate", f"it settles {rate:.4g}/s and holds {messages(held)}", about=asking.shown(consumer),
+        question.add(
+            "consumer-rate", f"it settles {rate:.4g}/s and holds {messages(held)}", about=question.describe(consumer),
             connection=consumer.reader.connection, used=round(rate), unit="messages/s",
             help="It settles nothing: look at its client." if held and not rate else "",
         )  # fmt: skip
         yield None
-    if len(found) > LINES_MAX:
-        rest = [f"consumer {one.id}" for _, one in found[LINES_MAX:]]
-        rate = sum(rate for rate, _ in found[LINES_MAX:])
+    if len(rates) > LINES_MAX:
+        rest = [f"consumer {one.id}" for _, one in rates[LINES_MAX:]]
+        rate = sum(rate for rate, _ in rates[LINES_MAX:])
         text = f"{len(rest)} faster consumers settle {rate:.4g}/s together: {listed(rest)}"
-        asking.add("consumer-rate", text, used=round(rate), unit="messages/s")
+        question.add("consumer-rate", text, used=round(rate), unit="messages/s")
 
 
-def _about_future(asking: Asking, queue: Queue, now: _Sample, rates: _Rates) -> None:
+def _about_future(question: Question, queue: Queue, now: _Sample, rates: _Rates) -> None:
     """When it is empty, pages, or is full, if it goes on like this."""
     if rates.count < 0 < now.count:
         left_s = now.count / -rates.count
-        asking.add("will-drain", f"empty in {in_words(left_s)} at this rate", used=round(left_s), unit="s")
+        question.add("will-drain", f"empty in {in_words(left_s)} at this rate", used=round(left_s), unit="s")
         return
     address = address_of(queue)
     policy = address.full_policy
     pages = policy == "PAGE"
     if address.is_paging:
-        _about_disk(asking, queue, rates)
+        _about_disk(question, queue, rates)
         return
     code = "will-page" if pages else "will-be-full"
     for limit, used, rate, name, unit in (
@@ -152,23 +152,23 @@ def _about_future(asking: Asking, queue: Queue, now: _Sample, rates: _Rates) -> 
         left_s = max(limit - used, 0) / rate
         text = f"{used:,} of {limit:,} {unit} ({name}): reached in {in_words(left_s)} at this rate; then {policy}"
         setting = name if name != "global-max-size" else "max-size-bytes"
-        asking.add(code, text, used=used, limit=limit, unit=unit, setting=setting)
+        question.add(code, text, used=used, limit=limit, unit=unit, setting=setting)
     depth = queue.flow.overflow.depth
     if depth is not None and depth.messages_max > 0 and rates.count > 0:
         left_s = max(depth.messages_max - now.count, 0) / rates.count
         text = f"{now.count:,} of {depth.messages_max:,} messages (max-depth-messages): reached in {in_words(left_s)}"
-        asking.add("will-be-full", text, used=now.count, limit=depth.messages_max, unit="messages")
+        question.add("will-be-full", text, used=now.count, limit=depth.messages_max, unit="messages")
 
 
-def _about_disk(asking: Asking, queue: Queue, rates: _Rates) -> None:
-    headroom = asking.managed.health.headroom_bytes()
+def _about_disk(question: Question, queue: Queue, rates: _Rates) -> None:
+    headroom = question.managed.health.headroom_bytes()
     counters = queue.contents.counters
     mean_bytes = counters.size_bytes / max(queue.message_count, 1)
     if headroom is None or rates.count <= 0 or not mean_bytes:
         return
     left_s = headroom / (rates.count * mean_bytes)
     text = f"it pages already; the disk counts as full in {in_words(left_s)} at this rate"
-    asking.add("will-be-full", text, used=round(left_s), unit="s")
+    question.add("will-be-full", text, used=round(left_s), unit="s")
 
 
 def in_words(span_s: float) -> str:

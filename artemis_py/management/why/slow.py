@@ -7,8 +7,15 @@ from typing import Any, Final
 
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.why import messages
-from artemis_py.management.why.asking import LINES_MAX, Asking, Findings, connections, listed, some_at_a_time
-from artemis_py.management.why.disks import full_disk
+from artemis_py.management.why.question import (
+    LINES_MAX,
+    Findings,
+    Question,
+    connections,
+    full_disk,
+    listed,
+    some_at_a_time,
+)
 
 _NS_PER_MS: Final = 1_000_000
 _PERCENTILE: Final = 0.99
@@ -16,25 +23,25 @@ _TURN_SLOW_S: Final = 0.025
 _TURN_LONG_NS: Final = 50 * _NS_PER_MS
 _SYNC_SLOW_S: Final = 0.025
 _NEARLY: Final = 80
-"""A limit is reported if so much of it is used, in percent."""
+"""From so many percent of a limit on, its use is reported."""
 _HEADROOM_BYTES: Final = 1 << 30
 _LOOKS_PER_QUEUE: Final = 200
 _FULL: Final = 100
 
 
-def slow(asking: Asking) -> Findings:
+def slow(question: Question) -> Findings:
     """What makes the broker slow now, or has since the start, the worst first."""
     weights: list[int] = []
 
     def add(weight: int, code: str, text: str, **numbers: Any) -> None:
-        asking.add(code, text, **numbers)
+        question.add(code, text, **numbers)
         weights.append(weight)
 
-    health, broker = asking.managed.health, asking.broker
-    _about_times(asking, add)
+    health, broker = question.managed.health, question.broker
+    _about_times(question, add)
     yield None
     if broker.memory.disk_full:
-        text, figures = full_disk(asking)
+        text, figures = full_disk(question)
         add(_FULL, "disk", f"{text}; new messages meet the disk-full-policy of their address", **figures)
     else:
         headroom = health.headroom_bytes()
@@ -58,16 +65,16 @@ def slow(asking: Asking) -> Findings:
     if health.is_busy:
         add(_NEARLY // 2, "readers-wait", "turns take most of the time, so log downloads and compaction give way")
     yield None
-    yield from _about_queues(asking, weights)
-    if not asking.found:
-        asking.add("nothing-slow", _all_well(asking))
+    yield from _about_queues(question, weights)
+    if not question.findings:
+        question.add("nothing-slow", _all_well(question))
         return
     ranked = sorted(range(len(weights)), key=lambda place: -weights[place])
-    asking.found = [asking.found[place] for place in ranked]
+    question.findings = [question.findings[place] for place in ranked]
 
 
-def _about_times(asking: Asking, add: Callable[..., None]) -> None:
-    health = asking.managed.health
+def _about_times(question: Question, add: Callable[..., None]) -> None:
+    health = question.managed.health
     turn_s = percentile(health.turn_bounds_s, health.turn_buckets)
     if turn_s > _TURN_SLOW_S or health.turn_ns_max > _TURN_LONG_NS:
         text = f"{health.turns} turns: 99 of 100 end within {turn_s * 1000:g} ms, the longest took "
@@ -86,38 +93,38 @@ def _about_times(asking: Asking, add: Callable[..., None]) -> None:
 
 def percentile(bounds: Sequence[float], counts: Sequence[int]) -> float:
     """The bound below which 99 of 100 values are; for those above all bounds, twice the last."""
-    wanted = sum(counts) * _PERCENTILE
-    seen = 0
+    needed = sum(counts) * _PERCENTILE
+    counted = 0
     for bound, count in zip(bounds, counts, strict=False):
-        seen += count
-        if seen >= wanted:
+        counted += count
+        if counted >= needed:
             return bound
     return 2 * bounds[-1] if bounds else 0.0
 
 
-def _about_queues(asking: Asking, weights: list[int]) -> Findings:
+def _about_queues(question: Question, weights: list[int]) -> Findings:
     """Queues with consumers that take nothing, and addresses that page."""
-    found: list[tuple[int, Queue]] = []
+    stuck: list[tuple[int, Queue]] = []
     paging = 0
     first: Queue | None = None
-    for some in some_at_a_time(list(asking.broker.queues.values())):
+    for some in some_at_a_time(list(question.broker.queues.values())):
         for queue in some:
             if queue.contents.order.count and queue.taker_count:
                 # a sample of many consumers: it is about queues, not about each consumer
                 consumers = queue.distribution.consumers[:_LOOKS_PER_QUEUE]
                 count = len([one for one in consumers if not one.browses and not one.has_room])
                 if count:
-                    found.append((count, queue))
+                    stuck.append((count, queue))
                     yield None
             if queue.contents.paged.count:
                 paging += 1
                 first = first or queue
         yield None
-    found.sort(key=lambda one: -one[0])
-    for count, queue in found[:LINES_MAX]:
+    stuck.sort(key=lambda one: -one[0])
+    for count, queue in stuck[:LINES_MAX]:
         ready = queue.contents.order.count
         text = f"{count:,} of {queue.taker_count:,} consumers take nothing, and {messages(ready)} are ready"
-        asking.add(
+        question.add(
             "slow-consumers", text, about=f"queue {queue.name}", used=count, limit=queue.taker_count, unit="consumers",
             queue=queue, help=f"artemis-py why not-delivered {queue.name} says what holds each of them.",
         )  # fmt: skip
@@ -125,12 +132,12 @@ def _about_queues(asking: Asking, weights: list[int]) -> Findings:
     if first is not None:
         have = "queue has" if paging == 1 else "queues have"
         text = f"{paging:,} {have} messages in pages, such as {first.name}"
-        asking.add("paging", text, used=paging, unit="queues", queue=first)
+        question.add("paging", text, used=paging, unit="queues", queue=first)
         weights.append(10)
 
 
-def _all_well(asking: Asking) -> str:
-    health = asking.managed.health
+def _all_well(question: Question) -> str:
+    health = question.managed.health
     turn_s = percentile(health.turn_bounds_s, health.turn_buckets)
     text = f"99 of 100 turns end within {turn_s * 1000:g} ms (longest {health.turn_ns_max / _NS_PER_MS:.1f} ms)"
     syncs = health.sync_times

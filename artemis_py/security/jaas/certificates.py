@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
 
-from artemis_py.errors import AuthenticatorError
+from artemis_py.errors import ArtemisError, AuthenticatorError
+from artemis_py.security.certificate import Parts, SubjectName, parts_of, subject_of
 from artemis_py.security.identity import Credentials
-from artemis_py.security.jaas.java_regex import RegexError, compile_java, matches
-from artemis_py.security.jaas.names import Parts, SubjectName, parts_of, subject_of
-from artemis_py.security.jaas.subject import LoginRefusedError, Subject
+from artemis_py.security.jaas.stack import LoginRefusedError, Subject
 from artemis_py.security.users.reloaded import ReloadedFile
 from artemis_py.security.users.tables import (
     CUT,
@@ -27,6 +26,56 @@ from artemis_py.security.users.tables import (
     roles_table,
     text_of,
 )
+
+# ---- Java's regular expressions, as Python's -----------------------------------------------------
+#
+# Only what both read alike is accepted. Everything else is refused by name: a wrong guess would let somebody in.
+
+_LENGTH_MAX: Final = 4096
+_SAFE: Final = re.compile(
+    r"""
+    [^\\\[\](){}*+?|^$.]               # a character that stands for itself
+    | [.^$|)]
+    | \((?:\?(?::|=|!|<=|<!))?(?![?*+])  # a group, or a look around
+    | [*+?][?+]?                       # how often: greedy, lazy or possessive
+    | \{[0-9]{1,4}(?:,[0-9]{0,4})?\}[?+]?
+    | \\(?:[dDwWsStnrf1-9]|[^A-Za-z0-9\s])
+    | \[\^?(?:(?!--)(?:\\(?:[dDwWsStnrf]|[^A-Za-z0-9\s])|[^\\\[\]&|~]))+\]  # a set without operators
+    """,
+    re.VERBOSE,
+)
+_FLAGS: Final = re.compile(r"\(\?(i?)\)")
+_LINE_ENDS: Final = re.compile("[\n\r\x85\u2028\u2029]")
+
+
+class RegexError(ArtemisError):
+    """A regular expression is none, or means something else in Java."""
+
+
+def compile_java(pattern: str) -> re.Pattern[str]:
+    """Return a pattern for :func:`matches`. Raises RegexError."""
+    if len(pattern) > _LENGTH_MAX:
+        raise RegexError(f"a regular expression may have {_LENGTH_MAX} characters")
+    flags, place = re.ASCII, 0
+    found = _FLAGS.match(pattern)
+    if found is not None:
+        flags |= re.IGNORECASE if found[1] else re.ASCII
+        place = found.end()
+    begin = place
+    while place < len(pattern):
+        found = _SAFE.match(pattern, place)
+        if found is None:
+            raise RegexError(f"from {pattern[place : place + 8]!r} on, Java and Python read it differently")
+        place = found.end()
+    try:
+        return re.compile(pattern[begin:], flags)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise RegexError(f"it is not a regular expression: {error}") from None
+
+
+def matches(pattern: re.Pattern[str], text: str) -> bool:
+    """Does the pattern match the whole text? A text of several lines never: what a point means differs there."""
+    return _LINE_ENDS.search(text) is None and pattern.fullmatch(text) is not None
 
 
 @final

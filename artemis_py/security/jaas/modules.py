@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, final
 
 from artemis_py.config.problems import Problems, nearest
 from artemis_py.config.tables.entities import Origin
 from artemis_py.errors import AuthenticatorError
+from artemis_py.security.identity import Credentials
 from artemis_py.security.jaas.certificates import ExternalModule, TextFileModule
-from artemis_py.security.jaas.guest import GuestModule
 from artemis_py.security.jaas.login_config import ModuleEntry
-from artemis_py.security.jaas.properties import PropertiesModule
-from artemis_py.security.jaas.subject import LoginModule
+from artemis_py.security.jaas.stack import LoginModule, LoginRefusedError, Subject
+from artemis_py.security.users.accounts import UserFiles
 from artemis_py.security.users.authenticator import PropertiesUsers
-from artemis_py.security.users.files import UserFiles
 from artemis_py.security.users.lint import lint_files
+from artemis_py.security.users.reloaded import ReloadedFile
 
 PACKAGE: Final = "org.apache.activemq.artemis.spi.core.security.jaas."
 _OPTION: Final = "org.apache.activemq.jaas."
@@ -167,3 +167,72 @@ def _can_be_read(read: Callable[[], object], origin: Origin, problems: Problems)
         problems.error(origin, str(error))
         return False
     return True
+
+
+# ---- GuestLoginModule ----------------------------------------------------------------------------
+
+
+@final
+class GuestModule:
+    """Logs everybody in as ``user`` with ``role``; if ``without_password_only`` (``credentialsInvalidate``), it says
+    nothing to clients that give a password.
+    """
+
+    __slots__ = ("_role", "_user", "_without_password_only")
+
+    def __init__(self, user: str, role: str, *, without_password_only: bool) -> None:
+        self._user: Final = user
+        self._role: Final = role
+        self._without_password_only: Final = without_password_only
+
+    def logins(self) -> Iterator[tuple[str, object]]:
+        """See ``logins_of``."""
+        yield self._user, (GuestModule, self._role)
+
+    def login(self, credentials: Credentials) -> str | None:
+        """See LoginModule."""
+        return None if self._without_password_only and credentials.password is not None else self._user
+
+    def commit(self, user: str | None, subject: Subject) -> bool:
+        """See LoginModule."""
+        if user is None:
+            return False
+        subject.add(user, self._role)
+        return True
+
+
+# ---- PropertiesLoginModule -----------------------------------------------------------------------
+
+
+@final
+class PropertiesModule:
+    """Logs users of the files in, and gives roles to users that modules before it have logged in."""
+
+    __slots__ = ("_users",)
+
+    def __init__(self, users: PropertiesUsers) -> None:
+        self._users: Final = users
+
+    @property
+    def files(self) -> tuple[ReloadedFile[Any], ...]:
+        """The files of users and roles."""
+        return self._users.files
+
+    def logins(self) -> Iterator[tuple[str, object]]:
+        """See ``logins_of``."""
+        return self._users.logins()
+
+    def login(self, credentials: Credentials) -> str | None:
+        """See LoginModule."""
+        user = credentials.user
+        if user is None or not self._users.is_password_of(user, credentials.password or ""):
+            raise LoginRefusedError("no such user, or another password")
+        return user
+
+    def commit(self, user: str | None, subject: Subject) -> bool:
+        """See LoginModule."""
+        if user is not None:
+            subject.add(user)
+        for known in subject.users:
+            subject.roles.update(self._users.roles_of(known))
+        return user is not None

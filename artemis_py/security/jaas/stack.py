@@ -1,15 +1,57 @@
-"""The modules of one domain as an authenticator, with the rules of Java's ``LoginContext`` about their flags."""
+"""What a login module is, whom a login is about, and the modules of one domain as an authenticator, with the rules of
+Java's ``LoginContext`` about their flags.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, NamedTuple, final
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, Protocol, final
 
-from artemis_py.errors import AuthenticatorError
+from artemis_py.errors import ArtemisError, AuthenticatorError
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.jaas.login_config import REQUIRED, REQUISITE, SUFFICIENT
-from artemis_py.security.jaas.subject import LoginModule, LoginRefusedError, Subject
 from artemis_py.security.users.reloaded import ReloadedFile, files_of, logins_of
+
+
+class LoginRefusedError(ArtemisError):
+    """A module refuses these credentials. The text is for tests, and not shown."""
+
+
+@final
+@dataclass(slots=True)
+class Subject:
+    """Whom the modules of a domain have made out together: users in the order of the modules, and all their roles."""
+
+    users: list[str] = field(default_factory=list)
+    roles: set[str] = field(default_factory=set)
+
+    def add(self, user: str, *roles: str) -> None:
+        """Add a user and roles."""
+        if user not in self.users:
+            self.users.append(user)
+        self.roles.update(roles)
+
+
+class LoginModule(Protocol):
+    """One way to check a login. It has no state of an attempt, so threads share it.
+
+    A login has two phases: every module is asked by ``login``; if the flags say that it has succeeded, every module
+    gets ``commit``. What ``login`` returned, ``commit`` gets.
+    """
+
+    def login(self, credentials: Credentials) -> str | None:
+        """Return the user that has logged in, or None if the module has nothing to say. Raises LoginRefusedError, and
+        AuthenticatorError if it cannot tell now.
+        """
+
+    def commit(self, user: str | None, subject: Subject) -> bool:
+        """Add to the subject; ``user`` is None if this module was not asked, said nothing or refused. Returns whether
+        that counts as success. Raises as ``login`` does.
+        """
+
+
+# ---- the modules of one domain -------------------------------------------------------------------
 
 
 class Stacked(NamedTuple):

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Final, final
 
 from artemis_py.errors import ArtemisError
-from artemis_py.security.certificate import Certificate, certificate_of
-from artemis_py.security.jaas.names import subject_of
+from artemis_py.security.certificate import Certificate, certificate_of, subject_of
 
 _OF_ANOTHER_KEY: Final = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH")
 _REMEDIES: Final = {

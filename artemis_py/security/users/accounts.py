@@ -1,25 +1,66 @@
-"""Adds, lists, changes and removes users in a pair of files. A running broker reads them at the next login."""
+"""The users in a pair of files: where these are, and who adds, changes and removes users in them. A running broker
+reads them at the next login.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 from artemis_py.atomic_files import replace_files
+from artemis_py.config.read.server import ROLES_FILE, USERS_FILE
+from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.xml.source import read_regular_file
 from artemis_py.errors import AuthenticatorError
-from artemis_py.security.users.editing import PropertiesText, UsersFileError
-from artemis_py.security.users.files import UserFiles
-from artemis_py.security.users.passwords import StoredPassword
-from artemis_py.security.users.tables import CUT, RolesTable, TableError, UsersTable, names_in, roles_table, users_table
+from artemis_py.security.users.passwords import StoredPassword, hashed
+from artemis_py.security.users.tables import (
+    CUT,
+    PropertiesText,
+    RolesTable,
+    TableError,
+    UsersFileError,
+    UsersTable,
+    names_in,
+    roles_table,
+    users_table,
+)
 
 _NOBODY: Final = b"# nobody\n"
 """What a file holds that names nobody any more: an empty one may be what a full disk has left of it."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class UserFiles:
+    """A users file and a roles file; neither need exist."""
+
+    users: Path
+    roles: Path
+
+    @property
+    def are_there(self) -> bool:
+        """Does the users file exist?"""
+        return os.path.isfile(self.users)
+
+
+def files_of(config: BrokerConfig) -> UserFiles:
+    """Return the files that ``users-file`` names, else those beside broker.xml; relative to its folder."""
+    folder = Path(config.file).parent
+    named = config.users_file
+    if named is None:
+        return files_in(folder)
+    return UserFiles(folder / named.users, folder / named.roles)
+
+
+def files_in(folder: Path) -> UserFiles:
+    """Return the files in a folder by the names that an instance of Artemis has."""
+    return UserFiles(folder / USERS_FILE, folder / ROLES_FILE)
 
 
 class NoUserError(UsersFileError):
@@ -191,3 +232,37 @@ def _alone_in(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+# ---- the first user of a broker that has none yet: made at a start, told once --------------------
+
+NEW_PASSWORD: Final = "ARTEMIS_PY_NEW_PASSWORD"
+"""The variable of the environment with the password of a user that is made."""
+_LETTERS: Final = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+"""Without those that look alike."""
+_LENGTH: Final = 20
+
+
+class FirstUser(NamedTuple):
+    """Who was made. ``password`` is "" if the environment chose it: whoever starts the broker knows it."""
+
+    user: str
+    role: str
+    password: str
+    file: str
+
+
+def make_first_user(config: BrokerConfig, environ: Mapping[str, str] | None = None) -> FirstUser | None:
+    """Make the user that ``first-user`` names, if the users file does not exist and security is on; else None. Its
+    password is random, or that of ARTEMIS_PY_NEW_PASSWORD; the file keeps a hash. Raises UsersFileError.
+    """
+    named = config.users_file
+    if named is None or not named.first_user or not config.security_enabled:
+        return None
+    files = files_of(config)
+    if os.path.exists(files.users):
+        return None
+    chosen = (os.environ if environ is None else environ).get(NEW_PASSWORD, "")
+    password = chosen or "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
+    Accounts(files).add(named.first_user, str(hashed(password)), [named.first_role])
+    return FirstUser(named.first_user, named.first_role, "" if chosen else password, str(files.users))

@@ -15,7 +15,7 @@ from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.entities import Origin
 from artemis_py.config.xml.source import FILE_LENGTH_MAX, read_regular_file
 from artemis_py.errors import Problem
-from artemis_py.security.users.files import UserFiles, files_of
+from artemis_py.security.users.accounts import UserFiles, files_of
 from artemis_py.security.users.passwords import EMPTY, HashedPassword, PlainPassword, StoredPassword, UnreadablePassword
 from artemis_py.security.users.tables import (
     CUT,

@@ -7,20 +7,19 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from threading import Lock
 from typing import Final, final
 
-from artemis_py.config.changes.change import Plan
-from artemis_py.config.changes.in_force import in_force
-from artemis_py.config.changes.plan import plan_of, without_places
-from artemis_py.config.codes import told
-from artemis_py.config.problems import ERROR, WARNING, Problems
+from artemis_py.config.changes.plan import Plan, plan_of, without_places
+from artemis_py.config.merging import SettingsRepository
+from artemis_py.config.problems import ERROR, WARNING, Problems, told
 from artemis_py.config.reader import PROPERTIES_FILE, load
-from artemis_py.config.settings import AcceptorConfig, BrokerConfig
+from artemis_py.config.security_settings import SecurityConfig
+from artemis_py.config.settings import AcceptorConfig, BrokerConfig, CoreSettings
 from artemis_py.errors import ArtemisError, ConfigError, Problem
-from artemis_py.security.authenticator import Authenticator
+from artemis_py.security.identity import Authenticator
 from artemis_py.security.realms import open_realms
 from artemis_py.server.ports import Exchange
 
@@ -30,6 +29,13 @@ _AGAIN_S: Final = 0.2
 _TRIES_MAX: Final = 20
 _SWITCH_S: Final = 0.0005
 """How long the event loop waits for the interpreter while the file is read, at most."""
+
+_OF_THE_START: Final = (
+    *(field.name for field in fields(CoreSettings)),
+    "wildcards", "properties", "user_limits", "journal_retention", "shared_store",
+    "web_access",
+)  # fmt: skip
+"""What only a start reads."""
 
 Stamps = tuple[tuple[str, object], ...]
 
@@ -81,6 +87,30 @@ def read(
         plan, pending = plan_of(old, config), plan_of(start, config)
         exchange = Exchange() if prepare is None else prepare(config.acceptors)
         return Reading(config, reached, plan, pending, exchange, authenticator)
+
+
+def in_force(old: BrokerConfig, new: BrokerConfig) -> BrokerConfig:
+    """The configuration of a running broker that goes from ``old`` to ``new``. Matches are read with the wildcards that
+    it began with. Raises MatchError when one makes no sense with them.
+    """
+    kept = {name: getattr(old, name) for name in _OF_THE_START}
+    settings, security = new.address_settings, new.security
+    if (old.wildcards, old.literal_match_markers, old.uuid_namespace) != (
+        new.wildcards, new.literal_match_markers, new.uuid_namespace,
+    ):  # fmt: skip
+        settings = SettingsRepository(
+            settings.entries,
+            old.wildcards,
+            literal_match_markers=old.literal_match_markers,
+            uuid_namespace=old.uuid_namespace,
+        )
+        security = SecurityConfig(
+            security.settings,
+            old.wildcards,
+            role_mappings=security.role_mappings,
+            uuid_namespace=old.uuid_namespace,
+        )
+    return replace(new, address_settings=settings, security=security, **kept)
 
 
 def _load_when_settled(source: Source, files: Iterable[str]) -> BrokerConfig:

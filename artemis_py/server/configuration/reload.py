@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, final
 
-from artemis_py.config.changes.change import ADDED, CHANGED, NOW, REMOVED, RESTART, WHEN_IDLE, Change, Plan
-from artemis_py.config.changes.effects import QUEUE_ATTRIBUTES, held_back
-from artemis_py.config.changes.plan import divert_changes
+from artemis_py.config.changes.effects import NOW, QUEUE_ATTRIBUTES, RESTART, WHEN_IDLE, held_back
+from artemis_py.config.changes.plan import ADDED, CHANGED, REMOVED, Change, Plan, divert_changes
 from artemis_py.config.changes.remembered import FORCE
 from artemis_py.config.settings import AddressConfig, AddressSettings, BrokerConfig, QueueConfig
 from artemis_py.config.tables.fields import settings_of, show
@@ -22,9 +21,9 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recipe import own_settings
 from artemis_py.core.reload import Redeployment
 from artemis_py.errors import ArtemisError, BrokerError, Problem
-from artemis_py.management.affected import ROWS_MAX, Affected, affected_by
-from artemis_py.management.lists.field import Row
+from artemis_py.management.fields import Row
 from artemis_py.management.managed import Steps
+from artemis_py.management.reload_impact import ROWS_MAX, Impact, impact_of
 from artemis_py.server.calls import Calls
 from artemis_py.server.clocks import wall_clock_ms
 from artemis_py.server.configuration.file_watch import FileWatch
@@ -506,8 +505,8 @@ class RunningConfiguration:
         except ArtemisError as error:
             raise BrokerError(_refusal(error)) from None
         plan = as_running(reading.plan, self._broker, reading.in_force)
-        affected = Affected()
-        await self._carry_out(affected_by(self._broker, reading.in_force, affected))
+        affected = Impact()
+        await self._carry_out(impact_of(self._broker, reading.in_force, affected))
         self._forget_soon(reading.config, reading.in_force)
         return {
             "file": self.state.file,

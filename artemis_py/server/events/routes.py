@@ -8,10 +8,9 @@ from typing import Any, Final, final
 from urllib.parse import parse_qs
 
 from artemis_py.errors import BadRequestError, LimitError, NotAllowedError, NotFoundError
-from artemis_py.management.artemis.guard import Guard
 from artemis_py.management.managed import Managed
 from artemis_py.management.notifications import SENTENCES
-from artemis_py.management.operation import VIEW
+from artemis_py.management.operation import VIEW, Guard
 from artemis_py.server.events.server_sent_events import LISTENERS_MAX, Hub, Listener, as_json, event
 from artemis_py.server.events.watched_lists import Topic, Watches, topic_of
 from artemis_py.server.http.requests import Request, Response, json_response

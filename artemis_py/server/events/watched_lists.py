@@ -10,11 +10,10 @@ from typing import Any, Final, final
 from urllib.parse import parse_qs, unquote
 
 from artemis_py.errors import BadRequestError, BrokerError, LimitError, NotFoundError
-from artemis_py.management.given import given_of
-from artemis_py.management.lists.field import Row, Value
-from artemis_py.management.lists.selection import Selection
+from artemis_py.management.fields import Row, Value
+from artemis_py.management.listing import Selection
 from artemis_py.management.managed import Managed, Steps
-from artemis_py.management.operation import Operation
+from artemis_py.management.operation import Operation, arguments_of
 from artemis_py.management.table import OPERATIONS
 from artemis_py.server.calls import Calls
 from artemis_py.server.events.server_sent_events import Listener, as_json, event
@@ -57,7 +56,7 @@ def topic_of(text: str) -> Topic:
         }
     except ValueError:
         raise BadRequestError(f"{text[:_SHOWN_MAX]!r} has too many arguments, or is no UTF-8") from None
-    arguments = given_of(operation, sent)
+    arguments = arguments_of(operation, sent)
     if operation.lists is not None:
         key = next(iter(operation.lists.fields))
         fields = [name.strip() for name in chain.from_iterable(one.split(",") for one in arguments["fields"])]
@@ -172,7 +171,7 @@ class Watch:
             self._tell_changes(pieces)
         self._known, self._order, self._said = known, order, said
         if whole is not None:
-            page = {"key": key, **said, "page": selection.wanted.page, "size": selection.wanted.size}
+            page = {"key": key, **said, "page": selection.query.page, "size": selection.query.size}
             self._tell_state([as_json(page)[1:-1], f'"data": [{", ".join(whole)}]'])
         return {}
 

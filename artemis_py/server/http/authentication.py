@@ -12,7 +12,7 @@ from typing import Final, final
 
 from artemis_py.config.tables.acceptor import AcceptorConfig, is_loopback
 from artemis_py.errors import NotAllowedError
-from artemis_py.management.artemis.guard import Guard, Open
+from artemis_py.management.operation import Guard, Open
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.login import Login, Logins
 from artemis_py.security.rights import Authorizer, Peer, Rights

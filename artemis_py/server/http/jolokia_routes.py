@@ -10,12 +10,11 @@ from http import HTTPStatus
 from typing import Any, Final, final
 from urllib.parse import parse_qsl, urlsplit
 
-from artemis_py.config.tables.web_access import WebAccess
-from artemis_py.management.artemis.guard import Guard
-from artemis_py.management.artemis.problem import JavaError, illegal
+from artemis_py.config.tables.entities import WebAccess
+from artemis_py.management.artemis.java_errors import JavaError, illegal
 from artemis_py.management.jolokia.agent import BULK_MAX, Agent, Answer
-from artemis_py.management.jolokia.options import Options
-from artemis_py.management.jolokia.request import JolokiaRequest, of_json, of_path
+from artemis_py.management.jolokia.request import JolokiaRequest, Options, of_json, of_path
+from artemis_py.management.operation import Guard
 from artemis_py.server import operational_log as audit
 from artemis_py.server.calls import Calls
 from artemis_py.server.http.requests import Answer as HttpAnswer

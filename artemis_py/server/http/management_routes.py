@@ -12,12 +12,11 @@ from typing import Any, Final, final
 from urllib.parse import parse_qs
 
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
-from artemis_py.management.given import given_of
-from artemis_py.management.lists.selection import Selection
+from artemis_py.management.export_format import piece_line
+from artemis_py.management.listing import Selection
 from artemis_py.management.managed import Download, InPieces, Lines, Managed, Result
-from artemis_py.management.messages.lines import piece_line
 from artemis_py.management.openapi import description_of
-from artemis_py.management.operation import EDIT, LINES, Operation
+from artemis_py.management.operation import EDIT, LINES, Operation, arguments_of
 from artemis_py.management.table import OPERATIONS
 from artemis_py.message import LargeBody
 from artemis_py.server import operational_log as audit
@@ -155,7 +154,7 @@ def _route(path: str, operations: dict[str, Operation], managed: Managed, calls:
 def _carry_out(operation: Operation, managed: Managed, calls: Calls, downloads: Downloads, request: Request) -> Answer:
     changes = operation.right == EDIT
     try:
-        arguments = given_of(operation, _sent(operation, request))
+        arguments = arguments_of(operation, _sent(operation, request))
     except BrokerError as error:
         return _problem(error)
     work = calls.begin(operation.begin(managed, arguments), changes=changes)
@@ -167,9 +166,9 @@ def _carry_out(operation: Operation, managed: Managed, calls: Calls, downloads: 
 def _note(operation: Operation, arguments: dict[str, Any], request: Request, work: asyncio.Future[Result]) -> None:
     """Tell the audit log, also when the client has left meanwhile."""
     failure = work.exception()
-    shown = operation.shown(arguments)
-    said = {one.name: shown[one.name] for one in operation.arguments if arguments[one.name] != one.default}
-    outcome = operation.came_of(work.result()) if failure is None else str(failure)
+    masked = operation.masked(arguments)
+    said = {one.name: masked[one.name] for one in operation.arguments if arguments[one.name] != one.default}
+    outcome = operation.outcome_of(work.result()) if failure is None else str(failure)
     audit.tell(operation.id, said, request.user, request.address, outcome)
 
 
@@ -233,7 +232,7 @@ def _response(result: Result, downloads: Downloads) -> Response:
 
 def _pieces(selection: Selection[Any]) -> Iterator[bytes]:
     """A page, some rows at a time."""
-    wanted = selection.wanted
+    wanted = selection.query
     fields = {"count": selection.count, "page": wanted.page, "size": wanted.size, **selection.extra}
     yield f'{json.dumps(fields)[:-1]}, "data": ['.encode()
     separator = ""

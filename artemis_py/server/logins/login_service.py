@@ -14,8 +14,7 @@ from typing import Final, Generic, NamedTuple, Protocol, TypeVar, final
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.errors import AuthenticatorError
-from artemis_py.security.authenticator import Authenticator
-from artemis_py.security.identity import Credentials, Identity
+from artemis_py.security.identity import Authenticator, Credentials, Identity
 from artemis_py.security.login import BUSY, INVALID, SLOWED, UNAVAILABLE, Login, LoginCounts
 from artemis_py.security.users.reloaded import files_of
 from artemis_py.server.logins.networks import network_of

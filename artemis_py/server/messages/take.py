@@ -14,7 +14,7 @@ from artemis_py.core.memory import CONNECTION_BYTES, CONNECTIONS
 from artemis_py.core.order.entry import LEASE_EXPIRED, NACKED, Entry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import ArtemisError, BadRequestError, BrokerError, NotFoundError, SelectorError
-from artemis_py.management.managed import Steps, found
+from artemis_py.management.managed import Steps, lookup
 from artemis_py.message import LargeBody
 from artemis_py.security.identity import Identity
 from artemis_py.security.rights import UNKNOWN_PEER, Authorizer, Peer
@@ -319,7 +319,7 @@ class HttpMessages:
         """The queue, which the client may consume. Raises NotAllowedError and NotFoundError."""
         if state.rights is not None:
             state.rights.demand("consume", *self._place(name))
-        return found(self._turns.broker.queues, "queue", name.rpartition("::")[2])
+        return lookup(self._turns.broker.queues, "queue", name.rpartition("::")[2])
 
     def _begin(self, work: Steps) -> asyncio.Future[Any]:
         future = self._calls.begin(work, changes=True)

@@ -31,7 +31,7 @@ from artemis_py.spark.acceptors import (
 from artemis_py.spark.consume.conversation import Conversation
 from artemis_py.spark.consume.pool import Pool
 from artemis_py.spark.log.log import AwayError
-from artemis_py.spark.read.queue_options import QueueOptions
+from artemis_py.spark.read.options import QueueOptions
 from artemis_py.stomp.client import HEART_BEAT, Client
 
 _CONNECT_S: Final = 5.0

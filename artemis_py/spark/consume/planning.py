@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -13,13 +14,13 @@ from pyspark.sql.datasource import InputPartition
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark.consume.batch import Batch
-from artemis_py.spark.consume.copies import Copies
 from artemis_py.spark.decode.columns import Numbers
-from artemis_py.spark.log.log import Listing, Log, LogLocation
-from artemis_py.spark.read.batch import read_range
-from artemis_py.spark.read.enough import let_readers_go
+from artemis_py.spark.decode.published import copies
+from artemis_py.spark.decode.walk import Piece, walk
+from artemis_py.spark.log.log import GoneError, Listing, Log, LogLocation, Segment
+from artemis_py.spark.read.batch import let_readers_go, read_range
 from artemis_py.spark.read.options import ReadOptions
-from artemis_py.spark.read.plan import Range, Share, shares
+from artemis_py.spark.read.plan import Range, Share, ranges, shares
 from artemis_py.spark.tables.reading import Names, Wanted
 
 _logger = logging.getLogger(__name__)
@@ -111,3 +112,54 @@ def _check_count(count: int, lsns: Sequence[int] | Numbers, one: Range, options:
     if options.fails_on_loss:
         raise PipelineError(f"{problem}: it is not the log of the queue, or it is damaged")
     _logger.warning("%s; the others are left out", problem)
+
+
+# ---- copies ----------------------------------------------------------------------------------------------------------
+#
+# Finds messages that are older than the log: retention has removed their publication, but they are on the queue still.
+# The journal has them as copies, which compaction makes (docs/journal-format.md, "MESSAGE").
+
+
+_NONE: Final = np.empty((0, 2), np.int64)
+
+
+class Copies:
+    """The copies in a log. A closed segment is read once; what is in the current one is read again each time."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, Numbers] = {}
+        """For each closed segment the lsns of publications and of their copies."""
+
+    def find(self, log: Log, listing: Listing, bookmarks: Numbers) -> dict[int, int]:
+        """The lsn of the last copy of each message, by its bookmark, as far as there is one."""
+        found: dict[int, int] = {}
+        for segment in reversed(listing.segments):
+            if len(found) == len(bookmarks):
+                break
+            is_closed = segment is not listing.segments[-1]
+            pairs = self._known.get(segment.number) if is_closed else None
+            if pairs is None:
+                pairs = _copies_in(log, segment)
+            if is_closed:
+                self._known[segment.number] = pairs
+            for publication, copy in pairs[np.isin(pairs[:, 0], bookmarks)][::-1].tolist():
+                found.setdefault(publication, copy)
+        self._forget(listing)
+        return found
+
+    def _forget(self, listing: Listing) -> None:
+        numbers = {segment.number for segment in listing.segments}
+        self._known = {number: pairs for number, pairs in self._known.items() if number in numbers}
+
+
+def _copies_in(log: Log, segment: Segment) -> Numbers:
+    pairs = [_NONE]
+    damages: list[Any] = []
+    for one in ranges(segment, Wanted()):
+        try:
+            data = log.read(one.segment, one.begin, one.end, one.name)
+        except GoneError:  # retention is faster; what it takes has no copy that is needed
+            return _NONE
+        found = walk(Piece(f"segment {one.segment}", data, one.begin, one.time_ms, is_last=False), damages)
+        pairs.append(copies(found))
+    return np.concatenate(pairs)

@@ -16,8 +16,13 @@ is held. So others get the messages that arrive while a batch runs, and leases b
 from __future__ import annotations
 
 import logging
+import os
+import signal
+import sys
+import threading
 import time
 from collections.abc import Iterator
+from types import FrameType
 from typing import Any, Final
 
 import pyarrow as pa
@@ -26,16 +31,13 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark.consume.batch import LOG, Batch, Offset, batch_of
-from artemis_py.spark.consume.ending import leave_when_ended
 from artemis_py.spark.consume.gathering import Gathering, Wish
 from artemis_py.spark.consume.link import Access, Link
 from artemis_py.spark.consume.planning import Planner, read_portion
 from artemis_py.spark.consume.pool import Arrival, Pool
-from artemis_py.spark.log.identity import Mark, check_same_log, mark_of
-from artemis_py.spark.log.log import Listing, Log, LogLocation
-from artemis_py.spark.read.options import ReadOptions
+from artemis_py.spark.log.log import Listing, Log, LogLocation, Mark, check_same_log, mark_of
+from artemis_py.spark.read.options import MESSAGES_MAX, ReadOptions
 from artemis_py.spark.read.plan import is_retained, learn_queues, locations
-from artemis_py.spark.read.queue_options import MESSAGES_MAX
 from artemis_py.spark.stream.reader import LAG
 from artemis_py.spark.tables.reading import Names, Sample
 
@@ -301,3 +303,36 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._names = Names()
             listing = log.listing()
         return learn_queues(self._names, listing)
+
+
+# ---- the end of the process ------------------------------------------------------------------------------------------
+#
+# The end of the process that plans a query. Spark ends it with SIGTERM and calls no ``stop``, also when the query has
+# ended by itself. A connection that just breaks counts as a failed delivery of what is held, so the link leaves first.
+
+
+_RUNNER: Final = "pyspark.sql.streaming.python_streaming_source_runner"
+
+
+_links: Final[list[Link]] = []
+
+
+def leave_when_ended(link: Link) -> None:
+    """Have a link leave when Spark ends this process. It does nothing in other processes, or where somebody else
+    handles the signal.
+    """
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    if spec is None or spec.name != _RUNNER or threading.current_thread() is not threading.main_thread():
+        return
+    if _links:
+        _links[:] = [link]
+    elif signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        _links.append(link)
+        signal.signal(signal.SIGTERM, _leave)
+
+
+def _leave(number: int, _frame: FrameType | None) -> None:
+    signal.signal(number, signal.SIG_DFL)
+    for link in _links:
+        link.close()
+    os.kill(os.getpid(), number)

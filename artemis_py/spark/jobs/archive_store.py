@@ -13,17 +13,21 @@ A step: write into staging → sync → ``move.json`` → rename each directory 
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import fcntl
+import functools
 import hashlib
+import json
 import os
+import shutil
 import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
 
-from artemis_py.spark.jobs.archive_files import Files, sync_tree
 from artemis_py.spark.jobs.source import JobError
-from artemis_py.spark.log.identity import Mark
+from artemis_py.spark.log.log import Mark
 
 FORMAT_VERSION: Final = 1
 SMALL_BYTES: Final = 64 * 1024**2
@@ -178,3 +182,103 @@ def _leaves(staging: Path) -> list[Path]:
 def _safe(text: str) -> str:
     """A broker's name as part of a directory's name."""
     return "".join(letter if letter.isalnum() or letter in "_." else f"%{ord(letter):02X}" for letter in text)
+
+
+# ---- files -----------------------------------------------------------------------------------------------------------
+#
+# The file-system operations of an archive: a crash can happen between any two of them.
+
+
+_RENAME_EXCHANGE: Final = 2
+_AT_FDCWD: Final = -100
+
+
+class Files:
+    """Renames and small files, durable when the call returns. Raises OSError."""
+
+    def write(self, path: Path, value: object) -> None:
+        """Replaces a file by JSON atomically."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f"{path.name}.new")
+        with beside.open("w", encoding="utf-8") as stream:
+            json.dump(value, stream, indent=1)
+            stream.flush()
+            os.fsync(stream.fileno())
+        beside.replace(path)
+        sync_directory(path.parent)
+
+    def read(self, path: Path) -> Any:
+        """The JSON of a file; None when there is none."""
+        try:
+            return json.loads(path.read_text("utf-8"))
+        except FileNotFoundError:
+            return None
+
+    def move(self, old: Path, new: Path) -> None:
+        """Renames a directory to an unused name."""
+        _make_directory(new.parent)
+        old.rename(new)
+        sync_directory(new.parent)
+
+    def swap(self, made: Path, place: Path) -> None:
+        """Replaces a directory by another; the old one goes to the place of the new one, or next to it. This is one
+        step if the system supports it (Linux), else two, of which the first may already be done.
+        """
+        if not place.is_dir() or not _exchanged(made, place):
+            if place.is_dir():
+                place.rename(made.with_name(f"{made.name}.old"))
+            made.rename(place)
+        sync_directory(place.parent)
+
+    def remove(self, path: Path) -> None:
+        """Removes a file or a directory with its content, if it exists. Files still being written into a directory may
+        stay.
+        """
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _make_directory(path: Path) -> None:
+    """Makes a directory and those above it, each durable."""
+    if not path.is_dir():
+        _make_directory(path.parent)
+        path.mkdir(exist_ok=True)
+        sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Makes the names in a directory durable."""
+    number = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def sync_tree(root: Path) -> None:
+    """Makes everything below a directory durable: what it calls written stays written when the power fails."""
+    for folder, _, names in os.walk(root, topdown=False):
+        for name in names:
+            with (Path(folder) / name).open("rb") as stream:
+                os.fsync(stream.fileno())
+        sync_directory(Path(folder))
+
+
+@functools.cache
+def _renameat2() -> Callable[..., int] | None:
+    return getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Exchanges two names in one step; False where kernel or file system cannot."""
+    call = _renameat2()
+    if call is None:
+        return False
+    if call(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
+        return False
+    raise OSError(number, os.strerror(number), str(other))

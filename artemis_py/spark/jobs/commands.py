@@ -10,10 +10,8 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from artemis_py.spark.jobs.moments import duration_s
-from artemis_py.spark.jobs.report_files import write_report
 from artemis_py.spark.jobs.source import JobError
-from artemis_py.units import parse_bytes, parse_decimal
+from artemis_py.units import parse_decimal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,37 +45,6 @@ def _no_arguments(parser: argparse.ArgumentParser) -> None:
     del parser
 
 
-def _argument(parse: Callable[[str], int]) -> Callable[[str], int]:
-    """A parser for argparse, which shows the text of this error alone."""
-
-    def read(text: str) -> int:
-        try:
-            return parse(text)
-        except ValueError as problem:
-            raise argparse.ArgumentTypeError(str(problem)) from None
-
-    return read
-
-
-def _interval(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--interval",
-        type=_argument(duration_s),
-        metavar="TIME",
-        help="length of an interval (default: by the span of the log, 1s to 1d)",
-    )
-
-
-def _starving_interval(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--interval",
-        type=_argument(duration_s),
-        default=60,
-        metavar="TIME",
-        help="a consumer starves when it gets nothing for this long while others do (default 1m)",
-    )
-
-
 def _archive_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", type=Path, metavar="DIR", help="directory of the archive")
     parser.add_argument("--tables", default="messages,events", metavar="NAMES", help="default: messages,events")
@@ -97,8 +64,7 @@ def _archive_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _archive(call: Call, args: argparse.Namespace) -> Result:
-    from artemis_py.spark.jobs.archive import TABLES, archive
-    from artemis_py.spark.jobs.feeds import feeds_of
+    from artemis_py.spark.jobs.archive import TABLES, archive, feeds_of
 
     tables = [name.strip() for name in args.tables.split(",")]
     unknown = [name for name in tables if name not in TABLES]
@@ -115,28 +81,10 @@ def _archive(call: Call, args: argparse.Namespace) -> Result:
     )
 
 
-def _latency(call: Call, args: argparse.Namespace) -> Result:
-    from artemis_py.spark.jobs.latency import latency
-
-    return latency(call.spark, call.source, interval_s=args.interval)
-
-
-def _throughput(call: Call, args: argparse.Namespace) -> Result:
-    from artemis_py.spark.jobs.throughput import throughput
-
-    return throughput(call.spark, call.source, interval_s=args.interval)
-
-
-def _fairness(call: Call, args: argparse.Namespace) -> Result:
-    from artemis_py.spark.jobs.fairness import fairness
-
-    return fairness(call.spark, call.source, interval_s=args.interval)
-
-
 def _losses(call: Call, args: argparse.Namespace) -> Result:
     from artemis_py.spark.jobs.losses import losses
 
-    return losses(call.spark, call.source, interval_s=args.interval)
+    return losses(call.spark, call.source)
 
 
 def _dead_letters(call: Call, args: argparse.Namespace) -> Result:
@@ -189,34 +137,6 @@ def _replay(call: Call, args: argparse.Namespace) -> Result:
     return replay(call.spark, call.source, target, where=args.where, rate=args.rate, run_id=run_id, on_step=call.say)
 
 
-def _capacity_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--outage",
-        type=_argument(duration_s),
-        default=600,
-        metavar="TIME",
-        help="how long consumers may be away (default 10m)",
-    )
-    parser.add_argument(
-        "--memory",
-        type=_argument(parse_bytes),
-        default=64 * 1024**2,
-        metavar="SIZE",
-        help="maximum memory for one address; the rest goes to pages (default 64MiB)",
-    )
-    parser.add_argument("--xml", type=Path, metavar="FILE", help="also write the advice as a broker.xml")
-
-
-def _capacity(call: Call, args: argparse.Namespace) -> Result:
-    from artemis_py.spark.jobs.capacity import capacity
-
-    result = capacity(call.spark, call.source, outage_s=args.outage, memory_bytes=args.memory)
-    if args.xml is not None:
-        for text in result.texts:
-            write_report(args.xml, text.body)
-    return result
-
-
 def _trace_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "message", metavar="MESSAGE-ID", help=("message id as in a MESSAGE frame (12-345), or its number (345)")
@@ -234,14 +154,12 @@ JOBS: Final[dict[str, Job]] = {
     "archive": Job(
         "write the log as Parquet by date and address; the broker may then drop it", _archive_arguments, _archive
     ),
-    "latency": Job("publish → deliver → acknowledge, percentiles per queue and interval", _interval, _latency),
-    "throughput": Job("messages per second in and out, and the busiest second", _interval, _throughput),
-    "fairness": Job("how a queue's messages were distributed among its consumers", _starving_interval, _fairness),
     "losses": Job(
-        "messages removed by rings, full addresses, expiry and failed deliveries: whose, when, why", _interval, _losses
+        "messages removed by rings, full addresses, expiry and failed deliveries: whose, when, why",
+        _no_arguments,
+        _losses,
     ),
     "dead-letters": Job("dead and expired messages by cause, origin, headers and body", _no_arguments, _dead_letters),
     "replay": Job("publish a selection of the log again; a dry run by default", _replay_arguments, _replay),
-    "capacity": Job("memory, page and ring sizes that would have held the traffic", _capacity_arguments, _capacity),
     "trace": Job("the history of one message", _trace_arguments, _trace),
 }

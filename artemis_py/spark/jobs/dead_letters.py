@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F
 
-from artemis_py.spark.jobs.result import COUNT, TIME, Column, Plot, Result, Table, collected
+from artemis_py.spark.jobs.result import COUNT, TIME, Column, Result, Table, collected
 from artemis_py.spark.jobs.shapes import body_shape, preview
 
 if TYPE_CHECKING:
@@ -41,11 +41,8 @@ def dead_letters(spark: SparkSession, source: Source, *, examples: int = 2) -> R
     table = collected("groups", "Dead and expired messages", _SHOWN, groups)
     count = groups.agg(F.coalesce(F.sum("messages"), F.lit(0))).collect()[0][0]
     facts = [(Column("messages", "messages", COUNT), count)]
-    causes = groups.groupBy("reason").agg(F.sum("messages").alias("n")).orderBy(F.desc("n"), "reason").limit(24)
-    bars = [(str(reason), float(count)) for reason, count in causes.collect()]
-    plots = [Plot("Messages per cause", COUNT, bars=bars)] if bars else []
     tables = [table, *([_examples(spark, source, groups, examples)] if examples else [])]
-    return Result("dead-letters", "Dead letters", facts, tables, plots, frames={"dead_letters": groups})
+    return Result("dead-letters", "Dead letters", facts, tables, frames={"dead_letters": groups})
 
 
 def _shaped(spark: SparkSession, source: Source) -> DataFrame:

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F
 
-from artemis_py.spark.jobs import names
-from artemis_py.spark.jobs.frames import bucket, percentiles
-from artemis_py.spark.jobs.intervals import interval_of
-from artemis_py.spark.jobs.result import BYTES, COUNT, MS, TIME, ZERO, Column, Plot, Result, collected, lines
+from artemis_py.history import ACKED, ENDS
+from artemis_py.spark.jobs.result import BYTES, COUNT, MS, TIME, Column, Result, collected
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -23,6 +21,13 @@ _MESSAGE_COLUMNS: Final = (
     "broker", "messageId", "address", "origin", "user", "bodyBytes", "publishedAt", "originalMessageId",
     "originalQueue", "reason",
 )  # fmt: skip
+LOSSES: Final = {
+    **{reason: text for reason, (_, text) in ENDS.items() if reason not in (ACKED, "moved")},
+    "refused": "the address was full and refused new messages",
+}
+"""Events in which a message is lost without being consumed, and why."""
+_ACCURACY: Final = 10_000
+"""Of percentiles: exact up to this many values, beyond that off by at most one rank in this many."""
 _GROUP: Final = ("broker", "cause", "reason", "address", "queue", "origin", "user")
 _SHOWN: Final = (
     Column("broker", "broker"), Column("cause", "cause"), Column("reason", "reason"), Column("address", "address"),
@@ -34,46 +39,25 @@ _SHOWN: Final = (
 )  # fmt: skip
 
 
-def losses(spark: SparkSession, source: Source, *, interval_s: int | None = None) -> Result:
+def losses(spark: SparkSession, source: Source) -> Result:
     """Groups of what rings, DROP and FAIL, expiry, dead letters, purges and deletions removed, the largest first. A
-    message with a copy in a dead-letter or expiry address is shown as kept there, not lost. ``interval_s`` None: chosen
-    by the span of the log.
+    message with a copy in a dead-letter or expiry address is shown as kept there, not lost.
     """
-    interval_s = interval_of(source, interval_s)
-    lost = _lost(spark, source).cache()
-    groups = _groups(lost).cache()
-    intervals = (
-        lost.groupBy("broker", "cause", "address", "queue", bucket("lostAt", interval_s).alias("bucket"))
-        .agg(F.sum("count").alias("messages"), F.sum("kept").alias("kept"))
-        .orderBy("broker", "cause", "address", "queue", "bucket")
-    )
+    groups = _groups(_lost(spark, source)).cache()
     table = collected("losses", "What left without being consumed", _SHOWN, groups)
-    causes = groups.groupBy("cause").agg(*(F.sum(name).alias(name) for name in ("messages", "kept", "lost")))
-    by_cause = {row["cause"]: row for row in causes.collect()}
-    facts = [
-        (Column(name, name, COUNT), sum(row[name] for row in by_cause.values()))
-        for name in ("messages", "kept", "lost")
-    ]
-    notes = [f"{cause}: {text}" for cause, text in names.LOSSES.items() if cause in by_cause]
-    rows = intervals.groupBy("cause", F.unix_seconds("bucket").alias("at")).agg(F.sum("messages")).collect()
-    plots = [
-        Plot(
-            "Messages that left without being consumed",
-            COUNT,
-            lines([(c, float(t), float(n)) for c, t, n in rows]),
-            interval_s=interval_s,
-            between=ZERO,
-        )
-    ]
-    frames = {"losses": groups, "losses_intervals": intervals}
-    return Result("losses", "Losses", facts, [table], plots if rows else [], notes=notes, frames=frames)
+    counts = ("messages", "kept", "lost")
+    causes = groups.groupBy("cause").agg(*(F.sum(name).alias(name) for name in counts)).collect()
+    facts = [(Column(name, name, COUNT), sum(row[name] for row in causes)) for name in counts]
+    found = {row["cause"] for row in causes}
+    notes = [f"{cause}: {text}" for cause, text in LOSSES.items() if cause in found]
+    return Result("losses", "Losses", facts, [table], notes=notes, frames={"losses": groups})
 
 
 def _lost(spark: SparkSession, source: Source) -> DataFrame:
     """A row per message and queue that is done with it (per turn, of refusals), with what is known of its sender. One
     pass over each table.
     """
-    events = source.table(spark, "events", _EVENT_COLUMNS).where(F.col("event").isin(*names.LOSSES)).alias("e")
+    events = source.table(spark, "events", _EVENT_COLUMNS).where(F.col("event").isin(*LOSSES)).alias("e")
     told = _told(source.table(spark, "messages", _MESSAGE_COLUMNS)).alias("t")
     same = (F.col("e.broker") == F.col("t.broker")) & (F.col("e.messageId") == F.col("t.messageId"))
     of_queue = F.col("t.copiedFrom").isNull() | (F.col("t.copiedFrom") == F.col("e.queue"))
@@ -128,7 +112,7 @@ def _groups(lost: DataFrame) -> DataFrame:
             F.array_join(F.array_sort(F.collect_set("keptIn")), ", ").alias("keptIn"),
             F.sum(F.col("count") - F.col("kept")).alias("lost"),
             F.sum("bytes").alias("bytes"),
-            F.element_at(percentiles("age", (0.5,)), 1).alias("age50"),
+            F.percentile_approx("age", 0.5, _ACCURACY).alias("age50"),
             F.min("lostAt").alias("firstAt"),
             F.max("lostAt").alias("lastAt"),
         )

@@ -1,4 +1,4 @@
-"""The result of a job: a few rows that fit on a screen, plots, and DataFrames with everything."""
+"""The result of a job: a few rows that fit on a screen, and DataFrames with everything."""
 
 from __future__ import annotations
 
@@ -7,26 +7,22 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from artemis_py.shown import as_json
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import DataFrame, Row
 
 TEXT: Final = "text"
 COUNT: Final = "count"
 BYTES: Final = "bytes"
 MS: Final = "ms"
-SECONDS: Final = "s"
-RATE: Final = "rate"
-"""Per second."""
-SHARE: Final = "share"
-"""Between 0 and 1."""
 TIME: Final = "time"
 """A datetime, UTC."""
 
-ZERO: Final = "zero"
-GAP: Final = "gap"
-JOINED: Final = "joined"
-"""What a plot shows for an interval without a point: zero, a gap, or a straight line."""
-
+NUMBERS: Final = frozenset({COUNT, BYTES, MS})
+"""Kinds that stand at the right of their column."""
 ROWS_SHOWN_MAX: Final = 1000
 """The maximum number of collected rows of a table; the DataFrame has the rest."""
 
@@ -42,50 +38,19 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows for people. ``count`` is the total number; None: only these."""
+    """Rows for people. ``count`` is the total number; None: only these. ``printed_max`` are printed; None: all."""
 
     name: str
     title: str
     columns: Sequence[Column]
     rows: Sequence[tuple[Any, ...]]
     count: int | None = None
+    printed_max: int | None = 40
 
     @property
     def missing(self) -> int:
         """How many rows were not collected."""
         return 0 if self.count is None else max(0, self.count - len(self.rows))
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """One line of a plot: its name, and (time in epoch seconds or a number, value) in order."""
-
-    name: str
-    points: Sequence[tuple[float, float]]
-
-
-@dataclass(frozen=True, slots=True)
-class Plot:
-    """Lines over time, or named bars."""
-
-    title: str
-    kind: str
-    """Unit of the values, as of a column."""
-    series: Sequence[Series] = ()
-    bars: Sequence[tuple[str, float]] = ()
-    interval_s: int = 0
-    """The distance between two points of a series; 0: there are no intervals."""
-    between: str = GAP
-    """``ZERO``, ``GAP`` or ``JOINED``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A text to read or copy: a text diagram, a fragment of XML."""
-
-    name: str
-    title: str
-    body: str
 
 
 @dataclass(slots=True)
@@ -98,10 +63,32 @@ class Result:
     title: str
     facts: Sequence[tuple[Column, Any]] = ()
     tables: Sequence[Table] = ()
-    plots: Sequence[Plot] = ()
-    texts: Sequence[Text] = ()
     notes: Sequence[str] = ()
     frames: Mapping[str, DataFrame] = field(default_factory=dict)
+
+    def as_json(self) -> str:
+        """One object: ``job``, ``facts`` by name, ``tables`` by name as lists of objects, ``notes``.
+        Times are ISO 8601 in UTC; ``missing`` is the number of omitted rows by table.
+        """
+        tables = {
+            table.name: [
+                {column.name: value for column, value in zip(table.columns, row, strict=True)} for row in table.rows
+            ]
+            for table in self.tables
+        }
+        value = {
+            "job": self.job,
+            "facts": {column.name: fact for column, fact in self.facts},
+            "tables": tables,
+            "notes": list(self.notes),
+            "missing": {table.name: table.missing for table in self.tables if table.missing},
+        }
+        return as_json(value, indent=2, default=_plain)
+
+    def write_parquet(self, directory: Path) -> None:
+        """Writes each frame to a directory of its name, which is replaced."""
+        for name, frame in self.frames.items():
+            frame.write.mode("overwrite").parquet(str((directory / name).absolute()))
 
     def table(self, name: str) -> Table:
         """The table of this name. Raises KeyError."""
@@ -110,6 +97,37 @@ class Result:
     def fact(self, name: str) -> Any:
         """The value of the fact of this name. Raises KeyError."""
         return {column.name: value for column, value in self.facts}[name]
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return str(value)
+
+
+def shown(kind: str, value: Any) -> str:
+    """One value for people, by the unit of its column; nothing for None."""
+    if value is None:
+        return ""
+    if isinstance(value, datetime):  # UTC, to the second, or to the millisecond if that is not zero
+        text = f"{value:%Y-%m-%d %H:%M:%S}"
+        return f"{text}.{value.microsecond // 1000:03}" if value.microsecond else text
+    if isinstance(value, str):
+        return value
+    return f"{value:,}" if kind not in _UNITS else _scaled(value, _UNITS[kind])
+
+
+_UNITS: Final = {
+    BYTES: ((1024**4, "TiB"), (1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"), (1, "B")),
+    MS: ((3_600_000, "h"), (60_000, "min"), (1000, "s"), (1, "ms")),
+}
+"""By kind: so much is one of this unit."""
+
+
+def _scaled(value: int, units: Sequence[tuple[int, str]]) -> str:
+    """A number in the largest unit of which it has at least two, with one digit behind the point."""
+    scale, unit = next((one for one in units if value >= 2 * one[0]), units[-1])
+    return f"{value:,} {unit}" if scale == 1 else f"{value / scale:,.1f} {unit}"
 
 
 def in_utc(row: Row) -> dict[str, Any]:
@@ -129,12 +147,3 @@ def collected(name: str, title: str, columns: Sequence[Column], frame: DataFrame
     if len(rows) <= ROWS_SHOWN_MAX:
         return Table(name, title, columns, rows)
     return Table(name, title, columns, rows[:ROWS_SHOWN_MAX], frame.count())
-
-
-def lines(rows: Sequence[tuple[str, float, float]], series_max: int = 8) -> list[Series]:
-    """Series of (name, x, y): those with the largest sums, the largest first, each in the order of x."""
-    points: dict[str, list[tuple[float, float]]] = {}
-    for name, x, y in rows:
-        points.setdefault(name, []).append((x, y))
-    by_size = sorted(points, key=lambda name: (-sum(y for _, y in points[name]), name))
-    return [Series(name, sorted(points[name])) for name in by_size[:series_max]]

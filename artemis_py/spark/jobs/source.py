@@ -1,11 +1,12 @@
-"""The input of a job: the log of brokers, an archive of it, or anything with the same columns."""
+"""The input of a job: logs of brokers, an archive of them, or anything with the same columns; and its time range."""
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -41,10 +42,6 @@ class Source(ABC):
         """Describes the available data, for a user who got no results."""
         return "what was read"
 
-    def times_ms(self) -> tuple[int, int] | None:
-        """The first and last time of the data, epoch ms; None: unknown without reading everything."""
-        return None
-
     def caveats(self) -> list[str]:
         """Caveats for interpreting any result."""
         return []
@@ -56,12 +53,6 @@ class Span:
 
     from_ms: int | None = None
     to_ms: int | None = None
-
-    def within(self, first_ms: int, last_ms: int) -> tuple[int, int]:
-        """The part of a time range that is in the span."""
-        first_ms = first_ms if self.from_ms is None else max(first_ms, self.from_ms)
-        last_ms = last_ms if self.to_ms is None else min(last_ms, self.to_ms)
-        return first_ms, max(first_ms, last_ms)
 
     def cut(self, frame: DataFrame, column: str) -> DataFrame:
         """The rows whose timestamp in this column is in the span."""
@@ -92,29 +83,21 @@ class LogTables(Source):
 
     def extent(self) -> str:
         """The times of the first and last record in the logs."""
-        times_ms = self._listed_ms()
+        from artemis_py.spark.read.options import read_options
+        from artemis_py.spark.read.plan import opened
+
+        segments = [one for _, log in opened(read_options(self.options)).values() for one in log.listing().segments]
+        times_ms = [at_ms for one in segments for at_ms in (one.first_ms, one.last_ms) if at_ms is not None]
         if not times_ms:
             return "the log, which is empty"
         first, last = (datetime.fromtimestamp(at_ms // 1000, UTC) for at_ms in (min(times_ms), max(times_ms)))
         return f"the log, which goes from {first:%Y-%m-%d %H:%M:%S} to {last:%Y-%m-%d %H:%M:%S} UTC"
 
-    def times_ms(self) -> tuple[int, int] | None:
-        """From the listings of segments."""
-        times_ms = self._listed_ms()
-        return self.span.within(min(times_ms), max(times_ms)) if times_ms else None
-
-    def _listed_ms(self) -> list[int]:
-        from artemis_py.spark.read.options import read_options
-        from artemis_py.spark.read.plan import opened
-
-        segments = [one for _, log in opened(read_options(self.options)).values() for one in log.listing().segments]
-        return [at_ms for one in segments for at_ms in (one.first_ms, one.last_ms) if at_ms is not None]
-
     def caveats(self) -> list[str]:
         """Names logs without deliveries and settled messages."""
+        from artemis_py.spark.read.addresses import unknown
         from artemis_py.spark.read.options import read_options
         from artemis_py.spark.read.plan import is_retained, opened
-        from artemis_py.spark.read.subscription import unknown
 
         options = read_options(self.options)
         listings = {broker: (log, log.listing()) for broker, (_, log) in opened(options).items()}
@@ -158,12 +141,6 @@ class ArchiveTables(Source):
         dates = sorted(day.name.removeprefix("date=") for day in self.directory.glob("*/date=*"))
         return f"the archive, which goes from {dates[0]} to {dates[-1]}" if dates else "the archive, which is empty"
 
-    def times_ms(self) -> tuple[int, int] | None:
-        """From the statistics of the events' files of the first and last date."""
-        days = sorted((self.directory / "events").glob("date=*"))
-        found = [at_ms for day in {*days[:1], *days[-1:]} for at_ms in _statistics_ms(day)]
-        return self.span.within(min(found), max(found)) if found else None
-
     def table(self, spark: SparkSession, name: str, columns: Sequence[str]) -> DataFrame:
         """Reads Parquet; dates outside the time span are skipped."""
         from pyspark.sql import functions as F
@@ -181,20 +158,6 @@ class ArchiveTables(Source):
         return self.span.cut(frame, TIME_COLUMNS[name]).select(*columns)
 
 
-def _statistics_ms(day: Path) -> Iterator[int]:
-    """The first and the last time in each of a date's files, which is read from their ends alone."""
-    from pyarrow import parquet
-
-    for path in day.glob("address=*/batch=*/*.parquet"):
-        file = parquet.ParquetFile(path)
-        place = file.schema_arrow.names.index(TIME_COLUMNS["events"])
-        for group in range(file.metadata.num_row_groups):
-            column = file.metadata.row_group(group).column(place)
-            if column.statistics is not None and column.statistics.has_min_max:
-                for moment in (column.statistics.min, column.statistics.max):
-                    yield round(moment.replace(tzinfo=UTC).timestamp() * 1000)
-
-
 def archive_schema(spark: SparkSession, where: Path) -> str:
     """The columns of an archived table. The address is a text also where all addresses look like numbers."""
     files = next(where.glob("date=*/address=*/batch=*/*.parquet"), None)
@@ -203,3 +166,41 @@ def archive_schema(spark: SparkSession, where: Path) -> str:
     inside = spark.read.parquet(str(files)).schema
     fields = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in inside)
     return f"{fields}, date date, address string, batch string"
+
+
+# ---- points in time --------------------------------------------------------------------------------------------------
+#
+# Parses points in time on a command line.
+
+
+_UNITS_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+_SPAN: Final = re.compile(r"(?P<count>\d+(?:\.\d+)?)(?P<unit>ms|s|min|m|h|d)", re.ASCII)
+_EPOCH_MS: Final = re.compile(r"\d{12,14}", re.ASCII)
+FORMS: Final = "2026-01-31T10:00, 2026-01-31, 10:00 (today), 2h (before now) or epoch milliseconds; UTC unless it says"
+
+
+def moment_ms(text: str, now_ms: int) -> int:
+    """The epoch milliseconds of a text in one of these forms. Raises ValueError for others."""
+    text = text.strip()
+    ago = _SPAN.fullmatch(text)
+    if ago is not None:
+        return now_ms - _span_ms(ago)
+    if text == "now":
+        return now_ms
+    if _EPOCH_MS.fullmatch(text):
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        try:
+            today = datetime.fromtimestamp(now_ms / 1000, UTC).date()
+            moment = datetime.combine(today, time.fromisoformat(text))
+        except ValueError:
+            raise ValueError(f"{text!r} is not a time; write {FORMS}") from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return round(moment.timestamp() * 1000)
+
+
+def _span_ms(found: re.Match[str]) -> int:
+    return round(float(found["count"]) * _UNITS_MS[found["unit"]])

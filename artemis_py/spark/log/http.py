@@ -18,7 +18,7 @@ from artemis_py.security.client_login import ClientLogin
 from artemis_py.security.client_tls import ClientTls, is_final, why_refused
 from artemis_py.spark.log.indexes import Indexes, uncollected
 from artemis_py.spark.log.log import AwayError, GoneError, Listing, Log, LogLocation, Segment, unreadable
-from artemis_py.spark.logins import NAMED
+from artemis_py.spark.shared_options import NAMED
 
 _ANSWER_S: Final = 30.0
 _BRIEF_ANSWER_S: Final = 2.0

@@ -1,22 +1,23 @@
 """Table ``addresses``: the addresses with a message or a queue in a log. The indexes of its segments list them; only
-segments with too many addresses for an index are read.
+segments with too many addresses for an index are read. Warnings of addresses that no log has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from artemis_py.config.problems import nearest
 from artemis_py.spark.decode.published import Published, originals
 from artemis_py.spark.decode.walk import Piece, walk
-from artemis_py.spark.log.log import LogLocation, Segment
+from artemis_py.spark.log.log import Listing, LogLocation, Segment
 from artemis_py.spark.read.options import ReadOptions
 from artemis_py.spark.read.plan import Range, asked, bounded, can_answer, opened, ranges, settled_listing
-from artemis_py.spark.read.subscription import warn_of_unknown
 from artemis_py.spark.tables.reading import Wanted
 from artemis_py.spark.tables.schema import arrow_schema
 
@@ -77,3 +78,39 @@ class AddressReader(DataSourceReader):
 def _told(segments: list[Segment]) -> frozenset[str]:
     found = {address for one in segments for address in one.addresses or ()}
     return frozenset(found | {queue["address"] for one in segments for queue in one.queues if not queue.get("deleted")})
+
+
+# ---- addresses that no log has ---------------------------------------------------------------------------------------
+#
+# Warns of subscriptions without any match: a misspelt name looks like an address without messages.
+
+
+_logger = logging.getLogger(__name__)
+
+
+def warn_of_unknown(options: ReadOptions, listings: Sequence[Listing]) -> None:
+    """Log the subscribed addresses that no log has. They may be created later, so it is no error."""
+    for problem in unknown(options, listings):
+        _logger.warning("%s", problem)
+
+
+def unknown(options: ReadOptions, listings: Sequence[Listing]) -> list[str]:
+    """A sentence for each address, and for the pattern, without a message or queue in any log; none if the indexes do
+    not list all addresses, or the logs are empty.
+    """
+    segments = [segment for listing in listings for segment in listing.segments]
+    if not options.subscribes or not segments or any(segment.addresses is None for segment in segments):
+        return []
+    known = {address for segment in segments for address in segment.addresses or ()}
+    known |= {queue["address"] for segment in segments for queue in segment.queues}
+    found: list[str] = []
+    for address in options.addresses:
+        if address not in known:
+            meant = nearest(address, known)
+            hint = "" if meant is None else f": did you mean {meant!r}?"
+            found.append(f"no log has the address {address!r}{hint}")
+    if options.pattern is not None:
+        matching: Wanted = asked(options)
+        if not any(matching.takes(address) for address in known - set(options.addresses)):
+            found.append(f"no log has an address that matches the pattern {options.pattern!r}")
+    return found

@@ -6,14 +6,16 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from typing import Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from artemis_py.spark.decode.digest import pages_of
-from artemis_py.spark.decode.fold import Fold
-from artemis_py.spark.log.log import Listing, Log
+from artemis_py.spark.decode.fold import Fold, state_batch
+from artemis_py.spark.log.log import Listing, Log, Segment
+from artemis_py.spark.read.addresses import warn_of_unknown
 from artemis_py.spark.read.holdings import QueueShare, held, queue_share
 from artemis_py.spark.read.options import ReadOptions
 from artemis_py.spark.read.pieces import piece
@@ -28,12 +30,9 @@ from artemis_py.spark.read.plan import (
     shares,
 )
 from artemis_py.spark.read.spans import SPANS, Span, span_batch, spans_of
-from artemis_py.spark.read.subscription import warn_of_unknown
-from artemis_py.spark.read.times import TimeShare, time_shares
 from artemis_py.spark.tables.metrics import Series
 from artemis_py.spark.tables.reading import Names, Wanted
 from artemis_py.spark.tables.schema import arrow_schema
-from artemis_py.spark.tables.state import state_batch
 
 _WHOLE: Final = 1 << 62
 
@@ -125,3 +124,53 @@ def _of_pages(share: Share, log: Log, options: ReadOptions) -> Fold:
 def _until(options: ReadOptions) -> int | None:
     """The end time of a sum."""
     return options.ending_ms if options.as_of_ms is None else options.as_of_ms
+
+
+# ---- time spans ------------------------------------------------------------------------------------------------------
+#
+# Splits the table ``metrics`` into time spans: each task makes the rows of its own intervals.
+#
+# A task starts with a segment that begins before its first interval and records the queue depths, as each segment of a
+# log with retention does. So it needs nothing before that, and the segment in which two tasks meet is read by both.
+
+
+class TimeShare(Share):
+    """The part of one log that a task reads, and its intervals: those that begin from ``begin_ms`` on and before
+    ``end_ms``; None: no bound.
+    """
+
+    def __init__(self, share: Share, segments: list[Segment], begin_ms: int | None, end_ms: int | None) -> None:
+        numbers = {one.number for one in segments}
+        ranges = [one for one in share.ranges if one.segment in numbers]
+        super().__init__(share.location, ranges, share.wanted, share.packs)
+        self.begin_ms = begin_ms
+        self.end_ms = end_ms
+
+
+def time_shares(share: Share, log: Log, listing: Listing, interval_ms: int, share_bytes: int) -> list[TimeShare]:
+    """The tasks that read one log; a single one if the segments' times are not in order."""
+    numbers = {one.segment for one in share.ranges}
+    segments = [one for one in listing.segments if one.number in numbers]
+    if not all((one.last_ms or 0) <= (behind.first_ms or 0) for one, behind in pairwise(segments)):
+        return [TimeShare(share, segments, None, None)]
+    found: list[TimeShare] = []
+    begin, begin_ms, filled = 0, None, 0
+    for place, one in enumerate(segments):
+        time_ms = (one.first_ms or 0) // interval_ms * interval_ms
+        if filled >= share_bytes and (begin_ms is None or time_ms > begin_ms):
+            meeting = _meeting(segments[begin:place], log, listing, time_ms)
+            if meeting is not None:
+                found.append(TimeShare(share, segments[begin : begin + meeting + 1], begin_ms, time_ms))
+                begin, begin_ms = begin + meeting, time_ms
+                filled = sum(before.size_bytes for before in segments[begin:place])
+        filled += one.size_bytes
+    found.append(TimeShare(share, segments[begin:], begin_ms, None))
+    return found
+
+
+def _meeting(segments: list[Segment], log: Log, listing: Listing, time_ms: int) -> int | None:
+    """The last of the segments that begins before a time and tells how deep the queues are; None when it does not."""
+    before = [place for place, one in enumerate(segments) if one.blocks[0][2] < time_ms]
+    if not before or depths_told_lsn(log, listing, time_ms) != segments[before[-1]].first_lsn:
+        return None
+    return before[-1]

@@ -10,13 +10,12 @@ from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from artemis_py.errors import PipelineError
+from artemis_py.errors import PipelineError, SelectorError
 from artemis_py.security.client_login import ClientLogin
 from artemis_py.security.client_tls import ClientTls
-from artemis_py.spark import logins
-from artemis_py.spark.hints import hint
-from artemis_py.spark.read import queue_options as queues
-from artemis_py.spark.read.queue_options import QueueOptions, queue_options
+from artemis_py.selector import compile_selector
+from artemis_py.spark import shared_options as shared
+from artemis_py.spark.acceptors import Endpoint, endpoints_of
 from artemis_py.spark.tables.schema import TABLES
 
 EARLIEST: Final = "earliest"
@@ -27,8 +26,10 @@ _MEANINGS: Final = {
     "path": "the same as journal, for load(path)",
     "broker": "name for the broker whose directories are read",
     "url": "comma-separated HTTP acceptors of running brokers: http://host:8161",
-    **queues.MEANINGS,
-    **logins.MEANINGS,
+    "queue": "a queue, to consume it: its name, or address::queue",
+    "stompUrl": "STOMP acceptors of the same broker, tried in turn: tcp://host:61613; stomps://host:61617 with TLS",
+    "selector": "a condition on the messages of the queue, as in SUBSCRIBE",
+    **shared.MEANINGS,
     "table": ", ".join(TABLES),
     "columns": "comma-separated columns",
     "includeBody": "true or false",
@@ -147,8 +148,8 @@ def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOp
         journal=journal,
         urls=urls,
         broker=texts.get("broker"),
-        login=logins.login_of(texts) if urls else ClientLogin(),
-        tls=logins.tls_options(texts, is_used=_uses_tls(urls, queue)),
+        login=shared.login_of(texts) if urls else ClientLogin(),
+        tls=shared.tls_options(texts, is_used=_uses_tls(urls, queue)),
         table=table,
         columns=_columns(texts, table),
         include_body=_boolean(texts, "includeBody", default=True),
@@ -212,15 +213,15 @@ def _known(given: Mapping[str, str]) -> dict[str, str]:
         if name.lower() in _SPARK_S_OWN:
             continue
         if known is None:
-            meant = _KAFKA_S.get(name.lower()) or hint(name, _MEANINGS)
+            meant = _KAFKA_S.get(name.lower()) or shared.hint(name, _MEANINGS)
             raise PipelineError(f"option {name} is unknown: {meant}")
-        texts[known] = str(text) if known in logins.SECRETS else str(text).strip()
+        texts[known] = str(text) if known in shared.SECRETS else str(text).strip()
     return texts
 
 
 def _sources(texts: Mapping[str, str]) -> tuple[str | None, tuple[str, ...]]:
     journal = texts.get("journal") or _local(texts.get("path", "")) or None
-    logins.check_no_user(texts.get("url", ""))
+    shared.check_no_user(texts.get("url", ""))
     urls = _listed(texts.get("url", ""))
     if (journal is None) == (not urls):
         said = "both are given" if urls else "none is given"
@@ -272,7 +273,7 @@ def _times(
     is_named = bool(addresses) and "subscribePattern" not in texts
     for address in found:
         if is_named and address not in addresses:
-            raise PipelineError(f"{name} names {address}, which is not in subscribe: {hint(address, addresses)}")
+            raise PipelineError(f"{name} names {address}, which is not in subscribe: {shared.hint(address, addresses)}")
     has_all = is_named and all(address in found for address in addresses)
     return bound(found.values()) if has_all else None, found
 
@@ -359,7 +360,7 @@ def _refused(texts: Mapping[str, str], name: str) -> PipelineError:
 def _choice(texts: Mapping[str, str], name: str, allowed: tuple[str, ...], default: str) -> str:
     text = texts.get(name, default).lower()
     if text not in allowed:
-        raise PipelineError(f"option {name} is {texts[name]!r}: {hint(text, allowed)}")
+        raise PipelineError(f"option {name} is {texts[name]!r}: {shared.hint(text, allowed)}")
     return text
 
 
@@ -435,8 +436,83 @@ def _columns(texts: Mapping[str, str], table: str) -> tuple[str, ...]:
     asked = _listed(texts["columns"])
     for name in asked:
         if name not in TABLES[table]:
-            meant = hint(name, TABLES[table])
+            meant = shared.hint(name, TABLES[table])
             raise PipelineError(f"option columns names {name}, which table {table} does not have: {meant}")
     if not asked or len(set(asked)) < len(asked):
         raise PipelineError(f"option columns is {texts['columns']!r}; allowed: {_MEANINGS['columns']}, each once")
     return asked
+
+
+# ---- of a stream that consumes a queue -------------------------------------------------------------------------------
+
+
+MESSAGES_MAX: Final = 10_000
+"""How many messages are in one batch, unless ``maxMessagesPerTrigger`` says something else."""
+_NOT_WITH_QUEUE: Final = {
+    "journal": "the messages are acknowledged at a running broker: give url and stompUrl",
+    "path": "the messages are acknowledged at a running broker: give url and stompUrl",
+    "broker": "the broker at url says its name",
+    "subscribe": "the queue decides which messages come; selector chooses among them",
+    "subscribePattern": "the queue decides which messages come; selector chooses among them",
+    "startingOffsets": "a new query begins with what is on the queue",
+    "startingTimestamp": "a new query begins with what is on the queue",
+    "endingOffsets": "a new query begins with what is on the queue",
+    "endingTimestamp": "a new query begins with what is on the queue",
+    "maxOffsetsPerTrigger": "limit a batch with maxMessagesPerTrigger or maxBytesPerTrigger",
+    "minOffsetsPerTrigger": "a message waits on the queue, where others may take it, and not in the query",
+    "minMessagesPerTrigger": "a message waits on the queue, where others may take it, and not in the query",
+    "maxTriggerDelay": "a message waits on the queue, where others may take it, and not in the query",
+    "skipUnavailableBrokers": "a queue is on one broker",
+    "keepRemovedBrokers": "a queue is on one broker",
+    "cursor": "the queue itself remembers what was not processed",
+    "cursorTtlSeconds": "the queue itself remembers what was not processed",
+}
+"""Options of the other streams that have no meaning here, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueOptions:
+    """The queue of a stream."""
+
+    name: str
+    endpoints: tuple[Endpoint, ...]
+    selector: str | None
+
+    @property
+    def destination(self) -> str:
+        """The queue by its full name, whatever prefixes the acceptor has."""
+        return self.name if "::" in self.name else f"::{self.name}"
+
+
+def queue_options(texts: Mapping[str, str]) -> QueueOptions | None:
+    """What the options say about a queue; None: the stream reads the log. Raises PipelineError."""
+    name = texts.get("queue")
+    if name is None:
+        for option in ("stompUrl", "selector"):
+            if option in texts:
+                raise PipelineError(f"option {option} is for streams that consume a queue: give option queue, too")
+        return None
+    if not name.rpartition("::")[2]:
+        raise PipelineError(f"option queue is {name!r}; allowed: {_MEANINGS['queue']}")
+    for option, reason in _NOT_WITH_QUEUE.items():
+        if option in texts:
+            raise PipelineError(f"option {option} has no meaning with option queue: {reason}")
+    if texts.get("table", "messages").lower() != "messages":
+        raise PipelineError("option table must be messages with option queue: a queue has messages")
+    if "," in texts.get("url", ""):
+        raise PipelineError("option url must name one broker with option queue: a queue is on one broker")
+    endpoints = endpoints_of(texts.get("stompUrl", ""), "stompUrl", _MEANINGS["stompUrl"])
+    if not endpoints:
+        raise PipelineError(f"option queue needs option stompUrl: {_MEANINGS['stompUrl']}")
+    return QueueOptions(name, endpoints, _selector(texts))
+
+
+def _selector(texts: Mapping[str, str]) -> str | None:
+    selector = texts.get("selector")
+    if selector is None:
+        return None
+    try:
+        compile_selector(selector)
+    except SelectorError as error:
+        raise PipelineError(f"option selector is {selector!r}: {error}") from None
+    return selector

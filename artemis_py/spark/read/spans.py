@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from artemis_py.spark.decode.digest import Digest, digest_of, joined, nothing, pages_of
-from artemis_py.spark.decode.fold import Fold
+from artemis_py.spark.decode.fold import Fold, state_batch
 from artemis_py.spark.read.holdings import QueueShare, Read, told_before, told_from
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.read.plan import Range, Share, asked
 from artemis_py.spark.tables.schema import arrow_schema, spark_schema
-from artemis_py.spark.tables.state import state_batch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -7,13 +7,13 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.runtime.background import step_back
 from artemis_py.spark.runtime.java import INSTALL, ensure_java
 
 if TYPE_CHECKING:
@@ -185,3 +185,25 @@ def require_packages() -> None:
 def _text(value: object) -> str:
     """Spark writes booleans in lower case."""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# ---- priority --------------------------------------------------------------------------------------------------------
+#
+# Gives a Spark on this machine a low priority, because its reading can wait.
+#
+# Its threads, and everything they start, run only when no other process needs the processor. On an idle machine that
+# costs nothing. Next to a busy broker it is not enough: a thread that wakes up while no processor is idle is delayed in
+# any case. So a busy broker also sends its log slowly to readers on its machine (``server/http/file_sender.py``).
+#
+# It works only where threads can be listed (Linux). The driver's own process is not changed.
+
+
+def step_back(spark: SparkSession) -> None:
+    """Give Spark's threads the lowest priority."""
+    if sys.platform != "linux":
+        return
+    assert spark.sparkContext._jvm is not None
+    process_id = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
+    for thread in Path(f"/proc/{process_id}/task").glob("*"):
+        with suppress(OSError):  # it has ended meanwhile
+            os.sched_setscheduler(int(thread.name), os.SCHED_IDLE, os.sched_param(0))

@@ -4,7 +4,7 @@ One Spark process plans a query as long as it runs; methods that use a log are c
 offset is ``{"<broker>": lsn}``: everything up to and including it has been planned. ``#from`` is the beginning of its
 batch: Spark forgets where the first batch of a query began, and asks for the initial offset again if that batch must be
 repeated; by then it may differ. ``#lost`` counts offsets that retention removed before they were read, if losses are
-allowed. ``#log`` has a mark for each broker (``log/identity.py``), by which a restarted query notices that the log was
+allowed. ``#log`` has a mark for each broker (``log/log.py``), by which a restarted query notices that the log was
 replaced.
 
 New records become a batch if they contain a row of the query (``ahead.py``).
@@ -25,13 +25,11 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, Suppor
 from artemis_py.errors import PipelineError
 from artemis_py.spark.decode.columns import Numbers
 from artemis_py.spark.log.directory import DirectoryLog
-from artemis_py.spark.log.identity import Mark, check_same_log, mark_of
-from artemis_py.spark.log.log import AwayError, Listing, Log, LogLocation
+from artemis_py.spark.log.log import AwayError, Listing, Log, LogLocation, Mark, check_same_log, mark_of
+from artemis_py.spark.read.addresses import warn_of_unknown
 from artemis_py.spark.read.batch import read_share
-from artemis_py.spark.read.gaps import check_gaps
 from artemis_py.spark.read.options import ReadOptions
-from artemis_py.spark.read.plan import asked, learn_queues, shares, start_lsn
-from artemis_py.spark.read.subscription import warn_of_unknown
+from artemis_py.spark.read.plan import asked, check_gaps, learn_queues, shares, start_lsn
 from artemis_py.spark.stream.ahead import Ahead
 from artemis_py.spark.stream.brokers import Brokers
 from artemis_py.spark.stream.pace import Patience, Room, bytes_behind, read_limit

@@ -10,16 +10,15 @@ from typing import Final
 from artemis_py.errors import ArtemisError, PipelineError
 from artemis_py.security.client_login import ClientLogin
 from artemis_py.security.client_tls import ClientTls
-from artemis_py.spark import logins
+from artemis_py.spark import shared_options as shared
 from artemis_py.spark.acceptors import Endpoint, endpoints_of
-from artemis_py.spark.hints import hint
 from artemis_py.units import parse_bytes
 
 ROUTING_TYPES: Final = ("ANYCAST", "MULTICAST")
 
 _MEANINGS: Final = {
     "url": "STOMP acceptors, tried in turn: tcp://host:61613,tcp://other:61613; stomps://host:61617 with TLS",
-    **logins.MEANINGS,
+    **shared.MEANINGS,
     "address": "address of rows without one of their own",
     "persistent": "true or false",
     "priority": "0 to 9",
@@ -63,15 +62,15 @@ def sink_options(given: Mapping[str, str]) -> SinkOptions:
     texts = _known(given)
     if not texts.get("url", "").strip():
         raise PipelineError(f"The sink needs the option url: {_MEANINGS['url']}")
-    logins.check_no_user(texts["url"])
+    shared.check_no_user(texts["url"])
     endpoints = endpoints_of(texts["url"], "url", _MEANINGS["url"])
     priority = _number(texts, "priority", None, 0, 9)
     rows_max = _number(texts, "rowsPerTransaction", 10_000, 1, None)
     assert rows_max is not None
     return SinkOptions(
         endpoints=endpoints,
-        login=logins.login_of(texts),
-        tls=logins.tls_options(texts, is_used=any(one.has_tls for one in endpoints)),
+        login=shared.login_of(texts),
+        tls=shared.tls_options(texts, is_used=any(one.has_tls for one in endpoints)),
         address=texts.get("address") or None,
         persistent=_boolean(texts, "persistent", default=True),
         priority=priority,
@@ -90,7 +89,7 @@ def _known(given: Mapping[str, str]) -> dict[str, str]:
         if name is not None:
             texts[name] = value
         elif key.lower() not in _SPARK_S_OWN:
-            meant = _KAFKA_S.get(key.lower()) or hint(key, _MEANINGS)
+            meant = _KAFKA_S.get(key.lower()) or shared.hint(key, _MEANINGS)
             raise PipelineError(f"The sink has no option {key}: {meant}")
     return texts
 

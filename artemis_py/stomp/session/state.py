@@ -13,8 +13,7 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Awaited, Task
 from artemis_py.outbound import Outbound
 from artemis_py.security.identity import Identity
-from artemis_py.security.permit import Permit
-from artemis_py.security.rights import DENIED, Rights
+from artemis_py.security.rights import DENIED, Permit, Rights
 from artemis_py.stomp.management_requests import PendingRequest
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.temporaries import Client

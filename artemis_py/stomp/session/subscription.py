@@ -14,8 +14,7 @@ from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Task
 from artemis_py.errors import BrokerError, NotAllowedError, NotFoundError
-from artemis_py.security.permit import Permit
-from artemis_py.security.rights import Rights
+from artemis_py.security.rights import Permit, Rights
 from artemis_py.selector import Selector, compile_selector
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.temporaries import Client, obtain_address

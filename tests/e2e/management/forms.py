@@ -20,10 +20,10 @@ import jsonschema
 
 from artemis_py.cli.main import main
 from artemis_py.management.artemis.operations import kind_of
-from artemis_py.management.artemis.signature import ATTRIBUTES, NOTHING, Signature, signature_of
-from artemis_py.management.lists.field import FLAG
-from artemis_py.management.operation import Operation
-from artemis_py.security.users.first_user import NEW_PASSWORD
+from artemis_py.management.artemis.signatures import NOTHING, Signature, signature_of
+from artemis_py.management.fields import FLAG
+from artemis_py.management.operation import ATTRIBUTES, Operation
+from artemis_py.security.users.accounts import NEW_PASSWORD
 from tests.e2e.management.beans import BROKER, address_bean, execute, post, queue_bean
 from tests.e2e.management.manager import MANAGER, manager_of
 from tests.e2e.management.scene import Scene

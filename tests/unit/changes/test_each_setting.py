@@ -9,10 +9,8 @@ from typing import Any, Final
 
 import pytest
 
-from artemis_py.config.changes.change import NOTHING, RESTART
-from artemis_py.config.changes.effects import QUEUE_ATTRIBUTES
+from artemis_py.config.changes.effects import NOTHING, QUEUE_ATTRIBUTES, RESTART
 from artemis_py.config.changes.plan import plan_of
-from artemis_py.config.changes.reference import reference
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.entities import QueueConfig
 from artemis_py.config.tables.fields import BOOLEAN, CHOICE, DOUBLE, HONOURED, TEXT, Setting, settings_of
@@ -121,8 +119,3 @@ def test_each_setting_of_an_address(setting: str, base: str, pair: tuple[int | N
     old, new = ({} if each is None else {setting: values[each]} for each in pair)
     before, start, after = (broker_with(_BASES[base], each) for each in (old, old, new))
     check(before, start, after, row)
-
-
-def test_the_page_is_up_to_date() -> None:
-    written = (ROOT / "docs" / "reload.md").read_text(encoding="utf-8")
-    assert written == reference(), "make docs writes docs/reload.md anew"

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from artemis_py.config.changes.change import RESTART
+from artemis_py.config.changes.effects import RESTART
 from artemis_py.config.changes.plan import plan_of
 from artemis_py.config.tables.entities import QueueConfig
 from artemis_py.config.tables.fields import HONOURED, settings_of

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.config.changes.change import NOTHING, NOW, RESTART, WHEN_IDLE, Change
-from artemis_py.config.changes.in_force import in_force
-from artemis_py.config.changes.plan import plan_of
+from artemis_py.config.changes.effects import NOTHING, NOW, RESTART, WHEN_IDLE
+from artemis_py.config.changes.plan import Change, plan_of
 from artemis_py.config.tables.core_settings import CoreSettings
 from artemis_py.config.tables.fields import settings_of
+from artemis_py.server.configuration.reading import in_force
 from tests.unit.config.documents import load_core
 
 _QUEUE = '<addresses><address name="a"><anycast><queue name="q" {}/></anycast></address>{}</addresses>'

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.config.settings import AcceptorConfig
-from artemis_py.config.tables.acceptor import is_loopback, known_params
-from artemis_py.config.tables.acceptor_params import PARAMS
+from artemis_py.config.tables.acceptor import PARAMS, is_loopback, known_params
 from tests.unit.config.documents import acceptor, errors_of, load_core, warnings_of
 
 

@@ -38,9 +38,12 @@ def warnings(core: str) -> list[str]:
         ('group-key="k" non-destructive="true"', "has group-key, but is non-destructive"),
         ('group-key="k" group-type="NONE"', "has group-key, but has group-type NONE"),
         ('group-key="k" group-buckets="0"', "has group-key, but has group-buckets 0"),
-        (f'{SHARED} group-buckets="4"', "has group-buckets with shared groups"),
-        (f'{SHARED} group-rebalance="true"', "has group-rebalance with shared groups"),
-        (f'{SHARED} group-first-key="first"', "has group-first-key with shared groups"),
+        (f'{SHARED} group-buckets="4"', "which do not stay with a consumer, and group-"),
+        (f'{SHARED} group-rebalance="true"', "which do not stay with a consumer, and group-"),
+        (
+            f'{SHARED} group-first-key="first"',
+            "which do not stay with a consumer, and group-buckets, group-rebalance or",
+        ),
         ('fallback-group="rest"', "has fallback-group without shared groups"),
         ('group-first-key="content-length"', "has group-first-key 'content-length', which every MESSAGE already has"),
         ('group-key=""', "group-key"),
@@ -65,7 +68,7 @@ def test_what_makes_no_sense_is_refused(attributes: str, reason: str) -> None:
     [
         (
             "<default-group-type>SHARED_GROUPS</default-group-type><default-group-buckets>4</default-group-buckets>",
-            "has default-group-buckets with shared groups",
+            "which do not stay with a consumer, and group-buckets, group-rebalance or",
         ),
         (
             EXCLUSIVE + "<default-max-live-consumers>2</default-max-live-consumers>",
@@ -135,6 +138,7 @@ def test_what_artemis_takes_is_a_warning(attributes: str, reason: str) -> None:
         queue('exclusive="true" max-live-consumers="1"'),
         queue('exclusivity-policy="LINK" max-live-consumers="1"'),
         setting("<default-fallback-group>rest</default-fallback-group>"),
+        queue(SHARED) + setting("<default-group-buckets>4</default-group-buckets>"),
     ],
 )
 def test_what_is_taken_without_a_word(core: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from artemis_py.config.explain.explanation import explain
+from artemis_py.config.explain import explain
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.entities import QUEUE_DEFAULTS, QueueConfig
 from artemis_py.config.tables.fields import (

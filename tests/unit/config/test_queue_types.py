@@ -134,8 +134,12 @@ def test_an_order_on_an_address_that_pages_is_a_warning(attributes: str) -> None
 def test_values_that_nobody_takes_out_of_pages_are_refused() -> None:
     attributes = "last-value='true' non-destructive='true'"
     (problem,) = errors_of(setting(PAGES) + queue(attributes))
-    assert (problem.line, problem.allowed) == (3, "address-full-policy DROP, FAIL or BLOCK")
+    assert problem.line == 3
+    assert str(problem.allowed).endswith("address-full-policy DROP, FAIL or BLOCK")
     assert [each for each in problems_of(queue(attributes)) if each.severity == "error"] == []
+    inherited = setting(PAGES + "<default-last-value-queue>true</default-last-value-queue>")
+    (problem,) = errors_of(inherited + queue("non-destructive='true'"))
+    assert problem.message.startswith("queue 'q' is a non-destructive last-value queue")
 
 
 def expression_in(core: str) -> tuple[str | None, str | None]:

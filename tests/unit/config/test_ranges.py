@@ -18,10 +18,11 @@ from artemis_py.config.tables.fields import (
     PERIOD,
     REFUSED,
     Setting,
+    ValueTextError,
     make_setting,
+    parse_value,
     settings_of,
 )
-from artemis_py.config.values import ValueTextError, parse_value
 from tests.unit.config.documents import errors_of, load_core, queue, setting
 
 CORE = {

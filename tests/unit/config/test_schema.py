@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from artemis_py.config.xml.schema import fast_schema
+from artemis_py.config.xml.document import fast_schema
 from artemis_py.errors import Problem
 from tests.unit.config.documents import acceptor, divert, errors_of, load_core, problems_of, queue, setting
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.config.reader import load, loads
-from artemis_py.config.xml.source import find_doctype
-from artemis_py.config.xml.syntax_errors import in_our_words
+from artemis_py.config.xml.source import find_doctype, in_our_words
 from artemis_py.errors import ConfigError, Problem
 from tests.unit.config.documents import document, load_core
 
@@ -229,7 +228,7 @@ def test_only_regular_files_are_read(tmp_path: Path) -> None:
 
 
 def test_included_files_have_a_limit_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("artemis_py.config.xml.include.INCLUDED_LENGTH_MAX", 150)
+    monkeypatch.setattr("artemis_py.config.xml.document._INCLUDED_LENGTH_MAX", 150)
     (tmp_path / "part.xml").write_text('<name xmlns="urn:activemq:core">a</name>' + " " * 60)
     include = '<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="part.xml"/>'
     path = tmp_path / "broker.xml"

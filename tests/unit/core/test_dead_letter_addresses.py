@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from artemis_py.core.broker import Broker
-from artemis_py.management.lists.queues import QUEUES
+from artemis_py.management.operations.queues import QUEUES
 from tests.unit.core.parts import NOW_MS, broker_of, queue_config
 
 Settings = dict[str, dict[str, Any]]

@@ -6,9 +6,9 @@ from typing import Any, Protocol
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.tasks import WAIT
-from artemis_py.management.given import given_of
-from artemis_py.management.lists.selection import Selection
+from artemis_py.management.listing import Selection
 from artemis_py.management.managed import Managed, Steps
+from artemis_py.management.operation import arguments_of
 from artemis_py.management.table import OPERATIONS
 from artemis_py.server.management import ConnectedClient, connected
 from artemis_py.server.stats import ServerStats
@@ -72,7 +72,7 @@ class Operated:
         """What an operation answers: a row, or the rows of a list. Hyphens are underscores here. Raises BrokerError."""
         sent = {name.replace("_", "-"): [value] for name, value in arguments.items()}
         operation = BY_ID[id]
-        return self.carry_out(operation.begin(self.managed, given_of(operation, sent)))
+        return self.carry_out(operation.begin(self.managed, arguments_of(operation, sent)))
 
     def carry_out(self, work: Steps) -> Any:
         """What a work answers: a row, or the rows of a list. Raises BrokerError."""

@@ -9,7 +9,7 @@ import pytest
 
 from artemis_py.errors import BadRequestError
 from artemis_py.management.artemis.beans import QUEUE, Beans
-from artemis_py.management.artemis.operations import chosen
+from artemis_py.management.artemis.operations import find_operation
 from tests.queues.bench import Bench
 from tests.unit.management.operated import Operated
 
@@ -106,7 +106,7 @@ def listed(operated: Operated, name: str, *values: Any) -> Any:
     beans = Beans(operated.managed, operated.managed.broker.config)
     bean = beans.named(QUEUE, "q")
     assert bean is not None
-    call = chosen(bean.kind, name, "q", len(values)).prepare(operated.managed, bean, values)
+    call = find_operation(bean.kind, name, "q", len(values)).prepare(operated.managed, bean, values)
     assert (call.right, call.permission) == ("view", f"queue.q.{name.partition('(')[0]}")
     return operated.carry_out(call.begin()).value
 

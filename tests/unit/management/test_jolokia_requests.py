@@ -8,12 +8,10 @@ from urllib.parse import quote
 
 import pytest
 
-from artemis_py.management.artemis.given import arguments_by_name
-from artemis_py.management.artemis.problem import JavaError
+from artemis_py.management.artemis.java_errors import JavaError
 from artemis_py.management.artemis.results import Items, RowsInText
-from artemis_py.management.artemis.signature import signature_of
-from artemis_py.management.jolokia.options import Options
-from artemis_py.management.jolokia.request import JolokiaRequest, of_json, of_path
+from artemis_py.management.artemis.signatures import arguments_by_name, signature_of
+from artemis_py.management.jolokia.request import JolokiaRequest, Options, of_json, of_path
 from artemis_py.management.jolokia.values import Entries, in_pieces, inner, json_pieces
 
 NAME = 'd:a="1"'
@@ -98,7 +96,7 @@ def test_options_of_a_request_come_before_those_of_the_query() -> None:
 def test_a_signature() -> None:
     one = signature_of("boolean moveMessage(long messageID=message, String queueName=to, boolean x=_) -> moved")
     assert one.full_name == "moveMessage(long,java.lang.String,boolean)"
-    assert (one.returns, one.key, one.shown) == (
+    assert (one.returns, one.key, one.readable) == (
         "boolean",
         "moved",
         "moveMessage(long messageID, String queueName, boolean x)",

@@ -9,7 +9,7 @@ import pytest
 
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
 from artemis_py.management.artemis.beans import BROKER, Beans
-from artemis_py.management.artemis.operations import chosen
+from artemis_py.management.artemis.operations import find_operation
 from tests.queues.bench import Bench
 from tests.queues.life import Life
 from tests.unit.core.parts import NOW_MS
@@ -153,7 +153,7 @@ def test_the_json_of_a_bean() -> None:
         bean = Beans(operated.managed, operated.managed.broker.config).named(BROKER, "b")
         assert bean is not None
         return operated.carry_out(
-            chosen(BROKER, name, "b", len(values)).prepare(operated.managed, bean, values).begin()
+            find_operation(BROKER, name, "b", len(values)).prepare(operated.managed, bean, values).begin()
         ).value
 
     given = {"addressFullMessagePolicy": "DROP", "maxSizeBytes": 1000, "autoCreateQueues": False, "expiryAddress": None}

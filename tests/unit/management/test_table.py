@@ -8,13 +8,10 @@ from pathlib import Path
 import pytest
 
 from artemis_py.errors import BadRequestError
-from artemis_py.management.given import given_of
-from artemis_py.management.lists.field import FLAG
+from artemis_py.management.fields import FLAG
 from artemis_py.management.openapi import description_of
-from artemis_py.management.operation import EDIT, TEXTS, VIEW
-from artemis_py.management.reference import reference
+from artemis_py.management.operation import EDIT, TEXTS, VIEW, arguments_of
 from artemis_py.management.table import OPERATIONS
-from artemis_py.management.why.page import page
 
 ROOT = Path(__file__).parents[3]
 BY_ID = {operation.id: operation for operation in OPERATIONS}
@@ -38,16 +35,6 @@ def test_a_row_is_whole(id: str) -> None:
         in_path = operation.is_in_path(argument)
         assert argument.is_required or not in_path
         assert not (argument.is_required and argument.type in (TEXTS, FLAG))
-
-
-def test_the_page_of_operations_is_up_to_date() -> None:
-    written = (ROOT / "docs" / "operations.md").read_text("utf-8")
-    assert written == reference(), "make docs writes docs/operations.md anew"
-
-
-def test_the_page_of_reasons_is_up_to_date() -> None:
-    written = (ROOT / "docs" / "why.md").read_text("utf-8")
-    assert written == page(), "make docs writes docs/why.md anew"
 
 
 def test_alerts_name_commands_that_exist() -> None:
@@ -87,10 +74,10 @@ def test_the_description_names_each_operation() -> None:
 )
 def test_arguments_that_make_no_sense(id: str, sent: dict[str, list[str]], said: str) -> None:
     with pytest.raises(BadRequestError) as refused:
-        given_of(BY_ID[id], sent)
+        arguments_of(BY_ID[id], sent)
     assert str(refused.value) == said
 
 
 def test_arguments_that_are_left_out_have_their_defaults() -> None:
-    given = given_of(BY_ID["listQueues"], {"where": ["a=1", "b=2"], "size": ["-5"]})
+    given = arguments_of(BY_ID["listQueues"], {"where": ["a=1", "b=2"], "size": ["-5"]})
     assert given == {"where": ("a=1", "b=2"), "sort": "", "page": 1, "size": -5, "fields": (), "options": ""}

@@ -13,11 +13,10 @@ from artemis_py.core.consumer import Consumer, Reader
 from artemis_py.core.pages.cursor import ReadAhead
 from artemis_py.core.queue.barriers import TargetDepth
 from artemis_py.core.queue.overflow import Unbounded
-from artemis_py.management.why.asking import LINES_MAX, Asking
-from artemis_py.management.why.cause import KILLED
-from artemis_py.management.why.causes import CAUSES
+from artemis_py.management.why.causes import CAUSES, KILLED
 from artemis_py.management.why.finding import Finding
 from artemis_py.management.why.not_delivered import not_delivered
+from artemis_py.management.why.question import LINES_MAX, Question
 from tests.model.axes import PAGED
 from tests.unit.core.paged_bench import PagedBench
 from tests.unit.core.parts import consumer_on, head_of, send, write
@@ -132,10 +131,10 @@ class World:
         self.bench.turn()
 
     def why(self) -> list[Finding]:
-        asking = Asking(self.bench.managed, None, self.queue)
-        for _ in not_delivered(asking, self.queue):
+        question = Question(self.bench.managed, None, self.queue)
+        for _ in not_delivered(question, self.queue):
             pass
-        return asking.found
+        return question.findings
 
     def named(self, about: str) -> Consumer:
         return next(one for one in self.consumers if about.split()[1] == str(one.id))

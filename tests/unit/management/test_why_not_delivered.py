@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from artemis_py.core.consumer import Consumer
-from artemis_py.management.why.asking import Asking, Findings
-from artemis_py.management.why.not_delivered import LOOKS_MAX, not_delivered
-from artemis_py.management.why.one_message import about_message
-from artemis_py.management.why.places import NOWHERE
+from artemis_py.management.why.finding import NOWHERE
+from artemis_py.management.why.not_delivered import LOOKS_MAX, about_message, not_delivered
+from artemis_py.management.why.question import Findings, Question
 from tests.unit.core.paged_bench import PagedBench
 from tests.unit.core.parts import NOW_MS, consumer_on, head_of, lines_run, send, turn
 from tests.unit.management.why_parts import Asked, FakeClient, one
@@ -220,11 +219,11 @@ def test_reading_ahead_is_used_up_by_what_is_not_acknowledged() -> None:
     idle = [consumer_on(bench.broker, bench.queue) for _ in range(2)]
     bench.settle()
     assert sum(len(one.held) for one in idle) == 3
-    asking = Asking(bench.managed, None, bench.queue)
-    for _ in not_delivered(asking, bench.queue):
+    question = Question(bench.managed, None, bench.queue)
+    for _ in not_delivered(question, bench.queue):
         pass
-    assert [reason.code for reason in asking.found] == ["read-ahead", "held", "held"]
-    limit = asking.found[0]
+    assert [reason.code for reason in question.findings] == ["read-ahead", "held", "held"]
+    limit = question.findings[0]
     assert (limit.place.setting, limit.place.value, limit.used) == ("max-read-page-messages", "3 messages", 3)
     assert "acknowledge" in limit.remedy
 
@@ -266,8 +265,8 @@ def test_only_so_many_messages_are_looked_at_and_no_step_is_long(tmp_path: Path)
     turn(it.broker)
     steps: list[int] = []
 
-    def counted(asking: Asking) -> Findings:
-        work, said = not_delivered(asking, it.queue()), []
+    def counted(question: Question) -> Findings:
+        work, said = not_delivered(question, it.queue()), []
         while True:
             steps.append(lines_run(lambda: said.append(next(work, work))))
             if said[-1] is work:
@@ -286,7 +285,7 @@ def test_a_look_that_is_given_up_leaves_nothing_behind(tmp_path: Path) -> None:
     send(it.broker, count=1000)
     order = it.queue().contents.order
     before = _cursors(order)
-    work = not_delivered(Asking(it.managed, queue=it.queue()), it.queue())
+    work = not_delivered(Question(it.managed, queue=it.queue()), it.queue())
     for _ in range(4):
         next(work)
     assert _cursors(order) > before
@@ -302,7 +301,7 @@ def _cursors(order: object) -> int:
 
 
 def about(it: Asked, number: int) -> list[str]:
-    found = it.why(lambda asking: about_message(asking, it.queue(), number), queue="q")
+    found = it.why(lambda question: about_message(question, it.queue(), number), queue="q")
     return [f"{reason.code}: {reason.sentence}" for reason in found]
 
 

@@ -9,16 +9,15 @@ import pytest
 from artemis_py.core.addresses.address import ANYCAST
 from artemis_py.errors import NotFoundError
 from artemis_py.histogram import Histogram
-from artemis_py.management.lists.places import Space
-from artemis_py.management.why.asking import Asking, Findings
+from artemis_py.management.managed import Space
 from artemis_py.management.why.blocked import blocked, blocked_connection
-from artemis_py.management.why.cause import DEAD as OF_THE_DEAD
-from artemis_py.management.why.cause import QUESTIONS
-from artemis_py.management.why.causes import CAUSES
+from artemis_py.management.why.causes import CAUSES, QUESTIONS
+from artemis_py.management.why.causes import DEAD as OF_THE_DEAD
 from artemis_py.management.why.dead import dead
 from artemis_py.management.why.dropped import dropped
 from artemis_py.management.why.finding import Finding
 from artemis_py.management.why.growing import growing, in_words
+from artemis_py.management.why.question import Findings, Question
 from artemis_py.management.why.slow import slow
 from artemis_py.server.stats import word_of
 from tests.unit.core.paged_bench import PagedBench
@@ -34,7 +33,7 @@ def of(match: str, lines: str) -> str:
 
 
 def why_blocked(it: Asked) -> list[Finding]:
-    return it.why(lambda asking: blocked(asking, it.broker.addresses["a"]), address="a")
+    return it.why(lambda question: blocked(question, it.broker.addresses["a"]), address="a")
 
 
 # ---- the table -------------------------------------------------------------------------------------
@@ -109,7 +108,7 @@ def test_a_remedy_may_be_pasted_whatever_the_name(tmp_path: Path) -> None:
     it = Asked(tmp_path, addresses='<address name="QUEUE; reboot"><multicast><queue name="q"/></multicast></address>')
     address = it.broker.addresses["QUEUE; reboot"]
     it.broker.address_changes.block(address)
-    found = it.why(lambda asking: blocked(asking, address), queue="q")
+    found = it.why(lambda question: blocked(question, address), queue="q")
     assert "artemis-py address unblock 'QUEUE; reboot'." in one(found, "address-blocked").remedy
 
 
@@ -156,7 +155,7 @@ def test_a_connection(tmp_path: Path) -> None:
     it.clients = [FakeClient(7)]
 
     def ask(number: int = 7) -> list[Finding]:
-        return it.why(lambda asking: blocked_connection(asking, number))
+        return it.why(lambda question: blocked_connection(question, number))
 
     assert ask()[0].code == "not-blocked"
     for word in ("work", "login", "disk-slow", "spreading"):
@@ -177,7 +176,7 @@ def test_a_connection(tmp_path: Path) -> None:
 
 
 def why_dropped(it: Asked) -> list[Finding]:
-    return it.why(lambda asking: dropped(asking, it.broker.addresses["a"], None), address="a")
+    return it.why(lambda question: dropped(question, it.broker.addresses["a"], None), address="a")
 
 
 def test_each_way_to_be_lost(tmp_path: Path) -> None:
@@ -242,7 +241,7 @@ def test_expired_and_dead(tmp_path: Path) -> None:
 
 
 def why_dead(it: Asked, name: str, message: int = 0) -> list[Finding]:
-    return it.why(lambda asking: dead(asking, it.queue(name), message), queue=name)
+    return it.why(lambda question: dead(question, it.queue(name), message), queue=name)
 
 
 def test_dead_letters_by_origin_and_cause(tmp_path: Path) -> None:
@@ -279,7 +278,7 @@ def test_rates_and_what_follows(tmp_path: Path) -> None:
     it = Asked(tmp_path, addresses=PLAIN, settings=settings)
 
     def ask(window_ms: int = 1000) -> list[Finding]:
-        return it.why(lambda asking: growing(asking, it.queue(), window_ms), queue="q")
+        return it.why(lambda question: growing(question, it.queue(), window_ms), queue="q")
 
     assert [reason.code for reason in ask()] == ["not-growing"]
 
@@ -308,7 +307,7 @@ def test_rates_by_consumer(tmp_path: Path) -> None:
         it.queue().acknowledge(consumer, consumer.let_go_up_to(4))
 
     it.pause = works  # type: ignore[method-assign]
-    found = it.why(lambda asking: growing(asking, it.queue(), 1000), queue="q")
+    found = it.why(lambda question: growing(question, it.queue(), 1000), queue="q")
     told = {reason.about: reason.used for reason in found if reason.code == "consumer-rate"}
     assert told == {f"consumer {idle.id}": 0, f"consumer {consumer.id}": 4}
     assert one(found, "will-drain").sentence == "empty in 1.0 s at this rate"
@@ -351,19 +350,19 @@ def test_a_question_is_asked_in_steps(tmp_path: Path) -> None:
         return sum(1 for _ in work)
 
     address = it.broker.addresses["a"]
-    assert steps(slow(Asking(it.managed))) > 10
-    assert steps(dropped(Asking(it.managed, address), address, None)) > 10
-    assert steps(blocked(Asking(it.managed, address), address)) > 10
+    assert steps(slow(Question(it.managed))) > 10
+    assert steps(dropped(Question(it.managed, address), address, None)) > 10
+    assert steps(blocked(Question(it.managed, address), address)) > 10
 
 
 def test_pages_are_told_with_the_setting_of_their_address() -> None:
     desk = PagedBench(settings={"max_size_bytes": 20_000})
     send(desk.broker, "q", 20, routing_type=ANYCAST)
     desk.settle()
-    asking = Asking(desk.managed)
-    for _ in slow(asking):
+    question = Question(desk.managed)
+    for _ in slow(question):
         pass
-    paging = one(asking.found, "paging")
+    paging = one(question.findings, "paging")
     assert paging.sentence == "1 queue has messages in pages, such as q"
     assert paging.place == ("max-size-bytes", "20000 bytes", "default (address-setting q.#)")
 

@@ -13,11 +13,11 @@ from artemis_py.core.operations.message_filter import MessageFilter
 from artemis_py.core.order.entry import DAMAGED
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recovery_point import Recovery
-from artemis_py.management.why.asking import Asking
 from artemis_py.management.why.blocked import blocked
 from artemis_py.management.why.dead import dead
 from artemis_py.management.why.dropped import dropped
 from artemis_py.management.why.finding import Finding
+from artemis_py.management.why.question import Question
 from artemis_py.server.stats import word_of
 from tests.unit.core.paged_bench import PagedBench
 from tests.unit.core.parts import NOW_MS, consumer_on, head_of, send, turn
@@ -33,11 +33,11 @@ def of_all(lines: str) -> str:
 
 
 def why_dead(it: Asked, name: str = "DLQ") -> list[Finding]:
-    return it.why(lambda asking: dead(asking, it.queue(name), 0), queue=name)
+    return it.why(lambda question: dead(question, it.queue(name), 0), queue=name)
 
 
 def why_dropped(it: Asked) -> list[Finding]:
-    return it.why(lambda asking: dropped(asking, it.broker.addresses["a"], None), address="a")
+    return it.why(lambda question: dropped(question, it.broker.addresses["a"], None), address="a")
 
 
 # ---- senders wait ----------------------------------------------------------------------------------
@@ -48,10 +48,10 @@ def test_pages_come_faster_than_the_disk_takes_them() -> None:
     address = bench.broker.addresses["q"]
 
     def why() -> list[Finding]:
-        asking = Asking(bench.managed, address)
-        for _ in blocked(asking, address):
+        question = Question(bench.managed, address)
+        for _ in blocked(question, address):
             pass
-        return asking.found
+        return question.findings
 
     taken = 0
     while send(bench.broker, "q", head=head_of("q", persistent=True), body=bytes(MIB)) and taken < 50:
@@ -69,7 +69,7 @@ def test_clients_hold_all_the_memory(tmp_path: Path) -> None:
     address = it.broker.addresses["a"]
 
     def why() -> list[Finding]:
-        return it.why(lambda asking: blocked(asking, address), address="a")
+        return it.why(lambda question: blocked(question, address), address="a")
 
     holdings = it.broker.holdings
     holdings.bytes_max = MIB  # as the server sets it
@@ -125,17 +125,17 @@ def test_what_an_operator_sent_to_the_dead_letters() -> None:
         bench.finish(bench.broker.message_operations.send_to_dead_letters(bench.queue, MessageFilter())).done_count == 2
     )
     bench.settle()
-    asking = Asking(bench.managed, bench.broker.addresses["q"])
-    for _ in dropped(asking, asking.address, None):
+    question = Question(bench.managed, bench.broker.addresses["q"])
+    for _ in dropped(question, question.address, None):
         pass
-    reason = one(asking.found, "sent_by_operator")
+    reason = one(question.findings, "sent_by_operator")
     text = "2 messages were sent to the dead letters by an operator; they went to the address graves"
     assert (reason.used, reason.sentence) == (2, text)
     graves = bench.broker.queues["graves"]
-    asking = Asking(bench.managed, None, graves)
-    for _ in dead(asking, graves, 0):
+    question = Question(bench.managed, None, graves)
+    for _ in dead(question, graves, 0):
         pass
-    reason = one(asking.found, "sent_by_operator")
+    reason = one(question.findings, "sent_by_operator")
     assert reason.sentence.startswith("2 messages from queue q of address q: an operator sent them there")
 
 

@@ -15,15 +15,10 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Until
 from artemis_py.errors import BrokerError
 from artemis_py.histogram import Histogram
-from artemis_py.management.lists.connections import Connected
-from artemis_py.management.lists.places import Space
-from artemis_py.management.managed import Managed
-from artemis_py.management.stored import Stored
-from artemis_py.management.why.asking import Asking, Findings
-from artemis_py.management.why.finding import Finding
-from artemis_py.management.why.health import Awaited
+from artemis_py.management.managed import Awaited, Connected, Managed, Space, Stored
+from artemis_py.management.why.finding import Finding, learn_queues
 from artemis_py.management.why.not_delivered import not_delivered
-from artemis_py.management.why.places import learn_queues
+from artemis_py.management.why.question import Findings, Question
 from artemis_py.records import MemoryLog
 from tests.unit.core.parts import NOW_MS
 
@@ -137,16 +132,16 @@ class Asked:
         lines = self.file.read_text().splitlines()
         return f"{self.file}:{1 + next(place for place, line in enumerate(lines) if text in line)}"
 
-    def why(self, question: Callable[[Asking], Findings], *, queue: str = "", address: str = "") -> list[Finding]:
+    def why(self, answer: Callable[[Question], Findings], *, queue: str = "", address: str = "") -> list[Finding]:
         """The reasons. A pause moves the clock."""
         of_queue = self.broker.queues[queue] if queue else None
-        asking = Asking(self.managed, self.broker.addresses[address] if address else None, of_queue)
+        question = Question(self.managed, self.broker.addresses[address] if address else None, of_queue)
         for _ in learn_queues(self.broker.config):
             pass
-        for step in question(asking):
+        for step in answer(question):
             if isinstance(step, Until):
                 self.pause(step.steady_ms - self.managed.steady_ms())
-        return asking.found
+        return question.findings
 
     def pause(self, span_ms: int) -> None:
         """What happens while an answer waits."""
@@ -154,7 +149,7 @@ class Asked:
 
     def not_delivered(self, name: str = "q") -> list[Finding]:
         """Why the queue delivers nothing."""
-        return self.why(lambda asking: not_delivered(asking, self.queue(name)), queue=name)
+        return self.why(lambda question: not_delivered(question, self.queue(name)), queue=name)
 
     def queue(self, name: str = "q") -> Queue:
         """A queue."""

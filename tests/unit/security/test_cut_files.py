@@ -11,26 +11,24 @@ from hypothesis import strategies as st
 
 from artemis_py.cli.context import Contexts
 from artemis_py.config.instance.bootstrap import read_bootstrap
-from artemis_py.config.instance.jolokia_access import read_jolokia_access
+from artemis_py.config.instance.instance import read_jolokia_access
 from artemis_py.config.problems import Problems
 from artemis_py.config.reader import load
 from artemis_py.config.tables.entities import Origin
 from artemis_py.config.xml.source import Source, load_text, parse
 from artemis_py.errors import ArtemisError, AuthenticatorError, ConfigError
+from artemis_py.security.certificate import SubjectName, parts_of
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.jaas.certificates import CertificateTable, certificate_table
-from artemis_py.security.jaas.names import SubjectName, parts_of
 from artemis_py.security.masked import Codec, MaskedError, reveal
 from artemis_py.security.realms import open_realms
 from artemis_py.security.stores.pem import read_pem
 from artemis_py.security.stores.store import StoreError
 from artemis_py.security.users import reloaded
-from artemis_py.security.users.accounts import Accounts
+from artemis_py.security.users.accounts import Accounts, UserFiles
 from artemis_py.security.users.authenticator import PropertiesUsers
-from artemis_py.security.users.editing import escaped_key, escaped_value
-from artemis_py.security.users.files import UserFiles
 from artemis_py.security.users.passwords import hashed
-from artemis_py.security.users.tables import TableError, roles_table, users_table
+from artemis_py.security.users.tables import TableError, escaped_key, escaped_value, roles_table, users_table
 from tests.certificates import Authority
 from tests.unit.config.documents import document
 

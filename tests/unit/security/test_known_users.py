@@ -9,7 +9,7 @@ import pytest
 
 from artemis_py.config.reader import load
 from artemis_py.errors import ArtemisError
-from artemis_py.security.known_users import known_users
+from artemis_py.security.user_files import known_users
 from artemis_py.security.users.passwords import hashed
 from tests.unit.config.documents import document
 from tests.unit.security.test_instance import RECORDED

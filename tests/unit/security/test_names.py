@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artemis_py.security.jaas.names import parts_of, subject_of
+from artemis_py.security.certificate import parts_of, subject_of
 from tests.unit.security.certificates import certificate
 
 # The second column was printed by Java 17: X509Certificate.getSubjectDN().getName().

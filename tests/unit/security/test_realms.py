@@ -12,8 +12,7 @@ import pytest
 from artemis_py.config.reader import load
 from artemis_py.errors import AuthenticatorError, ConfigError
 from artemis_py.security import realms
-from artemis_py.security.authenticator import Authenticator
-from artemis_py.security.identity import Credentials, Identity
+from artemis_py.security.identity import Authenticator, Credentials, Identity
 from artemis_py.security.realms import open_realms
 from tests.unit.config.documents import document
 

@@ -10,9 +10,8 @@ import pytest
 from artemis_py.errors import AuthenticatorError
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.jaas.certificates import ExternalModule, TextFileModule
-from artemis_py.security.jaas.guest import GuestModule
-from artemis_py.security.jaas.stack import ModuleStack, Stacked
-from artemis_py.security.jaas.subject import LoginRefusedError, Subject
+from artemis_py.security.jaas.modules import GuestModule
+from artemis_py.security.jaas.stack import LoginRefusedError, ModuleStack, Stacked, Subject
 from tests.unit.security.certificates import certificate
 
 

@@ -16,12 +16,10 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509 import load_der_x509_certificate
 
 from artemis_py.config.reader import load
-from artemis_py.security.certificate import certificate_of, pem_of
+from artemis_py.security.certificate import certificate_of, pem_of, subject_of
 from artemis_py.security.der import INTEGER, SEQUENCE, encoded, items_in, read_item, sequence
-from artemis_py.security.jaas.names import subject_of
-from artemis_py.security.stores.read import read_store
 from artemis_py.security.stores.store import StoreError, WantedKey
-from artemis_py.server.tls.context import Loaded, TlsFiles
+from artemis_py.server.tls.context import Loaded, TlsFiles, read_store
 from tests.certificates import PASSWORD, Authority
 from tests.e2e.broker_process import configuration
 from tests.e2e.tls import needs_openssl, openssl, uri

@@ -12,8 +12,8 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from artemis_py.security.stores.read import read_store
 from artemis_py.security.stores.store import Store, StoreError, WantedKey
+from artemis_py.server.tls.context import read_store
 from tests.certificates import PASSWORD, Authority, Issued
 from tests.e2e.tls import converted, keytool, needs_keytool, needs_openssl, openssl
 

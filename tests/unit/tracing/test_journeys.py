@@ -18,6 +18,7 @@ from artemis_py.storage.format.log_events import (
     Delivered,
     Event,
     FellDue,
+    PageDropped,
     PageOpened,
     Published,
     Purged,
@@ -29,9 +30,8 @@ from artemis_py.storage.format.log_events import (
 from artemis_py.storage.format.records import FLAG_PAGED
 from artemis_py.storage.retention.retention import RetentionSettings
 from artemis_py.tracing.journeys import Journeys
-from artemis_py.tracing.parent import parent_of
 from artemis_py.tracing.reading import DirectorySource
-from artemis_py.tracing.span import FinishedSpan
+from artemis_py.tracing.span import FinishedSpan, parent_of
 from tests.unit.journal_readers import parts
 from tests.unit.journal_readers.parts import START_MS, Story
 
@@ -150,6 +150,17 @@ def test_a_purged_page_ends_what_is_in_it_but_for_what_is_kept() -> None:
     assert [(span.attributes["messaging.message.id"], span.attributes["artemis.reason"]) for span in spans] == [
         ("101", "purged"), ("103", "purged"), ("102", "acked")
     ]  # fmt: skip
+
+
+def test_a_purged_page_ends_where_the_next_one_began_though_that_is_gone() -> None:
+    spans = fold(
+        *(PageOpened(*told(3 + page), 9, page, 10 * page, "a") for page in (1, 2, 3)),
+        *(published(10 + page, 100 + page, place=10 * page) for page in (1, 2, 3)),
+        Settled(*told(14), 1, "acked", (102,)),
+        PageDropped(*told(15), 9, 2),
+        Purged(*told(16), 1, 9, 1, (), "purged", 1, 0),
+    )
+    assert [span.attributes["messaging.message.id"] for span in spans] == ["102", "101"]
 
 
 def test_a_dead_letter_links_to_its_original() -> None:

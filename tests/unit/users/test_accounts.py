@@ -17,10 +17,9 @@ from hypothesis import strategies as st
 
 from artemis_py import atomic_files
 from artemis_py.atomic_files import replace_file
-from artemis_py.security.users.accounts import Account, Accounts
-from artemis_py.security.users.editing import PropertiesText, UsersFileError
-from artemis_py.security.users.files import UserFiles
+from artemis_py.security.users.accounts import Account, Accounts, UserFiles
 from artemis_py.security.users.passwords import PlainPassword
+from artemis_py.security.users.tables import PropertiesText, UsersFileError
 
 USERS = b"""\
 ## users\r
@@ -143,7 +142,7 @@ from artemis_py.cli.context import Contexts
 from artemis_py.cli.init import write
 from artemis_py.errors import ArtemisError
 from artemis_py.security.users.accounts import Accounts
-from artemis_py.security.users.files import files_in
+from artemis_py.security.users.accounts import files_in
 from artemis_py.storage.disk.permissions import replace_private
 folder = Path(sys.argv[1])
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -8,9 +8,8 @@ import pytest
 
 from artemis_py.config.reader import load
 from artemis_py.security.identity import Credentials, Identity
+from artemis_py.security.users.accounts import NEW_PASSWORD, FirstUser, files_of, make_first_user
 from artemis_py.security.users.authenticator import PropertiesUsers
-from artemis_py.security.users.files import files_of
-from artemis_py.security.users.first_user import NEW_PASSWORD, FirstUser, make_first_user
 from tests.unit.config.documents import document
 
 ASKED = '<users-file first-user="boss">people</users-file>'

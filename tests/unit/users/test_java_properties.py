@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.security.users.editing import PropertiesText
-from artemis_py.security.users.tables import TableError, entries_of, text_of
+from artemis_py.security.users.tables import PropertiesText, TableError, entries_of, text_of
 
 PIECES = ["\\", "\\", "\n", "\r\n", "\r", "=", ":", " ", "\t", "\f", "#", "!", "a", "b", "u", "u0041", "\xe9", "\x85"]
 NAMES = ["bob", "my user", " x ", "=", ":", "#", "!", "a\\b", "é", "日本", "\U0001f600", "tab\t", "\n", "|SHA256", "-"]

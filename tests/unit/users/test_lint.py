@@ -13,7 +13,7 @@ from artemis_py.config.reader import load
 from artemis_py.errors import ConfigError
 from artemis_py.security.realms import open_realms
 from artemis_py.security.user_files import all_user_files, user_files_to_change
-from artemis_py.security.users.files import UserFiles
+from artemis_py.security.users.accounts import UserFiles
 from artemis_py.security.users.lint import problems_of_users
 from artemis_py.security.users.passwords import hashed
 from tests.unit.config.documents import document

@@ -1,1 +1,0 @@
-"""Where a setting comes from, and the reference of all of them."""

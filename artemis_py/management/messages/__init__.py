@@ -1,1 +1,0 @@
-"""Looking at messages, and choosing among them."""

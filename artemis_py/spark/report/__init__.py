@@ -1,1 +1,0 @@
-"""A job's result for people and machines: terminal, JSON, Parquet, HTML."""

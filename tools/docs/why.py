@@ -1,0 +1,104 @@
+"""docs/why.md, from the table of reasons."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from artemis_py.management.why.causes import CAUSES, QUESTIONS, Cause
+from tools.docs.table import table
+
+_HEAD: Final = """\
+# Why
+
+When the broker does not do what you expect, ask it. Each answer has a word for the reason, which stays the same (it is
+in the API, the operational log and metrics, too), a sentence with numbers, the setting behind it with its value and
+its line of `broker.xml`, and what helps. This page comes from the table of reasons (`make docs`).
+
+```text
+$ artemis-py why not-delivered orders
+unwanted  consumer 1 (client-id desk, from 10.0.0.7:52736): it wants none of the 2 ready: its selector is x = 1
+  remedy   Change the selector, or start a consumer that takes these messages.
+
+redelivery-delay  1 message must wait for another attempt after a failed delivery: the first is due in 58.313 s
+  setting  redelivery-delay = 60000 ms  (broker.xml:24 (address-setting #))
+  remedy   Repair the consumer; a shorter redelivery-delay tries again sooner.
+```
+
+| command | asks |
+|---|---|
+| `artemis-py why not-delivered QUEUE` | why a queue delivers nothing (more); with `--message NUMBER`, why one message |
+| `artemis-py why blocked ADDRESS` | why senders wait or are refused, and what would free it |
+| `artemis-py why blocked-connection NUMBER` | what a client waits for |
+| `artemis-py why dropped ADDRESS` (or a queue) | which messages were lost since the start, by cause |
+| `artemis-py why dead QUEUE` | of a dead-letter queue: its messages by origin and cause; of another: what died |
+| `artemis-py why slow` | what makes the broker slow, the worst first |
+| `artemis-py why growing QUEUE` | what comes in and what each consumer settles (`--window` seconds), and what follows |
+| `artemis-py trace MESSAGE-ID` | [the life of a message](#the-life-of-a-message), from the log |
+| `artemis-py simulate FILE ADDRESS` | [when a configuration would page, block, drop or expire](#simulate) |
+
+All but the last are [operations](operations.md): they have a path of HTTP, and print JSON with `--json`. The first
+seven look at at most 10,000 messages and go on in steps, so they cost clients nothing that they would notice, however
+deep a queue is. The [test plugin](testing.md) says the same when a wait fails. Each [alert](monitoring.md#alerts) names
+its command.
+`artemis_blocked_senders{reason}` counts connections that wait by the same words.
+"""
+
+_TAIL: Final = """\
+## The life of a message
+
+```text
+$ artemis-py trace 24-1
+2026-11-25T21:23:52.068Z  1  arrived      sent to orders, on orders, 48 bytes, priority 4  [10.0.0.7:48492 (user anna)]
+2026-11-25T21:23:52.082Z  1  delivered    orders: sent to a consumer  [consumer 1 of 10.0.0.9:48514]
+2026-11-25T21:23:52.083Z  1  failed       orders: delivery 1 failed: NACK  [consumer 1 of 10.0.0.9:48514]
+2026-11-25T21:23:52.083Z  1  dead         orders: its last delivery failed  [consumer 1 of 10.0.0.9:48514]
+2026-11-25T21:23:52.083Z  2  copied       copy of message 1 from orders (max_deliveries): sent to DLQ, on DLQ, 138 bytes
+now                       2  there        DLQ: still there
+```
+
+- It takes the `message-id` of a MESSAGE frame, or the number behind its dash; or `--where` with a selector over
+  headers, as in `--where "order = '17'"`. Copies that the broker makes (dead, expired, diverted) are followed.
+- A running broker tells it (`--url`, else `ARTEMIS_PY_URL`): the [operation](operations.md) `traceMessage`,
+  `GET /api/messages/NUMBER/life`, which the [console](console.md) has a page for. `--journal DIR …` reads the
+  directories of a stopped one, and `--where` the log of a running one over HTTP, because that is about all messages.
+- Only segments that mention the message are read. The broker does it in threads and not in turns: of two messages at
+  the same time, and for 2 seconds (`seconds`, at most 10). An answer that is not the whole life says `isWhole: false`,
+  and goes on with `after=readTo` if that is asked for within a minute; the command does so by itself.
+  `logBegan` says since when the log knows anything, `lostParts` how many parts of it could not be read.
+- The log has persistent messages on durable queues. With `journal-retention-directory` it has their whole past, with
+  deliveries and consumers; without, only what the journal still needs.
+
+## Simulate
+
+```text
+$ artemis-py simulate broker.xml orders --in 5000/s --size 2KiB --consumers 3 --out 800/s each --for 2h
+       0.0 s  start           5000/s of 2048 bytes for orders::orders, 3 consumers at 800/s each: 2400/s
+       1.6 s  page            further messages go to pages, which grow by 19.6 GiB an hour (backlog 4,283 messages)
+                              max-size-bytes 10485760 bytes, broker.xml:11
+    3:05 min  fail            senders get an ERROR for 2600/s (backlog 481,927 messages)
+                              page-limit-bytes 1073741824 bytes, broker.xml:12
+   2:00:00 h  end             36,000,000 offered; 17,280,000 acknowledged; 18,238,073 refused; …
+```
+
+`--away 10m` lets no consumer be there at first, `--ttl` is the time to live that senders set, `--disk` the room for
+pages. Nothing runs: messages are a flow whose rates only change at events, so each event follows by arithmetic over the
+settings in force, at once, for hours of load. It knows `max-size-*`, `global-max-size`, `address-full-policy`,
+`page-limit-*`, `page-full-policy`, `ring-size`, `max-depth-*` with its policy, the settings of expiry, `max-consumers`,
+`exclusive`, `max-live-consumers`, `consumers-before-dispatch` and `slow-consumer-threshold`. It leaves out bursts,
+windows of consumers, failed deliveries, groups, other addresses (they share `global-max-size`), and the speed of disk
+and network, for which there is `artemis-py perf`.
+"""
+
+
+def page() -> str:
+    """The page."""
+    parts = [_HEAD]
+    for question, text in QUESTIONS.items():
+        rows = [_row(cause) for cause in CAUSES.values() if cause.question == question]
+        parts.append(f"## {text}\n\n{table(('reason', 'meaning', 'settings', 'remedy'), rows)}\n")
+    return "\n".join([*parts, _TAIL])
+
+
+def _row(cause: Cause) -> tuple[str, ...]:
+    settings = ", ".join(f"`{name}`" for name in cause.settings)
+    return f"`{cause.code}`", cause.meaning, settings, cause.remedy
