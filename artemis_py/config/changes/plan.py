@@ -7,15 +7,16 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Final, final
 
 from artemis_py.config.changes.effects import (
+    FORCE,
     NOTHING,
     NOW,
     QUEUE_ATTRIBUTES,
     RESTART,
     held_back,
+    is_forced,
     of_address_setting,
     of_queue_attribute,
 )
-from artemis_py.config.changes.remembered import FORCE, is_forced
 from artemis_py.config.merging import SettingsEntry
 from artemis_py.config.secrets_in_text import MASK, names_a_secret
 from artemis_py.config.security_settings import PERMISSIONS
