@@ -40,7 +40,7 @@ class Instance:
 
     @property
     def files(self) -> list[str]:
-        """The files beside broker.xml that count. Some may not be there, and come into being later."""
+        """The files beside broker.xml that count. Some may not exist yet, and be created later."""
         names = ("bootstrap.xml", "artemis.profile", "login.config", "jolokia-access.xml", "management.xml")
         return [os.path.join(self.directory, "etc", name) for name in names]
 

@@ -184,7 +184,7 @@ def replaced_because(own: QueueSettings, replaced: int, messages: int) -> str:
 
 
 def expired_because(own: QueueSettings, expired: int, in_pages: int, messages: int) -> str:
-    """What a start says of messages that are too old for their queue. ``in_pages``: how many nobody has looked at.
+    """What a start says of messages that are too old for their queue. ``in_pages``: how many were not checked.
     ``messages``: how many there are in all.
     """
     times = (("max-message-ttl", own.max_message_ttl), ("expiration", own.expiration))
