@@ -1,7 +1,7 @@
 """What happened to messages, from the events of a log: a pure fold, without input and output.
 
 It follows the messages that somebody wants through their queues: when they came, to whom they were delivered, what
-failed, and why a queue was done with them. Who renders it says what is wanted: ``tracing/lives`` tells it in words,
+failed, and why a queue was done with them. Who renders it says what it needs: ``tracing/lives`` tells it in words,
 ``tracing/journeys`` makes spans of it. The words are here, because a job on Spark says the same of rows.
 """
 
@@ -35,7 +35,7 @@ _NOTES_MAX: Final = 100
 
 PUBLISHED: Final = "published"
 KNOWN: Final = "known"
-"""Published before the log begins; a copy made by compaction tells of it."""
+"""Published before the log begins; known by a copy that compaction made."""
 RECALLED: Final = "recalled"
 DELIVERED: Final = "delivered"
 ATTEMPTED: Final = "attempted"
@@ -239,7 +239,7 @@ class History(Generic[M]):
 
     def take(self, event: Event) -> Sequence[Step[M]]:
         """What the next event did to messages that are followed. Copies made by compaction are events here
-        (``Repeated``): where the log begins later than a message was published, they are all that tells of it.
+        (``Repeated``): where the log begins later than a message was published, they are all that it has.
         """
         taker = _TAKERS.get(type(event))
         if taker is not None:

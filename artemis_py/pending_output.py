@@ -15,7 +15,7 @@ _FEW_PARTS: Final = 8
 """A connection with so many is not worth counting for its memory."""
 
 _NONE: Final[list[tuple[int, list[Part]]]] = []
-"""In the place of an empty list of its own for each connection with nothing to send. Nobody adds to it."""
+"""Shared by all connections with nothing to send, instead of an empty list each. It stays empty."""
 
 
 class PendingOutput:

@@ -105,7 +105,7 @@ def log(line: object, /, code: str = OTHER, traceback: str = "", **who: str) -> 
 
 
 def _warn(text: str) -> None:
-    """A disk that is full, or a reader that has gone, harms nobody who says something."""
+    """Ignore a full disk, and a reader that has gone."""
     with suppress(OSError, ValueError):
         _write(text + "\n", sys.stderr, flush=True)
 

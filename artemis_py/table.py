@@ -61,12 +61,11 @@ def text_of(columns: Sequence[Column], rows: Iterable[Row], width: int = _WIDE, 
     """A table of at most this width as text, without a line end after its last line."""
     from rich.console import Console
 
-    colours = "standard" if has_colours else None
     console = Console(
         file=io.StringIO(),
         width=width,
         highlight=False,
-        color_system=colours,
+        color_system="standard" if has_colours else None,
         force_terminal=has_colours,
         no_color=False,
     )

@@ -84,7 +84,7 @@ class BrokerHttp:
             raise self._unanswered(path, error) from None
 
     def lines(self, path: str, headers: Mapping[str, str]) -> Iterator[str]:
-        """The lines of an answer that does not end, as they come, until it ends all the same. Raises ArtemisError with
+        """The lines of a response that streams until the broker or the client ends it. Raises ArtemisError with
         what the broker says otherwise, and if there is no answer.
         """
         try:

@@ -15,8 +15,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple, final
 from urllib.parse import urlencode
 
-from artemis_py.cli.broker_http import BrokerHttp
-from artemis_py.cli.context import Contexts
 from artemis_py.cli.interrupt import PROGRAM
 from artemis_py.cli.main import ASKING, COMMANDS, command_of
 from artemis_py.errors import ArtemisError
@@ -230,6 +228,8 @@ def _all_values(action: argparse.Action, place: _Place, written: str) -> Iterato
 
 
 def _contexts() -> Iterator[Candidate]:
+    from artemis_py.cli.context import Contexts
+
     try:
         contexts = Contexts.read()
     except ArtemisError:
@@ -240,6 +240,8 @@ def _contexts() -> Iterator[Candidate]:
 
 def _known(what: str, given: argparse.Namespace, written: str) -> Iterator[Candidate]:
     """Names that the broker knows, if it answers at once."""
+    from artemis_py.cli.broker_http import BrokerHttp  # the script alone is printed at the start of each shell
+
     names = ("url", "context", "user", "password_file", "token_file", "ca_file", "certificate_file", "key_file")
     args = argparse.Namespace(no_verify=False, **dict.fromkeys(names))
     vars(args).update({name: value for name, value in vars(given).items() if name in names})

@@ -125,7 +125,7 @@ def _listed(cursor: Cursor, now_ms: int) -> LogCursor:
 
 
 def _result_of(steps: Any) -> Selection[LogCursor]:
-    """What a work returns that waits for nothing."""
+    """The result of an operation that waits for nothing."""
     while True:
         try:
             next(steps)

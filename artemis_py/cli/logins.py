@@ -86,7 +86,7 @@ def add_tls(group: argparse._ActionsContainer) -> None:
 
 
 def http_acceptor(args: argparse.Namespace, given: str | None) -> Acceptor:
-    """The HTTP acceptor to ask, by ``url_for``. Raises ArtemisError, also for a URL that is none."""
+    """The HTTP acceptor to ask, by ``url_for``. Raises ArtemisError, also for an invalid URL."""
     found = _acceptor(args, url_for(args, given), ("https://",))
     if not found.url.startswith(("http://", "https://")):
         raise ArtemisError(f"{found.url} is not the URL of an HTTP acceptor; write http://host:port")

@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from artemis_py.cli.interrupt import EXIT_INTERRUPTED, PROGRAM, end_at_once
 from artemis_py.errors import AdviceError, ArtemisError, ConfigError, UsageError
@@ -186,7 +186,8 @@ def dispatch(arguments: Sequence[str]) -> int:
         say(f"{PROGRAM} {VERSION} ({'compiled' if IS_COMPILED else 'interpreted'})")
         return EXIT_OK
     if name == ASKING and rest:
-        return cast(Any, command_of("completion")).answer(rest[0], rest[1:])
+        answer: Callable[[str, Sequence[str]], int] = vars(command_of("completion"))["answer"]
+        return answer(rest[0], rest[1:])
     if name in ("help", "--help", "-h"):
         if rest and rest[0] in COMMANDS:
             return run_command(rest[0], ["--help"])

@@ -128,8 +128,8 @@ def _print_table(found: list[PageFile], *, with_left: bool) -> None:
     for one in found:
         left = [str(one.left)] if with_left else []
         places = f"{one.places[0]} to {one.places[1]}" if one.places else "-"
-        size = f"{one.size_bytes / 1024:.1f}"
-        rows.append([one.file, str(one.messages), str(one.transient), *left, size, places, one.address])
+        kib = f"{one.size_bytes / 1024:.1f}"
+        rows.append([one.file, str(one.messages), str(one.transient), *left, kib, places, one.address])
     print_table([Column(head, is_number=head not in texts) for head in heads], rows)
     total = sum(one.messages for one in found)
     size = sum(one.size_bytes for one in found)

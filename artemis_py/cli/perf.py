@@ -11,7 +11,8 @@ from artemis_py.cli.context import without_user
 from artemis_py.cli.logins import STOMP_URL, add_login, login_of, stomp_url_for
 from artemis_py.cli.options import seconds
 from artemis_py.errors import ArtemisError, PerfError
-from artemis_py.shown import say, say_made, warn
+from artemis_py.shown import say_made, warn
+from artemis_py.table import Column, print_table
 from artemis_py.units import parse_decimal, parse_long
 
 if TYPE_CHECKING:
@@ -163,9 +164,8 @@ def run(args: argparse.Namespace) -> int:
     from artemis_py.perf.scenario import Run, any_needs_broker, check_broker, run_rounds
 
     if args.list:
-        width = max(map(len, SCENARIOS)) + 2
-        for scenario in SCENARIOS.values():
-            say(f"{scenario.id:<{width}}{scenario.title}{'' if scenario.id in DEFAULT else '  (only when asked for)'}")
+        rows = [(one.id, one.title, "" if one.id in DEFAULT else "(only when asked for)") for one in SCENARIOS.values()]
+        print_table([Column()] * 3, rows)
         return 0
     try:
         scenarios = choose(DEFAULT if args.scenario is None else [name.strip() for name in args.scenario.split(",")])

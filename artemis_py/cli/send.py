@@ -182,7 +182,7 @@ class _Found:
         self.confirmed = 0
         """How many the broker has confirmed."""
         self.queues: dict[str, None] = {}
-        """Those that have one, in the order in which they were told."""
+        """Those that have one, in the order of the RECEIPTs."""
         self.queues_max = 0
         """On so many queues one message is."""
         self.reasons: Counter[str] = Counter()

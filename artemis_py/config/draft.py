@@ -140,11 +140,11 @@ class Draft:
     """Every file that was read, each once."""
 
     def ignore(self, name: str, origin: Origin, reason: str) -> None:
-        """Note that ``name`` has no effect; only the first place of each name is kept."""
+        """Report that ``name`` has no effect; only the first place of each name is kept."""
         self.ignored.setdefault(name, (origin, reason))
 
     def ignore_setting(self, row: Setting, origin: Origin, name: str = "") -> None:
-        """Note that a plain setting has no effect, under its own name or ``name``."""
+        """Report that a plain setting has no effect, under its own name or ``name``."""
         if row.is_tuning:
             self.tuning.setdefault(name or row.name, origin)
         else:

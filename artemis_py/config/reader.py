@@ -36,7 +36,7 @@ from artemis_py.config.xml.source import Element, Source, local_name
 from artemis_py.errors import ConfigError
 
 if TYPE_CHECKING:
-    from artemis_py.config.instance.instance import Instance
+    from artemis_py.config.instance import Instance
 
 PROPERTIES_FILE: Final = "broker.properties"
 
@@ -73,7 +73,7 @@ def load(
     problems = Problems()
     instance: Instance | None = None
     if os.path.isdir(file):
-        from artemis_py.config.instance.instance import read_instance
+        from artemis_py.config.instance import read_instance
 
         instance = read_instance(file, known, problems)
         if instance is None:

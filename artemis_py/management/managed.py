@@ -1,6 +1,6 @@
 """What operations work on (``Managed``: the broker, and what they need of its server), and what they answer with.
 
-A work is a generator: between two of its steps the broker does other things.
+An operation is a generator: between two of its steps the broker does other things.
 """
 
 from __future__ import annotations
@@ -271,7 +271,7 @@ class Stored(Protocol):
         """Look at all cursors in the log, outside of turns."""
 
     def remove_cursor(self, name: str) -> bool:
-        """Remove a cursor. False: there is none of this name."""
+        """Remove a cursor. False: no cursor has this name."""
 
 
 # ---- health --------------------------------------------------------------------------------------
@@ -415,7 +415,7 @@ class Managed:
     health: Health
     """How the server does."""
     begin: Callable[[Steps], object]
-    """Begins a work that goes on by itself. Nobody gets its result."""
+    """Begins a background job. Its result is dropped."""
     jobs: Jobs = field(default_factory=Jobs)
     cursors: Cursors = field(default_factory=Cursors)
     configuration: Configuration | None = None
@@ -445,7 +445,7 @@ Work = Callable[[Managed, Arguments], Steps]
 
 
 def at_once(result: Mapping[str, Any]) -> Steps:
-    """The result of a work that is done in one step."""
+    """The result of an operation that is done in one step."""
     yield from ()
     return result
 

@@ -78,7 +78,7 @@ _TIME: Final = "_AMQ_NotifTimestamp"
 
 
 def head_of(notification: Notification, at_ms: int, address: str) -> Head:
-    """The head of the message that tells of it, on the address of notifications. Such a message has no body."""
+    """The head of its message, on the address of notifications. Such a message has no body."""
     headers = [
         ("destination", address),
         ("priority", "4"),
@@ -97,5 +97,5 @@ def head_of(notification: Notification, at_ms: int, address: str) -> Head:
 
 
 def json_of(notification: Notification, at_ms: int) -> str:
-    """The JSON object that tells of it, in one line."""
+    """Its JSON object, in one line."""
     return json.dumps({"type": notification.type, "at": at_ms, **notification.fields}, ensure_ascii=False)

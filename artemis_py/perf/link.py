@@ -1,5 +1,5 @@
 """One connection to the broker, over TCP, TLS or WebSocket: login, subscriptions, disconnect. Bulk traffic goes through
-``pump.py``.
+``pump.py``, for which this is a driver of its own: the socket changes hands, and blocks in the kernel.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def _read(data: bytes, at: int, depth: int) -> tuple[Item, int]:
 
 
 def _until_end(data: bytes, at: int, depth: int) -> tuple[Item, int]:
-    """Read a value of indefinite length: up to two zeros in the place of a value."""
+    """Read a value of indefinite length: up to two zeros instead of a value."""
     inside = at + 2
     while data[inside : inside + 2] != b"\0\0":
         _, inside = _read(data, inside, depth + 1)

@@ -17,7 +17,7 @@ class Login:
     def __init__(self) -> None:
         self.identity: Identity | None = None
         self.refusal = ""
-        """Why the client is refused, as it is told; empty while undecided, and for an identity."""
+        """Why the client is refused, in the words of the ERROR; empty while undecided, and for an identity."""
         self.is_open = False
         """Was the client refused without an answer to who it is? The same credentials may be good later."""
         self.is_given_up = False

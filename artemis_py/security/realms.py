@@ -238,7 +238,7 @@ def _open_bootstrap(config: BrokerConfig, users: BootstrapUsers, problems: Probl
 
 
 def _open_files(config: BrokerConfig, problems: Problems) -> Authenticator | None:
-    """Return the users file that is named, or beside broker.xml if nothing else is named. It may come into being later:
+    """Return the users file that is named, or beside broker.xml if nothing else is named. It may be created later:
     it is read at a login.
     """
     if not has_plain_files(config):

@@ -121,7 +121,7 @@ class Authorizer:
 
     def rights_of(self, identity: Identity, peer: Peer = UNKNOWN_PEER) -> Rights:
         """Return the rights of somebody who has logged in; all sessions of one user with the same roles share them.
-        ``peer``: the client, where it sends requests and no frames; denials are told with it.
+        ``peer``: the client, where it sends requests and no frames; denials are logged with it.
         """
         key = (identity.user, identity.roles, peer)
         found = self._rights.get(key)
@@ -153,7 +153,7 @@ class Authorizer:
         return self._of_setting[name] if self._security.is_written_out(name) else None
 
     def note_denial(self, user: str, permission: str, address: str, reason: str, peer: Peer) -> None:
-        """Count a denial, and tell of it if it is the first for this user and address."""
+        """Count a denial, and log the first for this user and address."""
         self.checks.failure += 1
         if self.on_denial is not None:
             self.on_denial(user, permission, address[:_SHOWN_MAX])

@@ -33,7 +33,7 @@ class MachineDisk:
         return DiskSpace(1.0, 0, found.total_bytes) if self.is_full else found
 
     def settle(self) -> None:
-        """A broker has ended in good order: given time, the system writes everything to the medium."""
+        """A broker has ended cleanly: given time, the system writes everything to the medium."""
         self._opened.clear()
 
     def lose_unsynced(self) -> None:

@@ -77,7 +77,7 @@ class Life:
             self.sender = None
 
     async def stop(self) -> None:
-        """End in good order, but wait for no client."""
+        """End cleanly, without waiting for clients."""
         await self._cut_all()
         if self.server.failure is None:
             await self.server.stop()

@@ -173,7 +173,7 @@ class Journeys:
             self._give_up(stay)
 
     def _give_up(self, stay: Stay[Traced]) -> None:
-        """Compaction may tell of it again: then it is not new."""
+        """Compaction may record it again: then it is not new."""
         self._after_lsn = max(self._after_lsn, stay.message.lsn)
         self._history.forget(stay)
         self.open -= 1

@@ -1,4 +1,4 @@
-"""The job that docs/pipeline.md ports from Kafka, run as written: windows, watermark, upsert, and back to a topic."""
+"""The job that docs/from-kafka.md ports from Kafka, run as written: windows, watermark, upsert, and back to a topic."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.e2e
 
-HEADING = "#### A whole job"
+HEADING = "## A whole job"
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def told(broker: BrokerProcess, count: int) -> list[tuple[str, str, int]]:
 @pytest.mark.timeout(300)
 @pytest.mark.takes_turns("the long jobs")
 def test_the_port_runs_as_written(reader: Reader, broker: BrokerProcess, tmp_path: Path) -> None:
-    _, ours = blocks("docs/pipeline.md", HEADING, "python")
+    _, ours = blocks("docs/from-kafka.md", HEADING, "python")
     head, opening, tail = ours.rpartition("\n(\n")
     code = f"{head}\nquery = {opening.lstrip()}{tail}"
     sell(broker, ("north", 100, "10:00:05"), ("north", 50, "10:00:55"), ("south", 7, "10:01:00"))
@@ -105,7 +105,7 @@ def test_the_port_runs_as_written(reader: Reader, broker: BrokerProcess, tmp_pat
 
 
 def test_the_port_changes_where_it_reads_and_writes_alone() -> None:
-    kafka, ours = blocks("docs/pipeline.md", HEADING, "python")
+    kafka, ours = blocks("docs/from-kafka.md", HEADING, "python")
     ast.parse(kafka)
     changed = [line for line in ndiff(kafka.splitlines(), ours.splitlines()) if line[0] in "+-"]
     words = {line[2:].strip().partition("(")[0] for line in changed}

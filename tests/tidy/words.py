@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import Final
 
@@ -25,6 +26,26 @@ INSTEAD: Final = {
     r"what is wanted": "what was asked for",
     r"in the place of": "replaces, instead of",
     r"whatever becomes of": "whatever happens to",
+    r"\bas ever\b": "as usual, as before",
+    r"\bother than in\b": "unlike",
+    r"\bwithout a word\b": "silently, without a log line",
+    r"\bat hand\b": "waiting, present",
+    r"\bif need be\b": "if necessary",
+    r"\b(must|has to|have to) see to\b": "must fix, handles",
+    r"\b(is|are) said (above|below|once|there)\b": "is described above",
+    r"\b(is|are) none of\b": "is not",
+    r"\bhas it that\b": "says that",
+    r"\bgo(es)? home\b": "ends",
+    r"\ba work\b|\bworks of operators\b|operators' works\b": "an operation, a task",
+    r"\b(admit|serve|kill|cut|disturb|stop|harm)s? nobody\b": "(say who may, or that all may)",
+    r"\bstands? (there|beside|above|below|written)\b": "is there, is described there",
+    r"\bof its own accord\b": "without a request",
+    r"\bin good order\b": "cleanly",
+    r"\btells? of\b": "reports",
+    r"\bthrown? away\b": "discarded, dropped",
+    r"\bpushed out\b": "dropped",
+    r"\bhave news\b": "have results",
+    r"\b(two|regular|next) rounds\b": "scans",
     r"nobody has looked": "unknown, not checked",
     r"does not know of it": "does not know it",
     r"has nothing against": "accepts",
@@ -57,12 +78,19 @@ def prose_of(markdown: str) -> str:
     return _QUOTED.sub(lambda found: "\n" * found[0].count("\n"), markdown)
 
 
+def docstrings_of(code: str) -> str:
+    """The docstrings of a module, its classes, functions and fields."""
+    texts = (node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Expr))
+    return "\n\n".join(text.value for text in texts if isinstance(text, ast.Constant) and isinstance(text.value, str))
+
+
 def phrases_in(name: str, text: str) -> list[str]:
     """Each phrase with its line, also one that a line break divides, and what to say instead."""
     joined = re.sub(r"[ \t]*\n[ \t]*(?:\* )?(?!\n)", "\n", text)
+    in_one_line = joined.replace("\n", " ")
     found = []
     for expression, instead in _EXPRESSIONS.items():
-        for match in expression.finditer(joined.replace("\n", " ")):
+        for match in expression.finditer(in_one_line):
             line = joined.count("\n", 0, match.start()) + 1
             found.append(f"{name}:{line}: {match[0]!r}; say: {instead}")
     return found

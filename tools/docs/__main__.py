@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from tests.testing.test_waiting import why
-from tests.wire.test_conservation import operations
-from tools.docs import configuration, reload
+from tools.docs import configuration, operations, reload, why
 
 DOCS: Final = Path(__file__).resolve().parent.parent.parent / "docs"
 PAGES: Final = {

@@ -105,8 +105,8 @@ artemis-py dead retry --origin orders --cause max_deliveries --rate 50
   a copy and the end of its original are one record of the log. What was not done then is left undone.
 - **The first messages of a queue** alone: `artemis-py queue purge orders --count 100`, `POST
   /api/queues/orders/purge?count=100`, and `removeFirstMessages(100)` of the queue's bean, also in a management message.
-  The other changes of many messages have `count`, too. Artemis' `removeMessages(flushLimit, filter)` is none of that:
-  its number is the size of a batch, and all that match go.
+  The other changes of many messages have `count`, too. In Artemis' `removeMessages(flushLimit, filter)` the
+  number is the size of a batch, and all that match are removed.
 - **Moved messages are new ones**: they have new numbers, keep their time, their schedule and the headers that say where
   they come from (`_AMQ_ORIG_ADDRESS`, `_AMQ_ORIG_QUEUE`, `_AMQ_ORIG_MESSAGE_ID`), and lose their count of failed
   deliveries. A dead letter that is moved still says where it died. A message of another priority is a new one, too. In
@@ -218,7 +218,7 @@ curl -N 'http://127.0.0.1:8161/api/events?watch=broker&watch=queues%3Fsort%3Dmes
 | argument | |
 | --- | --- |
 | `type` | only notifications of this type; may be given several times, and may have several with commas between |
-| `watch` | what else to tell of: see below; may be given up to 16 times |
+| `watch` | what else to report: see below; may be given up to 16 times |
 
 Each event has an `event:` line with its kind and one `data:` line with a JSON object:
 

@@ -72,12 +72,12 @@ now                       2  there        DLQ: still there
 
 ```text
 $ artemis-py simulate broker.xml orders --in 5000/s --size 2KiB --consumers 3 --out 800/s each --for 2h
-       0.0 s  start           5000/s of 2048 bytes for orders::orders, 3 consumers at 800/s each: 2400/s
-       1.6 s  page            further messages go to pages, which grow by 19.6 GiB an hour (backlog 4,283 messages)
-                              max-size-bytes 10485760 bytes, broker.xml:11
-    3:05 min  fail            senders get an ERROR for 2600/s (backlog 481,927 messages)
-                              page-limit-bytes 1073741824 bytes, broker.xml:12
-   2:00:00 h  end             36,000,000 offered; 17,280,000 acknowledged; 18,238,073 refused; …
+    0.0 s  start  5000/s of 2048 bytes for orders::orders, 3 consumers at 800/s each: 2400/s
+    1.6 s  page   further messages go to pages, which grow by 19.6 GiB an hour (backlog 4,283 messages)
+                  max-size-bytes 10485760 bytes, broker.xml:11
+ 3:05 min  fail   senders get an ERROR for 2600/s (backlog 481,927 messages)
+                  page-limit-bytes 1073741824 bytes, broker.xml:12
+2:00:00 h  end    36,000,000 offered; 17,280,000 acknowledged; 18,238,073 refused; …
 ```
 
 `--away 10m` lets no consumer be there at first, `--ttl` is the time to live that senders set, `--disk` the room for

@@ -1,7 +1,7 @@
 """Exports the messages of a running broker over HTTP, page by page. It may break off anywhere, and go on there.
 
 Each queue is looked at in steps, so that a message which stays on it is found wherever it goes meanwhile: those that
-wait for their time before those that are ready, and those that consumers have once more in the end. If messages came
+wait for their time before those that are ready, and finally, once more, those that consumers have. If messages came
 back to the queue in between, all of that is done again. What was found before is dropped by its number.
 """
 
@@ -47,7 +47,7 @@ class Kept(Protocol):
         """Write at the end."""
 
     def note(self, noted: Noted) -> None:
-        """Note that it has got as far as this."""
+        """Record that it has got as far as this."""
 
 
 @final
@@ -352,7 +352,7 @@ class Part:
             raise ExportError(f"{self._part}: {error.strerror or error}") from None
 
     def note(self, noted: Noted) -> None:
-        """Note that it has got as far as this, with everything that was written. Raises ExportError."""
+        """Record that it has got as far as this, with everything that was written. Raises ExportError."""
         try:
             self._file.flush()
             noted.size_bytes = self._file.tell()

@@ -66,7 +66,7 @@ class Imported:
     replaced: Counter[str] = field(default_factory=Counter)
     """Messages that gave way on a queue when others came, by queue."""
     depths: dict[str, int] = field(default_factory=dict)
-    """How many messages each queue had in the end."""
+    """How many messages each queue finally had."""
     unsettled: list[str] = field(default_factory=list)
     """Resources of management that are made, and are to be paused, or disabled when everything is on them."""
 
@@ -307,7 +307,7 @@ class Import:
             self._body.write(piece_line(data))
 
     def _send(self, done: Imported) -> None:
-        """Have the broker take what is in the request, and note that. Raises ArtemisError, also when some of it found
+        """Have the broker take what is in the request, and record that. Raises ArtemisError, also when some of it found
         no room: then the same is sent again when the import goes on.
         """
         if self._messages:

@@ -7,15 +7,16 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Final, final
 
 from artemis_py.config.changes.effects import (
+    FORCE,
     NOTHING,
     NOW,
     QUEUE_ATTRIBUTES,
     RESTART,
     held_back,
+    is_forced,
     of_address_setting,
     of_queue_attribute,
 )
-from artemis_py.config.changes.remembered import FORCE, is_forced
 from artemis_py.config.merging import SettingsEntry
 from artemis_py.config.secrets_in_text import MASK, names_a_secret
 from artemis_py.config.security_settings import PERMISSIONS
@@ -99,7 +100,7 @@ _READ_ONCE: Final = "read at the start only"
 
 
 def plan_of(old: BrokerConfig, new: BrokerConfig) -> Plan:
-    """The differences. ``old`` is what a running broker has in force; it is told what ``new`` would change."""
+    """The differences. ``old`` is what a running broker has in force; ``new`` is compared with it."""
     held = _held_by_queue(old, new)
     changes = [
         *_core(old, new),
@@ -201,7 +202,7 @@ def _held_of_sample(match: str, old: BrokerConfig, new: BrokerConfig) -> frozens
 
 
 def _with_queues(setting: str, held: Mapping[str, frozenset[str]], note: str) -> str:
-    """Name the declared queues for which the setting needs a restart all the same."""
+    """Name the declared queues for which the setting still needs a restart."""
     attribute = QUEUE_ATTRIBUTES.get(setting)
     names = [name for name, attributes in held.items() if attribute in attributes]
     if not names:

@@ -1,4 +1,4 @@
-"""What stands against a divert, in a file or made by an operator: what can never work, and what may not be meant."""
+"""What prevents a divert, in a file or made by an operator: what can never work, and what may not be meant."""
 
 from __future__ import annotations
 

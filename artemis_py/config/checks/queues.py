@@ -442,7 +442,7 @@ def _check_ring(draft: Draft, ring: int, origin: Origin, subject: str, *, pages:
 
 
 def check_recovery_points(draft: Draft, addresses: Sequence[AddressConfig]) -> None:
-    """Refuse recovery points that are none, or that nothing could be found behind."""
+    """Refuse invalid recovery points, and those after which the log has nothing."""
     is_kept = draft.retention is not None and draft.core.values.get("persistence_enabled", True)
     for address in addresses:
         for queue in address.queues:

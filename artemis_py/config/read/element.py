@@ -52,7 +52,7 @@ class Reading:
         return str(name) if name else None
 
     def ignore_part(self, part: Part, element: Element) -> None:
-        """Note that a part has no effect, if its presence would make a difference in Artemis."""
+        """Report that a part has no effect, if its presence would make a difference in Artemis."""
         empty = len(element) == 0 and not (element.text or "").strip()
         lacks = part.only_with and element.find(f"{{*}}{part.only_with}") is None
         if not (part.silent or empty or lacks):

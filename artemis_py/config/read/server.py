@@ -59,7 +59,7 @@ def read_acceptors(reading: Reading, parent: Element) -> None:
 
 
 def ignore_lock(draft: Draft, origin: Origin) -> None:
-    """Note that an acceptor does not wait for its ``lock-coordinator``."""
+    """Report that an acceptor does not wait for its ``lock-coordinator``."""
     draft.ignore("lock-coordinator of an acceptor", origin, PARTS["acceptors/acceptor/@lock-coordinator"].reason)
 
 

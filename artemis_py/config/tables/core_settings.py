@@ -83,8 +83,8 @@ class CoreSettings:
     )
     configuration_file_refresh_period: int = int64(
         5000,
-        "how often files are checked for changes, where the system does not tell of them: the configuration, and those "
-        "of acceptors with sslAutoReload; -1: never",
+        "how often files are checked for changes, where the system does not report changes: the configuration, and "
+        "those of acceptors with sslAutoReload; -1: never",
         unit="ms",
         check=OFF_OR_POSITIVE,
     )

@@ -79,7 +79,7 @@ _AMPS: Final = (BACKLOGS, FAIRNESS)
 
 
 def _changes(*parts: Part, newcomers: bool = False) -> Any:
-    """An attribute for these parts. ``newcomers``: a consumer is told it when it attaches, and those that are attached
+    """An attribute for these parts. ``newcomers``: it applies to a consumer that attaches; those that are attached
     stay as they are.
     """
     return field(metadata={"parts": parts, "newcomers": newcomers})

@@ -35,7 +35,7 @@ export class DeadPage {
       { name: "origin", title: "From", width: "minmax(80px, 1.3fr)", cell: (row) => (row.originalQueue ? link(to("queues", row.originalQueue), row.originalQueue) : (row.originalAddress ?? "a client")) },
       { name: "cause", title: "Why", width: "minmax(80px, 1.6fr)", cell: (row) => h("span", { class: "wraps", title: row.cause }, CAUSES[row.cause] ?? row.cause ?? "A client sent it here") },
       { name: "queue", title: "Now on", width: "minmax(80px, 0.8fr)", from: 700, cell: (row) => link(to("queues", row.queue), row.queue) },
-      { name: "count", title: "Messages", width: "80px", isNumber: true, sentence: "Leads to these messages, and from there to what the log tells of each", cell: (row) => link(`${to("queues", row.queue)}?filter=${encodeURIComponent(these(row))}`, count(row.count, true)) },
+      { name: "count", title: "Messages", width: "80px", isNumber: true, sentence: "Leads to these messages, and from there to the life of each", cell: (row) => link(`${to("queues", row.queue)}?filter=${encodeURIComponent(these(row))}`, count(row.count, true)) },
       { name: "retried", title: "Sent back before", width: "118px", from: 1080, isNumber: true, cell: (row) => count(row.retried, true) },
       { name: "size", title: "Size", width: "80px", from: 1000, isNumber: true, cell: (row) => bytes(row.size) },
       { name: "last", title: "Last one", width: "180px", from: 860, isNumber: true, cell: (row) => date(row.last) },

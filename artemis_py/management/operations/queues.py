@@ -421,7 +421,7 @@ def _set_ring_size(managed: Managed, arguments: Arguments) -> Steps:
 
 
 def _reset(counter: str) -> Work:
-    """A work that sets a counter of a queue to 0."""
+    """An operation that sets a counter of a queue to 0."""
 
     def work(managed: Managed, arguments: Arguments) -> Steps:
         counters = queue_of(managed, arguments).contents.counters
@@ -519,7 +519,7 @@ QUEUE_OPERATIONS: Final = (
         method="GET",
         path="/api/queues/{queue}",
         command="queue show",
-        sentence="Everything that a list tells of one queue.",
+        sentence="All fields of one queue.",
         result="the fields of a queue",
         arguments=(QUEUE,),
         shows=QUEUES,

@@ -35,7 +35,7 @@ _BYTES: Final = "bytes"
 
 
 def blocked(question: Question, address: Address) -> Findings:
-    """What stands against a message for this address now."""
+    """What prevents a message for this address now."""
     _about_address(question, address)
     yield None
     yield from _about_queues(question, address)

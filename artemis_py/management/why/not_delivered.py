@@ -591,7 +591,7 @@ def _about_nothing(question: Question, queue: Queue) -> Findings:
 
 
 def _about_other_addresses(question: Question, address: Address, sent: int) -> Findings:
-    """Nothing stands against messages: were they sent elsewhere?"""
+    """Nothing prevents messages: were they sent elsewhere?"""
     question.add(
         "nothing-waits",
         f"nothing came; {messages(sent)} for {address.name} did not come to this queue" if sent else "nothing came",

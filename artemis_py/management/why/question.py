@@ -58,7 +58,7 @@ class Question:
         help: str = "",
     ) -> None:
         """Note a reason. ``setting`` is the one of the cause's settings that leads to it, if that is known; ``place``
-        is where it stands, if it is none of an address, a queue or the broker.
+        is where it is, if it is not of an address, a queue or the broker.
         """
         of_queue = queue if queue is not None else self.queue if address is None else None
         of_address = address or self.address

@@ -62,7 +62,7 @@ class Token(NamedTuple):
 
 
 def _tokens_of(text: str, file: str, problems: Problems) -> Iterator[Token]:
-    """Yield the tokens of a file and at last its end. What no file may contain ends it early, after an error."""
+    """Yield the tokens of a file and then its end. What no file may contain ends it early, after an error."""
     place, line = 0, 1
     while place < len(text):
         blank = _BLANK.match(text, place) or _COMMENT.match(text, place)

@@ -15,7 +15,7 @@ from artemis_py.security.users.reloaded import ReloadedFile, files_of, logins_of
 
 
 class LoginRefusedError(ArtemisError):
-    """A module refuses these credentials. The text is for tests; nobody is told."""
+    """A module refuses these credentials. The text is for tests, and not shown."""
 
 
 @final
@@ -34,10 +34,10 @@ class Subject:
 
 
 class LoginModule(Protocol):
-    """One way to find out who somebody is. It has no state of an attempt, so threads share it.
+    """One way to check a login. It has no state of an attempt, so threads share it.
 
-    A login has two phases: every module is asked by ``login``; if the flags say that it has succeeded, every module is
-    told by ``commit``. What ``login`` returned, ``commit`` gets.
+    A login has two phases: every module is asked by ``login``; if the flags say that it has succeeded, every module
+    gets ``commit``. What ``login`` returned, ``commit`` gets.
     """
 
     def login(self, credentials: Credentials) -> str | None:

@@ -141,7 +141,7 @@ def _check_passwords(path: Path, users: UsersTable, problems: Problems) -> None:
 
 
 def _wrong_with(stored: StoredPassword) -> str:
-    """What is wrong with a password in a file, without a word of it; empty: nothing."""
+    """What is wrong with a password in a file, without showing any of it; empty: nothing."""
     if isinstance(stored, UnreadablePassword):
         if _may_be_no_name(stored):
             return f"{stored.reason}; {_ADVICE}" if stored.reason == EMPTY else stored.reason
@@ -175,7 +175,7 @@ def _check_roles(path: Path, roles: RolesTable, users: UsersTable, problems: Pro
 
 
 def _check_granted(config: BrokerConfig, files: UserFiles, roles: RolesTable, problems: Problems) -> None:
-    """Tell of roles that no security-setting names."""
+    """Report roles that no security-setting names."""
     granted = {role: None for setting in config.security.settings for names in setting.roles.values() for role in names}
     for role in _unknown(roles.users, granted):
         problems.warning(

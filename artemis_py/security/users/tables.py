@@ -189,7 +189,7 @@ class PropertiesText:
         return "".join(self._rows).encode(ENCODING)
 
     def put(self, key: str, value: str) -> None:
-        """Set a value: in the place of the line that counts, else at the end. Other lines of the key go."""
+        """Set a value: replace the line that counts, else append. Other lines of the key go."""
         line = f"{escaped_key(key)} = {escaped_value(value)}"
         found = [entry for entry in self.entries() if entry.key == key]
         if not found:

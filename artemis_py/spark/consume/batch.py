@@ -27,7 +27,7 @@ Offset = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One batch. ``kept`` are messages of earlier batches that were on the queue all the same when this one was
+    """One batch. ``kept`` are messages of earlier batches that were still on the queue when this one was
     planned: others had them.
     """
 

@@ -24,7 +24,7 @@ class Ask:
 
     bookmarks: str
     kept: set[int]
-    """Where to note those that are on the queue all the same."""
+    """Where to note those that are still on the queue."""
 
 
 @final
@@ -201,7 +201,7 @@ class Conversation:
 
 
 _BOOKMARKS_BYTES_MAX: Final = 16_000
-"""Of one ACK: an acceptor takes header lines of 16,384 bytes, unless it is told otherwise (``maxHeaderLineBytes``)."""
+"""Of one ACK: an acceptor takes header lines of 16,384 bytes by default (``maxHeaderLineBytes``)."""
 NAMES_NONE: Final = "0"
 """A bookmark that names no message: an ACK with it only asks."""
 _SIZE: Final = "body-size"

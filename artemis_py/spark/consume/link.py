@@ -110,7 +110,7 @@ class Link:
 
     def acknowledge(self, bookmarks: Sequence[int]) -> set[int]:
         """Acknowledge messages, and wait for the broker's confirmation, over lost connections. Returns those that are
-        on the queue all the same. Raises PipelineError, AwayError.
+        still on the queue. Raises PipelineError, AwayError.
         """
         talk = self.talk
         while True:
@@ -219,7 +219,7 @@ class Link:
             self.changed.notify_all()
 
     def _is_over(self) -> bool:
-        """Does nobody need the connection any more? Spark's JVM may be gone without a word."""
+        """Is the connection unused? Spark's JVM may have been killed."""
         return self._is_leaving or os.getppid() != self._parent_id
 
     def _rest(self) -> None:

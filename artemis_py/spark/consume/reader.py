@@ -183,7 +183,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         )  # fmt: skip
 
     def commit(self, end: Offset) -> None:
-        """Spark is done with everything up to ``end``. ``latestOffset`` was told before."""
+        """Spark is done with everything up to ``end``. ``latestOffset`` has acknowledged it before."""
 
     # ---- what is next ----------------------------------------------------------------------------
 

@@ -136,7 +136,7 @@ def _of_ids(found: Walk, wanted: Mask, one: _Ids) -> _Part:
 
 
 def _of_single(found: Walk, wanted: Mask, notes: dict[int, dict[str, Any]]) -> list[_Part]:
-    """Records that are rare and tell of one thing each."""
+    """Rare records, one fact each."""
     parts: list[_Part] = []
     for record in np.flatnonzero(wanted & np.isin(found.kinds, list(_SINGLE))).tolist():
         told = _SINGLE[int(found.kinds[record])](found.payload(record))

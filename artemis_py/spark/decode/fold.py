@@ -143,7 +143,7 @@ class Fold:
                 page.dropped_ms = time_ms
 
     def _open_page(self, told: dict[str, Any], time_ms: int) -> None:
-        """A page is new, or told of again. After a restart a number may be that of a page that was dropped."""
+        """A page is new, or recorded again. After a restart a number may be that of a page that was dropped."""
         at = told["stream"], told["page"]
         known = self.pages.get(at)
         if known is not None:

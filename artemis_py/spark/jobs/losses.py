@@ -85,7 +85,7 @@ _TOLD: Final = ("origin", "user", "bodyBytes", "publishedAt", "keptIn", "copyRea
 
 
 def _told(messages: DataFrame) -> DataFrame:
-    """What each row of ``messages`` tells of a message: of its own who sent it and when; a copy, also where the message
+    """What each row of ``messages`` has of a message: of its own who sent it and when; a copy, also where the message
     is kept that left the queue ``copiedFrom``, and why.
     """
     is_copy = F.col("originalMessageId").isNotNull() & F.col("reason").isNotNull()

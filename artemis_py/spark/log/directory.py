@@ -283,7 +283,7 @@ class DirectoryLog(Log):
         raise GoneError(f"the large body {number:016x} of {size_bytes} bytes is not in {self._shown()}")
 
     def _body_directories(self) -> list[Path]:
-        """The directories, and what stands beside them: large bodies in use have a directory of their own."""
+        """The directories, and those beside them: large bodies in use have a directory of their own."""
         beside = {folder for one in self._directories for folder in one.resolve().parent.iterdir() if folder.is_dir()}
         return [*self._directories, *sorted(beside)]
 

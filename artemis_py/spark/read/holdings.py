@@ -108,8 +108,8 @@ def told_from(share: QueueShare, read: Read, bytes_max: int | None) -> tuple[Fol
 
 
 def told_before(share: QueueShare, begin: int, read: Read) -> Digest:
-    """Which queues were told of before one of the segments, and what came to them and went. What the indexes do not
-    tell of that is read.
+    """Which queues the log named before one of the segments, and what came to them and went. What the indexes
+    do not have of that is read.
     """
     before = share.known[:begin]
     parts = [nothing()]

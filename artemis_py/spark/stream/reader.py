@@ -285,5 +285,5 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _brokers_of(offset: Mapping[str, Any]) -> list[str]:
-    """The brokers that an offset tells of."""
+    """The brokers of an offset."""
     return [name for name in offset if not name.startswith(_MARKED)]

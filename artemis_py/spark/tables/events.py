@@ -51,7 +51,7 @@ class _Rows:
         return numbers(values, kind, values == unknown)
 
     def noted(self, name: str) -> list[Any]:
-        """What stands beside the columns, for each row."""
+        """The values beside the columns, for each row."""
         notes, records = self.facts.notes, self.facts.record
         found: list[Any] = [None] * len(records)
         for place in np.flatnonzero(np.isin(records, list(notes))).tolist():

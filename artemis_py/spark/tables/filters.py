@@ -66,7 +66,7 @@ class Pushed:
             self._wanted = replace(self._wanted, headers=self._wanted.headers | {HEADER_COLUMNS[path[0]]})
 
     def applied(self, wanted: Wanted, broker: str) -> Wanted | None:
-        """What is wanted from a broker under these filters; None if nothing is."""
+        """What to read from a broker under these filters; None: nothing."""
         if self._brokers is not None and broker not in self._brokers:
             return None
         own = self._wanted

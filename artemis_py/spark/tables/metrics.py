@@ -136,7 +136,7 @@ class Series:
 
 
 def _displaced(facts: Facts, turns: Numbers, changes: Numbers) -> Numbers:
-    """The changes without those that cancel each other: the log tells of an arrival and then of what it displaced, but
+    """The changes without those that cancel each other: the log has an arrival and then what it displaced, but
     the queue never held both. ``facts`` are in the order of queues and, within one, of the log. Within a turn so many
     of the last arrivals are left out as were displaced, and those.
     """

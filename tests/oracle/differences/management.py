@@ -44,7 +44,7 @@ RELOAD: Final = (
         "auto-created-after-a-restart",
         "Auto-created queues after a restart",
         "all that are empty go at once, whatever their delay",
-        "those that their next use makes again go at once, others after two rounds; `auto-delete-queues-delay` begins "
+        "those that their next use makes again go at once, others after two scans; `auto-delete-queues-delay` begins "
         "with the start",
         "a restart should not take the queue of a client that comes back in time",
         shown=False,
@@ -53,7 +53,7 @@ RELOAD: Final = (
         "address-without-a-queue",
         "An auto-created address that never had a queue",
         "stays until a restart, unless `auto-delete-addresses-skip-usage-check` is true",
-        "goes after two rounds in which nobody has sent to it and `auto-delete-addresses-delay`, unless it retains "
+        "goes after two scans in which nobody has sent to it and `auto-delete-addresses-delay`, unless it retains "
         "messages (`retroactive-message-count`); also if all that was sent to it was refused",
         "a message that no queue takes should not leave an address for ever",
         shown=False,
@@ -62,7 +62,7 @@ RELOAD: Final = (
         "queue-without-a-message",
         "An auto-created queue on which no message ever came, and which nobody read",
         "stays until a restart, unless `auto-delete-queues-skip-usage-check` is true",
-        "goes after two rounds and `auto-delete-queues-delay`, if the next SEND would make it again as it is",
+        "goes after two scans and `auto-delete-queues-delay`, if the next SEND would make it again as it is",
         "a SEND or COMMIT that was refused should not leave a queue for ever",
         shown=False,
     ),

@@ -286,4 +286,4 @@ def test_bad_arguments(arguments: list[str], story: Story, capsys: pytest.Captur
     with pytest.raises(SystemExit) as exit_info:
         cli.main(["journal", "dump", str(story.folder), *arguments])
     assert exit_info.value.code == 2
-    assert "error: argument" in capsys.readouterr().err
+    assert "journal dump: argument" in capsys.readouterr().err

@@ -57,6 +57,10 @@ def test_what_cannot_be_created() -> None:
             {"name": "x", "address": "q", "queue_type": "standard", "last_value_key": "k"},
             "queue 'x' has queue-type and last-value-key, which ask for different queue types",
         ),
+        (
+            {"name": "x", "address": "q", "group_type": "SHARED_GROUPS", "group_buckets": 3},
+            "queue 'x' has shared groups, which do not stay with a consumer, and group-buckets",
+        ),
         ({"name": "x", "address": "q", "recovery_point": "epoch"}, "without journal-retention-directory"),
     ]:
         with pytest.raises(BrokerError) as caught:

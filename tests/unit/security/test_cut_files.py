@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from artemis_py.cli.context import Contexts
-from artemis_py.config.instance.bootstrap import read_bootstrap
-from artemis_py.config.instance.instance import read_jolokia_access
+from artemis_py.config.instance import read_bootstrap, read_jolokia_access
 from artemis_py.config.problems import Problems
 from artemis_py.config.reader import load
 from artemis_py.config.tables.entities import Origin
@@ -84,8 +83,9 @@ def test_any_users(users: dict[str, str], data: st.DataObject) -> None:
     except TableError:
         return
     for user, stored in found.items():
+        behind_a_hash = users.get(user) == HASH + "x"  # cut there, the file has a whole hash, and nothing can tell
         for word in ("", "hidden", user, *prefixes(users.get(user, "")), *tried(cut)):
-            assert not stored.verify(word) or whole[user].verify(word)
+            assert not stored.verify(word) or whole[user].verify(word) or (behind_a_hash and word == "hidden")
 
 
 def test_each_line_of_a_hash_that_is_cut_alone() -> None:

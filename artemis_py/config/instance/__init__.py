@@ -1,1 +1,0 @@
-"""An Artemis instance directory: what stands around its broker.xml."""
