@@ -32,7 +32,7 @@ def stop_at(folder: Path, here: Container[bytes]) -> None:
         (folder / "held.new").write_text(str(os.getpid()))
         (folder / "held.new").rename(folder / "held")
         while (folder / "hold").exists():
-            time.sleep(0.02)
+            time.sleep(0.02)  # the test lets it go on or kills it, and has the deadline
 
 
 def holding(folder: Path) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -50,7 +50,7 @@ class SocketPairBroker:
     def settle(self) -> None:
         """Let the loop make some rounds, by a timer: it has nothing else at hand meanwhile, which is what is tested."""
         for _ in range(5):
-            self.loop.run_until_complete(asyncio.sleep(0.001))
+            self.loop.run_until_complete(asyncio.sleep(0.001))  # a timer that is due is what ends a round
 
     def turns_of(self, *clients: socket.socket) -> int:
         """How many turns serve clients whose frames arrive at the same time."""

@@ -40,7 +40,7 @@ class PassTime(Step):
     ms: int
 
     def play(self, stage: ScenarioRun) -> None:
-        time.sleep(self.ms / 1000)
+        time.sleep(self.ms / 1000)  # a foreign broker has no clock that a test could move
 
 
 @dataclass(frozen=True)
