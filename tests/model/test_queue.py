@@ -16,7 +16,7 @@ from tests.model.soak import STEPS_PER_WORLD, report, run_world, worlds
 
 pytestmark = pytest.mark.model
 
-SHARE: Final = 8
+SHARE: Final = 25
 """One machine of the many takes this part of the profile's examples."""
 EXAMPLES_MAX: Final = 400
 WORLDS: Final = len(IN_MEMORY.bases)
