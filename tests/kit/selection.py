@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import subprocess
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
@@ -32,6 +33,18 @@ FAST: Final = (
     "tests/wire/test_transcripts.py::test_whole[whole turns",
 )
 """What somebody runs who changed one line; on two cores, in less than a minute. Folders, files, beginnings of ids."""
+LONG: Final = (
+    "tests/queues/test_a_disk.py",
+    "tests/queues/test_combinations.py",
+    "tests/queues/test_rows.py",
+    "tests/unit/core/test_fan_out.py",
+    "tests/unit/core/test_fifo_by_lsn.py",
+    "tests/unit/core/test_many.py",
+    "tests/unit/core/test_scan_cursors.py",
+    "tests/unit/core/test_turns_end.py",
+    "tests/unit/stomp/test_parser_cost.py",
+)
+"""Files of these folders that take seconds."""
 
 
 def is_in_the_third(nodeid: str, seed: int) -> bool:
@@ -114,7 +127,9 @@ def is_fast(path: Path) -> bool:
     """Does a fast run have this file, or something of this folder?"""
     name = path.relative_to(ROOT).as_posix()
     files = (fast.partition("::")[0] for fast in FAST)
-    return any(f"{name}/".startswith(f"{fast}/") or f"{fast}/".startswith(f"{name}/") for fast in files)
+    return name not in LONG and any(
+        f"{name}/".startswith(f"{fast}/") or f"{fast}/".startswith(f"{name}/") for fast in files
+    )
 
 
 def leave_out_the_long(items: list[pytest.Item], config: pytest.Config) -> None:
@@ -125,9 +140,16 @@ def leave_out_the_long(items: list[pytest.Item], config: pytest.Config) -> None:
 
 
 def not_fast() -> list[str]:
-    """The folders of tests that a fast run leaves out, wholly or in part."""
-    return sorted(
-        path.relative_to(ROOT).as_posix()
-        for path in (*TESTS.iterdir(), *(TESTS / "unit").iterdir())
-        if path.is_dir() and next(path.rglob("test_*.py"), None) is not None and not is_fast(path)
-    )
+    """What a fast run leaves out: folders, and how many files of those that it has."""
+    folders: set[str] = set()
+    files: Counter[str] = Counter()
+    for file in TESTS.rglob("test_*.py"):
+        if not is_fast(file):
+            folder = file.parent
+            if is_fast(folder):
+                files[folder.relative_to(ROOT).as_posix()] += 1
+            else:
+                while not is_fast(folder.parent):
+                    folder = folder.parent
+                folders.add(folder.relative_to(ROOT).as_posix())
+    return sorted(folders) + [f"{count} files of {folder}" for folder, count in sorted(files.items())]
