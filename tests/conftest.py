@@ -10,7 +10,7 @@ import subprocess
 import zlib
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -166,7 +166,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     """Adds the seed to the report of a failed test. Those left out of a file are one line of the summary."""
     report = yield
     if report.skipped and selection.is_left_out(item) and isinstance(report.longrepr, tuple):
-        report.longrepr = (report.longrepr[0], None, report.longrepr[2])
+        report.longrepr = (report.longrepr[0], cast(int, None), report.longrepr[2])  # no line
     if report.failed:
         report.sections.append(("seed", f"--seed {item.config.option.seed}"))
     return report

@@ -17,7 +17,8 @@ from typing import Final
 
 import pyarrow.dataset as arrow_dataset
 
-from artemis_py.spark.read.batch import FoldReader, RowReader
+from artemis_py.spark.read.batch import RowReader
+from artemis_py.spark.read.folded import FoldReader
 from artemis_py.spark.read.options import read_options
 from tests.e2e.broker_process import eventually
 from tests.spark.conftest import ROOT

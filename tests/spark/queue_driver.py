@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Container, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -79,7 +79,7 @@ def numbered_query(spark: SparkSession, folder: Path, options: dict[str, str]) -
 
 def main(folder: Path, options: dict[str, str], write: Callable[..., DataStreamWriter] = query) -> None:
     """Run it without an end."""
-    settings = {
+    settings: dict[str, Any] = {
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.driver.memory": "1g",
     }

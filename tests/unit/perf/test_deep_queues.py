@@ -62,4 +62,4 @@ def test_a_measurement_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(deep_queues, "SCENARIOS", ["depth-groups"])
     monkeypatch.setattr(deep_queues, "DEPTHS", (2,))
     with pytest.raises(PerfError, match="depth-groups at 2: groups need more messages"):
-        measure_depths(Extent(Options(), 1, []), str)
+        measure_depths(Extent(Options(), 1, []), lambda line: None)
