@@ -4,7 +4,7 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 CONFIG ?= broker.xml
 ARGS ?=
-ROUNDS ?= 3
+ROUNDS ?=
 EXCHANGE ?= publish
 COMPILED_TESTS := tests/way tests/testing tests/unit/test_compile.py tests/unit/core tests/unit/stomp tests/unit/storage tests/queues tests/wire tests/model tests/sim tests/e2e
 
@@ -13,12 +13,12 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install compile interpreted fresh run test test-compiled check bench way soak explore oracle docs site dashboards locked lock release clean
+.PHONY: help install compile interpreted fresh run test test-fast test-compiled check bench way soak explore flaky oracle docs site dashboards locked lock release clean
 
 help: ## list the targets
 	@echo "artemis_py: a message broker in Python. Targets:"
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
-	@echo "Variables: PYTHON=python3.12 (interpreter), CONFIG=broker.xml (make run), ROUNDS=3 (make explore),"
+	@echo "Variables: PYTHON=python3.12 (interpreter), CONFIG=broker.xml (make run), ROUNDS=3 (make explore, flaky),"
 	@echo "           ARGS='…' (make run, test, bench, soak, explore), such as ARGS='--seed 1' to repeat a run of tests"
 	@echo "           VERSION=0.2.0 (make release)"
 	@echo "           OLD=commit or directory of an older version to measure beside this one (make bench)"
@@ -38,8 +38,11 @@ fresh: | $(PY) ## go back to the sources if they are newer than what was compile
 run: $(VENV)/.installed ## start the broker on broker.xml, in the foreground, and compile it for the next start (COMPILE=no: not)
 	@exec $(PY) tools/compile.py --run $(VENV)/bin/artemis-py run $(CONFIG) $(ARGS)
 
-test: $(VENV)/.installed-test fresh ## run all tests but the long ones (make soak), two at a time, with the commit's seed; prints it, and the slowest
+test: $(VENV)/.installed-test fresh ## run all tests but the long ones (make soak), and a third of Spark's unless that changed; prints its seed and the slowest
 	$(PY) -m pytest --numprocesses 2 --no-loadscope-reorder $(ARGS)
+
+test-fast: $(VENV)/.installed-test-fast fresh ## run what takes less than a minute and needs neither Spark nor Java; says what it left out
+	$(PY) -m pytest --fast --numprocesses 2 --no-loadscope-reorder $(ARGS)
 
 test-compiled: $(VENV)/.installed-dev ## run the tests of compiled modules, and end to end
 	@if ! command -v cc >/dev/null && ! command -v gcc >/dev/null; then \
@@ -68,7 +71,10 @@ soak: $(VENV)/.installed-test fresh ## run the model and slow tests with many mo
 	$(PY) -m pytest tests/spark --spark-cluster -m "not slow" --timeout=600 --seed new
 
 explore: $(VENV)/.installed-test fresh ## run the model, simulation and fuzz tests with ROUNDS new seeds; prints how to repeat what fails
-	$(PY) tools/explore.py --rounds $(ROUNDS) $(ARGS)
+	$(PY) tools/explore.py --rounds $(or $(ROUNDS),3) $(ARGS)
+
+flaky: $(VENV)/.installed-test fresh ## run all tests five times with new seeds (ROUNDS=N); prints each that failed, and with which seeds
+	$(PY) tools/explore.py --rounds $(or $(ROUNDS),5) tests $(ARGS)
 
 oracle: $(VENV)/.installed-test fresh ## record anew what every real Artemis at hand (ARTEMIS_HOME, .cache/*/apache-artemis-*) answers, and say what changed
 	$(PY) -m tests.oracle.record
@@ -88,7 +94,7 @@ locked: | $(PY) ## install exactly what requirements-dev.txt has, for tests, che
 	@echo "Installing what requirements-dev.txt has …"
 	@$(PIP) --require-hashes --requirement requirements-dev.txt
 	@ARTEMIS_PY_MYPYC=0 $(PIP) --no-deps --no-build-isolation --editable .
-	@touch $(VENV)/.installed $(VENV)/.installed-test $(VENV)/.installed-dev $(VENV)/.installed-site
+	@touch $(VENV)/.installed $(VENV)/.installed-test-fast $(VENV)/.installed-test $(VENV)/.installed-dev $(VENV)/.installed-site
 
 lock: $(VENV)/.installed-dev ## write requirements-dev.txt anew: the newest packages that pyproject.toml allows, with hashes
 	@$(PY) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
@@ -114,7 +120,12 @@ $(VENV)/.installed: pyproject.toml | $(PY)
 	@ARTEMIS_PY_MYPYC=0 $(PIP) --editable .
 	@touch $@
 
-$(VENV)/.installed-test: $(VENV)/.installed
+$(VENV)/.installed-test-fast: $(VENV)/.installed
+	@echo "Installing what the fast tests need …"
+	@ARTEMIS_PY_MYPYC=0 $(PIP) --editable '.[test-fast]'
+	@touch $@
+
+$(VENV)/.installed-test: $(VENV)/.installed-test-fast
 	@echo "Installing what the tests need …"
 	@ARTEMIS_PY_MYPYC=0 $(PIP) --editable '.[test]'
 	@touch $@

@@ -69,7 +69,7 @@ class Authority:
             .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
             .sign(signer, hashes.SHA256())
         )
-        self.above = () if issuer is None else (issuer.certificate, *issuer.above)
+        self.above: tuple[x509.Certificate, ...] = () if issuer is None else (issuer.certificate, *issuer.above)
 
     def issue(
         self,

@@ -10,18 +10,20 @@ import subprocess
 import zlib
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from artemis_py.version import IS_COMPILED, VERSION
+from tests.kit import selection
 from tests.prometheus_tools import find_tool
 
 ROOT = Path(__file__).resolve().parents[1]
 SEED_BITS = 32
 NEW = "new"
 DESCRIPTORS = 8192
+ALL_OF_SPARK = pytest.StashKey[bool]()
 _AS_A_WHOLE = ("tests/spark", "tests/e2e")
 """Folders that one process runs."""
 _FIRST = (*_AS_A_WHOLE, "tests/model", "tests/sim", "tests/wire", "tests/queues", "tests/unit/holdings")
@@ -36,6 +38,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """``--seed N`` repeats a run: fixtures and Hypothesis draw from it. Without it all runs of a commit are one."""
     parser.addoption("--spark-cluster", action="store_true", help="tests of Spark on a master and two workers")
+    parser.addoption("--fast", action="store_true", help="what takes a minute and needs no package but test-fast's")
     parser.addoption("--churn-minutes", type=float, help="how long clients come and go in tests/e2e/test_churn.py")
     parser.addoption("--fuzz-inputs", type=int, metavar="N", help="inputs of each long run in tests/fuzz (a million)")
     parser.addoption("--seed", metavar="N", help=f"repeat the run that printed this seed; {NEW!r} draws a new one")
@@ -59,6 +62,8 @@ def pytest_configure(config: pytest.Config) -> None:
             config.option.seed = int(given)
         except ValueError:
             raise pytest.UsageError(f"--seed {given}: give a number, or {NEW!r}") from None
+    inherited = getattr(config, "workerinput", {}).get("all_of_spark")
+    config.stash[ALL_OF_SPARK] = selection.needs_all_of_spark(config) if inherited is None else inherited
     if getattr(config.option, "hypothesis_seed", None) is None:
         config.option.hypothesis_seed = str(config.option.seed)
 
@@ -88,8 +93,14 @@ def seed_of_commit(root: Path) -> int:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Gives a process of this run its seed."""
+    """Gives a process of this run its seed, and what of Spark runs."""
     node.workerinput["seed"] = node.config.option.seed
+    node.workerinput["all_of_spark"] = node.config.stash[ALL_OF_SPARK]
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A fast run does not even import the others."""
+    return True if config.option.fast and not selection.is_fast(collection_path) else None
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -102,8 +113,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Says of each test that replaces parts of the core why it cannot run on compiled modules; those that take longest
     begin first.
     """
+    if config.option.fast:
+        selection.leave_out_the_long(items, config)
     if "slow" not in config.option.markexpr:
-        _take_turns(items, config.option.seed)
+        selection.take_turns(items, config.option.seed)
+        if not config.stash[ALL_OF_SPARK]:
+            selection.leave_out_spark(items, config.option.seed)
     items.sort(key=lambda item: _turn_of(item.nodeid))
     if IS_COMPILED:
         for item in items:
@@ -115,20 +130,6 @@ def pytest_collection_finish() -> None:
     """All tests and modules that are here now stay to the end: the collector need not walk them each time."""
     gc.collect()
     gc.freeze()
-
-
-def _take_turns(items: list[pytest.Item], seed: int) -> None:
-    """Of the tests that take turns under one name, each run has one, by its seed; the others say so."""
-    members: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        mark = item.get_closest_marker("takes_turns")
-        if mark is not None:
-            members.setdefault(mark.args[0], []).append(item)
-    for name, those in members.items():
-        chosen = sorted(those, key=lambda item: item.nodeid)[seed % len(those)]
-        for item in those:
-            if item is not chosen:
-                item.add_marker(pytest.mark.skip(reason=f"one of {name} in each run, all of them in make soak"))
 
 
 def _scope_of(nodeid: str) -> str:
@@ -154,14 +155,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Shows the seed again below the failures, where people look."""
+    """Shows the seed again below the failures, where people look, and what a fast run left out."""
+    if config.option.fast:
+        terminalreporter.write_line(f"left out: {', '.join(selection.not_fast())} (all: make test)")
     terminalreporter.write_line(f"seed: {config.option.seed}")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Adds the seed to the report of a failed test."""
+    """Adds the seed to the report of a failed test. Those left out of a file are one line of the summary."""
     report = yield
+    if report.skipped and selection.is_left_out(item) and isinstance(report.longrepr, tuple):
+        report.longrepr = (report.longrepr[0], cast(int, None), report.longrepr[2])  # no line
     if report.failed:
         report.sections.append(("seed", f"--seed {item.config.option.seed}"))
     return report

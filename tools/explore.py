@@ -1,18 +1,20 @@
-"""Looks for faults that the seed of the commit does not show: runs tests that draw what they do, with new seeds.
+"""Looks for faults that the seed of the commit does not show: runs tests with new seeds, round after round.
 
-`make explore ROUNDS=20` does so. `make explore ARGS='tests/sim -k torn'` looks at these tests alone: what is not for
-this program is for pytest.
+`make explore ROUNDS=20` runs those that draw what they do, `make flaky` all of them. `make explore ARGS='tests/sim -k
+torn'` looks at these tests alone: what is not for this program is for pytest.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 SUITES: Final = ("tests/model", "tests/sim", "tests/fuzz")
@@ -29,23 +31,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"--rounds {given.rounds}: at least one")
     if not any(Path(option.partition("::")[0]).exists() for option in options):
         options = [*SUITES, *options]
-    failed: list[int] = []
-    number = result = 0
+    failed: dict[str, list[int]] = {}
+    number = passed = result = 0
     for number in range(1, given.rounds + 1):
         seed = random.SystemRandom().getrandbits(32)
         print(f"round {number} of {given.rounds}: seed {seed}", flush=True)
-        command = ["-m", "pytest", "-q", "--numprocesses", "2", "--no-loadscope-reorder", *options]
-        code = subprocess.run([sys.executable, *command, "--seed", str(seed)], check=False).returncode
-        if code:
-            failed.append(seed)
-            result = result or code
+        code, tests = _round(options, seed)
+        passed += not code
+        result = result or code
+        for test in tests:
+            failed.setdefault(test, []).append(seed)
         if code not in (0, TESTS_FAILED):
             break
-    print(f"{number - len(failed)} of {number} rounds passed")
-    for seed in failed:
-        again = shlex.quote(shlex.join([*options, "--seed", str(seed)]))
-        print(f"seed {seed} failed; repeat it with: make test ARGS={again}")
+    print(f"{passed} of {number} rounds passed")
+    for test, seeds in sorted(failed.items()):
+        again = shlex.quote(f"{test} --seed {seeds[0]}")
+        print(f"{test} failed with seed {', '.join(map(str, seeds))}; repeat it with: make test ARGS={again}")
     return result
+
+
+def _round(options: Sequence[str], seed: int) -> tuple[int, list[str]]:
+    """pytest's exit code, and arguments that repeat what failed: a test each, or the whole round where none did."""
+    with TemporaryDirectory() as cache:
+        command = [sys.executable, "-m", "pytest", "-q", "--numprocesses", "2", "--no-loadscope-reorder"]
+        command += ["-o", f"cache_dir={cache}", *options, "--seed", str(seed)]
+        code = subprocess.run(command, check=False).returncode
+        noted = Path(cache, "v", "cache", "lastfailed")  # what pytest's own --last-failed reads
+        tests = [shlex.quote(test) for test in json.loads(noted.read_text())] if noted.exists() else []
+    return code, tests or [shlex.join(options)] * bool(code)
 
 
 if __name__ == "__main__":

@@ -77,14 +77,14 @@ class PairKillRun(KillRun):
         paging = self._paging() if self.random.random() < PAGING else ""
         broker = self._start(paging)
         if self.random.random() < KILLED_WHILE_STARTING and self._heard:
-            time.sleep(self.random.uniform(*START_S))
+            time.sleep(self.random.uniform(*START_S))  # any moment of the start
             self.tally.kills_while_starting += 1
             self._heard = 0.0
         else:
             self._await_takeover(broker)
             self._waiting = self._member(paging)  # not before: the two would compete for the lock
             actors = self._send_in(broker.port)
-            time.sleep(self.random.uniform(*WORK_S))
+            time.sleep(self.random.uniform(*WORK_S))  # any moment of the work
             self._await_waiting()
             self._kill(broker)
             self._heard = max((actor.client.heard for actor in actors if actor.client), default=0.0)

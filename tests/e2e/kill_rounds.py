@@ -114,12 +114,12 @@ class KillRun:
     def _round(self) -> None:
         broker = self._start(self._paging() if self.random.random() < PAGING else "")
         if self.random.random() < KILLED_WHILE_STARTING:
-            time.sleep(self.random.uniform(*START_S))
+            time.sleep(self.random.uniform(*START_S))  # any moment of the start
             self.tally.kills_while_starting += 1
         else:
             broker.await_ready()
             actors = self._send_in(broker.port)
-            time.sleep(self.random.uniform(*WORK_S))
+            time.sleep(self.random.uniform(*WORK_S))  # any moment of the work
             self._kill(broker)
             for actor in actors:
                 actor.join()

@@ -43,7 +43,7 @@ class OwnUsers:
             return None
         if credentials.user.startswith("slow"):
             while not os.path.exists({gate!r}):
-                time.sleep(0.01)
+                time.sleep(0.01)  # the test opens the gate or ends the broker, and has the deadline
         return Identity(credentials.user, self._roles)
 '''
 

@@ -54,7 +54,7 @@ INSTALLS = {
 }
 
 
-@pytest.fixture(params=INSTALLS.values(), ids=INSTALLS)
+@pytest.fixture(params=list(INSTALLS.values()), ids=list(INSTALLS))
 def bare_machine(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every program is there, and not one has its library."""
     programs = tmp_path / "bin"

@@ -170,8 +170,8 @@ def test_everything_arrives_once(tmp_path: Path) -> None:
     assert told.stderr == "exported 1 message (8 bytes of bodies)\n"
     told = data("exp", place / "broker.xml", "--json", "--output", tmp_path / "left")
     assert told.stderr == ""
-    counts = {"messages": 1, "bodyBytes": 8, "messagesBefore": 0, "notes": []}
-    assert json.loads(told.stdout) == {"output": str(tmp_path / "left"), **counts}
+    result: dict[str, object] = {"messages": 1, "bodyBytes": 8, "messagesBefore": 0, "notes": []}
+    assert json.loads(told.stdout) == {"output": str(tmp_path / "left"), **result}
     assert "add --output FILE" in data("exp", place / "broker.xml", "--json").stderr
 
 

@@ -198,7 +198,8 @@ def test_an_idle_connection_costs_little(start_broker: Callable[[str], BrokerPro
     needs_descriptors(1_500)
     broker = start_broker(configuration({"stomp": STOMP, "http": HTTP}))
     first = connected(broker.port)
-    idle, memory_each = [], []
+    idle: list[StompSocket] = []
+    memory_each: list[float] = []
     for batch in range(1, 4):  # in one of them libraries may be loaded, which a broker does a while after its start
         broker.await_metric(len(idle) + 1, "artemis_connection_count")
         memory_before = broker.memory_bytes

@@ -271,7 +271,7 @@ def go_on_without_the_journal(folder: Path, file: Path) -> None:
     messages = [event.kept.message for event in events if isinstance(event, Published)]
     ids = [message.id for message in messages]
     assert len(ids) == len(set(ids))
-    assert bytes(messages[-1].body) == b"a new beginning"
+    assert messages[-1].body == b"a new beginning"
 
 
 def live_a_life(client: StompSocket) -> None:
@@ -313,7 +313,8 @@ def lives_in(log: LogReader) -> dict[str, list[str]]:
     for event in log.events(reader.EVERYTHING):
         match event:
             case Published(kept=kept):
-                text = bytes(kept.message.body).decode().rstrip("\0")
+                assert isinstance(kept.message.body, bytes)
+                text = kept.message.body.decode().rstrip("\0")
                 texts[kept.message.id] = text
                 lives.setdefault(text, []).append("published")
             case Delivered(message_ids=message_ids):

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,7 +52,7 @@ TEST_BYTES = 64 * MEBIBYTE
 SOAK_BYTES = 1024 * MEBIBYTE
 CHUNK = bytes(range(1, 256)) * 4096
 BODY = CHUNK[:500_000]
-PERSISTENT = {"persistent": "true"}
+PERSISTENT: dict[str, Any] = {"persistent": "true"}
 
 
 def configured(folder: Path, *, persistent: bool = True, retention: str = "") -> Path:

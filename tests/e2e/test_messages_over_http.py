@@ -520,7 +520,9 @@ def test_a_look_takes_nothing(web: Web) -> None:
     web.publish(b"x")
     navigated = {"Sec_Fetch_Mode": "navigate", "Sec_Fetch_Dest": "document", "Sec_Fetch_Site": "cross-site"}
     for path in ("/messages/orders?ack=auto", "/api/messages/orders", "/messages/orders/take?ack=auto"):
-        for method, headers in (("HEAD", {}), ("GET", {}), ("GET", navigated), ("GET", {"accept": "image/*"})):
+        looks: list[tuple[str, dict[str, Any]]]
+        looks = [("HEAD", {}), ("GET", {}), ("GET", navigated), ("GET", {"accept": "image/*"})]
+        for method, headers in looks:
             reply = web.ask(method, path, **headers)
             assert (reply.status, reply.headers["Allow"]) == (405, "POST")
     advice = web.ask("GET", "/messages/orders").error

@@ -17,7 +17,6 @@ from urllib.request import urlopen
 import pytest
 
 from tests.e2e.broker_process import (
-    COMMAND,
     HTTP,
     LOOPBACK,
     STOMP,
@@ -27,6 +26,7 @@ from tests.e2e.broker_process import (
     configuration,
     running,
 )
+from tests.e2e.forks import COMMAND
 from tests.e2e.stomp_socket import StompSocket, connected, frame
 from tests.ports import free_port
 

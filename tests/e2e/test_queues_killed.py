@@ -472,6 +472,6 @@ def test_a_retroactive_address_after_a_kill(tmp_path: Path) -> None:
     traffic = journal.killed_in_traffic("/topic/news", ACKNOWLEDGED, 60)
     with journal.broker() as broker, connected(broker.port) as client:
         client.subscribe("/topic/news")
-        found = sorted(int(message.body) for message in eventually("five", client.messages_here, len))
+        found = sorted(int(message.body) for message in eventually("five", client.messages_here, bool))
         assert found == list(range(found[0], found[0] + 5))
         assert max(traffic.promised) <= found[-1] <= max(traffic.sent)

@@ -89,7 +89,8 @@ class Edited:
     @property
     def reads(self) -> int:
         """How often it has read its file again, whatever came of it."""
-        return self.broker.said.count(" CFG-1001 ") + self.state["reloads"]["refused"]
+        refused: int = self.state["reloads"]["refused"]
+        return self.broker.said.count(" CFG-1001 ") + refused
 
     @property
     def state(self) -> dict[str, Any]:
@@ -495,4 +496,4 @@ def test_listeners_are_told(tmp_path: Path) -> None:
         assert f"{it.file}:2" in refused["problem"]
         headers = [client.message() for _ in range(2)]
         assert [one.header("_AMQ_NotifType") for one in headers] == ["CONFIGURATION_RELOADED", "CONFIGURATION_REFUSED"]
-        assert headers[1].header("problem").replace("\\c", ":") == refused["problem"]
+        assert (headers[1].header("problem") or "").replace("\\c", ":") == refused["problem"]

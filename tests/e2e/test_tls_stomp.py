@@ -222,7 +222,7 @@ def test_names(world: World) -> None:
 def test_versions_and_suites(world: World) -> None:
     with shake(world.port("old"), world.context()) as old, shake(world.port("new"), world.context()) as new:
         assert old.version() == "TLSv1.2"
-        assert old.cipher()[0] == "ECDHE-ECDSA-AES256-GCM-SHA384"
+        assert (old.cipher() or [""])[0] == "ECDHE-ECDSA-AES256-GCM-SHA384"
         assert new.version() == "TLSv1.3"
     context = world.context()
     context.maximum_version = ssl.TLSVersion.TLSv1_2
@@ -252,6 +252,7 @@ def test_versions_and_suites(world: World) -> None:
     ],
 )
 def test_openssl_agrees(world: World, acceptor: str, options: list[str], is_accepted: bool) -> None:
+    assert OPENSSL is not None
     done = subprocess.run(
         [OPENSSL, "s_client", "-connect", f"localhost:{world.port(acceptor)}", "-CAfile", world.folder / "trust.pem",
          "-verify_return_error", "-brief", *options],
@@ -314,9 +315,9 @@ def test_slow_handshakes_stop_nobody(world: World) -> None:
             client = stack.enter_context(socket.create_connection((LOOPBACK, world.port("stomp")), WAIT_S))
             client.sendall(b"\x16\x03\x01\x02")
             slow.append(client)
-        with StompSocket(world.port("stomp"), tls=world.context()) as client:
-            client.connect()
-            client.ask("SEND", {"destination": "tls.slow"}, b"x")
+        with StompSocket(world.port("stomp"), tls=world.context()) as quick:
+            quick.connect()
+            quick.ask("SEND", {"destination": "tls.slow"}, b"x")
         assert slow[0].recv(10) == b""
         assert world.result("stomp", "crowded") >= 50
 

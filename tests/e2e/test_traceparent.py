@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from websockets.sync.client import connect as connect_web
+from websockets.typing import Subprotocol
 
 from tests.e2e.broker_process import STOMP, WAIT_S, BrokerProcess, configuration, running
 from tests.e2e.stomp_socket import StompSocket, frame
@@ -101,7 +102,9 @@ def test_a_transaction(client: StompSocket) -> None:
 
 
 def test_over_websocket(broker: BrokerProcess, client: StompSocket) -> None:
-    with connect_web(f"ws://127.0.0.1:{broker.port}", subprotocols=["v12.stomp"], open_timeout=WAIT_S) as web:
+    with connect_web(
+        f"ws://127.0.0.1:{broker.port}", subprotocols=[Subprotocol("v12.stomp")], open_timeout=WAIT_S
+    ) as web:
         web.send(frame("CONNECT", {"accept-version": "1.2", "host": "broker"}).decode())
         web.recv(10)
         web.send(frame("SUBSCRIBE", {"destination": "/queue/web", "id": "1", "ack": "auto"}).decode())

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import COMMAND, HTTP, STOMP, BrokerProcess, configuration, eventually, running
+from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration, eventually, running
 from tests.e2e.foreign_clients import PROGRAMS, Absent, node_with
-from tests.e2e.forks import run_text
+from tests.e2e.forks import COMMAND, run_text
 from tests.e2e.span_collector import SpanCollector, collecting
 from tests.e2e.stomp_socket import StompSocket
 

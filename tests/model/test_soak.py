@@ -270,6 +270,7 @@ _SEEDS: Final = {
     (GroupOwners, "put_aside"): 6,
     (GroupOwners, "rebalance"): 5,
     (Leases, "note_back"): 12,
+    (Parking, "_offer"): 4,
     (Ranked, "put_last"): 8,
     (Ring, "excess"): 3,
 }

@@ -26,7 +26,7 @@ _LATE_SYNCS = f"""\
 import os, time
 def late(sync):
     def wait(descriptor):
-        time.sleep({SYNC_S})
+        time.sleep({SYNC_S})  # a slow disk: its time is the trouble
         return sync(descriptor)
     return wait
 os.fsync, os.fdatasync = late(os.fsync), late(os.fdatasync)

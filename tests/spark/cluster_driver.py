@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
 from artemis_py.spark import session
 
@@ -16,14 +17,12 @@ ROWS = 20_000
 
 def main(master: str, stomp_url: str, http_url: str, address: str) -> None:
     """Write and read; print how many executors did, and how many rows, values and partitions came back."""
-    spark = session(
-        "cluster", master,
-        **{
-            "spark.executor.memory": "512m", "spark.executor.cores": "1", "spark.driver.memory": "512m",
-            "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
-            "spark.executorEnv.PYTHONPATH": os.environ.get("PYTHONPATH", ""),
-        },
-    )  # fmt: skip
+    settings: dict[str, Any] = {
+        "spark.executor.memory": "512m", "spark.executor.cores": "1", "spark.driver.memory": "512m",
+        "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
+        "spark.executorEnv.PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+    }  # fmt: skip
+    spark = session("cluster", master, **settings)
     executors = spark.sparkContext.parallelize(range(8), 8).map(lambda _: os.getppid()).distinct().count()
     rows = spark.range(0, ROWS, 1, 8).selectExpr("cast(id as string) as value", "cast(id as string) as key")
     rows.write.format("artemis").mode("append").options(

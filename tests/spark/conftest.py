@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -82,7 +82,7 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
     path = os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     with ExitStack() as stack:
-        settings = dict(QUICK_JVM)
+        settings: dict[str, Any] = dict(QUICK_JVM)
         if request.config.option.spark_cluster:
             from tests.spark.cluster import cluster_settings, standalone_cluster
 

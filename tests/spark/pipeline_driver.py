@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 from operator import not_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +18,7 @@ from tests.e2e.broker_process import eventually
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import DataStreamWriter
+    from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 ADDRESSES: Final = ("orders", "left", "right", "again")
 COPIED: Final = "orders"
@@ -62,6 +63,10 @@ def queries(spark: SparkSession, folder: Path, log_url: str, stomp_url: str) -> 
     ]
 
 
+def _waits_for_a_batch(query: StreamingQuery) -> bool:
+    return query.isActive and query.lastProgress is None
+
+
 def main() -> None:
     """Runs the queries; ends with the first of them that fails."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -85,7 +90,7 @@ def main() -> None:
         return
     for writer in writers:  # one after the other: a busy machine starts workers slowly
         query = writer.trigger(processingTime="300 milliseconds").start()
-        eventually("its first batch", lambda one=query: one.isActive and one.lastProgress is None, not_, BATCH_S)
+        eventually("its first batch", partial(_waits_for_a_batch, query), not_, BATCH_S)
     spark.streams.awaitAnyTermination()
 
 

@@ -17,7 +17,8 @@ from typing import Final
 
 import pyarrow.dataset as arrow_dataset
 
-from artemis_py.spark.read.batch import FoldReader, RowReader
+from artemis_py.spark.read.batch import RowReader
+from artemis_py.spark.read.folded import FoldReader
 from artemis_py.spark.read.options import read_options
 from tests.e2e.broker_process import eventually
 from tests.spark.conftest import ROOT
@@ -157,7 +158,7 @@ class PipelineRun:
         try:
             for _ in range(kills):
                 self._progress()
-                time.sleep(self.random.uniform(*WORK_S))
+                time.sleep(self.random.uniform(*WORK_S))  # any moment of the work
                 self._kill(next(kinds))
             self._progress()
         finally:
@@ -174,7 +175,7 @@ class PipelineRun:
     def _progress(self) -> None:
         """The queries do batches; now and then the next kill does not wait for that."""
         if self.driver.lives > 1 and self.random.random() < KILLED_WHILE_STARTING:
-            time.sleep(self.random.uniform(*WORK_S) * 4)
+            time.sleep(self.random.uniform(*WORK_S) * 4)  # any moment of the start
             return
         eventually("batches of the queries", self._moved, bool, WAIT_S)
         self.driver.note()

@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Container, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -32,7 +32,7 @@ def stop_at(folder: Path, here: Container[bytes]) -> None:
         (folder / "held.new").write_text(str(os.getpid()))
         (folder / "held.new").rename(folder / "held")
         while (folder / "hold").exists():
-            time.sleep(0.02)
+            time.sleep(0.02)  # the test lets it go on or kills it, and has the deadline
 
 
 def holding(folder: Path) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -79,7 +79,7 @@ def numbered_query(spark: SparkSession, folder: Path, options: dict[str, str]) -
 
 def main(folder: Path, options: dict[str, str], write: Callable[..., DataStreamWriter] = query) -> None:
     """Run it without an end."""
-    settings = {
+    settings: dict[str, Any] = {
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.driver.memory": "1g",
     }

@@ -17,19 +17,16 @@ from artemis_py.spark import session
 
 def main(folder: pathlib.Path, http: str, stomp: str) -> None:
     folder.joinpath("events").mkdir()
-    spark = session(
-        "secrets",
-        master="local[2]",
-        **{
-            "spark.eventLog.enabled": "true",
-            "spark.eventLog.compress": "false",
-            "spark.sql.debug.maxToStringFields": "1000",
-            "spark.eventLog.dir": str(folder / "events"),
-            "spark.sql.warehouse.dir": str(folder / "warehouse"),
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-            "spark.driver.memory": "1g",
-        },
-    )
+    settings: dict[str, Any] = {
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",
+        "spark.sql.debug.maxToStringFields": "1000",
+        "spark.eventLog.dir": str(folder / "events"),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.memory": "1g",
+    }
+    spark = session("secrets", master="local[2]", **settings)
     spark.sparkContext.setLogLevel(os.environ["LEVEL"])
     said: dict[str, Any] = {"errors": []}
     folder.joinpath("password").write_text(os.environ["FROM_FILE"] + "\n")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from artemis_py.spark import session
 
@@ -25,7 +25,7 @@ def query(spark: SparkSession, folder: Path, url: str, address: str) -> DataStre
 
 def main(folder: Path, url: str, address: str) -> None:
     """Run it without an end."""
-    settings = {
+    settings: dict[str, Any] = {
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.driver.memory": "1g",
     }

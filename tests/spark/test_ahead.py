@@ -16,7 +16,6 @@ from artemis_py.errors import PipelineError
 from artemis_py.spark.log.directory import DirectoryLog
 from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.options import read_options
-from artemis_py.spark.stream import pace
 from artemis_py.spark.stream.reader import LAG, LogStreamReader
 from tests.spark.live import live_broker, send_many
 from tests.spark.made_log import START_MS, MadeLog
@@ -217,7 +216,7 @@ def test_a_batch_waits_for_enough_and_not_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, least: int
 ) -> None:
     now_s = 1000.0
-    monkeypatch.setattr(pace.time, "monotonic", lambda: now_s)
+    monkeypatch.setattr("artemis_py.spark.stream.pace.time.monotonic", lambda: now_s)
     log = MadeLog(tmp_path)
     log.segment(START_MS)
     given = {"journal": str(tmp_path), "broker": "b", "subscribe": "orders", "columns": "value"}

@@ -23,7 +23,7 @@ from tests.spark.live import LiveBroker, live_broker, send_many
 from tests.spark.made_log import START_MS, MadeLog
 
 WAIT_S = 120.0
-GOES_ON = {"skipUnavailableBrokers": "true", "brokerTimeoutSeconds": "1", "startingOffsets": "earliest"}
+GOES_ON: dict[str, Any] = {"skipUnavailableBrokers": "true", "brokerTimeoutSeconds": "1", "startingOffsets": "earliest"}
 
 
 class Query:

@@ -30,7 +30,11 @@ from tests.spark.raw_log import RawFile, damaged_files, files
 from tests.unit.journal_readers.parts import Story
 
 Row = dict[str, Any]
-SESSIONS = {21: {"client": "host:1", "login": "ann"}, 22: {"client": "host:2"}, 5: {"client": "story"}}
+SESSIONS: dict[Any, dict[str, str]] = {
+    21: {"client": "host:1", "login": "ann"},
+    22: {"client": "host:2"},
+    5: {"client": "story"},
+}
 CONSUMERS = {11: {"session": 21, "subscription": "s"}, 12: {"session": 99, "subscription": "t"}}
 QUEUES = {
     1: {"name": "q1", "address": "orders"},

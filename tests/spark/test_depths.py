@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.spark.read.batch import FoldReader
+from artemis_py.spark.read.folded import FoldReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.storage.format import codec, records
 from tests.spark.made_log import START_MS, MadeLog

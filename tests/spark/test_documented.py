@@ -162,10 +162,10 @@ def test_sql_and_views_and_lag(reader: Reader, capsys: pytest.CaptureFixture[str
     count = reader.run(read)["orders"].count()
     try:
         *made, counted, all_of_it = [reader.sql(one) for one in statements.split(";") if one.strip()]
-        assert (len(made), counted.first()[0], all_of_it.count()) == (2, count, count)
+        assert (len(made), counted.collect()[0][0], all_of_it.count()) == (2, count, count)
         for one in filter(str.strip, inserted.split(";")):
             reader.sql(one)
-        assert reader.sql("SELECT count(*) FROM outbox").first()[0] == count + 1
+        assert reader.sql("SELECT count(*) FROM outbox").collect()[0][0] == count + 1
         count = reader.run(read)["orders"].count()
         assert reader.run(views, artemis_py=artemis_py)["names"]["orders"] == "artemis.orders"
         assert re.search(rf"\|\s*{count}\|", capsys.readouterr().out)

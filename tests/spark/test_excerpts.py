@@ -20,9 +20,11 @@ from artemis_py.spark.log.log import Segment
 from artemis_py.spark.read import batch, pieces
 from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.options import read_options
+from artemis_py.spark.read.pieces import excerpt_of
 from artemis_py.spark.read.plan import Share
 from artemis_py.spark.tables.reading import Wanted
 from artemis_py.storage.format.address_index import decode_table, places_name
+from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.format.scan import log_files
 from artemis_py.storage.format.segment_index import decode_index, index_name
 from artemis_py.storage.retention import survey as surveys
@@ -112,7 +114,7 @@ def test_what_is_beside_segments_changes_no_answer(busy: Path, monkeypatch: pyte
         survey(folder)
     assert rows(busy) == everything
     made = 0
-    true_excerpt = batch.excerpt_of
+    true_excerpt = excerpt_of
 
     def counted(*given: Any) -> Any:
         nonlocal made
@@ -170,7 +172,7 @@ def ten_addresses(folder: Path) -> Path:
     for number in range(3):
         log.segment(START_MS + number)
         for step in range(20):
-            parts = [lambda a=a: log.sent(START_MS, 20, f"orders.{a}", bytes(100)) for a in range(10)]  # type: ignore[misc]
+            parts = [lambda a=a: log.sent(START_MS, 20, f"orders.{a}", bytes(100)) for a in range(10)]
             log.batch(START_MS + step, *parts)
         if number == 1:
             log.publish(START_MS + 30, 5, "rare")
@@ -330,7 +332,7 @@ def test_a_survey_is_made_in_steps_and_of_whole_segments_alone(tmp_path: Path) -
     changed = bytearray(data)
     changed[5000] ^= 1
     one = surveys.Survey(bytes(changed), size_bytes)
-    with pytest.raises(surveys.CodecError, match="incomplete record at byte"):
+    with pytest.raises(CodecError, match="incomplete record at byte"):
         one.step(1_000_000)
-    with pytest.raises(surveys.CodecError):
+    with pytest.raises(CodecError):
         surveys.Survey(data[: size_bytes - 1], size_bytes)

@@ -13,7 +13,7 @@ from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.records import Depth
 from artemis_py.spark.log.directory import DirectoryLog
 from artemis_py.spark.read import holdings
-from artemis_py.spark.read.batch import FoldReader
+from artemis_py.spark.read.folded import FoldReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.storage.retention.retention import RetentionSettings
 from tests.spark.live import live_broker, send_many

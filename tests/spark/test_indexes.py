@@ -23,7 +23,7 @@ ODD = ['"queues":[', '"blocks":[', '{"lsn":7,"id":1}', '\\"lsn\\":9', "ü€😀
 
 def without_lsns(segment: Segment) -> Segment:
     """A record's lsn is all that is left out of an index."""
-    lists = {
+    lists: dict[str, Any] = {
         name: [{key: value for key, value in one.items() if key != "lsn"} for one in getattr(segment, name)]
         for name in ("queues", "sessions", "consumers")
     }
@@ -74,7 +74,7 @@ def test_a_listing_says_the_same_however_it_is_read() -> None:
     head = {"broker": ODD[6], "id": "x", "durable_lsn": 399, "first_lsn": 100, "now_ms": 1}
     listing = {**head, "segments": [*segments, broken]}
     lines = b",\n".join(
-        json.dumps(one, separators=(",", ":"), ensure_ascii=False).encode() for one in listing["segments"]
+        json.dumps(one, separators=(",", ":"), ensure_ascii=False).encode() for one in (*segments, broken)
     )
     begin = json.dumps(head, separators=(",", ":"), ensure_ascii=False).encode().removesuffix(b"}")
     answers = [begin + b',"segments":[\n' + lines + b"\n]}\n", json.dumps(listing, indent=1).encode()]

@@ -42,7 +42,7 @@ def test_losses_by_cause_and_sender(spark: SparkSession, source: Frames, world: 
     ages: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for message, queue, life in all_lives(world):
         if life.end is not None and life.end[2] in LOSSES:
-            key = (life.end[2], queue, message.origin, (message.id, queue) in kept)
+            key: tuple[object, ...] = (life.end[2], queue, message.origin, (message.id, queue) in kept)
             truths[key] += 1
             copied[key] += (message.id, queue) in kept
             ages[key].append(life.end[0] - message.at_ms)
@@ -111,8 +111,8 @@ def test_dead_letters_in_groups(spark: SparkSession, source: Frames, world: Simu
             truths[key] += 1
             first.setdefault(key, message.id)
     result = dead_letters(spark, source)
-    names = ("reason", "originalAddress", "originalQueue", "origin", "headerNames", "shape")
-    found = {tuple(row[name] for name in names): row["messages"] for row in rows_of(result.table("groups"))}
+    columns = ("reason", "originalAddress", "originalQueue", "origin", "headerNames", "shape")
+    found = {tuple(row[name] for name in columns): row["messages"] for row in rows_of(result.table("groups"))}
     assert found == truths
     assert result.fact("messages") == sum(truths.values())
     largest = tuple(rows_of(result.table("groups"))[0][name] for name in names)

@@ -15,7 +15,8 @@ import pytest
 from pyspark.sql.datasource import IsNotNull
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.read.batch import FoldReader, RowReader
+from artemis_py.spark.read.batch import RowReader
+from artemis_py.spark.read.folded import FoldReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.read.plan import Range, Share
 from tests.e2e.stomp_socket import StompSocket

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -218,16 +219,16 @@ def test_killed_again_and_again(running: Running, rng: random.Random) -> None:
     for _ in range(12):
         running.send(1000)
         with running.application() as process:
-            eventually("it plans", lambda pid=process.pid: planners_below(pid), bool, WAIT_S)
+            eventually("it plans", partial(planners_below, process.pid), bool, WAIT_S)
             for _ in range(rng.randrange(4)):
-                time.sleep(rng.uniform(0.05, 2))
+                time.sleep(rng.uniform(0.05, 2))  # any moment of its work, whatever it does then
                 running.broker.kill()
                 running.broker.start_again()
-            time.sleep(rng.uniform(0, 4))
+            time.sleep(rng.uniform(0, 4))  # any moment, as above
             those = rng.choice([{java_below(process.pid)}, planners_below(process.pid), {process.pid}])
             for one in those:
                 os.kill(one, signal.SIGKILL)
-            time.sleep(rng.uniform(0, 2))
+            time.sleep(rng.uniform(0, 2))  # how long nobody reads
     running.take_the_rest()
     running.await_rows()
 

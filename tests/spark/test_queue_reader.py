@@ -8,6 +8,7 @@ import json
 import logging
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -316,7 +317,8 @@ def test_a_batch_that_was_not_done_runs_again_with_the_same_rows(
             assert again.run() == first == sent[4:8]
             eventually("they are held again", lambda: held(broker, "jobs"), lambda seen: seen == 4)
             link = again.called_before(1.5)
-            looked, look_after = [], link._look_after
+            looked: list[object] = []
+            look_after = link._look_after
             monkeypatch.setattr(link, "_look_after", lambda: looked.append(look_after()))
             eventually("the link looks after what it holds", lambda: len(looked), lambda times: times >= 2)
             assert held(broker, "jobs") == 4, "although nobody calls while a batch runs"
@@ -496,7 +498,7 @@ def test_a_lease_that_ends_in_a_batch(broker: LiveBroker, caplog: pytest.LogCapt
     """Nobody else wants the messages: they come again, and are in no other batch."""
     sent = send(broker, 0, 6, "leased")
     with query(broker, "leased", maxMessagesPerTrigger=4) as stream, caplog.at_level(logging.WARNING):
-        ended = lambda: broker.process.metric("artemis_leases_ended", queue="leased")  # noqa: E731
+        ended = partial(broker.process.metric, "artemis_leases_ended", queue="leased")
         before = ended()
         assert stream.plan()
         assert stream.run() == sent[:4]

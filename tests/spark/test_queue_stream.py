@@ -63,7 +63,7 @@ class Queries:
         self.started: list[StreamingQuery] = []
 
     def start(
-        self, sink: Sink, queue: str, *, checkpoint: str = "checkpoint", trigger: Any = None, **options: object
+        self, sink: Sink, queue: str, *, checkpoint: str = "checkpoint", trigger: Any = None, **options: Any
     ) -> StreamingQuery:
         frame = self._spark.readStream.format("artemis").options(**source(self._broker, queue, **options)).load()
         writer = frame.writeStream.foreachBatch(sink).option("checkpointLocation", str(self._folder / checkpoint))

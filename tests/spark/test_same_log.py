@@ -16,7 +16,8 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.read.batch import FoldReader, RowReader
+from artemis_py.spark.read.batch import RowReader
+from artemis_py.spark.read.folded import FoldReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.stream.reader import LOG, LogStreamReader
 from tests.spark.live import LiveBroker, live_broker, send_many

@@ -164,7 +164,8 @@ def test_what_is_given_to_a_session_stays(spark: SparkSession) -> None:
     name = "spark.sql.session.timeZone"
     before = str(spark.conf.get(name))
     try:
-        assert session(**{name: "Europe/Paris"}).conf.get(name) == "Europe/Paris"
+        paris: dict[str, Any] = {name: "Europe/Paris"}
+        assert session(**paris).conf.get(name) == "Europe/Paris"
     finally:
         spark.conf.set(name, before)
 

@@ -29,7 +29,8 @@ Row = dict[str, Any]
 
 def rows_of(folder: Path, table: str, **options: str) -> list[Row]:
     """As one task after the other makes them."""
-    return read({"journal": str(folder), "broker": "b", "table": table, **options}).to_pylist()
+    rows: list[Row] = read({"journal": str(folder), "broker": "b", "table": table, **options}).to_pylist()
+    return rows
 
 
 def read(given: dict[str, str]) -> pa.Table:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
-WAIT_S = 120.0
+WAIT_S = 120
 ROOT = Path(__file__).parents[2]
 
 
@@ -84,7 +84,7 @@ class Streams:
         self.queries.append(query)
         return query
 
-    def run(self, sink: Callable[[Any, int], None], **options: object) -> StreamingQuery:
+    def run(self, sink: Callable[[Any, int], None], **options: Any) -> StreamingQuery:
         """Everything there is now, then the end."""
         query = self.start(sink, now=True, **options)
         query.awaitTermination(WAIT_S)
@@ -100,6 +100,13 @@ def streams(spark: SparkSession, tmp_path: Path) -> Iterator[Streams]:
         query.stop()
 
 
+def progress_of(query: StreamingQuery) -> Any:
+    """Its last one, which it has."""
+    progress = query.lastProgress
+    assert progress is not None
+    return progress
+
+
 def await_values(sink: Sink, count: int) -> None:
     eventually("rows in the sink", lambda: len(sink.values), lambda seen: seen >= count, WAIT_S)
 
@@ -110,7 +117,7 @@ def bodies(first: int, count: int) -> list[bytes]:
 
 def test_what_is_published_arrives_and_a_restart_goes_on(broker: LiveBroker, streams: Streams, place: str) -> None:
     sink = Sink()
-    options = {"url": broker.url, "subscribe": place, "startingOffsets": "latest"}
+    options: dict[str, Any] = {"url": broker.url, "subscribe": place, "startingOffsets": "latest"}
     with broker.client() as client:
         send_many(client, place, 0, 10)
         query = streams.start(sink, **options)
@@ -163,7 +170,7 @@ def test_messages_to_others_start_no_batch(broker: LiveBroker, streams: Streams,
     assert sink.values == bodies(0, 5)
     assert all(rows for number, rows in sink.batches_by_id.items() if number)  # Spark's first one is always run
     eventually("nothing is left", lambda: lag(query)["e2e"].offsets, lambda seen: seen == 0, WAIT_S)
-    assert json.loads(query.lastProgress["sources"][0]["latestOffset"])["#lag"]["e2e"]["bytes"] == 0
+    assert json.loads(progress_of(query)["sources"][0]["latestOffset"])["#lag"]["e2e"]["bytes"] == 0
 
 
 @pytest.mark.takes_turns("the long streams")
@@ -271,6 +278,7 @@ def overtaken(folder: Path) -> Callable[[], None]:
 
 def test_what_retention_took_is_an_error(tmp_path: Path, streams: Streams) -> None:
     remove = overtaken(tmp_path / "log")
+    options: dict[str, Any]
     options = {"journal": tmp_path / "log", "startingOffsets": "earliest", "broker": "b", "maxOffsetsPerTrigger": 5}
     sink = Sink()
 
@@ -294,7 +302,7 @@ def test_what_retention_took_is_counted_on_request(tmp_path: Path, streams: Stre
     remove()
     query = streams.run(sink, **options)
     assert [int(value) for value in sink.values] == list(range(21, 41))
-    end = json.loads(query.lastProgress["sources"][0]["endOffset"])
+    end = json.loads(progress_of(query)["sources"][0]["endOffset"])
     assert end["#lost"] == {"b": 26 - 5}  # each segment has thirteen records
 
 
@@ -346,7 +354,7 @@ def test_retention_waits_for_the_cursor_of_a_query(tmp_path: Path, streams: Stre
                 client.expect("MESSAGE")
         query = streams.run(sink, **given)
     found = [int(value) for value in sink.values]
-    lost = json.loads(query.lastProgress["sources"][0]["endOffset"]).get("#lost")
+    lost = json.loads(progress_of(query)["sources"][0]["endOffset"]).get("#lost")
     if "cursor" in options:
         assert found == list(range(1000))
         assert lost is None

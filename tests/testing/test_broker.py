@@ -9,6 +9,7 @@ import threading
 import time
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -149,7 +150,7 @@ def test_a_queue_that_the_file_declares_is_not_declared_again(tmp_path: Path) ->
 
 
 def test_queues_have_attributes_of_broker_xml() -> None:
-    queues = {
+    queues: dict[str, dict[str, Any]] = {
         "sport": {"address": "news", "multicast": True, "filter": "section = 'sport'"},
         "all": {"address": "news", "multicast": True, "durable": False},
         "last": {"last_value_key": "symbol"},

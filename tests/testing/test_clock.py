@@ -44,7 +44,7 @@ def test_a_silent_client_loses_its_connection(broker: ArtemisBroker, client: Sto
     with StompSocket(broker.port) as beating:
         beating.connect(heart_beat="5000,0")
         broker.clock.advance(minutes=1, silent=True)
-        assert beating.expect("ERROR").header("message").startswith("Nothing received for")
+        assert (beating.expect("ERROR").header("message") or "").startswith("Nothing received for")
         with pytest.raises(Closed):
             beating.expect("MESSAGE")
         client.ask("SEND", {"destination": "orders"})  # it promised no heart-beats

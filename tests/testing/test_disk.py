@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,14 +13,15 @@ from artemis_py.testing.disk import MachineDisk
 
 def lose_power(machine: MachineDisk, disk: FileDisk) -> None:
     machine.is_off = True
-    for change in (
+    changes: list[Callable[[], object]] = [
         lambda: disk.create("new", 1),
         lambda: disk.begin("new"),
         lambda: disk.write("a", 0, b"late"),
         lambda: disk.sync("a"),
         lambda: disk.rename("a", "b"),
         lambda: disk.delete("a"),
-    ):
+    ]
+    for change in changes:
         with pytest.raises(DiskError, match="the power is off"):
             change()
     disk.close()

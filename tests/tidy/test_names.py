@@ -23,7 +23,7 @@ def test_no_text_installs_from_an_index() -> None:
 def test_the_distribution_has_a_name_of_its_own() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     assert project["name"] == DISTRIBUTION
-    assert f"{DISTRIBUTION}[jwt,ldap,otel,spark,uvloop]" in project["optional-dependencies"]["test"]
+    assert f"{DISTRIBUTION}[jwt,ldap,otel,spark,test-fast,uvloop]" in project["optional-dependencies"]["test"]
 
 
 @pytest.mark.parametrize(

@@ -48,9 +48,9 @@ def test_as_many_go_on_as_there_is_room_for_and_the_first_comes_first() -> None:
     blocked, room, waiting = BlockedSenders(), Room(2), senders(5)
     for sender in waiting:
         blocked.add(sender, room)
-    gone: list[Connection] = []
-    for sender in blocked.waiting_for(room):
-        gone.append(sender)
+    gone: list[object] = []
+    for freed in blocked.waiting_for(room):
+        gone.append(freed)
         room.room -= 1
     assert gone == waiting[:2]
     assert list(blocked) == waiting[2:]
@@ -60,10 +60,10 @@ def test_who_has_to_wait_again_stands_behind_the_others() -> None:
     blocked, room, waiting = BlockedSenders(), Room(1), senders(3)
     for sender in waiting:
         blocked.add(sender, room)
-    gone: list[Connection] = []
-    for sender in blocked.waiting_for(room):
-        gone.append(sender)
-        blocked.add(sender, room)
+    gone: list[object] = []
+    for freed in blocked.waiting_for(room):
+        gone.append(freed)
+        blocked.add(freed, room)
     assert gone == waiting, "each once, though there is still room"
     first = next(blocked.waiting_for(room))
     assert first is waiting[0]

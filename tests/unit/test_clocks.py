@@ -124,10 +124,11 @@ def test_heart_beats_go_on_over_real_sockets(step_ms: int) -> None:
     async def scenario() -> None:
         loop = asyncio.get_running_loop()
         config = configuration()
-        broker = Broker(config, MemoryLog(), time.time_ns() // MS)
+        log = MemoryLog()
+        broker = Broker(config, log, time.time_ns() // MS)
         ahead_ns = [0]
         clocks = Clocks(broker.clock, wall_ns=lambda: time.time_ns() + ahead_ns[0], tell=lambda line: None)
-        turns = Turns(loop, broker, broker.log, ServerStats(), clocks.date_ms)
+        turns = Turns(loop, broker, log, ServerStats(), clocks.date_ms)
         service = StompService(broker, config.acceptors[0], turns.stats.traffic, counted_names())
         acceptance = StompAcceptor(turns, service, -1, 1000)
         server = await loop.create_server(acceptance.connect, "127.0.0.1", 0)
@@ -165,8 +166,8 @@ def test_the_clocks_cost_two_readings_a_turn() -> None:
     read: list[str] = []
     clocks = Clocks(
         Clock(),
-        wall_ns=lambda: read.append("wall") or pair.wall_ns,  # type: ignore[func-returns-value]
-        steady_ns=lambda: read.append("steady") or pair.steady_ns,  # type: ignore[func-returns-value]
+        wall_ns=lambda: read.append("wall") or pair.wall_ns,
+        steady_ns=lambda: read.append("steady") or pair.steady_ns,
     )
     read.clear()
     clocks.date_ms()

@@ -11,8 +11,9 @@ import pytest
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.core.transactions import Transaction
-from artemis_py.server.disk_watch import DiskSpace, DiskWatch, space_of
+from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.store import TransientStore
+from artemis_py.storage.disk.space import DiskSpace, space_of
 from tests.unit.core.parts import broker_of, queue_config, send, send_in
 
 

@@ -46,7 +46,9 @@ def test_a_user_of_the_files(folder: Path, capsys: pytest.CaptureFixture[str]) -
         "why": "needs the role kitchen or chef (or cooks, by role-mapping)",
     }
     assert permissions["browse"] == {"granted": False, "why": "nobody has it"}
-    (note,) = shown["notes"]  # type: ignore[misc]
+    notes = shown["notes"]
+    assert isinstance(notes, list)
+    (note,) = notes
     assert note.startswith("match # (")
     assert note.endswith("grants browse, but is passed over")
 

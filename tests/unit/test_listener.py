@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from artemis_py.server import descriptors as descriptors_module
 from artemis_py.server.descriptors import Descriptors, lowest_free, raise_limit
 from artemis_py.server.failures import LINES_MAX, WINDOW_S, Faults, RateLimitedLog
 from artemis_py.server.listener import Listener
@@ -155,8 +154,8 @@ def test_what_is_kept_is_enough_and_leaves_most_to_clients(limit: int) -> None:
 
 def test_the_soft_limit_becomes_the_hard_one(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = [(100, 300)]
-    monkeypatch.setattr(descriptors_module.resource, "getrlimit", lambda _: limits[-1])
-    monkeypatch.setattr(descriptors_module.resource, "setrlimit", lambda _, pair: limits.append(pair))
+    monkeypatch.setattr("artemis_py.server.descriptors.resource.getrlimit", lambda _: limits[-1])
+    monkeypatch.setattr("artemis_py.server.descriptors.resource.setrlimit", lambda _, pair: limits.append(pair))
     assert raise_limit().limit == 300
     assert limits[-1] == (300, 300)
     limits.append((100, resource.RLIM_INFINITY))
@@ -167,8 +166,8 @@ def test_a_limit_that_may_not_be_raised_stays(monkeypatch: pytest.MonkeyPatch) -
     def refuse(_: int, __: tuple[int, int]) -> None:
         raise ValueError("not allowed to raise maximum limit")
 
-    monkeypatch.setattr(descriptors_module.resource, "getrlimit", lambda _: (100, 300))
-    monkeypatch.setattr(descriptors_module.resource, "setrlimit", refuse)
+    monkeypatch.setattr("artemis_py.server.descriptors.resource.getrlimit", lambda _: (100, 300))
+    monkeypatch.setattr("artemis_py.server.descriptors.resource.setrlimit", refuse)
     assert raise_limit().limit == 100
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from artemis_py.config.settings import AddressSettings
-from artemis_py.core.addresses.address import Memory
+from artemis_py.core.memory import Memory
 from artemis_py.core.pages.cursor import ReadAhead
 from artemis_py.paged import PlaceSet
 
@@ -39,7 +41,7 @@ def test_places_can_be_filled(end: int, added: set[int], without: set[int]) -> N
     assert {place for place in range(FIRST, FIRST + 200) if place in places} == set(range(FIRST, end)) - without
 
 
-def limits(**values: int) -> tuple[int, int, int, int]:
+def limits(**values: Any) -> tuple[int, int, int, int]:
     """Bytes and messages with what consumers hold, bytes and messages without."""
     one = ReadAhead.of(AddressSettings(**values))
     return one.bytes_max, one.messages_max, one.ready_bytes_max, one.ready_messages_max

@@ -52,25 +52,32 @@ def test_without_git_a_version_has_a_seed_of_its_own(tmp_path: Path, monkeypatch
     assert seed_of_commit(ROOT) == OF_VERSION
 
 
-def test_exploring_takes_new_seeds_and_tells_how_to_repeat(
+def test_exploring_takes_new_seeds_and_tells_how_to_repeat_each_test(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    (tmp_path / "test_wrong.py").write_text("def test_wrong(seed): assert seed < 0")
+    tests = "def test_wrong(seed): assert seed < 0\ndef test_right(): pass"
+    (tmp_path / "test_wrong.py").write_text(tests)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.chdir(tmp_path)
-    options = ["-n0", "-p", "tests.conftest", "-p", "no:cacheprovider", str(tmp_path)]
+    options = ["-n0", "-p", "tests.conftest", str(tmp_path)]
     assert explore.main(["--rounds", "2", *options]) == 1
     said = capfd.readouterr().out
     seeds = [line.rpartition(" ")[2] for line in said.splitlines() if line.startswith("round ")]
     assert len(set(seeds)) == 2
-    assert said.endswith(
-        "".join(
-            f"seed {seed} failed; repeat it with: make test ARGS='{' '.join(options)} --seed {seed}'\n"
-            for seed in seeds
-        )
-    )
-    assert "0 of 2 rounds passed" in said
+    again = f"make test ARGS='test_wrong.py::test_wrong --seed {seeds[0]}'"
+    failed = f"test_wrong.py::test_wrong failed with seed {seeds[0]}, {seeds[1]}; repeat it with: {again}"
+    assert said.endswith(f"0 of 2 rounds passed\n{failed}\n")
+
+
+def test_a_round_that_no_test_fails_is_repeated_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.chdir(tmp_path)
+    assert explore.main(["-n0", "-p", "tests.conftest", str(tmp_path)]) == 5
+    said = capfd.readouterr().out
+    assert f"0 of 1 rounds passed\n-n0 -p tests.conftest {tmp_path} failed with seed " in said
 
 
 def test_the_processes_of_a_run_share_one_seed(tmp_path: Path) -> None:

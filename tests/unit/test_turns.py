@@ -6,7 +6,7 @@ import asyncio
 import socket
 from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -31,8 +31,9 @@ class SocketPairBroker:
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
         config = configuration()
-        broker = Broker(config, MemoryLog(), START_MS)
-        self.turns = Turns(self.loop, broker, broker.log, ServerStats(), lambda: START_MS)
+        log = MemoryLog()
+        broker = Broker(config, log, START_MS)
+        self.turns = Turns(self.loop, broker, log, ServerStats(), lambda: START_MS)
         service = StompService(broker, config.acceptors[0], self.turns.stats.traffic, counted_names())
         self.acceptance = StompAcceptor(self.turns, service, -1, -1)
 
@@ -50,7 +51,7 @@ class SocketPairBroker:
     def settle(self) -> None:
         """Let the loop make some rounds, by a timer: it has nothing else at hand meanwhile, which is what is tested."""
         for _ in range(5):
-            self.loop.run_until_complete(asyncio.sleep(0.001))
+            self.loop.run_until_complete(asyncio.sleep(0.001))  # a timer that is due is what ends a round
 
     def turns_of(self, *clients: socket.socket) -> int:
         """How many turns serve clients whose frames arrive at the same time."""
@@ -160,9 +161,9 @@ def test_who_waits_for_what_is_durable_already_is_called_in_the_next_turn(stage:
 
 def test_the_collector_counts_the_work_of_each_turn(stage: SocketPairBroker) -> None:
     searched: list[int] = []
-    collector = SimpleNamespace(work=0, message_count=0, search_young=lambda: searched.append(collector.work))
+    collector: Any = SimpleNamespace(work=0, message_count=0, search_young=lambda: searched.append(collector.work))
     client = stage.client()
-    stage.turns.collector = cast(Any, collector)
+    stage.turns.collector = collector
     stage.turns_of(client)
     assert 0 < collector.work < WORK_MAX
     assert collector.message_count == stage.turns.broker.memory.account.message_count == 1

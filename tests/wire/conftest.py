@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import zlib
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from tests.kit.selection import is_in_the_third
 from tests.tiny_turns import make_turns_tiny
 from tests.wire.one_turn import ABOUT_ONE_TURN
 
@@ -22,7 +22,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     dropped = {
         item
         for item, path in plays.items()
-        if path.stem in ABOUT_ONE_TURN or (len(plays) >= MANY and zlib.crc32(f"{seed}:{item.nodeid}".encode()) % 3)
+        if path.stem in ABOUT_ONE_TURN or (len(plays) >= MANY and not is_in_the_third(item.nodeid, seed))
     }
     if dropped:
         items[:] = [item for item in items if item not in dropped]

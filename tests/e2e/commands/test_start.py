@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import urllib.request
+from typing import Any
 
 import pytest
 
@@ -51,7 +52,7 @@ def test_the_broker_does_what_the_comments_say(alone: User) -> None:
             with urllib.request.urlopen(url, timeout=WAIT_S) as answer:
                 assert b"<title>Artemis console</title>" in answer.read()
         with_broker = User(alone.folder, broker)
-        login = {"ARTEMIS_PY_USER": "admin", "ARTEMIS_PY_PASSWORD": "chosen"}
+        login: dict[str, Any] = {"ARTEMIS_PY_USER": "admin", "ARTEMIS_PY_PASSWORD": "chosen"}
         sent = with_broker.printed("send", "orders", "hello", "--header", "amount=2000", **login)
         assert sent == "sent 1 message to orders: it is on queues orders, orders.large.last100\n"
         assert with_broker.printed("receive", "orders", "--body-only", **login) == "hello\n"

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess
 from tests.e2e.forks import run_command
@@ -56,7 +57,7 @@ class User:
         assert (done.returncode, done.stderr) == (0, b""), done
         return done.stdout.decode()
 
-    def refused(self, *words: str, code: int = 1, **variables: str) -> str:
+    def refused(self, *words: str, code: int = 1, **variables: Any) -> str:
         """What a command says that fails."""
         done = self.run(*words, **variables)
         assert (done.returncode, done.stdout) == (code, b""), done

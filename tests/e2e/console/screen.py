@@ -46,7 +46,7 @@ class Screen:
     def sees(self, *texts: str, wait_s: float = WAIT_S) -> None:
         """Waits until all of these are to be read."""
         for text in texts:
-            eventually(f"the text {text!r}", lambda: self.text, lambda seen, text=text: text in seen, wait_s)
+            eventually(f"the text {text!r}", lambda: self.text, lambda seen, text=text: text in seen, wait_s)  # type: ignore[misc]
 
     def sees_not(self, text: str) -> None:
         """Waits until this is to be read no more."""

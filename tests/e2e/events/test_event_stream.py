@@ -7,6 +7,7 @@ import json
 import signal
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ from tests.e2e.stomp_socket import StompSocket
 pytestmark = pytest.mark.e2e
 
 
-def stream(told: Told, *watch: str, **headers: str) -> EventStream:
+def stream(told: Told, *watch: str, **headers: Any) -> EventStream:
     return EventStream(told.broker.ports["http"], watch=watch, **headers)
 
 

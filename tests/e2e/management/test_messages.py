@@ -150,9 +150,9 @@ def test_a_kill_during_a_move_loses_and_doubles_nothing(tmp_path: Path, jobs: st
         assert (told.queue("jobs")["messageCount"], numbers(told, "done")) == (0, list(range(count)))
 
 
-def test_with_200_000_messages_turns_stay_short(tmp_path: Path) -> None:
+def test_with_50_000_messages_turns_stay_short(tmp_path: Path) -> None:
     """A browse, a count with a filter that matches nothing, and a move: none makes a turn long."""
-    count = 200_000
+    count = 50_000
     with started(tmp_path, persistence=False) as told:
         with told.client() as client:
             for start in range(0, count, 1000):
@@ -182,11 +182,11 @@ def test_a_large_body_is_fetched_whole(tmp_path: Path) -> None:
         assert (row["largeMessage"], row["BodyPreview"], row["contentType"]) == (True, None, "text/html")
         path = f"/api/queues/jobs/messages/{row['messageID']}"
         assert told.ask("GET", path)[1]["body"] is None
-        headers, body = told.fetch(f"{path}/body")
+        answered, body = told.fetch(f"{path}/body")
         assert body == page
-        assert headers["Content-Disposition"] == f'attachment; filename="message-{row["messageID"]}.bin"'
-        assert (headers["Content-Type"], headers["X-Content-Type-Options"]) == ("text/html", "nosniff")
-        assert headers["Content-Length"] == str(len(page))
+        assert answered["Content-Disposition"] == f'attachment; filename="message-{row["messageID"]}.bin"'
+        assert (answered["Content-Type"], answered["X-Content-Type-Options"]) == ("text/html", "nosniff")
+        assert answered["Content-Length"] == str(len(page))
         saved = tmp_path / "body"
         printed = told.command("message", "body", "jobs", str(row["messageID"]), "--output", str(saved))
         assert (printed.returncode, printed.stderr, saved.read_bytes()) == (0, "", page)

@@ -41,7 +41,7 @@ class PassTime(Step):
 
     def play(self, stage: ScenarioRun) -> None:
         if stage.waits:
-            time.sleep(self.ms / 1000)
+            time.sleep(self.ms / 1000)  # a foreign broker has no clock that a test could move
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from artemis_py.core.broker import Broker
-from artemis_py.core.reload import WAIT, Redeployment
+from artemis_py.core.reload import Redeployment
+from artemis_py.core.tasks import WAIT
 from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, queue_config
 
 _FORCE: Final = {"#": {"config_delete_queues": "FORCE", "config_delete_addresses": "FORCE"}}
@@ -32,7 +33,7 @@ class Reload:
         return self.now_ms - NOW_MS
 
 
-def declared(*names: str, **attributes: int) -> Broker:
+def declared(*names: str, **attributes: Any) -> Broker:
     queues = [queue_config(name, "lone" if name == "lone" else "a", **attributes) for name in names]
     return broker_of(*queues, settings=_FORCE)
 

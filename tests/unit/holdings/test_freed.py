@@ -226,7 +226,7 @@ def test_queues_and_addresses_that_are_deleted(stage: LiveServer) -> None:
         client.expect(b"receipt-id:2")
         queue = stage.broker.queues[name]
         stage.broker.registry.delete_queue(queue, 0)
-        stage.broker.registry.delete_address(queue.address)
+        stage.broker.registry.delete_address(stage.broker.addresses[queue.address.name])
 
     flat(create_and_delete, lambda: settled(stage))
     client.close()

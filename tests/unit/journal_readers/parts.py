@@ -96,7 +96,7 @@ class Story:
             asked = {"subscription": f"sub-{number}", "ack": "client"}
             self.consumers[number] = self.journal.records.audit.consumer_opened(number, number, asked)
 
-    def turn(self, *steps: Callable[[], None]) -> None:
+    def turn(self, *steps: Callable[[], object]) -> None:
         """What is done in one turn becomes durable together, a second after the turn before."""
         self.now_ms += 1000
         self.journal.records.now_ms = self.now_ms

@@ -15,6 +15,7 @@ from artemis_py.storage.format.log_events import Consumer, Published, Purged, Re
 from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.records import RECORD_HEADER_BYTES
 from artemis_py.storage.format.scan import log_files, whole_records
+from artemis_py.storage.journal.audit import LogActor
 from tests.unit.journal_readers.parts import Story, message
 
 
@@ -111,7 +112,7 @@ def test_who_leaves_in_a_turn_is_still_named_in_it(story: Story) -> None:
 def test_a_consumer_that_left_can_still_be_named(story: Story) -> None:
     """Its acknowledgement in a transaction counts at COMMIT, when it may have unsubscribed, and in another segment."""
     consumer = story.consumers[1]
-    assert consumer is not None
+    assert isinstance(consumer, LogActor)
     story.turn(sent(story, 1, 0), partial(story.deliver, 1, [1]))
     story.turn(partial(story.journal.records.audit.consumer_closed, consumer, failed=False))
     for number in range(100, 200):

@@ -8,7 +8,7 @@ import re
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -177,7 +177,7 @@ def test_dump_tells_of_every_record(story: Story, capsys: pytest.CaptureFixture[
         line = lines[lsn]
         assert line["time_ms"] == time_ms
         if kind == "published":
-            number, queue_ids, body, _ = what  # type: ignore[misc]
+            number, queue_ids, body, _ = cast(Any, what)
             assert (line["type"], line["message_id"], line["address"]) == ("message", number, "a")
             assert tuple(state["queue"] for state in line["queues"]) == queue_ids
             assert line["body"].encode() == body

@@ -184,8 +184,8 @@ def described(kind: int, payload: bytes) -> dict[str, Any]:
         ids = list(struct.unpack_from(f"<{count}Q", payload, 9))
         return {"queue": queue, "reason": REASONS[reason], "message_ids": ids, **behind(payload, 9 + 8 * count)}
     if kind == 4:
-        names = ("queue", "message_id", "attempts", "due_ms", "consumer", "cause")
-        fields = dict(zip(names, struct.unpack("<IQHQQB", payload), strict=True))
+        of_attempts = ("queue", "message_id", "attempts", "due_ms", "consumer", "cause")
+        fields = dict(zip(of_attempts, struct.unpack("<IQHQQB", payload), strict=True))
         return {**fields, "cause": (None, "nacked", "aborted", "lost")[fields["cause"]]}
     if kind in (5, 11):
         queue, count = struct.unpack_from("<II", payload)
@@ -196,8 +196,8 @@ def described(kind: int, payload: bytes) -> dict[str, Any]:
     if kind == 23:
         return {"session": struct.unpack("<Q", payload)[0]}
     if kind == 26:
-        names = ("queue", "count", "size_bytes", "delivering_count", "scheduled_count")
-        return {"queues": [dict(zip(names, each, strict=True)) for each in struct.iter_unpack("<IQQII", payload)]}
+        counts = ("queue", "count", "size_bytes", "delivering_count", "scheduled_count")
+        return {"queues": [dict(zip(counts, each, strict=True)) for each in struct.iter_unpack("<IQQII", payload)]}
     return {"fields": json.loads(payload)}
 
 

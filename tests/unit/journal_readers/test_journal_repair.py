@@ -128,7 +128,7 @@ def test_a_repair_that_is_interrupted_goes_on_and_nobody_starts_before(
         left -= 1
         really(source, target)
 
-    monkeypatch.setattr(repair_module.os, "rename", move)
+    monkeypatch.setattr("artemis_py.storage.recovery.repair.os.rename", move)
     while True:
         left = 1
         try:

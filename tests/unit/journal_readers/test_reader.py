@@ -7,10 +7,11 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from random import Random
+from zlib import crc32
 
 import pytest
 
-from artemis_py.storage.format import codec, reader
+from artemis_py.storage.format import reader
 from artemis_py.storage.format.log_events import (
     Attempted,
     Changed,
@@ -60,9 +61,9 @@ def in_words(event: Event, names: dict[int, str]) -> Told | None:
         case Started():
             return None
         case Published(kept=kept, session=session):
-            what: object = (kept.message.id, tuple(kept.queue_ids), bytes(kept.message.body), names[session])
+            what: object = (kept.message.id, tuple(kept.queue_ids), kept.message.body, names[session])
         case Recalled(kept=kept):
-            what = (kept.message.id, tuple(kept.queue_ids), bytes(kept.message.body), kept.lsn)
+            what = (kept.message.id, tuple(kept.queue_ids), kept.message.body, kept.lsn)
         case Delivered(queue_id=queue_id, message_ids=message_ids, consumer=consumer):
             what = (queue_id, message_ids, names[consumer])
         case Settled(queue_id=queue_id, reason=reason, message_ids=message_ids, consumer=consumer):
@@ -225,7 +226,7 @@ def test_a_file_of_another_version_is_refused(story: Story) -> None:
     path = log_files([story.folder])[0].path
     data = bytearray(path.read_bytes())
     data[8:10] = (FORMAT_VERSION + 1).to_bytes(2, "little")
-    data[60:64] = codec.crc32(bytes(data[:60])).to_bytes(4, "little")
+    data[60:64] = crc32(bytes(data[:60])).to_bytes(4, "little")
     path.write_bytes(data)
     with pytest.raises(VersionError, match="format version 2"):
         read(story)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Any, Protocol
 
 from artemis_py.core.broker import Broker
@@ -74,7 +75,7 @@ class Operated:
         operation = BY_ID[id]
         return self.carry_out(operation.begin(self.managed, arguments_of(operation, sent)))
 
-    def carry_out(self, work: Steps) -> Any:
+    def carry_out(self, work: Generator[Any, None, Any]) -> Any:
         """What a work answers: a row, or the rows of a list. Raises BrokerError."""
         self._work = work
         self._failure, self.steps = None, 0

@@ -46,7 +46,7 @@ def test_a_queue_is_created_as_asked() -> None:
 
 def test_what_cannot_be_created() -> None:
     _, operated = bench(settings="<auto-create-addresses>false</auto-create-addresses>")
-    for arguments, said in [
+    refused: list[tuple[dict[str, Any], str]] = [
         ({"name": "q"}, "Queue q already exists on address q"),
         ({"name": "new"}, "Address new does not exist; create it first, or set auto-create-address"),
         ({"name": "a::b"}, "'a::b' is no name of a queue"),
@@ -62,7 +62,8 @@ def test_what_cannot_be_created() -> None:
             "queue 'x' has shared groups, which do not stay with a consumer, and group-buckets",
         ),
         ({"name": "x", "address": "q", "recovery_point": "epoch"}, "without journal-retention-directory"),
-    ]:
+    ]
+    for arguments, said in refused:
         with pytest.raises(BrokerError) as caught:
             operated.do("createQueue", **arguments)
         assert said in str(caught.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -266,7 +267,8 @@ def test_only_so_many_messages_are_looked_at_and_no_step_is_long(tmp_path: Path)
     steps: list[int] = []
 
     def counted(question: Question) -> Findings:
-        work, said = not_delivered(question, it.queue()), []
+        work = not_delivered(question, it.queue())
+        said: list[Any] = []
         while True:
             steps.append(lines_run(lambda: said.append(next(work, work))))
             if said[-1] is work:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.cli import logins
+from artemis_py.cli import context, logins
 from artemis_py.errors import ArtemisError
 from artemis_py.security.client_login import PASSWORD, TOKEN, USER, ClientLogin, completed
 from artemis_py.security.client_tls import ClientTls, tls_of
@@ -82,12 +82,12 @@ def test_nothing_shows_a_secret() -> None:
     ],
 )
 def test_a_url_may_name_a_user(url: str, plain: str, user: str | None) -> None:
-    assert logins.without_user(url) == (plain, user)
+    assert context.without_user(url) == (plain, user)
 
 
 def test_a_url_must_not_have_a_password() -> None:
     with pytest.raises(ArtemisError, match="must not contain a password") as refused:
-        logins.without_user("http://ann:s3cret@broker")
+        context.without_user("http://ann:s3cret@broker")
     assert "s3cret" not in str(refused.value)
 
 

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from artemis_py.message import Message
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings
 from tests.sim.committer import SteppedCommitter
@@ -38,7 +39,7 @@ def filled(
     settings = JournalSettings(file_bytes=FILE_BYTES, compact_files_min=files_min, compact_percentage=percentage)
     journal, committer, _ = open_journal(disk, settings)
     journal.records.queue_changed(dict(QUEUE))
-    published = []
+    published: list[Message] = []
     while len(journal.segments) < files:
         assert not journal.compaction.is_wanted
         published.append(message(len(published) + 1, bytes(400)))

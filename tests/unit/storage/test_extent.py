@@ -21,7 +21,7 @@ class _Spiteful(SimDisk):
         self.is_full = True
 
     def write(self, name: str, offset: int, data: bytes | memoryview) -> None:
-        super().write(name, offset, data)
+        super().write(name, offset, bytes(data))
         if self.is_full:
             raise NoSpaceError(f"{name}: {FULL}")
 

@@ -15,7 +15,6 @@ import pytest
 
 from artemis_py.core.order.entry import ACKED
 from artemis_py.storage.disk import disk as disk_module
-from artemis_py.storage.disk import lock as lock_module
 from artemis_py.storage.disk import permissions, space
 from artemis_py.storage.disk.committer import Commit, Write, write_commit
 from artemis_py.storage.disk.disk import DiskError, FileDisk, LockedError, NoSpaceError
@@ -202,12 +201,14 @@ def test_a_write_without_room_takes_it_from_the_reserve(system: FailingSystem, t
 
 
 @pytest.mark.interpreted
-def test_a_write_that_finds_no_room_at_all_leaves_what_was_there(system: FailingSystem, tmp_path: Path) -> None:
+def test_a_write_that_finds_no_room_at_all_leaves_what_was_there(
+    system: FailingSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What it had taken goes back: the next start has it."""
     disk = FileDisk(tmp_path)
     disk.create("file", 0)
     disk.write("file", 0, b"before")
-    system.pwrite = _half(system)
+    monkeypatch.setattr(system, "pwrite", _half(system), raising=False)
     with pytest.raises(NoSpaceError, match="No space left on device"):
         disk.write("file", 6, bytes(100))
     assert disk.read("file") == b"before"
@@ -322,7 +323,7 @@ def test_a_file_system_without_locks_is_no_other_broker(tmp_path: Path, monkeypa
     def refuse(_descriptor: int, _operation: int) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr(lock_module.fcntl, "flock", refuse)
+    monkeypatch.setattr("artemis_py.storage.disk.lock.fcntl.flock", refuse)
     with pytest.raises(DiskError, match=r"server\.lock: No locks available"):
         DirectoryLock(tmp_path)
 

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from artemis_py.cli import main as cli
-from artemis_py.storage.disk import lock_check
 from artemis_py.storage.disk.disk import LockedError
 from artemis_py.storage.disk.lock import DirectoryLock, this_process
 from artemis_py.storage.disk.lock_check import LockHolder, file_system_of, held_lock, trials
-from tests.e2e.broker_process import COMMAND, eventually
+from tests.e2e.broker_process import eventually
+from tests.e2e.forks import COMMAND
 
 MOUNTS = r"""
 22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
@@ -103,7 +103,7 @@ class _NoLock(DirectoryLock):
 def test_a_file_system_that_lets_both_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(lock_check, "DirectoryLock", _NoLock)
+    monkeypatch.setattr("artemis_py.storage.disk.lock_check.DirectoryLock", _NoLock)
     assert cli.main(["ha", "check", str(tmp_path)]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[1] == "NO   a second process got the lock, too"
@@ -121,14 +121,14 @@ def test_another_machine_that_has_the_same_lock(tmp_path: Path, monkeypatch: pyt
         (probe / "holder").write_bytes(this_process(f"{next(beats)}").text)
 
     sleep(0)
-    monkeypatch.setattr(lock_check.time, "sleep", sleep)
+    monkeypatch.setattr("artemis_py.storage.disk.lock_check.time.sleep", sleep)
     (finding,) = trials(tmp_path, LockHolder)
     assert finding.passed is False
     assert finding.told.startswith(f"this process got the lock, and process {os.getpid()} on host ")
 
 
 def test_what_a_holder_that_was_killed_left_is_no_holder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lock_check, "_SILENT_S", 0.05)
+    monkeypatch.setattr("artemis_py.storage.disk.lock_check._SILENT_S", 0.05)
     (tmp_path / "ha-check").mkdir()
     (tmp_path / "ha-check" / "holder").write_bytes(this_process("1").text)
     assert cli.main(["ha", "check", str(tmp_path)]) == 0
@@ -145,7 +145,7 @@ def test_a_lock_that_is_not_released(tmp_path: Path, monkeypatch: pytest.MonkeyP
         def kill(self) -> None:
             """It does not help."""
 
-    monkeypatch.setattr(lock_check, "_RELEASED_S", 0.03)
+    monkeypatch.setattr("artemis_py.storage.disk.lock_check._RELEASED_S", 0.03)
     found = trials(tmp_path, Immortal)
     assert next(found).passed
     released = next(found)

@@ -79,7 +79,7 @@ def turn(store: JournalStore, *, inline: bool = False) -> None:
         store.large.poll()  # type: ignore[union-attr]
         store.large.seal(store.log.last_lsn, store.durability.durable_lsn)  # type: ignore[union-attr]
         for committer in (store._committer, store._files.pages._reader, store.large._writer):  # type: ignore[union-attr]
-            committer.stop()  # type: ignore[attr-defined]
+            committer.stop()
             if committer.failure is not None:
                 raise committer.failure
     store.durability.poll()

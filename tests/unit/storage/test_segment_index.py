@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -129,13 +130,14 @@ def test_sessions_and_consumers_are_told_in_each_segment_that_names_them(tmp_pat
     story.turn(story.declare)
     journal.records.audit.session_opened(7, {"client": "127.0.0.1:5", "login": "me"})
     consumer = journal.records.audit.consumer_opened(7, 1, {"subscription": "s"})
+    assert consumer is not None
     found: list[dict[str, Any]] = []
     for number in range(1, 30):
         one = message(number, bytes(300))
         one.origin = 7
         story.turn(
-            lambda one=one: journal.records.published(one, [1], 0),  # type: ignore[misc]
-            lambda one=one: journal.records.audit.delivered(1, [one], consumer),  # type: ignore[misc]
+            partial(journal.records.published, one, [1], 0),
+            partial(journal.records.audit.delivered, 1, [one], consumer),
         )
     for segment in journal.segments[:4]:
         assert segment.index is not None

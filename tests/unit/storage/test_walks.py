@@ -156,6 +156,6 @@ def test_a_survey_and_slices_check_the_same_records(data: bytes, damages: list[t
     piece = LogSlice("key", Spot(1, FILE_HEADER_BYTES), bytes(content), extent=SegmentContent(len(whole), len(whole)))
     while piece.scan(2):
         pass
-    lsns = [read_header(content, place)[2] for place in places if content[place + TYPE_AT] == MESSAGE]
+    lsns = [read_header(bytes(content), place)[2] for place in places if content[place + TYPE_AT] == MESSAGE]
     seen = [found.message.lsn for index in piece.select(Orders()) if (found := piece.get(index)) is not None]
     assert seen == lsns

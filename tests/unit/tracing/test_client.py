@@ -55,7 +55,8 @@ def test_inside_of_a_span_of_the_program_the_sender_is_linked(recorded: InMemory
         with processing({**headers, "destination": "/queue/a"}):
             pass
         assert extract(headers) != extract({})
-        assert inject({})["traceparent"].split("-")[1] == f"{mine.get_span_context().trace_id:032x}"
+        empty: dict[str, str] = {}
+        assert inject(empty)["traceparent"].split("-")[1] == f"{mine.get_span_context().trace_id:032x}"
     processed = spans(recorded)["process /queue/a"]
     assert processed.parent is not None
     assert processed.parent.span_id == mine.get_span_context().span_id

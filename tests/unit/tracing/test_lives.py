@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.storage.format.codec import Kept
@@ -87,8 +88,8 @@ def test_a_whole_life() -> None:
 
 def test_its_copies_are_followed() -> None:
     lives = Lives({NUMBER})
-    copy = {"_AMQ_ORIG_MESSAGE_ID": "7", "_AMQ_ORIG_QUEUE": "orders", "reason": "max_deliveries"}
-    of_copy = {"_AMQ_ORIG_MESSAGE_ID": "9", "_AMQ_ORIG_ADDRESS": "DLA"}
+    copy: dict[str, Any] = {"_AMQ_ORIG_MESSAGE_ID": "7", "_AMQ_ORIG_QUEUE": "orders", "reason": "max_deliveries"}
+    of_copy: dict[str, Any] = {"_AMQ_ORIG_MESSAGE_ID": "9", "_AMQ_ORIG_ADDRESS": "DLA"}
     found = told(
         QUEUE, published(5), Settled(*at(6), 1, "dead", (7,)), published(7, 9, (2,), **copy),
         published(8, 10, (1,), **of_copy), published(9, 11, (1,), _AMQ_ORIG_MESSAGE_ID="12"), lives=lives,

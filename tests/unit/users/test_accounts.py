@@ -15,7 +15,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from artemis_py import atomic_files
 from artemis_py.atomic_files import replace_file
 from artemis_py.security.users.accounts import Account, Accounts, UserFiles
 from artemis_py.security.users.passwords import PlainPassword
@@ -113,7 +112,7 @@ def test_a_write_that_fails_leaves_no_trace(files: UserFiles, monkeypatch: pytes
         left = [number]
         with monkeypatch.context() as failing:
             for name in ("open", "fchmod", "fsync", "replace"):
-                failing.setattr(atomic_files.os, name, _failing(getattr(os, name), left))
+                failing.setattr(f"artemis_py.atomic_files.os.{name}", _failing(getattr(os, name), left))
             with suppress(UsersFileError):
                 Accounts(files).add("ann", "x", ["amq"])
                 break
@@ -180,7 +179,9 @@ def test_a_line_that_may_have_been_cut_is_not_completed(files: UserFiles, cut: s
     file: Path = getattr(files, cut)
     before = file.read_bytes()[:-2]
     file.write_bytes(before)
-    for change in (lambda: Accounts(files).add("ann", "x", ["amq"]), lambda: Accounts(files).remove("bob")):
+    changes: list[Callable[[], object]]
+    changes = [lambda: Accounts(files).add("ann", "x", ["amq"]), lambda: Accounts(files).remove("bob")]
+    for change in changes:
         with pytest.raises(UsersFileError, match=r"line \d: the last line of the file has no line end"):
             change()
     assert file.read_bytes() == before
@@ -198,7 +199,9 @@ def test_names_that_nobody_could_use_are_refused(files: UserFiles, name: str) ->
 def test_users_that_are_there_or_not(files: UserFiles) -> None:
     with pytest.raises(UsersFileError, match="already has a user bob"):
         Accounts(files).add("bob", "x", [])
-    for change in (lambda: Accounts(files).remove("ann"), lambda: Accounts(files).reset("ann", "x", None)):
+    changes: list[Callable[[], object]]
+    changes = [lambda: Accounts(files).remove("ann"), lambda: Accounts(files).reset("ann", "x", None)]
+    for change in changes:
         with pytest.raises(UsersFileError, match="has no user ann"):
             change()
 

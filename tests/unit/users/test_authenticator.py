@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -10,9 +11,9 @@ import pytest
 from artemis_py import shown
 from artemis_py.errors import AuthenticatorError
 from artemis_py.security.identity import Credentials, Identity
-from artemis_py.security.users import authenticator, passwords, reloaded
 from artemis_py.security.users.authenticator import PropertiesUsers
 from artemis_py.security.users.passwords import hashed
+from artemis_py.security.users.tables import users_table
 
 LONG_AGO_S = 1_000_000_000
 
@@ -81,7 +82,7 @@ def test_unchanged_files_are_not(world: World, monkeypatch: pytest.MonkeyPatch) 
     """The change of state is younger than a second in this test, so that second is waited out by an older clock."""
     read: list[bytes] = []
     users = PropertiesUsers(world.users_file, world.roles_file, tell=world.told.append)
-    monkeypatch.setattr(users._users, "_parse", lambda data: read.append(data) or authenticator.users_table(data))
+    monkeypatch.setattr(users._users, "_parse", lambda data: read.append(data) or users_table(data))
     monkeypatch.setattr("artemis_py.security.users.reloaded._SETTLED_NS", 0)
     for _ in range(3):
         assert users.authenticate(Credentials("bob", "builder"))
@@ -94,10 +95,12 @@ def test_a_file_that_has_just_changed_is_read_again(world: World, monkeypatch: p
         file.touch()
     seen = {str(file): file.stat() for file in (world.users_file, world.roles_file)}
     look = os.stat
-    monkeypatch.setattr(reloaded.os, "stat", lambda path, **how: seen.get(str(path)) or look(path, **how))
+    monkeypatch.setattr(
+        "artemis_py.security.users.reloaded.os.stat", lambda path, **how: seen.get(str(path)) or look(path, **how)
+    )
     assert world.login("bob", "builder")
-    with world.users_file.open("r+") as file:
-        file.write("bob = bulldog")
+    with world.users_file.open("r+") as written:
+        written.write("bob = bulldog")
     assert world.login("bob", "bulldog")
 
 
@@ -202,13 +205,13 @@ def test_a_pipe_hangs_nobody(world: World) -> None:
 def test_every_refusal_costs_the_same(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """In blocks of HMAC: an unknown user, a plain password, a short hash, the dearest hash."""
     spent: list[int] = []
-    derive = passwords.hashlib.pbkdf2_hmac
+    derive = hashlib.pbkdf2_hmac
 
     def counted(name: str, password: bytes, salt: bytes, iterations: int, length: int) -> bytes:
         spent.append(iterations * -(-length // 20))
         return derive(name, password, salt, iterations, length)
 
-    monkeypatch.setattr(passwords.hashlib, "pbkdf2_hmac", counted)
+    monkeypatch.setattr("artemis_py.security.users.passwords.hashlib.pbkdf2_hmac", counted)
     dear = hashed("x", 50)
     world.write(users=f"bob = builder\nsam = {hashed('i am', 10)}\nshort = ENC(7:AB:CD)\nbad = ENC(x)\ndear = {dear}\n")
     costs = set()

@@ -1,0 +1,155 @@
+"""Which tests a run leaves out: those whose turn it is not, two thirds of Spark's where nothing of Spark changed, and
+with ``--fast`` all that take long or need more than the broker's own dependencies. The summary names them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+TESTS: Final = ROOT / "tests"
+SPARK: Final = "tests/spark"
+OF_SPARK: Final = ("artemis_py/spark", "artemis_py/storage/format", SPARK)
+"""What Spark's tests prove: the pipeline, and the format that it shares with the broker."""
+BASES: Final = ("@{upstream}", "origin/HEAD", "main")
+"""What a branch has left: the first of these that git knows."""
+FAST: Final = (
+    "tests/queues",
+    "tests/tidy",
+    "tests/unit/config",
+    "tests/unit/core",
+    "tests/unit/stomp",
+    "tests/unit/test_matching.py",
+    "tests/unit/test_selector.py",
+    "tests/unit/test_wildcards.py",
+    "tests/wire/test_transcripts.py::test_whole[whole turns",
+)
+"""What somebody runs who changed one line; on two cores, in less than a minute. Folders, files, beginnings of ids."""
+LONG: Final = (
+    "tests/queues/test_a_disk.py",
+    "tests/queues/test_combinations.py",
+    "tests/queues/test_rows.py",
+    "tests/unit/core/test_fan_out.py",
+    "tests/unit/core/test_fifo_by_lsn.py",
+    "tests/unit/core/test_many.py",
+    "tests/unit/core/test_scan_cursors.py",
+    "tests/unit/core/test_turns_end.py",
+    "tests/unit/stomp/test_parser_cost.py",
+)
+"""Files of these folders that take seconds."""
+
+
+def is_in_the_third(nodeid: str, seed: int) -> bool:
+    """Is this one of the third that the seed draws? Each commit draws another one."""
+    return zlib.crc32(f"{seed}:{nodeid}".encode()) % 3 == 0
+
+
+def take_turns(items: Iterable[pytest.Item], seed: int) -> None:
+    """Of the tests that take turns under one name, each run has one, by its seed; the others say so."""
+    members: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        mark = item.get_closest_marker("takes_turns")
+        if mark is not None:
+            members.setdefault(mark.args[0], []).append(item)
+    for name, those in members.items():
+        chosen = sorted(those, key=lambda item: item.nodeid)[seed % len(those)]
+        for item in those:
+            if item is not chosen:
+                leave_out(item, f"one of {name} in each run, all of them in make soak")
+
+
+def leave_out(item: pytest.Item, reason: str) -> None:
+    """Skips a test. The summary has one line for each file and reason."""
+    item.add_marker(pytest.mark.skip(reason=reason))
+    item.stash[_LEFT_OUT] = True
+
+
+_LEFT_OUT: Final = pytest.StashKey[bool]()
+
+
+def is_left_out(item: pytest.Item) -> bool:
+    """Has this run left it out?"""
+    return item.stash.get(_LEFT_OUT, False)
+
+
+def leave_out_spark(items: Iterable[pytest.Item], seed: int) -> None:
+    """Leaves out two thirds of Spark's tests."""
+    for item in items:
+        if item.nodeid.startswith(f"{SPARK}/") and not is_in_the_third(item.nodeid, seed):
+            leave_out(item, f"a third in each run where nothing of Spark changed (all: make test ARGS={SPARK})")
+
+
+def needs_all_of_spark(config: pytest.Config) -> bool:
+    """Is this run one of continuous integration, or for Spark, or after a change of what Spark's tests prove?"""
+    named = (Path(argument.split("::")[0]).resolve() for argument in config.args)
+    return bool(os.environ.get("CI")) or TESTS / "spark" in {*_above(named)} or has_changed(ROOT, OF_SPARK)
+
+
+def _above(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        yield from (path, *path.parents)
+
+
+def has_changed(root: Path, paths: Iterable[str]) -> bool:
+    """Has any of these paths changed since the branch left what is published, in the last commit, or since? Where git
+    cannot tell, it has.
+    """
+
+    def git(*arguments: str) -> str:
+        run = subprocess.run(("git", *arguments), cwd=root, capture_output=True, text=True, check=True)
+        return run.stdout.strip()
+
+    def base() -> str:
+        for name in BASES:
+            try:
+                return git("merge-base", "HEAD", name)
+            except subprocess.CalledProcessError:
+                continue
+        return git("rev-parse", "HEAD")
+
+    try:
+        since = [base(), "HEAD^"]
+        differing = [git("diff", "--name-only", commit, "--", *paths) for commit in since]
+        return any((*differing, git("ls-files", "--others", "--exclude-standard", "--", *paths)))
+    except (OSError, subprocess.CalledProcessError):
+        return True
+
+
+def is_fast(path: Path) -> bool:
+    """Does a fast run have this file, or something of this folder?"""
+    name = path.relative_to(ROOT).as_posix()
+    files = (fast.partition("::")[0] for fast in FAST)
+    return name not in LONG and any(
+        f"{name}/".startswith(f"{fast}/") or f"{fast}/".startswith(f"{name}/") for fast in files
+    )
+
+
+def leave_out_the_long(items: list[pytest.Item], config: pytest.Config) -> None:
+    """Of the files of a fast run, leaves out what is not fast."""
+    fast = [item for item in items if item.nodeid.startswith(FAST) and "byte by byte" not in item.nodeid]
+    config.hook.pytest_deselected(items=[item for item in items if item not in {*fast}])
+    items[:] = fast
+
+
+def not_fast() -> list[str]:
+    """What a fast run leaves out: folders, and how many files of those that it has."""
+    folders: set[str] = set()
+    files: Counter[str] = Counter()
+    for file in TESTS.rglob("test_*.py"):
+        if not is_fast(file):
+            folder = file.parent
+            if is_fast(folder):
+                files[folder.relative_to(ROOT).as_posix()] += 1
+            else:
+                while not is_fast(folder.parent):
+                    folder = folder.parent
+                folders.add(folder.relative_to(ROOT).as_posix())
+    return sorted(folders) + [f"{count} files of {folder}" for folder, count in sorted(files.items())]

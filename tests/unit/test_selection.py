@@ -1,0 +1,135 @@
+"""What a run of tests leaves out: two thirds of Spark's where nothing of Spark changed, and with ``--fast`` what
+takes long or needs Spark.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.kit import selection
+
+ROOT = Path(__file__).parents[2]
+UNCHANGED = "from tests.kit import selection\nselection.has_changed = lambda root, paths: False\n"
+SIXTY = "import pytest\n@pytest.mark.slow\n@pytest.mark.parametrize('number', range(60))\ndef test_it(number): pass\n"
+LESS_INSTALLED = """
+import sys
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in MISSING:
+            raise ModuleNotFoundError(name)
+
+MISSING = "grpc jsonschema jwt ldap3 numpy opentelemetry pandas pyarrow pyspark stomp stompman uvloop".split()
+sys.meta_path.insert(0, Finder())
+"""
+"""A machine that has only what ``make test-fast`` installs."""
+
+
+def pytest_in(folder: Path, *options: str, **environment: str) -> str:
+    """What pytest prints there, with the options of this suite."""
+    given = {name: value for name, value in os.environ.items() if name != "CI"}
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-n0", "-p", "no:cacheprovider", *options],
+        cwd=folder,
+        env=given | {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"} | environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    ).stdout
+
+
+def test_a_third_of_spark_runs_and_the_rest_is_named(tmp_path: Path) -> None:
+    """Continuous integration runs all."""
+    (tmp_path / "tests" / "spark").mkdir(parents=True)
+    (tmp_path / "tests" / "spark" / "test_it.py").write_text(SIXTY)
+    (tmp_path / "conftest.py").write_text(UNCHANGED)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = slow\n")
+    options = ["-ra", "-p", "tests.conftest"]
+    third = sum(selection.is_in_the_third(f"tests/spark/test_it.py::test_it[{number}]", 5) for number in range(60))
+    assert 10 < third < 30
+    said = pytest_in(tmp_path, *options, "--seed", "5")
+    assert f"{third} passed, {60 - third} skipped" in said
+    assert (
+        f"SKIPPED [{60 - third}] tests/spark/test_it.py: a third in each run where nothing of Spark changed "
+        "(all: make test ARGS=tests/spark)\n"
+    ) in said
+    assert "60 passed" in pytest_in(tmp_path, *options, CI="true")
+
+
+def test_whoever_names_spark_means_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.chdir(ROOT)
+    changed = False
+    monkeypatch.setattr(selection, "has_changed", lambda root, paths: changed)
+
+    def is_all(*arguments: str) -> bool:
+        config: Any = SimpleNamespace(args=arguments)
+        return selection.needs_all_of_spark(config)
+
+    assert is_all("tests/spark")
+    assert is_all("tests/wire", "tests/spark/test_batch.py::test_it[a::b]")
+    assert not is_all("tests")
+    changed = True
+    assert is_all("tests")
+
+
+def test_a_change_is_found_in_the_branch_in_the_last_commit_and_in_files(tmp_path: Path) -> None:
+    if shutil.which("git") is None:
+        pytest.skip("no git on this machine")
+
+    def git(*arguments: str) -> None:
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+        subprocess.run(["git", *who, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    def commit(name: str) -> None:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("new")
+        git("add", name)
+        git("commit", "--quiet", "--no-verify", "--message", name)
+
+    def has_changed() -> bool:
+        return selection.has_changed(tmp_path, ["spark"])
+
+    assert has_changed()  # no repository: nobody knows
+    git("init", "--quiet", "--initial-branch", "main")
+    commit("other/first")
+    assert has_changed()  # nothing before it
+    commit("spark/one")
+    assert has_changed()
+    commit("other/second")
+    assert not has_changed()
+    (tmp_path / "spark" / "two").write_text("untracked")
+    assert has_changed()
+    (tmp_path / "spark" / "two").unlink()
+    (tmp_path / "spark" / "one").write_text("edited")
+    assert has_changed()
+    git("checkout", "--quiet", "spark")
+    git("checkout", "--quiet", "-b", "branch")
+    commit("spark/two")
+    commit("other/third")
+    assert has_changed()
+    git("checkout", "--quiet", "main")
+    assert not has_changed()
+
+
+def test_fast_tests_import_nothing_that_is_not_installed_for_them(tmp_path: Path) -> None:
+    (tmp_path / "nothing_more_installed.py").write_text(LESS_INSTALLED)
+    options = ["-q", "--fast", "--collect-only", "-p", "nothing_more_installed"]
+    said = pytest_in(ROOT, *options, PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}")
+    assert "error" not in said.rpartition("seed:")[2]
+    assert "tests/wire/test_transcripts.py::test_whole[" in said
+    assert "tests/wire/test_transcripts.py::test_divided_in_two[" not in said
+    assert "tests/e2e/test_process.py::" not in said
+    left_out = next(line for line in said.splitlines() if line.startswith("left out: "))
+    assert "tests/e2e, " in left_out
+    assert "tests/spark, " in left_out
+    assert left_out.endswith("(all: make test)")
