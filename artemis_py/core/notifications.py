@@ -1,4 +1,4 @@
-"""What listeners are told of what happens in the broker: its notifications, as Artemis has them and a few more.
+"""The notifications that listeners get: those of Artemis, and a few more.
 
 Whoever does something worth one asks ``is_heard`` first, so that it costs one look while nobody listens. The server
 takes them once a turn.

@@ -28,7 +28,7 @@ class Reaper(Task):
     """Scans for expired messages (``message-expiry-scan-period``, ms) and for idle auto-created queues and addresses
     (``address-queue-scan-period``, ms); -1 switches a scan off.
 
-    A queue or address is deleted when two rounds in a row find it unused (as Artemis' reaper does). So one created a
+    A queue or address is deleted when two scans in a row find it unused (as Artemis' reaper does). So one created a
     moment before a round has a whole period to be used. An address is in use while clients send to it, also if no queue
     takes what they send. A round lasts as many turns as it takes. One that is due meanwhile follows it.
     """
@@ -52,7 +52,7 @@ class Reaper(Task):
         """How many rounds have looked for unused queues and addresses."""
 
     def delete_unused_at_start(self, now_ms: int) -> None:
-        """A restart has ended the use of everything that clients made. What is empty and would come into being again
+        """A restart has ended the use of everything that clients made. What is empty and would be created again
         as it was goes at once; other queues, whose messages somebody may come back for, are left to the rounds. A delay
         begins again. Whether queues were used that may go with messages, or that clients did not make, the log knows.
         """

@@ -34,7 +34,7 @@ _WAITS: Final = (
     "it stays on address {0} until a restart makes it anew; or delete it (artemis-py queue delete {1}), and reload"
 )
 _PATIENCE_MS: Final = 10_000
-"""So long consumers that were told to go are waited for, all together."""
+"""How long all consumers that must go are waited for together."""
 
 Steps = Iterator[bool | None]
 Disconnect = Callable[[int, str], None]
@@ -162,7 +162,7 @@ class Redeployment:
     def delete_undeclared(self) -> Steps:
         """Delete what broker.xml does not declare any more, where its address says so (``config-delete-…``).
 
-        All consumers are told to go before the first of them is waited for, and all waiting ends at one time: a
+        All consumers are asked to go before the first of them is waited for, and all waiting ends at one time: a
         consumer that does not go keeps its own queue, and holds up nothing else.
         """
         addresses: list[Address] = []

@@ -45,7 +45,7 @@ class Slow(NamedTuple):
 
 @final
 class _Watch:
-    """One queue: when it was looked at last, and what had come until then."""
+    """One queue: when it was last looked at, and what had come until then."""
 
     __slots__ = ("added", "is_enough", "place", "queue_id", "since_ms", "span_ms")
 

@@ -92,8 +92,8 @@ class InputScheduler:
         self.count += 1
 
     def serve(self, budget: Budget, now_ms: int, fail: Callable[[Client, str, Exception], None]) -> None:
-        """One turn. ``Client.read`` processes input until the budget is down to what it is told, but
-        at least a little, and returns whether there is more. If it raises, ``fail`` ends that connection.
+        """One turn. ``Client.read`` processes input until the budget is down to ``stop_at``, but at
+        least a little, and returns whether there is more. If it raises, ``fail`` ends that connection.
         """
         if not self.count:
             return

@@ -71,7 +71,7 @@ _EXTEND_US: Final = 60_000_000
 
 
 def _address_of(environ: Mapping[str, str]) -> str | None:
-    """The address of the supervisor's socket; None if there is none of a kind that is known."""
+    """The address of the supervisor's socket; None without one, or if it is of an unknown kind."""
     text = environ.get("NOTIFY_SOCKET", "")
     if text.startswith("@"):  # a name that is in no directory
         return "\0" + text[1:]
@@ -179,8 +179,8 @@ class StopSignals:
 
 
 def _on_signal(loop: asyncio.AbstractEventLoop, number: int, call: Callable[[], None]) -> None:
-    """Have the loop call ``call`` when a signal comes. The loop does not know of it: where it does
-    (``add_signal_handler``), it restores the default action when it closes, and a late signal kills the process.
+    """Have the loop call ``call`` when a signal comes. The loop is not involved: with its own
+    ``add_signal_handler`` it restores the default action when it closes, and a late signal kills the process.
     """
 
     def on_signal(_number: int, _frame: object) -> None:

@@ -22,7 +22,7 @@ _RETRY_S: Final = 0.1
 
 class Listener:
     """Accepts on ``bound`` and gives each socket to a protocol made by ``connect``. While ``descriptor_max``
-    descriptors are in use, it accepts no client, unless ``make_room`` says that there is room all the same for one with
+    descriptors are in use, it accepts no client, unless ``make_room`` says that there is still room for one with
     that number: it may have ended others. The ``stored`` files that storage has open are not counted, because the
     reserve is for them.
     """

@@ -205,7 +205,7 @@ def client_of(clients: Iterable[Client], number: int, turns: Turns) -> Connected
 
 
 def _refusal(error: ArtemisError) -> ArtemisError:
-    """The error that an operator is told: what would be wrong with a client's frame is a state of the broker here."""
+    """The error that an operator gets: what would be wrong with a client's frame is a state of the broker here."""
     return error if isinstance(error, BrokerError | StorageError) else BrokerError(str(error))
 
 
@@ -503,7 +503,7 @@ class StoredFiles:
         return self._loop.run_in_executor(None, lambda: [_as_listed(view) for view in views()])
 
     def remove_cursor(self, name: str) -> bool:
-        """Remove a cursor. False: there is none of this name."""
+        """Remove a cursor. False: there is no such cursor."""
         return self._cursors.drop(name) is not None
 
 

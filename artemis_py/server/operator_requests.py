@@ -98,8 +98,8 @@ class OperatorRequests:
         return bool(self._agenda.tasks) or any(call.is_vain or awaited.may_go_on for awaited, call in self._waiting)
 
     def begin(self, steps: AnySteps, *, changes: bool) -> asyncio.Future[Any]:
-        """Returns what will have the result, or what the work raises. If nobody waits for it any more, a work that
-        changes nothing is given up.
+        """Returns what will have the result, or the exception. If nobody waits for it any more, a request that
+        changes nothing is cancelled.
         """
         future: asyncio.Future[Any] = self._loop.create_future()
         self._number += 1

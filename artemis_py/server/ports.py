@@ -113,7 +113,7 @@ class Ports:
         return any(protocol in acceptor.protocols for acceptor, _, _ in self.bound)
 
     def warnings(self) -> list[str]:
-        """What an operator must see to, although the broker is ready."""
+        """What an operator must fix, although the broker is ready."""
         return self._tls.warnings()
 
     def connection_counts(self) -> dict[str, int]:

@@ -196,7 +196,7 @@ class ClientSocket:
         self.linger_until_ms = 0
         """The steady time until which the client may read the last frames; 0 while nothing is closed."""
         self._left_bytes = 0
-        """Of the last frames, so much was not taken by the system when it was looked at last."""
+        """Of the last frames, so much was not taken by the system when it was last looked at."""
         self._descriptor = -1
         """The socket; -1 before and after."""
         self._is_plain = True

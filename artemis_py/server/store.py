@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Store(ABC):
-    """Where a broker's log, pages and large bodies go. A part that is None does not exist: its data stays in memory."""
+    """Where a broker's log, pages and large bodies go. Without a part (None) its data stays in memory."""
 
     log: RecordLog
     durability: Durability

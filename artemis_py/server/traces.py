@@ -89,7 +89,7 @@ class Traces:
         self._kept: dict[tuple[int, int], _Reading] = {}
 
     def read_life(self, message: int, after_lsn: int, seconds: float) -> asyncio.Future[Life]:
-        """The life of a message, after an lsn up to which it was told before (0: from the beginning), as far as it can
+        """The life of a message, after an lsn up to which it was read before (0: from the beginning), as far as it can
         be read in so many seconds. Raises LimitError and NotFoundError; the future may have a BrokerError.
         """
         if self._running >= RUNNING_MAX:

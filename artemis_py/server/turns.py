@@ -143,7 +143,7 @@ class Turns:
         self.managing: ManagementMessages | None = None
         """Answers management messages."""
         self.notifying: Notifying | None = None
-        """Tells of notifications."""
+        """Sends notifications."""
         self.collector: GarbageCollector | None = None
         """Counts the work of turns; None: Python's garbage collector runs as it likes."""
         self.on_end: Callable[[], None] | None = None

@@ -10,7 +10,7 @@ from typing import Final, final
 from artemis_py.core.events import FOREIGN_HEADER, NO_ID, Events
 
 _TOLD_MAX: Final = 256
-"""So many are told by an acceptor. Clients choose names, so there must be a limit."""
+"""So many are logged by an acceptor. Clients choose names, so there must be a limit."""
 _NAME_MAX: Final = 64
 _OF_QUEUES: Final = {
     "durable": "durable of the queue in broker.xml; for a topic durable-subscription-name, and client-id in CONNECT",
@@ -103,8 +103,8 @@ class ForeignHeaders:
         self._events = events
         self._told: set[tuple[str, str]] = set()
         self.found: list[str] = []
-        """Such headers of SENDs that were read, and not told yet: whoever reads a block does not know whose it is, so
-        its session tells of them at once.
+        """Such headers of SENDs that were read, and not logged yet: whoever reads a block does not know whose it is, so
+        its session logs them at once.
         """
         self.in_send = frozenset(name.encode() for name in KNOWN["SEND"])
         """The names to look for in a SEND, as they stand in its block."""
@@ -115,13 +115,13 @@ class ForeignHeaders:
             self.found.append(name)
 
     def tell_found(self, who: Mapping[str, str | int]) -> None:
-        """Tell of those that were found: ``who`` has sent them."""
+        """Log those that were found: ``who`` has sent them."""
         found, self.found = self.found, []
         for name in found:
             self.note("SEND", name, who)
 
     def check(self, command: str, names: Iterable[str], who: Mapping[str, str | int]) -> None:
-        """Tell of those headers of a CONNECT, SUBSCRIBE, UNSUBSCRIBE or NACK that mean nothing here."""
+        """Log those headers of a CONNECT, SUBSCRIBE, UNSUBSCRIBE or NACK that mean nothing here."""
         known = KNOWN[command]
         for name in names:
             if (name in known and name != "id") or (
@@ -130,7 +130,7 @@ class ForeignHeaders:
                 self.note(command, name, who)
 
     def note(self, command: str, name: str, who: Mapping[str, str | int]) -> None:
-        """Tell of one header, unless it was told before. ``who`` are the fields of the client whose frame it was."""
+        """Log one header, unless it was logged before. ``who`` are the fields of the client whose frame it was."""
         key = command, name[:_NAME_MAX]
         if key in self._told or len(self._told) >= _TOLD_MAX:
             return

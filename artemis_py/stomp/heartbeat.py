@@ -77,8 +77,8 @@ class Heartbeat:
     def __init__(self, clock: Clock, now_ms: int) -> None:
         self.beats = _NO_BEATS
         self.ping_ms = 0
-        """How often a client that wants no heart-beats gets one all the same, for a protocol below that sends something
-        else in its place; 0: never.
+        """How often a client that wants no heart-beats still gets one, for a protocol below that sends something else
+        instead; 0: never.
         """
         self.pings = False
         """Is it such a client?"""

@@ -1,11 +1,11 @@
 """Temporary destinations: which address is behind ``/temp-queue/NAME``, who shares it, and who may read it.
 
 A client's NAME is its own affair: on another client's connection it means another address. The address behind it has a
-name that nobody can guess, so only those send to it who were told it in a ``reply-to``. Reading it takes more: the
+name that nobody can guess, so only those send to it who got it in a ``reply-to``. Reading it takes more: the
 connection itself, or another one of the same client.
 
-The same client is one with the same client-id. Clients that give none are told apart by their connections, because many
-programs share a login and use one NAME; but a NAME that holds a UUID is a secret of those who use it, and means the
+The same client is one with the same client-id. Clients that give none are distinguished by their connections, because
+many programs share a login and use one NAME; but a NAME that holds a UUID is a secret of those who use it, and means the
 same on all connections with one login (or all without).
 """
 

@@ -12,8 +12,6 @@ from artemis_py.cli.main import COMMANDS, command_of
 from tests.tidy.sources import ROOT, project_files, shown
 from tests.tidy.words import docstrings_of, phrases_in, prose_of
 
-_NOT_YET = {"core", "server", "stomp", "storage"}  # their docstrings are not mended yet
-
 
 def test_documents() -> None:
     pages = [path for path in project_files() if path.suffix == ".md" and not shown(path).startswith("tests/")]
@@ -45,8 +43,7 @@ def test_console() -> None:
 
 def test_docstrings() -> None:
     modules = [path for path in project_files() if path.suffix == ".py" and shown(path).startswith("artemis_py/")]
-    own = [path for path in modules if path.relative_to(ROOT / "artemis_py").parts[0] not in _NOT_YET]
-    texts = {shown(path): docstrings_of(path.read_text("utf-8")) for path in own}
+    texts = {shown(path): docstrings_of(path.read_text("utf-8")) for path in modules}
     assert [found for name, text in texts.items() for found in phrases_in(name, text)] == []
 
 

@@ -249,9 +249,9 @@ class Bindings:
         goes elsewhere.
         """
         self.address_walk: RoundCursor[Address] = RoundCursor()
-        """All addresses, for the regular rounds."""
+        """All addresses, for the reaper."""
         self.queue_walk: RoundCursor[Queue] = RoundCursor()
-        """All queues, for the regular rounds."""
+        """All queues, for the reaper."""
         self._mixed: OrderedDict[str, Address] = OrderedDict()
         """Addresses whose plan has distant queues, too, by name. The oldest plan is first."""
 

@@ -246,7 +246,7 @@ _ATTRIBUTES: Final = frozenset(row.attribute for row in settings_of(AddressSetti
 
 @final
 class SettingsChanges:
-    """What operators said, by match: all that an address-setting of this match says, in the place of broker.xml's."""
+    """What operators said, by match: all that an address-setting of this match says, instead of broker.xml's."""
 
     __slots__ = ("_host", "_made", "declared")
 

@@ -77,7 +77,7 @@ class Diverts:
         return {**self._made, **{config.name: config for config in declared}}
 
     def put(self, config: DivertConfig) -> None:
-        """Bring a divert into force, in the place of one of the same name. Raises SelectorError."""
+        """Bring a divert into force; it replaces one of the same name. Raises SelectorError."""
         divert, known = divert_of(config), self.in_force.get(config.name)
         if known is not None and known.address != config.address:
             self.drop(config.name)

@@ -139,7 +139,7 @@ class Order(ABC):
 
     @abstractmethod
     def remove(self, entry: Entry, sequence: int) -> bool:
-        """Take this very entry out of its place. Returns False when it does not stand there (in delivery, or gone)."""
+        """Take this very entry out of its place. Returns False when it is not in the order (in delivery, or gone)."""
 
     # ---- looking ---------------------------------------------------------------------------------
 

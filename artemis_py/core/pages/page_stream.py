@@ -336,8 +336,8 @@ class PageReader:
     """One reader's place in a stream, for a queue or one of its consumers. It finds each message of the queue once, in
     order.
 
-    ``next`` returns None both at the end and while it waits for the disk; ``waits`` tells which. When the part that it
-    waits for arrives, the queue is told.
+    ``next`` returns None both at the end and while it waits for the disk; ``waits`` says which. When the part that it
+    waits for arrives, the queue is woken.
     """
 
     __slots__ = (

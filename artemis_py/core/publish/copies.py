@@ -119,8 +119,8 @@ class CopyMaker:
 
     def divert(self, plan: Plan, batch: Batch) -> set[int]:
         """Make the copies that diverts ask for; what an exclusive divert took leaves the batch. A message to one queue
-        meets exclusive diverts only: the others stand beside the queues of the address, and so does what keeps messages
-        for queues of later. Returns the ids of the messages that some divert took.
+        meets exclusive diverts only: the others are for all queues of the address, as is what keeps messages for
+        queues of later. Returns the ids of the messages that some divert took.
         """
         address, to_all = batch.route.address, batch.route.queue is None
         kept: list[Message] = []

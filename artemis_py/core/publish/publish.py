@@ -627,7 +627,7 @@ class CopyPublisher:
         return route.address.unrouted_message_count == unrouted_count
 
     def _route_of(self, copy: MessageCopy) -> Route | None:
-        """Where a copy goes. The target of a divert comes into being as for a sender. Dead and expired copies whose
+        """Where a copy goes. The target of a divert is created as for a sender. Dead and expired copies whose
         address does not exist are dropped.
         """
         if copy.creates:

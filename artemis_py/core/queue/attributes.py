@@ -1,5 +1,5 @@
-"""Carries out changes of attributes on a queue that runs. For which parts of the queue each attribute is, and which
-changes wait for a restart, stands beside it in ``config/tables/queue_settings.py``.
+"""Carries out changes of attributes on a queue that runs. ``config/tables/queue_settings.py`` says for each
+attribute which parts of the queue it is for, and which changes wait for a restart.
 """
 
 from __future__ import annotations

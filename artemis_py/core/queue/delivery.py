@@ -84,7 +84,7 @@ _LOOKS_PER_UNIT: Final = 8
 @final
 class StallDetection:
     """Of one queue with an attribute of AMPS. A dispatch that ends with entries left sets an alarm, unless one is set.
-    When it rings, and nothing was sent for some time, the reason is told; then again after twice the time, up to some
+    When it rings, and nothing was sent for some time, the reason is logged; then again after twice the time, up to some
     minutes, until something is sent.
     """
 

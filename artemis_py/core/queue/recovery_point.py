@@ -2,7 +2,7 @@
 Queues").
 
 While a queue is filled from the log, it takes no persistent message that is published: it finds it in the log, behind
-everything else. So what comes from the past stands before what comes now, and nothing comes twice. In the end a few
+everything else. So what comes from the past stands before what comes now, and nothing comes twice. Finally a few
 messages are on their way to the disk; these it has noted, and takes from memory.
 """
 

@@ -159,7 +159,7 @@ class Tail:
         """What is being handed out."""
         self._addresses: list[str] = []
         self._wanting = _NOBODY
-        """Who still gets it: by address, and those of the address looked at last."""
+        """Who still gets it: by address, and those of the address asked for most recently."""
 
     def is_behind(self, place: Place) -> bool:
         """Is this place at the followers, or farther? Who comes while a slice is handed out must have what is in it: it

@@ -1,6 +1,6 @@
 """Watches files of the configuration for changes: by the system's events, and where there are none by checking.
 
-It watches folders, not files: editors put a new file in the place of the old one, and a ConfigMap of Kubernetes is a
+It watches folders, not files: editors replace the old file by a new one, and a ConfigMap of Kubernetes is a
 chain of links of which one is exchanged.
 """
 

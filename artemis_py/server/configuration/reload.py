@@ -366,7 +366,7 @@ class RunningConfiguration:
         return self._in_force
 
     def warnings(self) -> list[str]:
-        """For ``/health``: what an operator must see to, of ports, logins and the configuration."""
+        """For ``/health``: what an operator must fix, of ports, logins and the configuration."""
         complaints = [f"a file of users is not in force as it is: {why}" for why in self._stats.login_file_warnings()]
         return self._ports.warnings() + complaints + self.state.warnings()
 

@@ -133,7 +133,7 @@ class Watch:
         self._warned.discard(listener)
 
     def refresh(self) -> Steps:
-        """One look, as a work that operators ask for."""
+        """Read the lists once, as a request of an operator does."""
         try:
             result = yield from self.topic.operation.begin(self._managed, self.topic.arguments)
             if isinstance(result, Selection):

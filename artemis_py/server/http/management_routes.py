@@ -46,7 +46,7 @@ class Downloads:
         self._large = large
 
     def response(self, download: Download) -> Response:
-        """The body under the content-type that its sender named, or as bytes if that is none."""
+        """The body under the content-type that its sender named, or as bytes if that is invalid."""
         named = download.content_type or ""
         content_type = named if _TYPE.fullmatch(named) else _UNKNOWN
         ending = _ENDINGS.get(content_type.partition(";")[0], "bin")
@@ -204,7 +204,7 @@ def _in_body(operation: Operation, request: Request) -> dict[str, Sequence[objec
 
 
 def _answered(work: asyncio.Future[Result], downloads: Downloads, *, may_be_given_up: bool) -> asyncio.Future[Response]:
-    """The response to a work that goes on. When the client leaves, a work that changes nothing is given up."""
+    """The response to a request under way. When the client leaves, one that changes nothing is cancelled."""
     answer: asyncio.Future[Response] = work.get_loop().create_future()
 
     def pass_on(done: asyncio.Future[Result]) -> None:

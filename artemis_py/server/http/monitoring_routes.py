@@ -31,8 +31,8 @@ def health_routes(not_ready_because: Callable[[], str | None], warnings: Callabl
     """``/health/live``: the process responds. ``/health/ready`` and ``/health``: 200 if it accepts messages, else 503
     with the reason.
 
-    ``not_ready_because`` returns None when the broker is ready. ``warnings`` returns what an operator must see to all
-    the same, such as a certificate that expires soon; they change no status.
+    ``not_ready_because`` returns None when the broker is ready. ``warnings`` returns what an operator must
+    still fix, such as a certificate that expires soon; they change no status.
     """
 
     def live(_request: Request) -> Response:

@@ -180,7 +180,7 @@ class HttpPorts:
         self._disconnects.close()
 
     def abandon(self) -> None:
-        """Accept nobody from now on, without a word to those that are connected."""
+        """Accept nobody from now on, and send nothing to those that are connected."""
         self.rest()
         for _, listener in self._listeners:
             listener.close()

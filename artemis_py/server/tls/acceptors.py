@@ -111,7 +111,7 @@ class TlsAcceptors:
                     )
 
     def warnings(self) -> list[str]:
-        """What an operator must see to, of certificates: for ``/health``."""
+        """What an operator must fix, of certificates: for ``/health``."""
         found = []
         now_s = time.time()
         for acceptor in self.opened:

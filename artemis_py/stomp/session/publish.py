@@ -33,7 +33,7 @@ _NAME: Final = USER_HEADER.encode()
 
 
 def stamped(head: Head, line: bytes) -> Head:
-    """Return the same head with the header line ``line`` (``Rights.stamp``), in the place of whatever the client wrote
+    """Return the same head with the header line ``line`` (``Rights.stamp``), instead of whatever the client wrote
     there itself.
     """
     block = head.block
@@ -71,7 +71,7 @@ class Producer:
 
 
 _NONE: Final[dict[str, Producer]] = {}
-"""In the place of an empty table for each connection that sends nothing. Nobody adds to it."""
+"""Instead of an empty table for each connection that sends nothing. Nobody adds to it."""
 
 
 @final

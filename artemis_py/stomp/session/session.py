@@ -33,7 +33,7 @@ FRAMES_AT_ONCE: Final = 1024
 BYTES_PER_UNIT: Final = 1024
 """Received bytes cost one unit of the turn's budget for each so many, whatever they are."""
 NO_FRAMES: Final[list[tuple[AnyFrame, bytes]]] = []
-"""In the place of an empty list of its own for each connection that is idle. Nobody adds to it."""
+"""Instead of an empty list of its own for each connection that is idle. Nobody adds to it."""
 
 
 @final

@@ -125,7 +125,7 @@ def uncount(holdings: Holdings, subscription: Subscription) -> None:
 _LOGIN_CHANGED: Final = "The login of this connection has changed: connect again to read on"
 _NONE_BY_KEY: Final[dict[str, Subscription]] = {}
 _NONE_BY_CONSUMER: Final[dict[int, Subscription]] = {}
-"""In the place of empty tables of its own for each connection that only sends. Nobody adds to them."""
+"""Instead of empty tables of its own for each connection that only sends. Nobody adds to them."""
 
 
 @final
@@ -290,7 +290,7 @@ class Subscriptions:
 
     def close_all(self, *, failed: bool, now_ms: int) -> Exception | None:
         """The session ends: unsettled messages go back, temporary destinations are deleted. If a step fails, the rest
-        is done all the same; returns the failure.
+        is still done; returns the failure.
         """
         broker = self._state.broker
         replaying = self.replaying

@@ -16,7 +16,7 @@ from artemis_py.stomp.wire.frames import FrameError
 
 _NONE: Final[dict[str, Transaction]] = {}
 _NOT_ENDED: Final[dict[str, str]] = {}
-"""In the place of empty tables of its own for each connection that has not begun any. Nobody adds to them."""
+"""Instead of empty tables of its own for each connection that has not begun any. Nobody adds to them."""
 _ENDED_MAX: Final = 16
 
 
@@ -33,7 +33,7 @@ class Transactions:
         """The latest transactions that an operator ended, by name, with what he did: for the client's error."""
 
     def named(self, name: str) -> Transaction:
-        """An open transaction. Raises FrameError if there is none of this name."""
+        """An open transaction. Raises FrameError if no such transaction is open."""
         transaction = self.by_name.get(name)
         if transaction is None:
             what = self._ended.get(name, "has begun")

@@ -1,4 +1,4 @@
-"""The room on one file system: its reserve, and who is told when files grow.
+"""The room on one file system: its reserve, and who is notified when files grow.
 
 With a full disk, a broker must still record that messages were consumed: only that frees room. So it keeps an empty
 file as a reserve from the start, and shortens it when a write that must not fail has no room (the journal, and pages of

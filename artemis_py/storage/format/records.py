@@ -47,7 +47,7 @@ class Layout:
         self.size_bytes = self.struct.size
 
     def at(self, name: str) -> int:
-        """The position of a field. Raises ValueError if there is none of this name."""
+        """The position of a field. Raises ValueError if there is no such field."""
         names = [field.name for field in self.fields]
         return sum([field.size_bytes for field in self.fields[: names.index(name)]])
 
