@@ -5,8 +5,8 @@ name that nobody can guess, so only those send to it who got it in a ``reply-to`
 connection itself, or another one of the same client.
 
 The same client is one with the same client-id. Clients that give none are distinguished by their connections, because
-many programs share a login and use one NAME; but a NAME that holds a UUID is a secret of those who use it, and means the
-same on all connections with one login (or all without).
+many programs share a login and use one NAME; but a NAME that holds a UUID is a secret of those who use it, and means
+the same on all connections with one login (or all without).
 """
 
 from __future__ import annotations
