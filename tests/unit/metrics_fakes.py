@@ -125,7 +125,7 @@ class FakeQueue:
 
 
 @dataclass(eq=False)
-class FakeForwards:
+class FakeCopyMaker:
     """What a broker counts of copies."""
 
     looped_message_count: int = 0
@@ -139,7 +139,7 @@ class FakeBroker:
     started: bool = True
     memory: Memory = field(default_factory=Memory)
     memory_bytes: int = 0
-    forwards: FakeForwards = field(default_factory=FakeForwards)
+    copy_maker: FakeCopyMaker = field(default_factory=FakeCopyMaker)
     events: Events = field(default_factory=Events)
     clock: Clock = field(default_factory=Clock)
     holdings: Holdings = field(default_factory=lambda: Holdings(Account()))
