@@ -17,7 +17,7 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Head, Message, encode_headers
-from artemis_py.records import MemoryLog
+from artemis_py.record_log import MemoryLog
 
 NAME: Final = "bench"
 START_MS: Final = 1_000_000

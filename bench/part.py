@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from artemis_py.perf.scenario import Options
-from artemis_py.table import Column, text_of
+from artemis_py.text_table import Column, text_of
 
 Say = Callable[[str], None]
 VERDICTS: Final[Mapping[bool | None, str]] = {None: "", True: "met", False: "NOT MET"}

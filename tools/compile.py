@@ -38,11 +38,11 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 PACKAGE: Final = "artemis_py"
 MODULES: Final = (
     "histogram.py",
-    "logged.py",
+    "replay_log.py",
     "message.py",
     "pending_output.py",
     "paged.py",
-    "records.py",
+    "record_log.py",
     "uploads.py",
     "core/**/*.py",
     "selector/**/*.py",
@@ -53,7 +53,7 @@ MODULES: Final = (
 )
 """What runs per message and per turn, and what stands beside it. Packages' `__init__.py` stay as they are."""
 NOT_COMPILED: Final = {
-    "server/own_log.py": "mypyc does not find an attribute of a base that is not compiled",
+    "server/trace_source.py": "mypyc does not find an attribute of a base that is not compiled",
     "server/websocket/rules.py": "the library binds a function that it is given, and only Python's own can be",
     "storage/format/log_events.py": "mypyc takes 230 MB for its 28 classes alone, and only readers of the log use it",
     "storage/recovery/repair.py": "mypyc has no * within a tuple that is returned",

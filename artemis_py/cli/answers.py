@@ -11,7 +11,7 @@ from typing import Any, Final
 from artemis_py.cli import colour
 from artemis_py.management.fields import EPOCH_MS, NUMBER, AnyKind, Field
 from artemis_py.shown import escaped, say
-from artemis_py.table import Cell, Column, print_table
+from artemis_py.text_table import Cell, Column, print_table
 from artemis_py.units import DATE_MAX_MS
 
 _NOTHING: Final = "-"

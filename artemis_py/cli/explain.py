@@ -25,7 +25,7 @@ from artemis_py.security.user_files import all_user_files, user_files_to_change
 from artemis_py.security.users.accounts import Accounts
 from artemis_py.shown import as_json as json_text
 from artemis_py.shown import escaped, say, say_made
-from artemis_py.table import Cell, Column, print_table
+from artemis_py.text_table import Cell, Column, print_table
 
 HELP = "show where each setting of an address or queue comes from"
 

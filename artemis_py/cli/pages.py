@@ -18,7 +18,7 @@ from artemis_py.storage.format.names import page_numbers
 from artemis_py.storage.format.records import CodecError, Record
 from artemis_py.storage.pages.index import PageIndex
 from artemis_py.storage.recovery.examination import examine
-from artemis_py.table import Column, print_table
+from artemis_py.text_table import Column, print_table
 
 HELP: Final = "list the pages of a stopped broker and their messages"
 EXIT_DAMAGED: Final = 1

@@ -17,7 +17,7 @@ from artemis_py.shown import say, say_made
 from artemis_py.spark.jobs.commands import JOBS, Call
 from artemis_py.spark.jobs.result import NUMBERS, shown
 from artemis_py.spark.jobs.source import FORMS, ArchiveTables, LogTables, Source, Span, moment_ms
-from artemis_py.table import Column, print_table
+from artemis_py.text_table import Column, print_table
 
 if TYPE_CHECKING:
     from artemis_py.spark.jobs.result import Result, Table

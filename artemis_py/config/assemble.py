@@ -10,7 +10,7 @@ from artemis_py.config.checks.addresses import check_addresses, check_limits, ch
 from artemis_py.config.checks.circles import check_circles
 from artemis_py.config.checks.diverts import check_diverts
 from artemis_py.config.checks.queues import cases, check_filters, check_queues, check_recovery_points, check_rings
-from artemis_py.config.checks.readers import Readers
+from artemis_py.config.checks.receiving_queues import Readers
 from artemis_py.config.checks.views import check_views
 from artemis_py.config.draft import Draft, NamedDraft
 from artemis_py.config.matching import WildcardSyntax, check_literal_markers, check_match, check_setting_match

@@ -30,7 +30,7 @@ from artemis_py.config.read.server import (
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.core_settings import CoreSettings
 from artemis_py.config.tables.fields import names_of
-from artemis_py.config.tables.parts import PARTS
+from artemis_py.config.tables.structured_elements import PARTS
 from artemis_py.config.xml.document import core_of, read_file, read_text, validate
 from artemis_py.config.xml.source import Element, Source, local_name
 from artemis_py.errors import ConfigError

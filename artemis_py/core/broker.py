@@ -38,7 +38,7 @@ from artemis_py.core.slow_consumers import SlowConsumers
 from artemis_py.core.tasks import Task
 from artemis_py.errors import Problem
 from artemis_py.message import Head, LargeBody, Message
-from artemis_py.records import Depth, PageLog, RecordLog, RecoveredState
+from artemis_py.record_log import Depth, PageLog, RecordLog, RecoveredState
 
 _TICK_PARTS: Final = 4
 """One in this many of a turn's units is kept for unfinished work and for what is due, however much was read."""

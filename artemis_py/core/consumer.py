@@ -12,7 +12,7 @@ from mypy_extensions import mypyc_attr
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.order import Cursor
 from artemis_py.message import Account, Head, Message
-from artemis_py.records import Actor
+from artemis_py.record_log import Actor
 from artemis_py.selector import Selector
 
 # ---- statistics ------------------------------------------------------------------------------------------------------

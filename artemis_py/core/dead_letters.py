@@ -10,7 +10,7 @@ from artemis_py.config.merging import SettingsRepository
 from artemis_py.config.tables.entities import ANYCAST, MULTICAST
 from artemis_py.core.queue_reference import QueueReference
 from artemis_py.message import Head, HeaderName, Message
-from artemis_py.records import RecordLog
+from artemis_py.record_log import RecordLog
 
 # ---- addresses -------------------------------------------------------------------------------------------------------
 #

@@ -15,7 +15,7 @@ from artemis_py.core.publish_outcome import PublishOutcome
 from artemis_py.core.queue_reference import QueueReference
 from artemis_py.core.tasks import Agenda
 from artemis_py.core.timers import Timers
-from artemis_py.records import RecordLog
+from artemis_py.record_log import RecordLog
 
 
 @final

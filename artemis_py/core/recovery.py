@@ -13,7 +13,7 @@ from artemis_py.core.pages.page_stream import Streams
 from artemis_py.core.publish.duplicates import NO_ADDRESS, Commits, Duplicates
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import Problem
-from artemis_py.records import KeptStream, RecoveredState, Survivor
+from artemis_py.record_log import KeptStream, RecoveredState, Survivor
 from artemis_py.shown import many
 
 

@@ -20,7 +20,7 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Task
 from artemis_py.errors import AddressFullError, DuplicateError, QueueFullError
 from artemis_py.message import LargeBody, Message
-from artemis_py.records import Actor, RecordLog
+from artemis_py.record_log import Actor, RecordLog
 from artemis_py.selector import Program
 
 # ---- filter evaluation -----------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 
 from artemis_py.metrics.catalogue import ADDRESS_GAUGES, ALIAS_GAUGES, LOOK_GAUGES, QUEUE_GAUGES
 from artemis_py.metrics.exposition import shown_addresses, shown_queues
-from artemis_py.metrics.looks import look_at
+from artemis_py.metrics.queue_ages import look_at
 
 if TYPE_CHECKING:
     from artemis_py.core.broker import Broker

@@ -10,7 +10,7 @@ from typing import Final, TextIO
 
 from artemis_py.perf.result import METRICS, Outcome
 from artemis_py.shown import escaped
-from artemis_py.table import Column, text_of
+from artemis_py.text_table import Column, text_of
 
 COLUMNS: Final = (
     "messages_per_second",

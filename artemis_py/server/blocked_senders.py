@@ -8,7 +8,7 @@ from time import monotonic_ns
 from typing import final
 
 from artemis_py.core.tasks import Awaited
-from artemis_py.server.client import Client
+from artemis_py.server.turn_client import Client
 
 
 @final

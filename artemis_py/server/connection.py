@@ -7,10 +7,10 @@ from functools import partial
 from typing import Final, cast, final
 
 from artemis_py.security.login import CONNECTIONS, DEADLINE, EXPIRED
-from artemis_py.server.client import LIGHT_BYTES, NOTHING, Client, Weight
 from artemis_py.server.logins.networks import ConnectionsBeforeLogin, network_of
 from artemis_py.server.socket import WRITE_HIGH_BYTES, WRITE_LOW_BYTES, ClientSocket
 from artemis_py.server.transports import CLIENT_CERTIFICATE, shown_address
+from artemis_py.server.turn_client import LIGHT_BYTES, NOTHING, Client, Weight
 from artemis_py.server.turns import Turns
 from artemis_py.server.websocket.protocol_detection import ProtocolDetection
 from artemis_py.server.websocket.rules import GOING_AWAY, INTERNAL, WebSocketRules

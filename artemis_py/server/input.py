@@ -11,8 +11,8 @@ from artemis_py.core.budget import TURN_UNITS, Budget
 from artemis_py.core.clock import Clock
 from artemis_py.security.rights import UNKNOWN_PEER, Peer
 from artemis_py.server.blocked_senders import BlockedSenders
-from artemis_py.server.client import Client
 from artemis_py.server.failures import Isolation
+from artemis_py.server.turn_client import Client
 
 # ---- watches ---------------------------------------------------------------------------------------------------------
 #

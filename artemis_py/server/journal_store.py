@@ -16,7 +16,7 @@ from typing import Any, Final
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.entities import RetentionConfig
 from artemis_py.log_codes import STORAGE
-from artemis_py.records import RecoveredState
+from artemis_py.record_log import RecoveredState
 from artemis_py.server.log_cursors import LogCursors
 from artemis_py.server.log_view import LogView
 from artemis_py.server.store import Store

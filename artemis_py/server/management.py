@@ -19,11 +19,10 @@ from artemis_py.management.artemis.beans import Beans
 from artemis_py.management.fields import Row
 from artemis_py.management.jolokia.agent import Agent
 from artemis_py.management.managed import Awaited, BodyRoom, Connected, Life, LogCursor, Managed, Space
-from artemis_py.records import Durability
+from artemis_py.record_log import Durability
 from artemis_py.security.user_files import KnownUser, changeable_files, files_of_realm, known_users
 from artemis_py.security.users.accounts import Accounts, NoUserError, check_name
 from artemis_py.security.users.passwords import hashed
-from artemis_py.server.client import Client
 from artemis_py.server.clocks import wall_clock_ms
 from artemis_py.server.configuration.reading import Stamps, stamps_of
 from artemis_py.server.configuration.reload import OperatedConfiguration, RunningConfiguration
@@ -48,6 +47,7 @@ from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats, in_words
 from artemis_py.server.store import Store
 from artemis_py.server.traces import Traces
 from artemis_py.server.transports import shown_address
+from artemis_py.server.turn_client import Client
 from artemis_py.server.turns import Turns
 from artemis_py.stomp.session.publish import Producer
 from artemis_py.stomp.wire.frames import Limits

@@ -11,7 +11,7 @@ from typing import Final, final
 
 from artemis_py.core.clock import Clock
 from artemis_py.core.memory import CONNECTION_BYTES, CONNECTIONS, INPUT, OUTPUT, SETTING, TRANSACTIONS, Holdings
-from artemis_py.server.client import NOTHING, Client, Weight
+from artemis_py.server.turn_client import NOTHING, Client, Weight
 
 # ---- memory ----------------------------------------------------------------------------------------------------------
 #

@@ -9,9 +9,9 @@ from typing import Any, final
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
 from artemis_py.histogram import Histogram
-from artemis_py.records import Durability
-from artemis_py.server.client import Recipient
+from artemis_py.record_log import Durability
 from artemis_py.server.failures import Isolation
+from artemis_py.server.turn_client import Recipient
 
 
 @final

@@ -23,7 +23,6 @@ from artemis_py.errors import ArtemisError
 from artemis_py.log_codes import DISK, LOGIN, STOPPING
 from artemis_py.metrics import MetricsExporter
 from artemis_py.security.identity import Authenticator
-from artemis_py.server.client import Client
 from artemis_py.server.clocks import NS_PER_MS, Clocks, wall_clock_ms
 from artemis_py.server.configuration.reading import Source
 from artemis_py.server.configuration.reload import RunningConfiguration
@@ -43,6 +42,7 @@ from artemis_py.server.replays import ReplayTurns
 from artemis_py.server.security import security_of
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
 from artemis_py.server.store import Store, TransientStore
+from artemis_py.server.turn_client import Client
 from artemis_py.server.turns import Turns
 from artemis_py.server.websocket import protocol_detection
 from artemis_py.shown import many, warn

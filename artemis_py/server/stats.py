@@ -22,13 +22,13 @@ from artemis_py.stomp.session.state import UnfinishedFrame
 
 if TYPE_CHECKING:
     from artemis_py.metrics.views import ConfigurationView
-    from artemis_py.records import Durability
+    from artemis_py.record_log import Durability
     from artemis_py.server.blocked_senders import BlockedSenders
-    from artemis_py.server.client import Client
     from artemis_py.server.descriptors import Descriptors
     from artemis_py.server.listener import Listener
     from artemis_py.server.log_cursors import CursorView, LogCursors
     from artemis_py.server.tls.connection import TlsAcceptor
+    from artemis_py.server.turn_client import Client
     from artemis_py.storage.bodies import LargeStore
     from artemis_py.storage.disk.space import SpaceReserve
 

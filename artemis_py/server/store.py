@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.log_codes import STORAGE
-from artemis_py.logged import ReplayLog
-from artemis_py.records import Durability, MemoryLog, PageLog, RecordLog, RecoveredState
+from artemis_py.record_log import Durability, MemoryLog, PageLog, RecordLog, RecoveredState
+from artemis_py.replay_log import ReplayLog
 from artemis_py.shown import warn
 from artemis_py.storage.bodies import LargeStore
 from artemis_py.storage.disk.committer import ThreadCommitter

@@ -18,7 +18,7 @@ from artemis_py.management.managed import Life
 from artemis_py.server.log_view import LogView, Segments
 
 if TYPE_CHECKING:
-    from artemis_py.server.own_log import OwnLog
+    from artemis_py.server.trace_source import OwnLog
     from artemis_py.tracing.lives import Lives, Moment
 
 RUNNING_MAX: Final = 2
@@ -153,7 +153,7 @@ def _read(
 
 def _begun(message: int, segments: Segments, name_of: Callable[[int], str]) -> _Reading:
     """Imports what only this needs, so that a broker that nobody asks starts without it."""
-    from artemis_py.server.own_log import OwnLog
+    from artemis_py.server.trace_source import OwnLog
     from artemis_py.tracing.lives import Lives, follow
 
     source, lives = OwnLog(segments), Lives({message}, name_of=name_of)

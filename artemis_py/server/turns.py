@@ -14,8 +14,7 @@ from artemis_py.core.clock import NEVER_MS
 from artemis_py.core.events import Event
 from artemis_py.core.notifications import CONNECTION_CREATED, CONNECTION_DESTROYED
 from artemis_py.errors import ArtemisError, StorageError
-from artemis_py.records import Durability
-from artemis_py.server.client import Client, Recipient
+from artemis_py.record_log import Durability
 from artemis_py.server.events.notify import Notifying
 from artemis_py.server.failures import Isolation, TurnError, shown
 from artemis_py.server.garbage_collector import WORK_MAX, GarbageCollector
@@ -26,6 +25,7 @@ from artemis_py.server.operator_requests import OperatorRequests
 from artemis_py.server.output import TurnOutput
 from artemis_py.server.replays import ReplayTurns
 from artemis_py.server.stats import ServerStats
+from artemis_py.server.turn_client import Client, Recipient
 from artemis_py.storage.bodies import LargeStore
 
 

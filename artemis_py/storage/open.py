@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from artemis_py.records import RecoveredState
+from artemis_py.record_log import RecoveredState
 from artemis_py.storage.bodies import LargeStore
 from artemis_py.storage.disk.committer import Committer
 from artemis_py.storage.disk.disk import Disk

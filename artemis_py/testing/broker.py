@@ -17,8 +17,8 @@ from artemis_py.testing.queues import QueueView
 from artemis_py.testing.why import story_of, why_blocked, why_not_idle
 
 if TYPE_CHECKING:
-    from artemis_py.server.client import Client
     from artemis_py.server.server import Server
+    from artemis_py.server.turn_client import Client
 
 TIMEOUT_S: Final = 5.0
 

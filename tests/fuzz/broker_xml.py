@@ -13,7 +13,7 @@ from artemis_py.config.tables.entities import QueueConfig
 from artemis_py.config.tables.fields import names_of
 from artemis_py.core.broker import Broker
 from artemis_py.errors import ConfigError
-from artemis_py.records import MemoryLog
+from artemis_py.record_log import MemoryLog
 from tests.fuzz.fuzzing import Fuzzer, Input, Judge, outcome_of
 
 NOW_MS = 1_700_000_000_000

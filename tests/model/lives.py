@@ -7,7 +7,7 @@ from random import Random
 from typing import Final
 
 from artemis_py.message import Message
-from artemis_py.records import Actor, RecoveredState
+from artemis_py.record_log import Actor, RecoveredState
 from artemis_py.storage.journal.index_files import delete_segment
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.record_writer import RecordWriter

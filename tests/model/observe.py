@@ -11,7 +11,7 @@ from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue_reference import QueueReference
 from artemis_py.message import Message
-from artemis_py.records import Actor, MemoryLog
+from artemis_py.record_log import Actor, MemoryLog
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from artemis_py.core.consumer import Reader as Origin
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import LimitError
 from artemis_py.message import Message
-from artemis_py.records import RecoveredState
+from artemis_py.record_log import RecoveredState
 from artemis_py.selector import compile_selector
 from tests.model.compare import active_ids, compare
 from tests.model.letters import Spec, Writer

@@ -15,7 +15,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import PURGED
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Head, LargeBody, Message, encode_headers
-from artemis_py.records import RecoveredState
+from artemis_py.record_log import RecoveredState
 from artemis_py.selector import compile_selector
 from artemis_py.storage.pages.files import PageFiles, SpillLog
 from tests.sim.committer import SteppedCommitter

@@ -6,7 +6,7 @@ from typing import Any
 
 from artemis_py.message import Message
 from artemis_py.paged import Page
-from artemis_py.records import KeptStream
+from artemis_py.record_log import KeptStream
 from artemis_py.storage.disk.disk import Disk
 from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.names import page_name

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from artemis_py.message import LargeBody, Message
-from artemis_py.records import RecoveredState
+from artemis_py.record_log import RecoveredState
 from artemis_py.storage.disk.disk import Disk
 from artemis_py.storage.format.names import body_name
 

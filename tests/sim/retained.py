@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from artemis_py.message import LargeBody
-from artemis_py.records import Depth
+from artemis_py.record_log import Depth
 from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.format.log_events import (
     Attempted,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from artemis_py.pending_output import Part, PendingOutput
-from artemis_py.stomp.session.subscription import Subscription
+from artemis_py.stomp.session.subscribe import Subscription
 from artemis_py.stomp.session.subscriptions import Subscriptions
 from tests.sim.deliveries import Medium, TooEarly
 from tests.sim.prepared import QUEUE_ID, commit, last_segment, message, open_journal, prepare, records

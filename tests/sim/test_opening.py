@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import random
 
-from artemis_py.records import RecoveredState
+from artemis_py.record_log import RecoveredState
 from tests.sim.disk import File, PowerCut, SimDisk
 from tests.sim.opening import SimStore
 from tests.sim.projection import Projection

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from artemis_py.message import Account, Head, Message, encode_headers
-from artemis_py.records import Depth
+from artemis_py.record_log import Depth
 from artemis_py.spark.log.directory import DirectoryLog
 from artemis_py.spark.read import holdings
 from artemis_py.spark.read.folded import FoldReader

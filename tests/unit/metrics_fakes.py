@@ -18,7 +18,7 @@ from artemis_py.histogram import Histogram
 from artemis_py.message import Account
 from artemis_py.metrics import MetricsExporter
 from artemis_py.metrics.views import LogCursorView, TlsView
-from artemis_py.records import MemoryLog
+from artemis_py.record_log import MemoryLog
 from artemis_py.security.rights import Checks
 
 NOW_MS = 1_000_000_000_000

@@ -9,7 +9,7 @@ import pytest
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.clock import Clock
-from artemis_py.records import MemoryLog
+from artemis_py.record_log import MemoryLog
 from artemis_py.server.clocks import Clocks
 from artemis_py.server.connection import StompAcceptor
 from artemis_py.server.stats import ServerStats

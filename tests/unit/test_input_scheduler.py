@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.core.budget import Budget
-from artemis_py.server.client import Client as ServerClient
 from artemis_py.server.input import INPUT_SHARE, QUANTUM_MIN, InputScheduler
+from artemis_py.server.turn_client import Client as ServerClient
 
 TURN = 10_000
 SHARE = TURN // INPUT_SHARE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.table import Cell, Column, print_table, text_of
+from artemis_py.text_table import Cell, Column, print_table, text_of
 
 COLUMNS = [Column("queue"), Column("messages", is_number=True), Column("at", is_cut=True)]
 

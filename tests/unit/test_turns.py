@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from artemis_py.core.broker import Broker
-from artemis_py.records import MemoryLog
+from artemis_py.record_log import MemoryLog
 from artemis_py.server.connection import StompAcceptor
 from artemis_py.server.failures import RateLimitedLog
 from artemis_py.server.garbage_collector import WORK_MAX

@@ -9,7 +9,7 @@ from artemis_py.config.reader import loads
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue.queue import Queue
-from artemis_py.records import MemoryLog
+from artemis_py.record_log import MemoryLog
 from artemis_py.security.login import Logins
 from artemis_py.server.connection import Connection, StompAcceptor
 from artemis_py.server.logins.networks import ConnectionsBeforeLogin

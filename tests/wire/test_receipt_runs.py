@@ -6,7 +6,7 @@ from sys import maxsize
 
 import pytest
 
-from artemis_py.records import MemoryLog
+from artemis_py.record_log import MemoryLog
 from artemis_py.stomp.wire.parser import Parser
 from tests.unit.stomp.frame_tools import feed_all, parser
 from tests.wire.in_process import InProcessBroker, configuration

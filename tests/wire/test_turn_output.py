@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.message import Message
-from artemis_py.records import MemoryLog
+from artemis_py.record_log import MemoryLog
 from tests.wire.in_process import InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from artemis_py.message import Message
-from artemis_py.records import Actor
+from artemis_py.record_log import Actor
 from artemis_py.server import turns
 from tests.wire.test_turn_output import SEND, DiskBroker, DiskLog
 

@@ -11,7 +11,7 @@ from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.core_settings import CoreSettings
 from artemis_py.config.tables.entities import DivertConfig, QueueConfig
 from artemis_py.config.tables.fields import HONOURED, Setting, settings_of
-from artemis_py.config.tables.parts import PARTS
+from artemis_py.config.tables.structured_elements import PARTS
 from tools.docs.table import table
 
 _HEADER: Final = ("default", "unit", "allowed", "effect", "meaning")

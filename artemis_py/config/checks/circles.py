@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from artemis_py.config.checks.readers import Readers
+from artemis_py.config.checks.receiving_queues import Readers
 from artemis_py.config.draft import Draft
 from artemis_py.config.merging import SettingsRepository
 from artemis_py.config.tables.address_settings import AddressSettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
-from artemis_py.config.checks.readers import Readers
+from artemis_py.config.checks.receiving_queues import Readers
 from artemis_py.config.draft import Draft
 from artemis_py.config.matching import WildcardSyntax
 from artemis_py.config.merging import SettingsRepository

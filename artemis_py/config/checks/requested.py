@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from artemis_py.config.checks.queues import cases, check_filters, check_queues, check_recovery_points
-from artemis_py.config.checks.readers import Readers
+from artemis_py.config.checks.receiving_queues import Readers
 from artemis_py.config.checks.views import check_views
 from artemis_py.config.draft import Draft, NamedDraft, QueueDraft, Values
 from artemis_py.config.matching import check_setting_match

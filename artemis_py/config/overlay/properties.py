@@ -52,7 +52,7 @@ from artemis_py.config.tables.fields import (
     names_of,
     parse_value,
 )
-from artemis_py.config.tables.parts import PARTS
+from artemis_py.config.tables.structured_elements import PARTS
 from artemis_py.config.xml.substitution import substitute
 from artemis_py.units import parse_bytes, parse_long
 

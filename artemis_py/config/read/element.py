@@ -16,7 +16,7 @@ from artemis_py.config.tables.fields import (
     parse_value,
     show,
 )
-from artemis_py.config.tables.parts import Part
+from artemis_py.config.tables.structured_elements import Part
 from artemis_py.config.xml.source import Element, Source
 
 

@@ -25,7 +25,7 @@ from artemis_py.config.tables.entities import (
     UsersFileConfig,
 )
 from artemis_py.config.tables.fields import BYTES, INT, POSITIVE, make_setting, names_of
-from artemis_py.config.tables.parts import PARTS
+from artemis_py.config.tables.structured_elements import PARTS
 from artemis_py.config.xml.source import Element, load_text, local_name, relative_to
 
 _PERIOD: Final = make_setting(INT, "period", None, "how long journal files are kept", check=POSITIVE)

@@ -20,7 +20,7 @@ from artemis_py.core.queue_host import QueueHost
 from artemis_py.core.queue_reference import QueueReference
 from artemis_py.core.tasks import Task, TaskLine
 from artemis_py.message import Message
-from artemis_py.records import RecordLog
+from artemis_py.record_log import RecordLog
 
 # ---- fan-out ---------------------------------------------------------------------------------------------------------
 #

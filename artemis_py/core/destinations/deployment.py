@@ -15,7 +15,7 @@ from artemis_py.core.queue.attributes import overflow_of, why_no_ring
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue_reference import AutoDelete
 from artemis_py.errors import Problem
-from artemis_py.records import RecoveredState
+from artemis_py.record_log import RecoveredState
 
 
 @final

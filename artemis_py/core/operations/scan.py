@@ -17,7 +17,7 @@ from artemis_py.core.queue.paged import READ_UNITS
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Message
 from artemis_py.paged import PagedMessage
-from artemis_py.records import PagedEntry
+from artemis_py.record_log import PagedEntry
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------
 #

@@ -10,7 +10,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.pages.page_stream import PageReader, PageStream
 from artemis_py.core.queue_reference import Lifetime
 from artemis_py.paged import Page, PagedMessage, PlaceSet
-from artemis_py.records import PagedEntry
+from artemis_py.record_log import PagedEntry
 
 # ---- backlog ---------------------------------------------------------------------------------------------------------
 #

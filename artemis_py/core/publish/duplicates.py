@@ -10,7 +10,7 @@ from artemis_py.core.memory import ID_BYTES, IDS, Holdings
 from artemis_py.core.publish_outcome import PublishOutcome
 from artemis_py.errors import DuplicateError
 from artemis_py.message import Message
-from artemis_py.records import RecordLog
+from artemis_py.record_log import RecordLog
 
 # ---- duplicates ------------------------------------------------------------------------------------------------------
 #

@@ -15,7 +15,7 @@ from artemis_py.core.queue.release import Release
 from artemis_py.core.queue.state import QueueState
 from artemis_py.core.tasks import Task
 from artemis_py.message import Head, Message
-from artemis_py.records import Actor
+from artemis_py.record_log import Actor
 from artemis_py.selector import Selector
 
 # ---- up to one -------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from artemis_py.core.queue_host import QueueHost
 from artemis_py.core.queue_reference import Lifetime, QueueReference
 from artemis_py.message import HeaderName, Message
 from artemis_py.paged import Page, PagedMessage
-from artemis_py.records import Actor
+from artemis_py.record_log import Actor
 from artemis_py.units import DATE_MAX_MS, LONG_MAX
 
 # ---- outcomes --------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from artemis_py.core.queue.messages import EXPIRE, Contents, not_before_ms
 from artemis_py.core.queue.state import QueueState
 from artemis_py.message import Message
 from artemis_py.paged import PagedMessage
-from artemis_py.records import PagedEntry
+from artemis_py.record_log import PagedEntry
 
 # ---- depage ----------------------------------------------------------------------------------------------------------
 #

@@ -39,7 +39,7 @@ from artemis_py.core.queue.state import QueueState
 from artemis_py.core.queue_reference import AutoDelete
 from artemis_py.core.tasks import Task
 from artemis_py.message import Message
-from artemis_py.records import Actor, Depth
+from artemis_py.record_log import Actor, Depth
 from artemis_py.selector import Selector
 
 _NO_ATTRIBUTES: Final[Mapping[str, object]] = {}

@@ -26,7 +26,7 @@ from artemis_py.core.replay.replay import (
 )
 from artemis_py.core.replay.slices import SliceCache, SliceRequest
 from artemis_py.core.replay.tail import Tail
-from artemis_py.logged import CachedSlice, ReplayLog
+from artemis_py.replay_log import CachedSlice, ReplayLog
 
 # ---- replays ---------------------------------------------------------------------------------------------------------
 #

@@ -21,8 +21,8 @@ from artemis_py.core.replay.bookmarks import Bounds
 from artemis_py.core.replay.manager import Replays
 from artemis_py.core.replay.replay import FOLLOWING, Addresses, Replay, Unpaced
 from artemis_py.errors import BrokerError
-from artemis_py.logged import Logged
 from artemis_py.message import HeaderName, LargeBody, Message
+from artemis_py.replay_log import Logged
 from artemis_py.units import parse_long
 
 # ---- backfill --------------------------------------------------------------------------------------------------------

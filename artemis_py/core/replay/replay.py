@@ -17,8 +17,8 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.replay.bookmarks import Bounds
 from artemis_py.errors import BrokerError, NotFoundError
-from artemis_py.logged import AddressChoice, CachedSlice, Logged, ReplayLog, Slice, Spot
 from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
+from artemis_py.replay_log import AddressChoice, CachedSlice, Logged, ReplayLog, Slice, Spot
 from artemis_py.units import parse_bytes, parse_ms
 
 # ---- addresses -------------------------------------------------------------------------------------------------------

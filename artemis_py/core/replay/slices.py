@@ -8,7 +8,7 @@ from typing import Final, final
 from artemis_py.core.budget import Budget
 from artemis_py.core.memory import REPLAYS, Holdings
 from artemis_py.core.replay.replay import Replay
-from artemis_py.logged import SLICE_BYTES, AddressChoice, CachedSlice, ReplayLog, Slice, Spot
+from artemis_py.replay_log import SLICE_BYTES, AddressChoice, CachedSlice, ReplayLog, Slice, Spot
 
 CACHE_BYTES_MAX: Final = 16 << 20
 """What all slices may take. More replays than have room wait for each other, in order."""

@@ -10,7 +10,7 @@ from artemis_py.config.wildcards import WildcardIndex
 from artemis_py.core.budget import Budget
 from artemis_py.core.replay.replay import FOLLOWING, Replay
 from artemis_py.core.replay.slices import SliceCache, SliceRequest
-from artemis_py.logged import AddressChoice, Place, ReplayLog, Spot
+from artemis_py.replay_log import AddressChoice, Place, ReplayLog, Spot
 
 # ---- followers -------------------------------------------------------------------------------------------------------
 #

@@ -7,10 +7,10 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from artemis_py.metrics import MetricsExporter
-from artemis_py.server.client import Client
 from artemis_py.server.http.requests import Request, Response, json_response
 from artemis_py.server.http.routing import Route
 from artemis_py.server.memory import MemoryGuard
+from artemis_py.server.turn_client import Client
 
 CONNECTIONS_SHOWN: Final = 20
 """How many connections ``/memory`` names."""

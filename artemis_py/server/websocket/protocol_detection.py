@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Final, final
 
-from artemis_py.server.client import Client
+from artemis_py.server.turn_client import Client
 from artemis_py.server.websocket.rules import WebSocketRules
 
 _METHODS: Final = tuple(b"%b " % name for name in b"GET HEAD POST PUT DELETE OPTIONS PATCH TRACE PRI".split())

@@ -15,7 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artemis_py.spark.decode.columns import Mask, Numbers, field_numbers
-from artemis_py.spark.decode.facts import ARRIVALS, ATTEMPTED, DELIVERED, DUE, RECALLED, SETTLED, Facts, facts_of
+from artemis_py.spark.decode.event_columns import (
+    ARRIVALS,
+    ATTEMPTED,
+    DELIVERED,
+    DUE,
+    RECALLED,
+    SETTLED,
+    Facts,
+    facts_of,
+)
 from artemis_py.spark.decode.published import Published, messages_of
 from artemis_py.spark.decode.walk import Walk
 from artemis_py.storage.format import codec, records

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from artemis_py.paged import Page
-from artemis_py.records import Depth
+from artemis_py.record_log import Depth
 from artemis_py.spark.decode.digest import ID_BITS, NO_PLACE, Counts, Digest, released
 from artemis_py.storage.format import codec, records
 

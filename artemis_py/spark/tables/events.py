@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from artemis_py.spark.decode.columns import Numbers, by_number, constant, looked_up, numbers, times
-from artemis_py.spark.decode.facts import KINDS, PUBLISHED, REFUSED, Facts, facts_of
+from artemis_py.spark.decode.event_columns import KINDS, PUBLISHED, REFUSED, Facts, facts_of
 from artemis_py.spark.decode.published import Published
 from artemis_py.spark.tables.reading import Reading, unknown_name
 

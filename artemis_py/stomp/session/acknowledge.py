@@ -13,10 +13,10 @@ from artemis_py.core.queue.messages import ACCEPT, CANCEL, EXPIRE
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.transactions import Transaction
 from artemis_py.errors import LimitError
-from artemis_py.records import Actor
+from artemis_py.record_log import Actor
 from artemis_py.selector import compile_selector
 from artemis_py.stomp.session.state import Remainder, SessionState
-from artemis_py.stomp.session.subscription import AUTO, INDIVIDUAL, SELECTOR_CHARACTERS_PER_UNIT, Subscription
+from artemis_py.stomp.session.subscribe import AUTO, INDIVIDUAL, SELECTOR_CHARACTERS_PER_UNIT, Subscription
 from artemis_py.stomp.session.subscriptions import Subscriptions
 from artemis_py.stomp.session.transactions import Transactions
 from artemis_py.stomp.wire.destinations import split_qualified

@@ -9,7 +9,7 @@ from artemis_py.core.consumer import client_fields
 from artemis_py.core.events import ERROR
 from artemis_py.core.notifications import LOGIN_REFUSED, SESSION_CREATED
 from artemis_py.errors import LimitError
-from artemis_py.records import RecordLog
+from artemis_py.record_log import RecordLog
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.login import Login
 from artemis_py.stomp.client import ROUTING

@@ -11,7 +11,7 @@ from artemis_py.core.replay.manager import Replays
 from artemis_py.core.replay.replay import Addresses, Replay, addresses_read, pace_of
 from artemis_py.errors import BrokerError, NotAllowedError, NotFoundError
 from artemis_py.stomp.session.state import SessionState
-from artemis_py.stomp.session.subscription import (
+from artemis_py.stomp.session.subscribe import (
     BROWSER,
     EXCLUSIVE_HEADERS,
     LIMIT_HEADERS,

@@ -13,7 +13,7 @@ from artemis_py.errors import LimitError, NotAllowedError
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.session.replay import Replaying, asks_for_replay
 from artemis_py.stomp.session.state import SessionState
-from artemis_py.stomp.session.subscription import (
+from artemis_py.stomp.session.subscribe import (
     BROWSER,
     Subscriber,
     Subscription,

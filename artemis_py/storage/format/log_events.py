@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from artemis_py.paged import PageShare
-from artemis_py.records import Depth
+from artemis_py.record_log import Depth
 from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.format.records import Record

@@ -12,7 +12,7 @@ from typing import Any, Final
 from mypy_extensions import mypyc_attr
 
 from artemis_py.message import Message
-from artemis_py.records import Actor, AuditLog, Depth
+from artemis_py.record_log import Actor, AuditLog, Depth
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.format.records import BROKER, CONSUMER, DELIVERED, DEPTHS, FLAG_PAGED, MESSAGE, REFUSED, SESSION

@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from artemis_py.paged import Page, PlaceSet, SettledPlaces
-from artemis_py.records import RecoveredState, Survivor
+from artemis_py.record_log import RecoveredState, Survivor
 from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.format.records import FLAG_PAGED, FLAG_RECALLED, RECORD_HEADER_BYTES, Record, inner_records

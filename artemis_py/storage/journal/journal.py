@@ -13,7 +13,7 @@ from typing import Final
 from mypy_extensions import mypyc_attr
 
 from artemis_py.histogram import Histogram
-from artemis_py.records import Durability
+from artemis_py.record_log import Durability
 from artemis_py.storage.disk.committer import Commit, Committer, Write, bytes_of
 from artemis_py.storage.disk.disk import Disk, DiskError
 from artemis_py.storage.format import codec

@@ -8,7 +8,7 @@ from mypy_extensions import mypyc_attr
 
 from artemis_py.message import LargeBody, Message
 from artemis_py.paged import Page, PagedMessage
-from artemis_py.records import Actor, AuditLog, RecordLog
+from artemis_py.record_log import Actor, AuditLog, RecordLog
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.format.records import (

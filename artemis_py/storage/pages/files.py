@@ -12,7 +12,7 @@ from mypy_extensions import mypyc_attr
 from artemis_py.errors import ArtemisError
 from artemis_py.message import Account, Message
 from artemis_py.paged import Page, PagedMessage
-from artemis_py.records import Chunk, MemoryLog, PagedEntry, PageLog
+from artemis_py.record_log import Chunk, MemoryLog, PagedEntry, PageLog
 from artemis_py.shown import many, warn
 from artemis_py.storage.disk.committer import Commit, Committer, Write
 from artemis_py.storage.disk.disk import Disk, DiskError

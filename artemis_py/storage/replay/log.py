@@ -17,8 +17,8 @@ from typing import Final, final
 
 from mypy_extensions import mypyc_attr
 
-from artemis_py.logged import SLICE_BYTES, AddressChoice, Place, ReplayLog, Slice, Spot
 from artemis_py.message import LargeBody, Message
+from artemis_py.replay_log import SLICE_BYTES, AddressChoice, Place, ReplayLog, Slice, Spot
 from artemis_py.storage.bodies import LargeStore
 from artemis_py.storage.disk.committer import Committer
 from artemis_py.storage.format import records

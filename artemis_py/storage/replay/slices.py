@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from artemis_py.logged import AddressChoice, Logged, Slice, Spot
+from artemis_py.replay_log import AddressChoice, Logged, Slice, Spot
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.records import (
     BATCH,

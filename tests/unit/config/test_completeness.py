@@ -13,8 +13,8 @@ from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.core_settings import CoreSettings
 from artemis_py.config.tables.entities import QUEUE_CONSTANTS, QUEUE_DEFAULTS, DivertConfig, QueueConfig
 from artemis_py.config.tables.fields import HONOURED, IGNORED, REFUSED, Setting, names_of, settings_of
-from artemis_py.config.tables.parts import PARTS, Part
 from artemis_py.config.tables.queue_settings import QueueSettings
+from artemis_py.config.tables.structured_elements import PARTS, Part
 from artemis_py.config.xml.structure import explaining_schema
 
 QUEUE_PLACES = ("addresses/address/anycast/queue", "addresses/address/multicast/queue", "queues/queue")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
-from artemis_py.logged import AddressChoice, Logged, Place, ReplayLog, Slice, Spot
 from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
+from artemis_py.replay_log import AddressChoice, Logged, Place, ReplayLog, Slice, Spot
 
 RECORD_BYTES = 1000
 SEGMENT_RECORDS = 10

@@ -11,7 +11,7 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.operations.messages import Change
 from artemis_py.core.queue.queue import Queue
 from artemis_py.management.managed import Managed
-from artemis_py.records import RecoveredState
+from artemis_py.record_log import RecoveredState
 from artemis_py.storage.pages.files import PageFiles, SpillLog
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk

@@ -23,7 +23,7 @@ from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.transactions import Transaction
 from artemis_py.message import Account, Head, Message, encode_headers
-from artemis_py.records import MemoryLog, RecordLog
+from artemis_py.record_log import MemoryLog, RecordLog
 from artemis_py.selector import compile_selector
 
 NOW_MS: Final = 1_000_000

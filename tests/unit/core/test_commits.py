@@ -11,7 +11,7 @@ from artemis_py.core.publish.duplicates import NO_ADDRESS, Commits
 from artemis_py.core.transactions import Transaction
 from artemis_py.errors import AddressFullError, DuplicateError
 from artemis_py.message import Account
-from artemis_py.records import MemoryLog, RecoveredState
+from artemis_py.record_log import MemoryLog, RecoveredState
 from tests.unit.core.parts import NOW_MS, broker_of, queue_config, send_in
 
 

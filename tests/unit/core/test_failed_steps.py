@@ -20,7 +20,7 @@ from artemis_py.core.queue.messages import Contents
 from artemis_py.core.transactions import Transaction
 from artemis_py.errors import BrokerError
 from artemis_py.management.operations.queues import _removed
-from artemis_py.records import MemoryLog, RecoveredState
+from artemis_py.record_log import MemoryLog, RecoveredState
 from artemis_py.selector import compile_selector
 from artemis_py.storage.pages.files import PageFiles, SpillLog
 from tests.sim.committer import SteppedCommitter

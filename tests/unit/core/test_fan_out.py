@@ -12,7 +12,7 @@ from artemis_py.core.events import GIVEN_UP
 from artemis_py.core.queue.arrivals import Arrivals
 from artemis_py.core.transactions import Transaction
 from artemis_py.message import Message
-from artemis_py.records import Depth
+from artemis_py.record_log import Depth
 from tests.unit.core.parts import (
     NOW_MS,
     broker_of,

@@ -12,7 +12,7 @@ from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue.queue import Queue
-from artemis_py.records import MemoryLog, RecoveredState
+from artemis_py.record_log import MemoryLog, RecoveredState
 from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, lines_run, queue_config, send, write
 
 FEW: Final = 50

@@ -12,7 +12,7 @@ from artemis_py.core.order.entry import PURGED
 from artemis_py.core.transactions import Transaction
 from artemis_py.errors import AddressFullError, DuplicateError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Message
-from artemis_py.records import MemoryLog
+from artemis_py.record_log import MemoryLog
 from tests.unit.core.parts import (
     NOW_MS,
     broker_of,

@@ -11,7 +11,7 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.events import REJECTED, Event
 from artemis_py.core.queue_reference import MessageAges
 from artemis_py.message import Account, Head, Message, header_name
-from artemis_py.records import MemoryLog
+from artemis_py.record_log import MemoryLog
 from artemis_py.server.operational_log import OperationalLog
 from artemis_py.stomp.service import CHARACTERS_MAX, ENTRIES_MAX, TARGET_CHARACTERS_MAX, Routes
 from artemis_py.stomp.wire.dialect import MEMO_BYTES_MAX, Dialect

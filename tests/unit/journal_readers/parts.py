@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 from artemis_py.message import Account, Head, Message, encode_headers
-from artemis_py.records import Actor, Depth
+from artemis_py.record_log import Actor, Depth
 from artemis_py.storage.disk.committer import Commit, Committer, write_commit
 from artemis_py.storage.disk.disk import FileDisk
 from artemis_py.storage.journal.audit import AuditTrail, Refusal

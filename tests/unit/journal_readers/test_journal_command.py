@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 
 from artemis_py.cli import main as cli
-from artemis_py.records import Depth
+from artemis_py.record_log import Depth
 from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.format.scan import log_files
 from artemis_py.storage.journal.bindings_copy import NAME as COPY

@@ -241,7 +241,7 @@ def test_it_needs_nothing_of_the_broker() -> None:
         assert ours <= {
             "artemis_py.message",
             "artemis_py.paged",
-            "artemis_py.records",
+            "artemis_py.record_log",
             "artemis_py.storage.format",
             *parts,
         }

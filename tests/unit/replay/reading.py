@@ -7,7 +7,7 @@ from pathlib import Path
 
 from artemis_py.config.matching import WildcardSyntax
 from artemis_py.core.replay.replay import Addresses
-from artemis_py.logged import SLICE_BYTES, AddressChoice, Logged, Slice, Spot
+from artemis_py.replay_log import SLICE_BYTES, AddressChoice, Logged, Slice, Spot
 from artemis_py.storage.bodies import LargeStore
 from artemis_py.storage.disk.disk import FileDisk
 from artemis_py.storage.format.log_events import Published

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.logged import Spot
+from artemis_py.replay_log import Spot
 from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.records import FILE_HEADER_BYTES, Record
 from artemis_py.storage.format.scan import whole_records

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from artemis_py.core.order import entry
 from artemis_py.message import Account, Head, Message, encode_headers
-from artemis_py.records import Depth
+from artemis_py.record_log import Depth
 from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.codec import DeliveryState, Kept
 from artemis_py.storage.format.records import CodecError, FileHeader

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artemis_py.logged import AddressChoice, Spot
 from artemis_py.message import Account, Head, Message
+from artemis_py.replay_log import AddressChoice, Spot
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.codec import BatchHeader, Kept
 from artemis_py.storage.format.records import (
