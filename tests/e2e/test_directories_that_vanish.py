@@ -140,6 +140,6 @@ def test_a_failed_sync_of_a_lone_sender_ends_the_broker_at_once(tmp_path: Path) 
         assert sends_one(client)
         remove(tmp_path / "journal")
         client.send("SEND", {"destination": "/queue/q", "receipt": "never", **PERSISTENT}, b"body")
-        frames = client.read_to_end()
-        assert frames == []
+        with suppress(ConnectionResetError):  # its process has ended with a request of ours unread
+            assert client.read_to_end() == []
         eventually("the end", broker.process.poll, lambda code: code == 3)
