@@ -37,7 +37,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Ends the program with exit code 2."""
         warn(f"{self.prog}: {message}")
-        warn(f"{self.prog} --help tells the arguments")
+        warn(f"{self.prog} --help shows the arguments")
         self.exit(2)
 
 

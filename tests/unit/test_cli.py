@@ -124,7 +124,7 @@ def test_wrong_arguments_are_told_in_two_lines(words: list[str], said: str, caps
     printed = capsys.readouterr()
     assert (printed.out, printed.err.splitlines()) == (
         "",
-        [said, f"{said.partition(':')[0]} --help tells the arguments"],
+        [said, f"{said.partition(':')[0]} --help shows the arguments"],
     )
 
 
