@@ -115,7 +115,7 @@ def test_dead_letters_in_groups(spark: SparkSession, source: Frames, world: Simu
     found = {tuple(row[name] for name in columns): row["messages"] for row in rows_of(result.table("groups"))}
     assert found == truths
     assert result.fact("messages") == sum(truths.values())
-    largest = tuple(rows_of(result.table("groups"))[0][name] for name in names)
+    largest = tuple(rows_of(result.table("groups"))[0][name] for name in columns)
     assert rows_of(result.table("examples"))[0]["messageId"] == str(first[largest])
 
 
