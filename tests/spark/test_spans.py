@@ -133,6 +133,16 @@ def test_metrics_are_cut_where_intervals_meet(lived: Path, interval: str) -> Non
 
 @pytest.mark.parametrize("stays", [False, True])
 def test_metrics_of_every_kind_of_traffic(tmp_path: Path, rng: random.Random, *, stays: bool) -> None:
+    check_shares_of_metrics(tmp_path, rng, stays=stays)
+
+
+def test_a_cut_between_what_is_carried_into_a_segment_and_its_depths(tmp_path: Path) -> None:
+    """Found with this seed: a task began in a segment whose depths come behind the task's first events."""
+    test = "tests/spark/test_spans.py::test_metrics_of_every_kind_of_traffic[True]"
+    check_shares_of_metrics(tmp_path, random.Random(f"2569949877:{test}"), stays=True)
+
+
+def check_shares_of_metrics(tmp_path: Path, rng: random.Random, *, stays: bool) -> None:
     made(tmp_path, rng, stays=stays)
     for options in ({}, {"startingTimestamp": str(START_MS + 150_000)}, {"endingTimestamp": str(START_MS + 200_000)}):
         given = {"journal": str(tmp_path), "table": "metrics", "interval": "5 seconds", **options}

@@ -158,19 +158,20 @@ def time_shares(share: Share, log: Log, listing: Listing, interval_ms: int, shar
     for place, one in enumerate(segments):
         time_ms = (one.first_ms or 0) // interval_ms * interval_ms
         if filled >= share_bytes and (begin_ms is None or time_ms > begin_ms):
-            meeting = _meeting(segments[begin:place], log, listing, time_ms)
+            before = sum(one.blocks[0][2] < time_ms for one in segments[begin:place])
+            meeting = _meeting(segments[begin : begin + before], log, listing, time_ms)
             if meeting is not None:
-                found.append(TimeShare(share, segments[begin : begin + meeting + 1], begin_ms, time_ms))
+                found.append(TimeShare(share, segments[begin : begin + before], begin_ms, time_ms))
                 begin, begin_ms = begin + meeting, time_ms
-                filled = sum(before.size_bytes for before in segments[begin:place])
+                filled = sum(each.size_bytes for each in segments[begin:place])
         filled += one.size_bytes
     found.append(TimeShare(share, segments[begin:], begin_ms, None))
     return found
 
 
 def _meeting(segments: list[Segment], log: Log, listing: Listing, time_ms: int) -> int | None:
-    """The last of the segments that begins before a time and tells how deep the queues are; None when it does not."""
-    before = [place for place, one in enumerate(segments) if one.blocks[0][2] < time_ms]
-    if not before or depths_told_lsn(log, listing, time_ms) != segments[before[-1]].first_lsn:
-        return None
-    return before[-1]
+    """Which of the segments, all of which begin before a time, is the last one that says before it how deep the queues
+    are; None: none of them does.
+    """
+    told_lsn = depths_told_lsn(log, listing, time_ms)
+    return next((place for place, one in enumerate(segments) if one.first_lsn == told_lsn), None)

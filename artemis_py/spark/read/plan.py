@@ -317,26 +317,33 @@ def before_time(listing: Listing, time_ms: int) -> int:
 
 
 def depths_told_lsn(log: Log, listing: Listing, before_ms: int) -> int:
-    """The lsn of the last segment that begins before a time and records the queue depths in its first turn, as with
-    retention; 0: from the beginning.
+    """The lsn of the last segment that records the queue depths before a time, as with retention each does in its first
+    turns; 0: from the beginning.
     """
     for segment in reversed(listing.segments):
         if segment.first_ms is None or segment.first_ms >= before_ms:
             continue
-        return segment.first_lsn if _tells_depths(log, segment) else 0
+        told_ms = _depths_ms(log, segment)
+        if told_ms is None:
+            return 0
+        if told_ms < before_ms:  # what was carried into the segment stands before its depths, in a turn of its own
+            return segment.first_lsn
     return 0
 
 
 def is_retained(log: Log, listing: Listing) -> bool:
     """Does the broker record deliveries, as it does with retention? True for an empty log."""
     begun = [segment for segment in listing.segments if segment.blocks]
-    return not begun or _tells_depths(log, begun[-1])
+    return not begun or _depths_ms(log, begun[-1]) is not None
 
 
-def _tells_depths(log: Log, segment: Segment) -> bool:
+def _depths_ms(log: Log, segment: Segment) -> int | None:
+    """When a segment records the queue depths first, in epoch ms; None: not at its beginning."""
     begin = segment.blocks[0][0]
     data = log.read(segment.number, begin, min(segment.size_bytes, begin + _FIRST_TURN_BYTES))
-    return records.DEPTHS in walk(Piece(f"segment {segment.number}", data, begin, None, is_last=True), []).kinds
+    found = walk(Piece(f"segment {segment.number}", data, begin, None, is_last=True), [])
+    told = found.times_ms[found.kinds == records.DEPTHS]
+    return int(told[0]) if len(told) else None
 
 
 # ---- gaps ------------------------------------------------------------------------------------------------------------
