@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from artemis_py.cli.interrupt import EXIT_INTERRUPTED
 from artemis_py.cli.logins import HTTP_HELP, add_access, http_acceptor
 from artemis_py.cli.options import add_json
 from artemis_py.errors import ArtemisError
@@ -90,6 +91,9 @@ def run(args: argparse.Namespace) -> int:
             export.tell(f"continuing behind lsn {after_lsn}, where cursor {args.cursor} is")
         _carry_out(export, follows=args.follow)
     _sum_up(export, is_sent=bool(args.otlp))
+    if export.is_stopped and not args.follow:
+        warn("interrupted: the rest of the log was not read")
+        return EXIT_INTERRUPTED
     return 0
 
 
