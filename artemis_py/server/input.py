@@ -42,9 +42,16 @@ class ConnectionWatches:
         if self._connections.pop(origin, None) is not None:
             self.alarms.clear(origin)
 
-    def take(self) -> Client | None:
-        """The first connection whose time has come; None if it is to be checked at another time by now."""
-        return self._connections.pop(self.alarms.take(), None)
+    def check(self, now_ms: int, fail: Callable[[Client, str, Exception], None]) -> None:
+        """Check the connections that are due. ``fail`` ends one whose check raises."""
+        while self.alarms.due:
+            connection = self._connections.pop(self.alarms.take(), None)
+            if connection is None:
+                continue  # it is to be checked at another time by now
+            try:
+                connection.check(now_ms)
+            except Exception as error:
+                fail(connection, "beat", error)
 
 
 # ---- input scheduler -------------------------------------------------------------------------------------------------

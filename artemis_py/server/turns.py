@@ -1,4 +1,4 @@
-"""When the next turn runs: as soon as possible, or when something is due."""
+"""Turns: the server's whole work in one order (``Turns._run``), and when the next one runs (``Wakeup``)."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ class Turns:
         if broker.slow_consumers.killed:
             self._close_slow(now_ms)
         if self.watches.alarms.due:
-            self._check_connections(now_ms)
+            self.watches.check(now_ms, self.isolation.fail)
         broker.dispatch(now_ms)
         served = output.write_messages(now_ms) if broker.host.outgoing else None
         if broker.enqueuer.begun or broker.log.audit.is_enabled:
@@ -345,17 +345,6 @@ class Turns:
                 reader: Recipient = piece.owner  # type: ignore[assignment]
                 self.output.mark_dirty(reader)
         return None
-
-    def _check_connections(self, now_ms: int) -> None:
-        """Heart-beats, handshakes and lingering that are due."""
-        while self.watches.alarms.due:
-            connection = self.watches.take()
-            if connection is None:
-                continue
-            try:
-                connection.check(now_ms)
-            except Exception as error:
-                self.isolation.fail(connection, "beat", error)
 
     def _close_slow(self, now_ms: int) -> None:
         """Close the connections of consumers that are too slow (``slow-consumer-policy`` KILL)."""
