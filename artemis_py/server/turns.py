@@ -151,6 +151,7 @@ class Turns:
         self._wakeup = Wakeup(loop, self.run)
         self.schedule = self._wakeup.schedule
         self.isolation = Isolation(broker, stats.faults, clock_ms, self.schedule)
+        self._fail_client = self.isolation.fail  # bound once, not in each turn
         self.input = TurnInput(broker.budget, self.isolation)
         self.output = TurnOutput(broker, durability, self.isolation, stats.delays)
         self.guard = MemoryGuard(broker.holdings, broker.clock)
@@ -251,7 +252,7 @@ class Turns:
         arrivals = self.input
         durability.inline = arrivals.scheduler.count <= 1 and not output.waiting
         if arrivals.scheduler.count:
-            arrivals.scheduler.serve(broker.budget, now_ms, self.isolation.fail)
+            arrivals.scheduler.serve(broker.budget, now_ms, self._fail_client)
         if arrivals.lost or arrivals.blocked.awaited:
             arrivals.take_lost_and_unblocked(now_ms)
         if self.calls is not None and (self.calls.is_due or self.calls.alarms.due):
@@ -265,7 +266,7 @@ class Turns:
         if broker.slow_consumers.killed:
             self._close_slow(now_ms)
         if self.watches.alarms.due:
-            self.watches.check(now_ms, self.isolation.fail)
+            self.watches.check(now_ms, self._fail_client)
         broker.dispatch(now_ms)
         served = output.write_messages(now_ms) if broker.host.outgoing else None
         if broker.enqueuer.begun or broker.log.audit.is_enabled:
@@ -276,7 +277,7 @@ class Turns:
             large.seal(broker.log.last_lsn, durability.durable_lsn)
         output.flush(now_ms)
         if self.guard.holders:
-            self.guard.check(now_ms, self.isolation.fail)
+            self.guard.check(now_ms, self._fail_client)
         if served is not None:
             output.make_room(served)
         if self.replays is not None and self.replays.are_there:

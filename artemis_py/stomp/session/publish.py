@@ -288,7 +288,6 @@ class Publishing:
         stamp = None if state.rights is None else state.rights.stamp
         messages: list[Message] = []
         receipts: list[tuple[int, str]] = []
-        append = messages.append
         size_bytes = 0
         number = host.message_id + 1
         for position in range(start, limit):
@@ -296,7 +295,7 @@ class Publishing:
             if not isinstance(frame, Send) or frame.shape is not shape or not frame.quick:
                 break
             head = frame.head if stamp is None else stamped(frame.head, stamp)
-            append(Message(head, body, number, now_ms, 0, account, origin))
+            messages.append(Message(head, body, number, now_ms, 0, account, origin))
             number += 1
             size_bytes += head.size_bytes + len(body)
             if frame.receipt is not None:

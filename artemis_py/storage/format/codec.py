@@ -98,6 +98,10 @@ class Kept:
 
 
 _PLAIN: Final = DeliveryState()
+_pack_state: Final = _STATE.pack
+_pack_published: Final = _PUBLISHED.pack
+_pack_checksum: Final = _U32.pack
+"""Bound once: to find a method of a ``Struct`` costs as much as to pack two numbers."""
 
 
 def encode_published(published: list[Kept]) -> list[bytes]:
@@ -106,8 +110,7 @@ def encode_published(published: list[Kept]) -> list[bytes]:
     The same bytes as from ``encode_record`` and ``encode_message``, in two parts each (checksum and rest), but encoded
     together: most messages of a run share a head.
     """
-    place = _STATE.pack(published[0].queue_ids[0], 0, 0, 0)
-    pack, checksum = _PUBLISHED.pack, _U32.pack
+    place = _pack_state(published[0].queue_ids[0], 0, 0, 0)
     parts: list[bytes] = []
     last_head: Head | None = None
     middle = b""
@@ -122,12 +125,14 @@ def encode_published(published: list[Kept]) -> list[bytes]:
             middle_size = _MESSAGE.size + len(middle)
             priority, sized, routing = head.priority, head.sized, _ROUTING_CODES[head.routing_type]
             address_size, head_size = len(address), head.size_bytes
-        fields = pack(
+        assert isinstance(body, bytes)  # a large body never comes in a run
+        fields = _pack_published(
             middle_size + len(body), lsn, MESSAGE, message.id, message.timestamp_ms, message.expires_ms, lsn,
             priority, sized, routing, 0, 1, address_size, head_size,
         )  # fmt: skip
-        record = b"%b%b%b" % (fields, middle, body)  # type: ignore[str-format]  # a large body never comes in a run
-        parts += (checksum(crc32(record)), record)
+        record = b"%b%b%b" % (fields, middle, body)
+        parts.append(_pack_checksum(crc32(record)))
+        parts.append(record)
     return parts
 
 

@@ -135,7 +135,7 @@ class RecordWriter(RecordLog):
         return lsn
 
     def published_run(self, messages: list[Message], queue_id: int, due_ms: int) -> None:
-        if due_ms or not messages or messages[0].body.__class__ is LargeBody:
+        if due_ms or not messages or isinstance(messages[0].body, LargeBody):
             super().published_run(messages, queue_id, due_ms)
             return
         if self.audit.is_enabled and messages[0].origin != self._origin:  # a run comes from one connection
