@@ -110,8 +110,8 @@ class FlowCollector(Collector):
         unit = values.unit
         bounds = [*(str(bound / unit) for bound in values.bounds), "+Inf"]
         examples = {
-            index: Exemplar({"message_id": str(found.message_id)}, found.value / unit, found.at_ms / 1000)
-            for index, found in values.examples.items()
+            index: Exemplar({"message_id": str(message_id)}, value / unit, at_ms / 1000)
+            for index, (message_id, value, at_ms) in values.examples.items()
         }
         family = HistogramMetricFamily(name, text, labels=["broker"])
         family.add_metric(
