@@ -6,7 +6,7 @@ CONFIG ?= broker.xml
 ARGS ?=
 ROUNDS ?=
 EXCHANGE ?= publish
-COMPILED_TESTS := tests/way tests/testing tests/unit/test_compile.py tests/unit/core tests/unit/stomp tests/unit/storage tests/queues tests/wire tests/model tests/sim tests/e2e
+COMPILED_TESTS := tests/way tests/testing tests/unit/test_compile.py tests/unit/test_tls_records.py tests/unit/core tests/unit/stomp tests/unit/storage tests/queues tests/wire tests/model tests/sim tests/e2e
 
 # Where it is set, each of the hundreds of processes that tests start would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE

@@ -47,6 +47,7 @@ MODULES: Final = (
     "core/**/*.py",
     "selector/**/*.py",
     "server/*.py",
+    "server/tls/connection.py",
     "server/websocket/*.py",
     "stomp/**/*.py",
     "storage/**/*.py",

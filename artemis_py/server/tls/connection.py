@@ -110,7 +110,7 @@ class Records:
     ``encrypt`` and ``end``: another thread encrypts parts of files.
     """
 
-    __slots__ = ("_incoming", "_lock", "_outgoing", "_rest", "object")
+    __slots__ = ("_incoming", "_lock", "_outgoing", "_read", "_rest", "object")
 
     def __init__(self, context: ssl.SSLContext) -> None:
         self._incoming = ssl.MemoryBIO()
@@ -119,6 +119,10 @@ class Records:
         """What arrived and is not in ``_incoming`` yet."""
         self._lock = Lock()
         self.object = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._read = cast(Callable[[int, memoryview], int], self.object.read)
+        """Reads into a buffer, and returns how much. Its declared type is that without a buffer, which returns bytes;
+        compiled code would insist on them.
+        """
 
     def feed(self, data: memoryview) -> None:
         """Add bytes from the network; they are copied."""
@@ -177,7 +181,7 @@ class Records:
         at = 0
         while at < len(buffer):
             try:
-                count = cast(int, self.object.read(len(buffer) - at, buffer[at:]))
+                count = self._read(len(buffer) - at, buffer[at:])
             except ssl.SSLWantReadError:
                 if not self._feed_rest():
                     break
@@ -195,7 +199,8 @@ class Records:
                 return self._outgoing.read()
             rest, records = memoryview(data), []
             while rest:
-                rest = rest[self.object.write(rest[:_SLICE_BYTES]) :]
+                count = self.object.write(rest[:_SLICE_BYTES])  # within a slice, compiled code would write twice
+                rest = rest[count:]
                 records.append(self._outgoing.read())
             return b"".join(records)
 
