@@ -63,7 +63,7 @@ bench: $(VENV)/.installed-dev ## start the broker (compiled, where that can be) 
 	-@$(PY) tools/compile.py
 	$(PY) -m bench $(ARGS)
 
-way: $(VENV)/.installed fresh ## print the way of a message, file by file (EXCHANGE=publish, durable, deliver, work or hundred)
+way: $(VENV)/.installed fresh ## print the way of a message, file by file (EXCHANGE=publish, durable, deliver, work, hundred, tls or secured)
 	@$(PY) tools/way.py --guide $(EXCHANGE)
 
 soak: $(VENV)/.installed-test fresh ## run the model and slow tests with many more examples, and a new seed
