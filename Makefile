@@ -6,7 +6,7 @@ CONFIG ?= broker.xml
 ARGS ?=
 ROUNDS ?=
 EXCHANGE ?= publish
-COMPILED_TESTS := tests/way tests/testing tests/unit/test_compile.py tests/unit/core tests/unit/stomp tests/unit/storage tests/queues tests/wire tests/model tests/sim tests/e2e
+COMPILED_TESTS := tests/way tests/testing tests/unit/test_compile.py tests/unit/test_tls_records.py tests/unit/core tests/unit/stomp tests/unit/storage tests/queues tests/wire tests/model tests/sim tests/e2e
 
 # Where it is set, each of the hundreds of processes that tests start would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -63,7 +63,7 @@ bench: $(VENV)/.installed-dev ## start the broker (compiled, where that can be) 
 	-@$(PY) tools/compile.py
 	$(PY) -m bench $(ARGS)
 
-way: $(VENV)/.installed fresh ## print the way of a message, file by file (EXCHANGE=publish, durable, deliver, work or hundred)
+way: $(VENV)/.installed fresh ## print the way of a message, file by file (EXCHANGE=publish, durable, deliver, work, hundred, tls or secured)
 	@$(PY) tools/way.py --guide $(EXCHANGE)
 
 soak: $(VENV)/.installed-test fresh ## run the model and slow tests with many more examples, and a new seed

@@ -47,6 +47,8 @@ MODULES: Final = (
     "core/**/*.py",
     "selector/**/*.py",
     "server/*.py",
+    "server/events/notify.py",
+    "server/tls/connection.py",
     "server/websocket/*.py",
     "stomp/**/*.py",
     "storage/**/*.py",

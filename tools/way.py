@@ -17,17 +17,20 @@ import os
 import select
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import CodeType, FrameType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from artemis_py.version import IS_COMPILED
+from bench.certificate import write_certificate, write_pem
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 FIGURES: Final = ROOT / "tests" / "way" / "figures.json"
@@ -40,18 +43,26 @@ OFTEN: Final = 0.1
 _WAIT_S: Final = 60.0
 _CLIENTS: Final = 100
 _BODY: Final = b"x" * 100
+_HOST: Final = "127.0.0.1"
 _SYSTEM_MODULES: Final = ("posix", "select", "_socket", "socket")
 _SYSTEM_CALLS: Final = frozenset((
     "accept", "close", "fdatasync", "fstat", "fsync", "ftruncate", "open", "poll", "pread", "pwrite", "read", "readv",
     "recv", "recv_into", "rename", "send", "sendall", "sendmsg", "shutdown", "stat", "unlink", "write", "writev",
 ))  # fmt: skip
 _CONFIGURATION: Final = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
-<name>way</name><persistence-enabled>true</persistence-enabled><security-enabled>false</security-enabled>
+<name>way</name><persistence-enabled>true</persistence-enabled>{security}
 <journal-directory>{folder}/journal</journal-directory><paging-directory>{folder}/paging</paging-directory>
 <large-messages-directory>{folder}/large</large-messages-directory>
 <acceptors><acceptor name="stomp">{url}</acceptor></acceptors>
 </core></configuration>"""
 _PARAMS: Final = "protocols=STOMP;anycastPrefix=/queue/;multicastPrefix=/topic/"
+_OPEN: Final = "<security-enabled>false</security-enabled>"
+_SECURED: Final = """<populate-validated-user>true</populate-validated-user>
+<security-settings><security-setting match="#">
+<permission type="send" roles="senders"/><permission type="createAddress" roles="senders"/>
+<permission type="createDurableQueue" roles="senders"/>
+</security-setting></security-settings>"""
+_USER: Final = "way"
 
 
 # ---- in the broker's process -----------------------------------------------------------------------------------------
@@ -117,11 +128,14 @@ def _run_broker(result: str, configuration: str) -> None:
 class Client:
     """One connection, which asks and waits."""
 
-    def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=_WAIT_S)
+    def __init__(self, port: int, login: str, trusting: ssl.SSLContext | None) -> None:
+        """``login`` is headers of CONNECT. With ``trusting`` the client speaks TLS."""
+        self.socket = socket.create_connection((_HOST, port), timeout=_WAIT_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if trusting is not None:
+            self.socket = trusting.wrap_socket(self.socket, server_hostname=_HOST)
         self._got = b""
-        self.ask(b"CONNECT\naccept-version:1.2\nhost:way\n\n\0")
+        self.ask(f"CONNECT\naccept-version:1.2\nhost:way\n{login}\n\0".encode())
 
     def ask(self, frame: bytes) -> bytes:
         """Send a frame, and return the next one that comes."""
@@ -146,31 +160,31 @@ class Client:
         self.ask(f"SUBSCRIBE\nid:1\ndestination:/queue/{queue}\nack:{ack}\nreceipt:s\n\n\0".encode())
 
 
+Connect = Callable[[], Client]
+
+
 def _send(queue: str, *, durable: bool = False, receipt: bool = True) -> bytes:
     more = ("persistent:true\n" if durable else "") + ("receipt:r\n" if receipt else "")
     head = f"SEND\ndestination:/queue/{queue}\n{more}content-length:{len(_BODY)}\n\n"
     return head.encode() + _BODY + b"\0"
 
 
-def _publish(port: int) -> Iterator[None]:
-    """A transient SEND with a receipt."""
-    client = Client(port)
+def _publish(connect: Connect) -> Iterator[None]:
+    client = connect()
     while True:
         client.ask(_send("publish"))
         yield
 
 
-def _durable(port: int) -> Iterator[None]:
-    """A SEND with a receipt that must be on the disk."""
-    client = Client(port)
+def _durable(connect: Connect) -> Iterator[None]:
+    client = connect()
     while True:
         client.ask(_send("durable", durable=True))
         yield
 
 
-def _deliver(port: int) -> Iterator[None]:
-    """A transient SEND without a receipt, to a consumer that acknowledges nothing."""
-    sender, consumer = Client(port), Client(port)
+def _deliver(connect: Connect) -> Iterator[None]:
+    sender, consumer = connect(), connect()
     consumer.subscribe("deliver", "auto")
     while True:
         sender.socket.sendall(_send("deliver", receipt=False))
@@ -178,9 +192,8 @@ def _deliver(port: int) -> Iterator[None]:
         yield
 
 
-def _work(port: int) -> Iterator[None]:
-    """A durable SEND, its MESSAGE, and the ACK, with two receipts."""
-    sender, consumer = Client(port), Client(port)
+def _work(connect: Connect) -> Iterator[None]:
+    sender, consumer = connect(), connect()
     consumer.subscribe("work", "client-individual")
     while True:
         sender.ask(_send("work", durable=True))
@@ -190,9 +203,8 @@ def _work(port: int) -> Iterator[None]:
         yield
 
 
-def _hundred(port: int) -> Iterator[None]:
-    """A durable SEND with a receipt of each of a hundred clients, all at once."""
-    clients = [Client(port) for _ in range(_CLIENTS)]
+def _hundred(connect: Connect) -> Iterator[None]:
+    clients = [connect() for _ in range(_CLIENTS)]
     waiting = {client.socket.fileno(): client for client in clients}
     ready = select.epoll()
     for number in waiting:
@@ -209,12 +221,28 @@ def _hundred(port: int) -> Iterator[None]:
             yield
 
 
-EXCHANGES: Final[dict[str, Callable[[int], Iterator[None]]]] = {
-    "publish": _publish,
-    "durable": _durable,
-    "deliver": _deliver,
-    "work": _work,
-    "hundred": _hundred,
+class Exchange(NamedTuple):
+    """``what`` it is, in words. Each of the ``steps`` is a message of it."""
+
+    what: str
+    steps: Callable[[Connect], Iterator[None]]
+    is_tls: bool = False
+    is_secured: bool = False
+    """Do clients log in, with the right to send, and get their names into their messages?"""
+
+
+EXCHANGES: Final = {
+    "publish": Exchange("A transient SEND with a receipt.", _publish),
+    "durable": Exchange("A SEND with a receipt that must be on the disk.", _durable),
+    "deliver": Exchange("A transient SEND without a receipt, to a consumer that acknowledges nothing.", _deliver),
+    "work": Exchange("A durable SEND, its MESSAGE, and the ACK, with two receipts.", _work),
+    "hundred": Exchange("A durable SEND with a receipt of each of a hundred clients, all at once.", _hundred),
+    "tls": Exchange("A transient SEND with a receipt, over TLS.", _publish, is_tls=True),
+    "secured": Exchange(
+        "A transient SEND with a receipt, of a user with the right to send, whose name goes into the message.",
+        _publish,
+        is_secured=True,
+    ),
 }
 
 
@@ -251,15 +279,27 @@ class Way:
         return {"calls": self.calls, "files": self.files, "system_calls": self.system_calls, "functions": functions}
 
 
-def count(exchange: str, messages: int = MESSAGES, warm: int = WARM) -> Way:
+def count(name: str, messages: int = MESSAGES, warm: int = WARM) -> Way:
     """Run an exchange. Raises RuntimeError if the broker does not start or refuses something."""
-    with TemporaryDirectory(prefix="way-") as name:
-        folder = Path(name)
+    exchange = EXCHANGES[name]
+    with TemporaryDirectory(prefix="way-") as path:
+        folder = Path(path)
         configuration, result, log = folder / "broker.xml", folder / "result.json", folder / "log"
-        with socket.create_server(("127.0.0.1", 0)) as free:
+        with socket.create_server((_HOST, 0)) as free:
             port = free.getsockname()[1]
-        url = f"tcp://127.0.0.1:{port}?{_PARAMS}"
-        configuration.write_text(_CONFIGURATION.format(folder=folder, url=url))
+        tls, trusting = "", None
+        if exchange.is_tls:
+            tls = f";sslEnabled=true;keyStorePath={write_pem(folder)}"
+            trusting = ssl.create_default_context(cafile=write_certificate(folder))
+        login = ""
+        if exchange.is_secured:
+            login = f"login:{_USER}\npasscode:{_USER}\n"
+            (folder / "artemis-users.properties").write_text(f"{_USER}={_USER}\n")
+            (folder / "artemis-roles.properties").write_text(f"senders={_USER}\n")
+        url = f"tcp://{_HOST}:{port}?{_PARAMS}{tls}"
+        configuration.write_text(
+            _CONFIGURATION.format(folder=folder, url=url, security=_SECURED if exchange.is_secured else _OPEN)
+        )
         command = [sys.executable, __file__, "--broker", str(result), str(configuration)]
         # uvloop makes its system calls where nobody counts them
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "ARTEMIS_PY_LOOP": "asyncio"}
@@ -271,7 +311,7 @@ def count(exchange: str, messages: int = MESSAGES, warm: int = WARM) -> Way:
                 _wait_until(lambda: b"is ready" in log.read_bytes() or broker.poll() is not None)
                 if broker.poll() is not None:
                     raise RuntimeError(log.read_text())
-                steps = EXCHANGES[exchange](port)
+                steps = exchange.steps(partial(Client, port, login, trusting))
                 _take(steps, warm)
                 broker.send_signal(signal.SIGUSR1)
                 _take(steps, messages)
@@ -352,10 +392,10 @@ def main() -> int:
             print(f"{name}: {error}", file=sys.stderr)
             return 1
         if arguments.guide:
-            print(f"{name}: {EXCHANGES[name].__doc__}\n\n{guide(way)}\n")
+            print(f"{name}: {EXCHANGES[name].what}\n\n{guide(way)}\n")
         else:
             numbers = f"{way.calls:6} calls in {way.files:3} files, {way.system_calls:5} system calls"
-            print(f"{name:8} {numbers}  {EXCHANGES[name].__doc__}", flush=True)
+            print(f"{name:8} {numbers}  {EXCHANGES[name].what}", flush=True)
         of_build[name] = way.figures()
     if arguments.write:
         FIGURES.write_text(json.dumps(figures, indent=1) + "\n")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from artemis_py.server.tls.connection import Records
+from artemis_py.server.tls.connection import SLICE_BYTES, Records
 from tests.certificates import Authority
 
 AUTHORITY = Authority()
@@ -64,6 +64,33 @@ def test_bytes_fill_the_buffer_and_the_rest_waits(contexts: tuple[ssl.SSLContext
     assert records.read_into(buffer) == (0, False)
     client.incoming.write(records.encrypt(b"b" * 100_000))
     assert b"".join(client.object.read(16_384) for _ in range(7)) == b"b" * 100_000
+
+
+def test_records_are_read_together_and_a_part_of_one_waits(
+    contexts: tuple[ssl.SSLContext, ssl.SSLContext],
+) -> None:
+    records, client = Records(contexts[0]), Client(contexts[1])
+    client.shake(records)
+    said = bytes(client.say(b"a" * 300)) + bytes(client.say(b"b" * 300)) + bytes(client.say(b"c" * 300))
+    buffer = memoryview(bytearray(1_000))
+    records.feed(memoryview(said[:-10]))
+    assert records.read_into(buffer) == (600, False)
+    assert buffer[:600] == b"a" * 300 + b"b" * 300
+    records.feed(memoryview(said[-10:]))
+    assert records.read_into(buffer) == (300, False)
+
+
+def test_a_record_behind_the_first_slice_is_read_with_it(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
+    records, client = Records(contexts[0]), Client(contexts[1])
+    client.shake(records)
+    one = bytes(client.say(b"a"))
+    fits = SLICE_BYTES - len(one) + 1
+    records.feed(memoryview(one))
+    assert records.read_into(memoryview(bytearray(1_000))) == (1, False)
+    said = [bytes(client.say(data)) for data in (b"a" * fits, b"b" * 100)]
+    assert len(said[0]) == SLICE_BYTES
+    records.feed(memoryview(b"".join(said)))
+    assert records.read_into(memoryview(bytearray(65_536))) == (fits + 100, False)
 
 
 def test_what_came_before_the_end_is_read_first(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:

@@ -100,7 +100,7 @@ class TlsAcceptor:
 # The TLS records of one connection: bytes of the network in and out, without a socket.
 
 
-_SLICE_BYTES: Final = 16_384
+SLICE_BYTES: Final = 16_384
 """A memory BIO never gives back what it once held, so it is never given more than about one record."""
 
 
@@ -110,7 +110,7 @@ class Records:
     ``encrypt`` and ``end``: another thread encrypts parts of files.
     """
 
-    __slots__ = ("_incoming", "_lock", "_outgoing", "_rest", "object")
+    __slots__ = ("_incoming", "_lock", "_outgoing", "_read", "_rest", "object")
 
     def __init__(self, context: ssl.SSLContext) -> None:
         self._incoming = ssl.MemoryBIO()
@@ -119,23 +119,27 @@ class Records:
         """What arrived and is not in ``_incoming`` yet."""
         self._lock = Lock()
         self.object = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._read = cast(Callable[[int, memoryview], int], self.object.read)
+        """Reads into a buffer, and returns how much. Its declared type is that without a buffer, which returns bytes;
+        compiled code would insist on them.
+        """
 
     def feed(self, data: memoryview) -> None:
         """Add bytes from the network; they are copied."""
         if self._rest:
             self._rest = memoryview(bytes(self._rest) + data)
-        elif len(data) <= _SLICE_BYTES:
+        elif len(data) <= SLICE_BYTES:
             self._incoming.write(data)
         else:
-            self._incoming.write(data[:_SLICE_BYTES])
-            self._rest = memoryview(bytes(data[_SLICE_BYTES:]))
+            self._incoming.write(data[:SLICE_BYTES])
+            self._rest = memoryview(bytes(data[SLICE_BYTES:]))
 
     def _feed_rest(self) -> bool:
         """OpenSSL has used up what it had: give it the next slice; False if there is none."""
         if not self._rest:
             return False
-        self._incoming.write(self._rest[:_SLICE_BYTES])
-        self._rest = self._rest[_SLICE_BYTES:]
+        self._incoming.write(self._rest[:SLICE_BYTES])
+        self._rest = self._rest[SLICE_BYTES:]
         return True
 
     def shake(self) -> bool:
@@ -177,7 +181,7 @@ class Records:
         at = 0
         while at < len(buffer):
             try:
-                count = cast(int, self.object.read(len(buffer) - at, buffer[at:]))
+                count = self._read(len(buffer) - at, buffer[at:])
             except ssl.SSLWantReadError:
                 if not self._feed_rest():
                     break
@@ -185,17 +189,20 @@ class Records:
             if not count:
                 return at, True
             at += count
+            if not self._incoming.pending and not self._rest:
+                break  # there was room for more of this record; asking again would raise an error
         return at, False
 
-    def encrypt(self, data: bytes | memoryview) -> bytes:
+    def encrypt(self, data: bytes | bytearray | memoryview) -> bytes:
         """Return data as the bytes to send."""
         with self._lock:
-            if len(data) <= _SLICE_BYTES:
+            if len(data) <= SLICE_BYTES:
                 self.object.write(data)
                 return self._outgoing.read()
             rest, records = memoryview(data), []
             while rest:
-                rest = rest[self.object.write(rest[:_SLICE_BYTES]) :]
+                count = self.object.write(rest[:SLICE_BYTES])  # within a slice, compiled code would write twice
+                rest = rest[count:]
                 records.append(self._outgoing.read())
             return b"".join(records)
 
@@ -296,7 +303,7 @@ class TlsTransport(asyncio.Transport):
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Encrypt and send."""
         if data and not self._has_ended and not self._raw.is_closing():
-            self._raw.write(self._records.encrypt(memoryview(data)))
+            self._raw.write(self._records.encrypt(data))
 
     def can_write_eof(self) -> bool:
         """TLS ends each direction by itself, and so does the socket below."""
