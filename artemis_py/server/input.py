@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from typing import Final, final
 
@@ -11,7 +11,7 @@ from artemis_py.core.budget import TURN_UNITS, Budget
 from artemis_py.core.clock import Clock
 from artemis_py.security.rights import UNKNOWN_PEER, Peer
 from artemis_py.server.blocked_senders import BlockedSenders
-from artemis_py.server.failures import Isolation
+from artemis_py.server.failures import Fail, Isolation
 from artemis_py.server.turn_client import Client
 
 # ---- watches ---------------------------------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ class InputScheduler:
         self._new.append(connection)
         self.count += 1
 
-    def serve(self, budget: Budget, now_ms: int, fail: Callable[[Client, str, Exception], None]) -> None:
+    def serve(self, budget: Budget, now_ms: int, fail: Fail) -> None:
         """One turn. ``Client.read`` processes input until the budget is down to ``stop_at``, but at
         least a little, and returns whether there is more. If it raises, ``fail`` ends that connection.
         """
@@ -126,7 +126,7 @@ class InputScheduler:
         budget: Budget,
         quantum: int,
         now_ms: int,
-        fail: Callable[[Client, str, Exception], None],
+        fail: Fail,
     ) -> bool:
         """Give a connection its share; False if it must wait because of what it spent before."""
         connection.credit += quantum
