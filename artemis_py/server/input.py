@@ -12,7 +12,7 @@ from artemis_py.core.clock import Clock
 from artemis_py.security.rights import UNKNOWN_PEER, Peer
 from artemis_py.server.blocked_senders import BlockedSenders
 from artemis_py.server.failures import Fail, Isolation
-from artemis_py.server.turn_client import Client
+from artemis_py.server.turn_client import Client, Recipient
 
 # ---- watches ---------------------------------------------------------------------------------------------------------
 #
@@ -21,28 +21,30 @@ from artemis_py.server.turn_client import Client
 
 @final
 class ConnectionWatches:
-    """Connections that are checked at a time: each has one at most, the latest that was set."""
+    """Connections, and takers of messages, that are checked at a time: each has one at most, the latest that was
+    set.
+    """
 
     __slots__ = ("_connections", "alarms")
 
     def __init__(self, clock: Clock) -> None:
-        self._connections: dict[int, Client] = {}
+        self._connections: dict[int, Recipient] = {}
         self.alarms = clock.alarms()
         """The steady times, by the numbers of connections."""
 
-    def add(self, connection: Client, due_ms: int) -> None:
+    def add(self, connection: Recipient, due_ms: int) -> None:
         """Check a connection at ``due_ms``, and not at another time."""
-        origin = connection.session.state.origin
+        origin = connection.origin
         self._connections[origin] = connection
         self.alarms.set(origin, due_ms)
 
-    def forget(self, connection: Client) -> None:
+    def forget(self, connection: Recipient) -> None:
         """Check a connection no more."""
-        origin = connection.session.state.origin
+        origin = connection.origin
         if self._connections.pop(origin, None) is not None:
             self.alarms.clear(origin)
 
-    def take(self) -> Client | None:
+    def take(self) -> Recipient | None:
         """The first connection whose time has come; None if it is to be checked at another time by now."""
         return self._connections.pop(self.alarms.take(), None)
 
