@@ -8,7 +8,7 @@ import time
 from asyncio import AbstractEventLoop
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, Literal, final, get_args
 
 from artemis_py.core.broker import Broker
 from artemis_py.errors import ArtemisError, StorageError
@@ -129,13 +129,17 @@ class RateLimitedLog:
 # connection's failure leaves its own step of a turn. That connection ends; all others are served.
 
 
-STEPS: Final = (
-    "accept", "poll", "read", "lost", "unblock", "beat", "write", "flush", "room", "weigh", "answer", "end",
-    "http", "loop",
-)  # fmt: skip
+Step = Literal[
+    "accept", "poll", "read", "lost", "unblock", "beat", "write", "flush", "room", "replay", "slow-consumer", "rights",
+    "weigh", "answer", "end", "http", "take", "management", "loop",
+]  # fmt: skip
 """The steps in which a connection can fail. ``answer``: what waits for a durable record; ``end``: closing its socket;
+``take``: giving back or acknowledging a message that was taken over HTTP; ``management``: a management message;
 ``loop``: what the event loop called and caught itself.
 """
+STEPS: Final[tuple[Step, ...]] = get_args(Step)
+Fail = Callable[[Recipient, Step, Exception], None]
+"""What a part of a turn calls when a step of a connection failed."""
 _TEXT_MAX: Final = 300
 
 
@@ -160,10 +164,10 @@ class Faults:
     """``counts`` are the failures since the start, by step; the lines go through ``limited_log``."""
 
     def __init__(self, limited_log: RateLimitedLog | None = None) -> None:
-        self.counts = dict.fromkeys(STEPS, 0)
+        self.counts: dict[str, int] = dict.fromkeys(STEPS, 0)
         self._limited_log = limited_log or RateLimitedLog()
 
-    def note(self, peer: str, step: str, error: BaseException) -> None:
+    def note(self, peer: str, step: Step, error: BaseException) -> None:
         """A step of the connection from ``peer`` (host:port, or empty) failed with ``error``."""
         self.counts[step] += 1
         who = f"connection {peer or '(address unknown)'}"
@@ -200,7 +204,7 @@ class Isolation:
         self._clock_ms = clock_ms
         self._schedule = schedule
 
-    def fail(self, connection: Recipient, step: str, error: Exception) -> None:
+    def fail(self, connection: Recipient, step: Step, error: Exception) -> None:
         """A step of this connection failed: the connection ends, and the failure is logged and counted. Raises the
         error if the disk failed, which concerns all connections.
         """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from typing import Final, final
 
@@ -11,8 +11,8 @@ from artemis_py.core.budget import TURN_UNITS, Budget
 from artemis_py.core.clock import Clock
 from artemis_py.security.rights import UNKNOWN_PEER, Peer
 from artemis_py.server.blocked_senders import BlockedSenders
-from artemis_py.server.failures import Isolation
-from artemis_py.server.turn_client import Client
+from artemis_py.server.failures import Fail, Isolation
+from artemis_py.server.turn_client import Client, Recipient
 
 # ---- watches ---------------------------------------------------------------------------------------------------------
 #
@@ -21,28 +21,30 @@ from artemis_py.server.turn_client import Client
 
 @final
 class ConnectionWatches:
-    """Connections that are checked at a time: each has one at most, the latest that was set."""
+    """Connections, and takers of messages, that are checked at a time: each has one at most, the latest that was
+    set.
+    """
 
     __slots__ = ("_connections", "alarms")
 
     def __init__(self, clock: Clock) -> None:
-        self._connections: dict[int, Client] = {}
+        self._connections: dict[int, Recipient] = {}
         self.alarms = clock.alarms()
         """The steady times, by the numbers of connections."""
 
-    def add(self, connection: Client, due_ms: int) -> None:
+    def add(self, connection: Recipient, due_ms: int) -> None:
         """Check a connection at ``due_ms``, and not at another time."""
-        origin = connection.session.state.origin
+        origin = connection.origin
         self._connections[origin] = connection
         self.alarms.set(origin, due_ms)
 
-    def forget(self, connection: Client) -> None:
+    def forget(self, connection: Recipient) -> None:
         """Check a connection no more."""
-        origin = connection.session.state.origin
+        origin = connection.origin
         if self._connections.pop(origin, None) is not None:
             self.alarms.clear(origin)
 
-    def check(self, now_ms: int, fail: Callable[[Client, str, Exception], None]) -> None:
+    def check(self, now_ms: int, fail: Fail) -> None:
         """Check the connections that are due. ``fail`` ends one whose check raises."""
         while self.alarms.due:
             connection = self._connections.pop(self.alarms.take(), None)
@@ -98,7 +100,7 @@ class InputScheduler:
         self._new.append(connection)
         self.count += 1
 
-    def serve(self, budget: Budget, now_ms: int, fail: Callable[[Client, str, Exception], None]) -> None:
+    def serve(self, budget: Budget, now_ms: int, fail: Fail) -> None:
         """One turn. ``Client.read`` processes input until the budget is down to ``stop_at``, but at
         least a little, and returns whether there is more. If it raises, ``fail`` ends that connection.
         """
@@ -133,7 +135,7 @@ class InputScheduler:
         budget: Budget,
         quantum: int,
         now_ms: int,
-        fail: Callable[[Client, str, Exception], None],
+        fail: Fail,
     ) -> bool:
         """Give a connection its share; False if it must wait because of what it spent before."""
         connection.credit += quantum

@@ -662,6 +662,6 @@ def set_up_management(  # noqa: PLR0913 - all but the first five are named where
     return managed, [
         *management_routes(managed, calls, store.large, OPENAPI_PATHS),
         *routes_for_messages(loop, turns, calls, ports, security),
-        *event_routes(managed, hub, ListWatches(loop, managed, calls), guard),
+        *event_routes(managed, hub, ListWatches(managed, calls), guard),
         *jolokia_routes(Agent(beans), calls, guard, wall_clock_ms, config.web_access),
     ]

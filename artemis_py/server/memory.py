@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
 from heapq import nlargest
 from pathlib import Path
 from typing import Final, final
 
 from artemis_py.core.clock import Clock
 from artemis_py.core.memory import CONNECTION_BYTES, CONNECTIONS, INPUT, OUTPUT, SETTING, TRANSACTIONS, Holdings
+from artemis_py.server.failures import Fail
 from artemis_py.server.turn_client import NOTHING, Client, Weight
 
 # ---- memory ----------------------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ class MemoryGuard:
         if after != NOTHING:
             self.holders[connection] = None
 
-    def check(self, now_ms: int, fail: Callable[[Client, str, Exception], None]) -> None:
+    def check(self, now_ms: int, fail: Fail) -> None:
         """Once a turn: weigh some connections again from time to time, and close the largest if the broker holds too
         much. ``fail`` ends a connection for which that fails.
         """
@@ -132,14 +132,14 @@ class MemoryGuard:
         if self.holdings.is_full:
             self._close_largest(now_ms, fail)
 
-    def _weigh(self, connections: list[Client], fail: Callable[[Client, str, Exception], None]) -> None:
+    def _weigh(self, connections: list[Client], fail: Fail) -> None:
         for connection in connections:
             try:
                 connection.weigh()
             except Exception as error:
                 fail(connection, "weigh", error)
 
-    def _close_largest(self, now_ms: int, fail: Callable[[Client, str, Exception], None]) -> None:
+    def _close_largest(self, now_ms: int, fail: Fail) -> None:
         holdings = self.holdings
         if not self._are_the_cause():  # they hold no more than when they were weighed
             return

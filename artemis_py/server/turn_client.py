@@ -40,7 +40,8 @@ NOTHING: Final = Weight()
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Recipient(asyncio.BufferedProtocol):
-    """Whoever gets output at the end of a turn: a connection, or a client of HTTP that takes messages.
+    """Whoever gets output at the end of a turn, and is checked at the times it asks for (``ConnectionWatches``): a
+    connection, or a client of HTTP that takes messages.
 
     It and ``Client`` are classes and no protocols, as the turns ask them for each message: compiled code asks a class
     directly.
@@ -57,10 +58,23 @@ class Recipient(asyncio.BufferedProtocol):
         """The client's address as host:port; empty if unknown."""
         raise NotImplementedError
 
+    @property
+    def origin(self) -> int:
+        """Its number, which nobody else has or had."""
+        raise NotImplementedError
+
     def flush(self, durable_lsn: int, now_ms: int) -> bool:
         """Write what is durable, and close when the session is over and everything is written. Returns whether
         something waits for a record that is not yet durable.
         """
+        raise NotImplementedError
+
+    def check(self, now_ms: int) -> None:
+        """A watched time has come."""
+        raise NotImplementedError
+
+    def disconnect(self, reason: str, now_ms: int) -> None:
+        """The broker needs the memory, or the consumer is too slow: end the session with an ERROR."""
         raise NotImplementedError
 
     def fail(self, now_ms: int) -> None:
@@ -88,6 +102,10 @@ class Client(Recipient):
     """What the broker held for it when it was last weighed."""
 
     @property
+    def origin(self) -> int:
+        return self.session.state.origin
+
+    @property
     def state(self) -> str:
         """For the metrics: new, open, blocked, stalled or closing."""
         raise NotImplementedError
@@ -110,14 +128,6 @@ class Client(Recipient):
 
     def weigh(self) -> None:
         """Measure what the broker holds for the client, and report a change."""
-        raise NotImplementedError
-
-    def check(self, now_ms: int) -> None:
-        """A watched time has come."""
-        raise NotImplementedError
-
-    def disconnect(self, reason: str, now_ms: int) -> None:
-        """The broker needs the memory: end the session with an ERROR."""
         raise NotImplementedError
 
     def dismiss(self, reason: str, now_ms: int) -> None:

@@ -7,6 +7,7 @@ import pytest
 from artemis_py.core.budget import Budget
 from artemis_py.server.input import INPUT_SHARE, QUANTUM_MIN, InputScheduler
 from artemis_py.server.turn_client import Client as ServerClient
+from artemis_py.server.turn_client import Recipient
 
 TURN = 10_000
 SHARE = TURN // INPUT_SHARE
@@ -37,7 +38,7 @@ class Client(ServerClient):
         return self.work > 0
 
 
-def _nobody_fails(connection: ServerClient, step: str, error: Exception) -> None:
+def _nobody_fails(connection: Recipient, step: str, error: Exception) -> None:
     raise error
 
 

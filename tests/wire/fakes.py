@@ -25,8 +25,8 @@ class Timer:
 
 
 class FakeLoop:
-    """The two methods of an event loop that turns need, and a clock in ms that moves when told. Nobody sets it;
-    the wall clock is ``ahead_ms`` ahead of it.
+    """The methods of an event loop that turns and futures need, and a clock in ms that moves when told. Nobody sets
+    it; the wall clock is ``ahead_ms`` ahead of it.
     """
 
     def __init__(self, now_ms: int) -> None:
@@ -44,7 +44,15 @@ class FakeLoop:
         """The time of day."""
         return self.now_ms + self.ahead_ms
 
-    def call_soon(self, callback: Callable[..., object], *arguments: object) -> Timer:
+    def get_debug(self) -> bool:
+        """Futures ask for it."""
+        return False
+
+    def create_future(self) -> asyncio.Future[Any]:
+        """A future whose callbacks are called at the next ``run``."""
+        return asyncio.Future(loop=self.as_loop())
+
+    def call_soon(self, callback: Callable[..., object], *arguments: object, context: object = None) -> Timer:
         """Call at the next ``run``."""
         timer = Timer(callback, arguments)
         self._ready.append(timer)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -224,7 +223,7 @@ def _changes(before: Row | None, row: Row, key: str | None) -> str:
 # What all clients watch: each thing is looked at once a second, however many watch it.
 
 
-PERIOD_S: Final = 1.0
+PERIOD_MS: Final = 1000
 WATCHES_MAX: Final = 200
 """So many different things are watched at most."""
 
@@ -233,12 +232,11 @@ WATCHES_MAX: Final = 200
 class ListWatches:
     """By their topics. ``calls`` looks at them inside turns."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, managed: Managed, calls: OperatorRequests) -> None:
-        self._loop = loop
+    def __init__(self, managed: Managed, calls: OperatorRequests) -> None:
         self._managed = managed
         self._calls = calls
         self._by_text: dict[str, Watch] = {}
-        self._is_ticking = False
+        self._is_looking = False
 
     def __len__(self) -> int:
         return len(self._by_text)
@@ -254,9 +252,9 @@ class ListWatches:
             watch = self._by_text.setdefault(topic.text, Watch(topic, self._managed))
             watch.join(listener)
             self._look(watch)
-        if topics and not self._is_ticking:
-            self._is_ticking = True
-            self._loop.call_later(PERIOD_S, self._tick)
+        if topics and not self._is_looking:
+            self._is_looking = True
+            self._calls.begin(self._look_regularly(), changes=False)
 
     def leave(self, listener: Listener) -> None:
         """A client watches no more."""
@@ -265,12 +263,16 @@ class ListWatches:
             if not watch:
                 del self._by_text[text]
 
-    def _tick(self) -> None:
-        self._is_ticking = bool(self._by_text)
-        if self._is_ticking:
-            self._loop.call_later(PERIOD_S, self._tick)
-            for watch in self._by_text.values():
-                self._look(watch)
+    def _look_regularly(self) -> Steps:
+        """Looks, as long as somebody watches."""
+        try:
+            while self._by_text:
+                yield self._managed.after_ms(PERIOD_MS)
+                for watch in self._by_text.values():
+                    self._look(watch)
+        finally:
+            self._is_looking = False
+        return {}
 
     def _look(self, watch: Watch) -> None:
         """Begin a look, unless one is under way."""

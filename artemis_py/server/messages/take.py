@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -133,6 +134,7 @@ class Taker(Recipient):
         self._on_failure = on_failure
         self._turns = turns
         self._on_message: Callable[[Taker, Entry], None] | None = on_message
+        self._on_due: Callable[[], object] | None = None
         self._is_open = False
         self.is_delivered = False
         """Did the client get the message?"""
@@ -142,6 +144,10 @@ class Taker(Recipient):
     def peer(self) -> str:
         """The client's address."""
         return self.session.state.address
+
+    @property
+    def origin(self) -> int:
+        return self.session.state.origin
 
     @property
     def subscription(self) -> Subscription | None:
@@ -156,6 +162,27 @@ class Taker(Recipient):
         self.session.subscriptions.subscribe(headers, now_ms)
         self._is_open = True
         self._turns.guard.holdings.move(CONNECTIONS, CONNECTION_BYTES)
+
+    def call_after(self, span_s: float, on_due: Callable[[], object]) -> None:
+        """Call ``on_due`` in a turn after this time, and not what was to be called before."""
+        self._on_due = on_due
+        steady_ms = self._turns.broker.clock.steady_ms(self._turns.clock_ms())
+        self._turns.watches.add(self, steady_ms + math.ceil(span_s * 1000))
+
+    def call_off(self) -> None:
+        """Do not call what was to be called."""
+        self._on_due = None
+        self._turns.watches.forget(self)
+
+    def check(self, now_ms: int) -> None:
+        on_due, self._on_due = self._on_due, None
+        if on_due is not None:
+            on_due()
+
+    def disconnect(self, reason: str, now_ms: int) -> None:
+        """What it waits for is over now: the wait for a message, or the lease."""
+        self._turns.watches.forget(self)
+        self.check(now_ms)
 
     def flush(self, durable_lsn: int, now_ms: int) -> bool:
         self.is_dirty = False
@@ -173,6 +200,8 @@ class Taker(Recipient):
         if not self._is_open:
             return
         self._is_open = False
+        if not self.is_delivered:
+            self.call_off()
         self._turns.guard.holdings.move(CONNECTIONS, -CONNECTION_BYTES)
         self._turns.output.forget(self)
         self._take_back(now_ms)
@@ -213,14 +242,13 @@ _CLIENT_ID: Final = "http"
 class _Held:
     """A message that somebody holds until it is settled or the lease ends."""
 
-    __slots__ = ("entry", "lease", "queue", "taker", "user")
+    __slots__ = ("entry", "queue", "taker", "user")
 
-    def __init__(self, taker: Taker, queue: Queue, entry: Entry, user: str | None, lease: asyncio.TimerHandle) -> None:
+    def __init__(self, taker: Taker, queue: Queue, entry: Entry, user: str | None) -> None:
         self.taker = taker
         self.queue = queue
         self.entry = entry
         self.user = user
-        self.lease = lease
 
 
 @final
@@ -300,8 +328,7 @@ class HttpMessages:
         except (FrameError, SelectorError) as error:
             raise BadRequestError(str(error)) from None
         wait_s = options.timeout_s or (_DELIVERY_S if queue.contents.ready_count + queue.contents.paged.count else 0.0)
-        timer = self._loop.call_later(wait_s, self._begin, self._end_wait(taker, answer))
-        answer.add_done_callback(lambda _: timer.cancel())
+        taker.call_after(wait_s, partial(self._begin, self._end_wait(taker, answer)))
         answer.add_done_callback(partial(self._given_up, taker))
         return {}
 
@@ -371,8 +398,8 @@ class HttpMessages:
             return
         taker.is_delivered = True
         receipt = secrets.token_urlsafe(_RECEIPT_BYTES)
-        lease = self._loop.call_later(options.lease_s, self._expire_lease, receipt)
-        self._held[receipt] = _Held(taker, queue, entry, taker.session.state.user, lease)
+        taker.call_after(options.lease_s, partial(self._expire_lease, receipt))
+        self._held[receipt] = _Held(taker, queue, entry, taker.session.state.user)
         answer.set_result(_taken(queue, entry, receipt, options.lease_s))
 
     @staticmethod
@@ -402,7 +429,7 @@ class HttpMessages:
         held = self._held.get(receipt)
         if held is None or held.queue.name != queue.rpartition("::")[2] or held.user != requester.user:
             raise _unknown(queue)
-        held.lease.cancel()
+        held.taker.call_off()
         return self._held.pop(receipt)
 
     def _expire_lease(self, receipt: str) -> None:
@@ -420,15 +447,17 @@ class HttpMessages:
         consumer = None if subscription is None else subscription.consumer
         message_id = entry.message.id
         is_held = consumer is not None and not queue.deleted and message_id in consumer.held
-        unfinished = None
-        if consumer is not None and is_held:
-            entries = [consumer.let_go(message_id)]
-            if cause:
-                unfinished = queue.release(consumer, entries, failed=True, now_ms=now_ms, cause=cause)
-            else:
-                queue.acknowledge(consumer, entries)
         settles = consumer is not None and consumer.settles
-        taker.close(now_ms)
+        unfinished = None
+        try:
+            if consumer is not None and is_held:
+                entries = [consumer.let_go(message_id)]
+                if cause:
+                    unfinished = queue.release(consumer, entries, failed=True, now_ms=now_ms, cause=cause)
+                else:
+                    queue.acknowledge(consumer, entries)
+        finally:
+            taker.close(now_ms)  # else it would get the next message, and hold it for ever
         if unfinished is not None and not unfinished.may_go_on:
             yield unfinished
         if not is_held and not settles and not cause:
