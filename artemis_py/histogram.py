@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias, final
 
-
 Example: TypeAlias = tuple[int, int, int]
 """One measured value: the id of the message that it belongs to, the value in the histogram's unit, and when it was
 measured (epoch milliseconds). No class: a turn makes one, and a tuple is made without a call.
