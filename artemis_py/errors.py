@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from artemis_py.shown import escaped
+from artemis_py.terminal_output import escaped
 
 
 class ArtemisError(Exception):

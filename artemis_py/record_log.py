@@ -20,7 +20,7 @@ from mypy_extensions import mypyc_attr, trait
 from artemis_py.errors import ArtemisError
 from artemis_py.histogram import Histogram
 from artemis_py.message import Account, Message
-from artemis_py.paged import Page, PagedMessage, PageShare, SettledPlaces
+from artemis_py.paged_messages import Page, PagedMessage, PageShare, SettledPlaces
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from artemis_py.shown import escaped, say_made
+from artemis_py.terminal_output import escaped, say_made
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from artemis_py.perf.link import Link
-from artemis_py.shown import say
+from artemis_py.terminal_output import say
 from bench.own import ArtemisPy, Own, started
 
 STEPS: Final = 10

@@ -28,11 +28,11 @@ from artemis_py.config.reader import load
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.errors import ArtemisError, ConfigError, Problem
 from artemis_py.message import Message
-from artemis_py.paged import Page
+from artemis_py.paged_messages import Page
 from artemis_py.record_log import Chunk, MemoryLog, PageLog
 from artemis_py.security.realms import open_realms
-from artemis_py.shown import as_json as json_text
-from artemis_py.shown import escaped, many, say_made
+from artemis_py.terminal_output import as_json as json_text
+from artemis_py.terminal_output import escaped, many, say_made
 
 if TYPE_CHECKING:
     from artemis_py.core.broker import Broker

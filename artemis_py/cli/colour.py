@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Final, TextIO
 
-from artemis_py.shown import escaped
+from artemis_py.terminal_output import escaped
 
 RED: Final = "31"
 GREEN: Final = "32"

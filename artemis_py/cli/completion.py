@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 from artemis_py.cli.interrupt import PROGRAM
 from artemis_py.cli.main import ASKING, COMMANDS, command_of
 from artemis_py.errors import ArtemisError
-from artemis_py.shown import escaped, say_made
+from artemis_py.terminal_output import escaped, say_made
 
 HELP: Final = "print a script with which the shell completes words"
 

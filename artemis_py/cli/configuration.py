@@ -14,7 +14,7 @@ from artemis_py.config.problems import CODES, kind_of, nearest
 from artemis_py.config.secrets_in_text import masked_line, names_a_secret
 from artemis_py.config.xml.source import declared_encoding
 from artemis_py.errors import AdviceError, Problem
-from artemis_py.shown import escaped, say, say_made
+from artemis_py.terminal_output import escaped, say, say_made
 
 DEFAULT_FILE: Final = "broker.xml"
 

@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from artemis_py.atomic_files import replace_file
 from artemis_py.errors import AdviceError, ArtemisError
-from artemis_py.shown import as_json, say, say_made
+from artemis_py.terminal_output import as_json, say, say_made
 from artemis_py.text_table import Column, print_table
 
 HELP: Final = "name brokers, and choose the one that commands ask"

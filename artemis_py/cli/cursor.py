@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from artemis_py.cli import operations
-from artemis_py.cli.answers import print_fields, print_list
+from artemis_py.cli.answer_tables import print_fields, print_list
 from artemis_py.cli.journal_reading import ReadOnlyDisk
 from artemis_py.errors import ArtemisError
 from artemis_py.management.listing import Selection
 from artemis_py.management.managed import UNKNOWN, LogCursor
 from artemis_py.management.operation import EDIT, Operation, arguments_of, select_rows
 from artemis_py.management.operations.storage import CURSORS
-from artemis_py.shown import as_json, say_made
-from artemis_py.storage.disk.committer import ThreadCommitter
 from artemis_py.storage.disk.disk import FileDisk, LockedError
+from artemis_py.storage.disk.group_commit import ThreadCommitter
 from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.format.scan import log_files
 from artemis_py.storage.journal.journal import Journal
@@ -25,6 +24,7 @@ from artemis_py.storage.journal.settings import JournalSettings, SegmentCare
 from artemis_py.storage.recovery.accept_journal import recover
 from artemis_py.storage.recovery.examination import examine
 from artemis_py.storage.retention.cursors import Cursor, check_name
+from artemis_py.terminal_output import as_json, say_made
 
 HELP: Final = "list or remove the cursors in the log of a running broker, or in the files of a stopped one"
 _WORD: Final = "cursor"

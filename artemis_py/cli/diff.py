@@ -17,7 +17,7 @@ from artemis_py.config.changes.effects import NOTHING, NOW, RESTART, WHEN_IDLE
 from artemis_py.config.changes.plan import plan_of
 from artemis_py.config.reader import load
 from artemis_py.errors import ArtemisError, ConfigError
-from artemis_py.shown import as_json, say, say_made, warn
+from artemis_py.terminal_output import as_json, say, say_made, warn
 
 HELP = "show what another configuration would change, and what would need a restart"
 

@@ -16,7 +16,7 @@ from artemis_py.cli.broker_http import BrokerHttp, RefusedError
 from artemis_py.cli.logins import add_http
 from artemis_py.errors import ArtemisError
 from artemis_py.management.notifications import SENTENCES
-from artemis_py.shown import as_json, escaped, say, say_made, warn
+from artemis_py.terminal_output import as_json, escaped, say, say_made, warn
 
 HELP: Final = "print what happens in a running broker"
 _PATH: Final = "/api/events"

@@ -23,8 +23,8 @@ from artemis_py.security.identity import Identity
 from artemis_py.security.rights import Authorizer, Grant, access_to
 from artemis_py.security.user_files import all_user_files, user_files_to_change
 from artemis_py.security.users.accounts import Accounts
-from artemis_py.shown import as_json as json_text
-from artemis_py.shown import escaped, say, say_made
+from artemis_py.terminal_output import as_json as json_text
+from artemis_py.terminal_output import escaped, say, say_made
 from artemis_py.text_table import Cell, Column, print_table
 
 HELP = "show where each setting of an address or queue comes from"

@@ -11,7 +11,6 @@ from typing import Final
 
 from artemis_py.cli.options import add_json
 from artemis_py.errors import ArtemisError
-from artemis_py.shown import as_json, say, say_at_once, warn
 from artemis_py.storage.disk.disk import DiskError, LockedError
 from artemis_py.storage.disk.lock_check import (
     BETWEEN_MACHINES,
@@ -21,6 +20,7 @@ from artemis_py.storage.disk.lock_check import (
     hold_lock,
     trials,
 )
+from artemis_py.terminal_output import as_json, say, say_at_once, warn
 
 HELP: Final = "try whether two brokers can share a directory"
 EXIT_CODES: Final = (

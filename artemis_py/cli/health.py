@@ -11,7 +11,7 @@ from artemis_py.cli.broker_http import BrokerHttp
 from artemis_py.cli.logins import HTTP_HELP, add_access, http_acceptor
 from artemis_py.cli.options import add_json
 from artemis_py.errors import ArtemisError
-from artemis_py.shown import as_json, say, say_made
+from artemis_py.terminal_output import as_json, say, say_made
 
 HELP: Final = "ask a running broker whether it takes messages"
 _TIMEOUT_S: Final = 5.0

@@ -10,7 +10,7 @@ from typing import Final
 from artemis_py.atomic_files import replace_file
 from artemis_py.cli.configuration import DEFAULT_FILE
 from artemis_py.errors import AdviceError, ArtemisError
-from artemis_py.shown import say
+from artemis_py.terminal_output import say
 
 HELP: Final = "write a commented broker.xml to start with"
 

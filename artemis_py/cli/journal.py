@@ -16,8 +16,6 @@ from artemis_py.cli.journal_reading import ReadOnlyDisk, fields_of, summary_of
 from artemis_py.cli.options import add_json
 from artemis_py.errors import ArtemisError
 from artemis_py.message import LargeBody
-from artemis_py.shown import as_json as json_text
-from artemis_py.shown import many, say, say_made, shown_time, warn
 from artemis_py.storage.disk.lock import LOCK_NAME, DirectoryLock, owner_in, read_lock_file
 from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.names import body_name, checksum_of, find_body
@@ -38,6 +36,8 @@ from artemis_py.storage.recovery.missing_files import (
     read_given_up,
 )
 from artemis_py.storage.recovery.repair import repair
+from artemis_py.terminal_output import as_json as json_text
+from artemis_py.terminal_output import many, say, say_made, shown_time, warn
 
 HELP: Final = "verify, repair or dump the journal files of a stopped broker"
 EXIT_CODES: Final = (

@@ -8,7 +8,6 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from artemis_py.message import LargeBody
-from artemis_py.shown import shown_time
 from artemis_py.storage.disk.disk import FileDisk
 from artemis_py.storage.format import records
 from artemis_py.storage.format.codec import DeliveryState, Kept
@@ -40,6 +39,7 @@ from artemis_py.storage.format.log_events import (
     Unknown,
 )
 from artemis_py.storage.format.names import body_name
+from artemis_py.terminal_output import shown_time
 
 
 class ReadOnlyDisk(FileDisk):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from artemis_py.cli.interrupt import EXIT_INTERRUPTED, PROGRAM, end_at_once
 from artemis_py.errors import AdviceError, ArtemisError, ConfigError, UsageError
-from artemis_py.shown import say, say_made, warn, warn_made
+from artemis_py.terminal_output import say, say_made, warn, warn_made
 from artemis_py.version import IS_COMPILED, VERSION
 
 if TYPE_CHECKING:

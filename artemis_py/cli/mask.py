@@ -9,7 +9,7 @@ from artemis_py.cli.password_input import add_password, password_from
 from artemis_py.errors import AdviceError
 from artemis_py.security.users.accounts import NEW_PASSWORD
 from artemis_py.security.users.passwords import hashed
-from artemis_py.shown import say
+from artemis_py.terminal_output import say
 
 HELP: Final = "print the hash of a password, for a users file"
 

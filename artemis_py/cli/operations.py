@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 from urllib.parse import quote, urlencode
 
-from artemis_py.cli.answers import print_changed, print_fields, print_list, print_reasons
+from artemis_py.cli.answer_tables import print_changed, print_fields, print_list, print_reasons
 from artemis_py.cli.broker_http import BrokerHttp
 from artemis_py.cli.logins import add_http
 from artemis_py.cli.password_input import add_new_password, has_new_password, new_password_from
@@ -23,7 +23,7 @@ from artemis_py.management.fields import FLAG
 from artemis_py.management.operation import LINES, TEXTS, Argument, Operation
 from artemis_py.management.table import OPERATIONS
 from artemis_py.management.why.finding import REASONS
-from artemis_py.shown import as_json, escaped, say_made, warn, warn_made
+from artemis_py.terminal_output import as_json, escaped, say_made, warn, warn_made
 
 _PATIENCE_S: Final = 3600.0
 """An operation on millions of messages takes its time, so that nobody else has to wait for it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Final, NoReturn
 
-from artemis_py.shown import warn
+from artemis_py.terminal_output import warn
 from artemis_py.units import parse_decimal
 
 JSON: Final = "json"

@@ -11,13 +11,13 @@ from typing import Final
 from artemis_py.cli.journal_reading import ReadOnlyDisk, fields_of, summary_of
 from artemis_py.cli.options import add_json
 from artemis_py.errors import ArtemisError
-from artemis_py.shown import as_json, many, say, say_made, warn
 from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.log_events import event_of
 from artemis_py.storage.format.names import page_numbers
 from artemis_py.storage.format.records import CodecError, Record
 from artemis_py.storage.pages.index import PageIndex
 from artemis_py.storage.recovery.examination import examine
+from artemis_py.terminal_output import as_json, many, say, say_made, warn
 from artemis_py.text_table import Column, print_table
 
 HELP: Final = "list the pages of a stopped broker and their messages"

@@ -10,7 +10,7 @@ from typing import Final
 
 from artemis_py.errors import ArtemisError
 from artemis_py.security.users.accounts import NEW_PASSWORD
-from artemis_py.shown import warn
+from artemis_py.terminal_output import warn
 
 _LENGTH_MAX: Final = 65536
 

@@ -11,7 +11,7 @@ from artemis_py.cli.context import without_user
 from artemis_py.cli.logins import STOMP_URL, add_login, login_of, stomp_url_for
 from artemis_py.cli.options import seconds
 from artemis_py.errors import ArtemisError, PerfError
-from artemis_py.shown import say_made, warn
+from artemis_py.terminal_output import say_made, warn
 from artemis_py.text_table import Column, print_table
 from artemis_py.units import parse_decimal, parse_long
 

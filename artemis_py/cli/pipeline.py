@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 from artemis_py.cli import colour, logins
 from artemis_py.cli.options import JSON, add_json
 from artemis_py.errors import ArtemisError
-from artemis_py.shown import say, say_made
 from artemis_py.spark.jobs.commands import JOBS, Call
 from artemis_py.spark.jobs.result import NUMBERS, shown
 from artemis_py.spark.jobs.source import FORMS, ArchiveTables, LogTables, Source, Span, moment_ms
+from artemis_py.terminal_output import say, say_made
 from artemis_py.text_table import Column, print_table
 
 if TYPE_CHECKING:

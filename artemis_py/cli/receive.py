@@ -13,8 +13,8 @@ from artemis_py.cli import colour
 from artemis_py.cli.logins import add_stomp
 from artemis_py.cli.options import count, seconds
 from artemis_py.cli.stomp_link import Link
-from artemis_py.shown import as_json, escaped, many, say_made, warn
 from artemis_py.stomp.client import ServerFrame
+from artemis_py.terminal_output import as_json, escaped, many, say_made, warn
 
 HELP: Final = "take messages from a queue of a running broker, and print them"
 _LOGIN_S: Final = 10.0

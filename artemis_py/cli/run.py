@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from artemis_py.cli.configuration import DEFAULT_FILE, add_file, add_properties, add_strictness, file_or_default
-from artemis_py.shown import say, say_made
+from artemis_py.terminal_output import say, say_made
 
 HELP = "start the broker on a broker.xml or an Artemis instance, in the foreground"
 EXIT_CODES = (

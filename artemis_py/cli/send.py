@@ -14,9 +14,9 @@ from artemis_py.cli.logins import add_stomp
 from artemis_py.cli.options import count, count_from_one, seconds
 from artemis_py.cli.stomp_link import Link, LinkError, RefusedError
 from artemis_py.errors import ArtemisError, UsageError
-from artemis_py.shown import as_json, many, say, say_made, warn
 from artemis_py.stomp.client import ServerFrame
 from artemis_py.stomp.management_requests import SUCCEEDED
+from artemis_py.terminal_output import as_json, many, say, say_made, warn
 
 HELP: Final = "send messages to an address of a running broker"
 _CONFIRM_EVERY: Final = 500

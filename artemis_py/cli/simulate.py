@@ -13,7 +13,7 @@ from artemis_py.cli.explain import name_of
 from artemis_py.config.reader import load
 from artemis_py.errors import ArtemisError
 from artemis_py.management.simulation import OFF, Limits, Load, Model, Outcome
-from artemis_py.shown import as_json, say_made
+from artemis_py.terminal_output import as_json, say_made
 from artemis_py.text_table import Cell, Column, print_table
 from artemis_py.units import parse_bytes, parse_ms
 

@@ -16,12 +16,12 @@ from artemis_py.cli.interrupt import EXIT_INTERRUPTED
 from artemis_py.cli.logins import HTTP_HELP, add_access, http_acceptor
 from artemis_py.cli.options import add_json
 from artemis_py.errors import ArtemisError
-from artemis_py.shown import as_json, many, say, say_made, warn
 from artemis_py.spark.jobs.source import FORMS, moment_ms
 from artemis_py.spark.log.http import Broker, HttpLog
 from artemis_py.spark.log.log import AwayError
 from artemis_py.spark.runtime.command import Progress
 from artemis_py.storage.retention.cursors import check_name
+from artemis_py.terminal_output import as_json, many, say, say_made, warn
 from artemis_py.tracing.export import OPEN_S_MAX, Collector, Cursor, Export
 from artemis_py.tracing.journeys import Journeys
 from artemis_py.tracing.reading import BrokerSource, DirectorySource

@@ -11,7 +11,7 @@ import sys
 import threading
 from typing import Final
 
-from artemis_py.shown import say_made
+from artemis_py.terminal_output import say_made
 
 HELP = "start a broker for the tests of a program in any language, on a free port"
 _PORT_MAX: Final = 65535

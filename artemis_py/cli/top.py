@@ -26,7 +26,7 @@ from artemis_py.cli.broker_http import BrokerHttp
 from artemis_py.cli.logins import add_http
 from artemis_py.cli.options import count, seconds
 from artemis_py.errors import ArtemisError
-from artemis_py.shown import as_json, escaped, say_made
+from artemis_py.terminal_output import as_json, escaped, say_made
 from artemis_py.text_table import Cell, Column, print_table, table_of
 
 HELP: Final = "watch the queues of a running broker, by rate or depth"

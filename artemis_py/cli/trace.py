@@ -14,8 +14,8 @@ from artemis_py.cli.logins import add_http, http_acceptor
 from artemis_py.errors import ArtemisError
 from artemis_py.message import Message
 from artemis_py.selector import compile_selector
-from artemis_py.shown import as_json, escaped, many, say, say_made, shown_time, warn
 from artemis_py.spark.log.http import Broker, HttpLog
+from artemis_py.terminal_output import as_json, escaped, many, say, say_made, shown_time, warn
 from artemis_py.tracing.lives import LIVES_MAX, Lives, follow
 from artemis_py.tracing.reading import BrokerSource, DirectorySource
 from artemis_py.tracing.source import LogSource

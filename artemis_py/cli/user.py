@@ -25,7 +25,7 @@ from artemis_py.security.user_files import all_user_files, user_files_to_change
 from artemis_py.security.users.accounts import NEW_PASSWORD, Account, Accounts, UserFiles, check_name
 from artemis_py.security.users.passwords import HashedPassword, PlainPassword, hashed
 from artemis_py.security.users.tables import UsersFileError
-from artemis_py.shown import as_json, escaped, say, say_made, warn
+from artemis_py.terminal_output import as_json, escaped, say, say_made, warn
 from artemis_py.text_table import Cell, Column, print_table
 
 HELP: Final = "add, list, change, remove and test users"

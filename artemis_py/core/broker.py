@@ -20,8 +20,8 @@ from artemis_py.core.due_timers import DueTimers
 from artemis_py.core.events import SUBSCRIBED, UNSUBSCRIBED
 from artemis_py.core.faults import give_up, set_aside
 from artemis_py.core.memory import Memory
+from artemis_py.core.notification_fields import tell_consumer
 from artemis_py.core.notifications import CONSUMER_CLOSED, CONSUMER_CREATED
-from artemis_py.core.notify import tell_consumer
 from artemis_py.core.operations.import_messages import Importing
 from artemis_py.core.operations.messages import MessageOperations
 from artemis_py.core.operations.queues import QueueOperations

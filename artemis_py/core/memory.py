@@ -7,7 +7,7 @@ from typing import Final, final
 
 from artemis_py.errors import LimitError
 from artemis_py.message import Account, Message
-from artemis_py.paged import PagedMessage
+from artemis_py.paged_messages import PagedMessage
 
 # ---- holdings --------------------------------------------------------------------------------------------------------
 #

@@ -13,8 +13,8 @@ from artemis_py.core.events import Events
 from artemis_py.core.notifications import Notifications
 from artemis_py.core.publish_outcome import PublishOutcome
 from artemis_py.core.queue_reference import QueueReference
+from artemis_py.core.queue_timers import Timers
 from artemis_py.core.tasks import Agenda
-from artemis_py.core.timers import Timers
 from artemis_py.record_log import RecordLog
 
 

@@ -14,7 +14,7 @@ from artemis_py.core.publish.duplicates import NO_ADDRESS, Commits, Duplicates
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import Problem
 from artemis_py.record_log import KeptStream, RecoveredState, Survivor
-from artemis_py.shown import many
+from artemis_py.terminal_output import many
 
 
 def restore_ids(recovered: RecoveredState, bindings: Bindings, duplicates: Duplicates, commits: Commits) -> None:

@@ -14,12 +14,12 @@ from artemis_py.core import notifications
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import CONSUMER_SLOW
+from artemis_py.core.notification_fields import tell_consumer
 from artemis_py.core.notifications import Fields
-from artemis_py.core.notify import tell_consumer
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue_host import QueueHost
 from artemis_py.core.tasks import Task
-from artemis_py.shown import many
+from artemis_py.terminal_output import many
 
 KILL: Final = "KILL"
 SLOW: Final = "slow-consumer"

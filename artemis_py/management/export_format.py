@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from artemis_py.errors import BadRequestError
 from artemis_py.message import Head, Message
-from artemis_py.shown import shown_time
+from artemis_py.terminal_output import shown_time
 
 FORMAT: Final = 1
 PIECE_BYTES: Final = 1 << 20

@@ -21,8 +21,8 @@ from artemis_py.errors import NotFoundError
 from artemis_py.histogram import Histogram
 from artemis_py.management.fields import Row
 from artemis_py.management.jobs import Jobs
+from artemis_py.management.list_cursors import Cursors
 from artemis_py.management.listing import Selection
-from artemis_py.management.page_cursors import Cursors
 from artemis_py.message import LargeBody
 from artemis_py.security.user_files import KnownUser
 from artemis_py.uploads import BodyStore

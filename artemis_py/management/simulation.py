@@ -15,7 +15,7 @@ from typing import Final, final
 from artemis_py.config.explain import Explained, Explanation, explain
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES
-from artemis_py.shown import many
+from artemis_py.terminal_output import many
 
 OFF: Final = -1
 

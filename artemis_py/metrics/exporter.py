@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from artemis_py.metrics.census import Census
 from artemis_py.metrics.exposition import render_gauges
+from artemis_py.metrics.queue_totals import QueueTotals
 from artemis_py.metrics.views import ServerView
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class MetricsExporter:
         self._store_directory = store_directory
         self._disk_headroom = disk_headroom
         self._clock_ms = clock_ms
-        self._census = Census(broker)
+        self._census = QueueTotals(broker)
         self._scrape_seconds = 0.0
         self._registries: tuple[CollectorRegistry, CollectorRegistry] | None = None
 

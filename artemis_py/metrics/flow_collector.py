@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Exemplar
 
 from artemis_py.histogram import Histogram
-from artemis_py.metrics.census import Totals
+from artemis_py.metrics.queue_totals import Totals
 from artemis_py.metrics.views import ServerView
 
 if TYPE_CHECKING:

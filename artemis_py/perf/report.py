@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TextIO
 
 from artemis_py.perf.result import METRICS, Outcome
-from artemis_py.shown import escaped
+from artemis_py.terminal_output import escaped
 from artemis_py.text_table import Column, text_of
 
 COLUMNS: Final = (

@@ -7,16 +7,16 @@ from functools import partial
 from typing import Final, cast, final
 
 from artemis_py.security.login import CONNECTIONS, DEADLINE, EXPIRED
+from artemis_py.server.client_socket import WRITE_HIGH_BYTES, WRITE_LOW_BYTES, ClientSocket
 from artemis_py.server.logins.networks import ConnectionsBeforeLogin, network_of
-from artemis_py.server.socket import WRITE_HIGH_BYTES, WRITE_LOW_BYTES, ClientSocket
 from artemis_py.server.transports import CLIENT_CERTIFICATE, shown_address
 from artemis_py.server.turn_client import LIGHT_BYTES, NOTHING, Client, Weight
 from artemis_py.server.turns import Turns
 from artemis_py.server.websocket.protocol_detection import ProtocolDetection
 from artemis_py.server.websocket.rules import GOING_AWAY, INTERNAL, WebSocketRules
-from artemis_py.shown import many
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.session.session import Session
+from artemis_py.terminal_output import many
 
 # ---- connection count ------------------------------------------------------------------------------------------------
 #

@@ -9,8 +9,8 @@ from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.log_codes import DISK
 from artemis_py.server.store import Store
-from artemis_py.shown import warn
 from artemis_py.storage.disk.space import DiskSpace, bytes_until_full, is_full, space_of
+from artemis_py.terminal_output import warn
 
 _MEBIBYTE: Final = 1 << 20
 

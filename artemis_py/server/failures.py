@@ -14,8 +14,8 @@ from artemis_py.core.broker import Broker
 from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.log_codes import CONNECTION, OTHER
 from artemis_py.server.turn_client import Recipient
-from artemis_py.shown import escaped, warn
 from artemis_py.stomp.session.session import Session
+from artemis_py.terminal_output import escaped, warn
 
 # ---- rate-limited log ------------------------------------------------------------------------------------------------
 #

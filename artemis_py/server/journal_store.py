@@ -20,9 +20,8 @@ from artemis_py.record_log import RecoveredState
 from artemis_py.server.log_cursors import LogCursors
 from artemis_py.server.log_view import LogView
 from artemis_py.server.store import Store
-from artemis_py.shown import many, warn, warn_made
-from artemis_py.storage.disk.committer import ThreadCommitter
 from artemis_py.storage.disk.disk import DiskError, FileDisk
+from artemis_py.storage.disk.group_commit import ThreadCommitter
 from artemis_py.storage.disk.lock import ACTIVE, STOPPED, DirectoryLock
 from artemis_py.storage.disk.permissions import open_to_others
 from artemis_py.storage.disk.space import SpaceReserve, is_full, space_of
@@ -39,6 +38,7 @@ from artemis_py.storage.replay.log import RetainedFiles, RetainedReplayLog
 from artemis_py.storage.retention.cursors import Cursors
 from artemis_py.storage.retention.retention import RetainedLog, RetentionSettings, RetireCallbacks, wall_clock_ms
 from artemis_py.storage.retention.survey import Survey
+from artemis_py.terminal_output import many, warn, warn_made
 
 # ---- surveyor --------------------------------------------------------------------------------------------------------
 #

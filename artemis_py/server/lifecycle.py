@@ -25,11 +25,11 @@ from artemis_py.server.garbage_collector import GarbageCollector
 from artemis_py.server.operational_log import write_to_stderr
 from artemis_py.server.ports import Bound, console_url, shown_port
 from artemis_py.server.server import Server, Takeover
-from artemis_py.shown import begin_log, log, many, say, warn
 from artemis_py.storage.disk.disk import DiskError, LockedError, NoSpaceError
 from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.recovery.accept_journal import LossError
+from artemis_py.terminal_output import begin_log, log, many, say, warn
 
 if TYPE_CHECKING:
     from artemis_py.security.users.accounts import FirstUser

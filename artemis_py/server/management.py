@@ -23,11 +23,10 @@ from artemis_py.record_log import Durability
 from artemis_py.security.user_files import KnownUser, changeable_files, files_of_realm, known_users
 from artemis_py.security.users.accounts import Accounts, NoUserError, check_name
 from artemis_py.security.users.passwords import hashed
-from artemis_py.server.clocks import wall_clock_ms
 from artemis_py.server.configuration.reading import Stamps, stamps_of
 from artemis_py.server.configuration.reload import OperatedConfiguration, RunningConfiguration
 from artemis_py.server.disk_watch import DiskWatch
-from artemis_py.server.events.notify import Notifying
+from artemis_py.server.events.notification_sender import Notifying
 from artemis_py.server.events.routes import event_routes
 from artemis_py.server.events.server_sent_events import Hub
 from artemis_py.server.events.watched_lists import ListWatches
@@ -49,6 +48,7 @@ from artemis_py.server.traces import Traces
 from artemis_py.server.transports import shown_address
 from artemis_py.server.turn_client import Client
 from artemis_py.server.turns import Turns
+from artemis_py.server.wall_clock import wall_clock_ms
 from artemis_py.stomp.session.publish import Producer
 from artemis_py.stomp.wire.frames import Limits
 from artemis_py.storage.disk.space import DiskSpace, bytes_until_full

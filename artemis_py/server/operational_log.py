@@ -35,7 +35,7 @@ from artemis_py.core.events import (
     UNSUBSCRIBED,
     Event,
 )
-from artemis_py.shown import as_json, log, quoted
+from artemis_py.terminal_output import as_json, log, quoted
 
 # ---- operational -----------------------------------------------------------------------------------------------------
 #

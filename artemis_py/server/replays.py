@@ -10,8 +10,8 @@ from artemis_py.core.replay.recovery_points import Backfills
 from artemis_py.core.replay.replay import Replay
 from artemis_py.record_log import Durability
 from artemis_py.server.failures import Isolation
-from artemis_py.server.output import TurnOutput
 from artemis_py.server.turn_client import Client
+from artemis_py.server.turn_output import TurnOutput
 
 REPLAY_PARTS: Final = 250
 """Replays get one part in this many of a turn, so that turns stay short for others, however many replays there are."""

@@ -11,10 +11,10 @@ from artemis_py.config.settings import BrokerConfig
 from artemis_py.log_codes import DENIED, LOGIN
 from artemis_py.security.identity import Authenticator
 from artemis_py.security.login import Login
-from artemis_py.server.clocks import steady_clock_ms, wall_clock_ms
 from artemis_py.server.failures import Isolation, RateLimitedLog
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turn_client import Client
+from artemis_py.server.wall_clock import steady_clock_ms, wall_clock_ms
 
 if TYPE_CHECKING:
     from artemis_py.security.rights import Authorizer

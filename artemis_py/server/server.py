@@ -23,7 +23,6 @@ from artemis_py.errors import ArtemisError
 from artemis_py.log_codes import DISK, LOGIN, STOPPING
 from artemis_py.metrics import MetricsExporter
 from artemis_py.security.identity import Authenticator
-from artemis_py.server.clocks import NS_PER_MS, Clocks, wall_clock_ms
 from artemis_py.server.configuration.reading import Source
 from artemis_py.server.configuration.reload import RunningConfiguration
 from artemis_py.server.descriptors import Descriptors, is_free_below, raise_limit
@@ -44,12 +43,13 @@ from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
 from artemis_py.server.store import Store, TransientStore
 from artemis_py.server.turn_client import Client
 from artemis_py.server.turns import Turns
+from artemis_py.server.wall_clock import NS_PER_MS, WallClock, wall_clock_ms
 from artemis_py.server.websocket import protocol_detection
-from artemis_py.shown import many, warn
 from artemis_py.stomp.service import StompService
 from artemis_py.storage.disk.disk import OPEN_FILES_MAX, FileDisk
 from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.disk.space import DiskSpace, space_of
+from artemis_py.terminal_output import many, warn
 
 if TYPE_CHECKING:
     from artemis_py.server.standby import FailbackWatch
@@ -270,7 +270,7 @@ class Server:
         self.broker.holdings.bytes_max = held_max_bytes(config.global_max_held_size, memory_bytes)
         self.broker.quota.addresses_max = destinations_max(config.max_addresses)
         self.broker.quota.queues_max = destinations_max(config.max_queues)
-        self._clocks = Clocks(self.broker.clock, wall_ns=around.wall_ns, steady_ns=around.steady_ns)
+        self._clocks = WallClock(self.broker.clock, wall_ns=around.wall_ns, steady_ns=around.steady_ns)
         self.stats.clock_steps = self._clocks.steps
         self.turns = Turns(loop, self.broker, store.durability, self.stats, self._clocks.date_ms, store.large)
         self.turns.on_failure = self._fail

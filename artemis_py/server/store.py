@@ -16,15 +16,15 @@ from artemis_py.config.settings import BrokerConfig
 from artemis_py.log_codes import STORAGE
 from artemis_py.record_log import Durability, MemoryLog, PageLog, RecordLog, RecoveredState
 from artemis_py.replay_log import ReplayLog
-from artemis_py.shown import warn
 from artemis_py.storage.bodies import LargeStore
-from artemis_py.storage.disk.committer import ThreadCommitter
 from artemis_py.storage.disk.disk import DiskError, FileDisk, LockedError
+from artemis_py.storage.disk.group_commit import ThreadCommitter
 from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.disk.permissions import make_private
 from artemis_py.storage.disk.space import SpaceReserve
 from artemis_py.storage.format.names import segment_number
 from artemis_py.storage.pages.files import PageFiles, SpillLog
+from artemis_py.terminal_output import warn
 
 if TYPE_CHECKING:
     from artemis_py.server.log_cursors import LogCursors

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, final
 
 from mypy_extensions import mypyc_attr
 
-from artemis_py.server.socket import ClientSocket, Intake
+from artemis_py.server.client_socket import ClientSocket, Intake
 from artemis_py.stomp.session.session import Session
 
 # ---- weight ----------------------------------------------------------------------------------------------------------

@@ -15,17 +15,17 @@ from artemis_py.core.events import Event
 from artemis_py.core.notifications import CONNECTION_CREATED, CONNECTION_DESTROYED
 from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.record_log import Durability
-from artemis_py.server.events.notify import Notifying
+from artemis_py.server.events.notification_sender import Notifying
 from artemis_py.server.failures import Isolation, TurnError, shown
 from artemis_py.server.garbage_collector import WORK_MAX, GarbageCollector
-from artemis_py.server.input import ConnectionWatches, TurnInput
 from artemis_py.server.management_messages import ManagementMessages
 from artemis_py.server.memory import MemoryGuard
 from artemis_py.server.operator_requests import OperatorRequests
-from artemis_py.server.output import TurnOutput
 from artemis_py.server.replays import ReplayTurns
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turn_client import Client, Recipient
+from artemis_py.server.turn_input import ConnectionWatches, TurnInput
+from artemis_py.server.turn_output import TurnOutput
 from artemis_py.storage.bodies import LargeStore
 
 
@@ -110,7 +110,7 @@ class Turns:
     goes on. A failure that belongs to no connection ends the broker (``on_failure``).
 
     ``clock_ms`` returns the date in epoch milliseconds and is read once a turn; it also
-    tells ``broker.clock`` when the wall clock was set (``server/clocks.py``).
+    tells ``broker.clock`` when the wall clock was set (``server/wall_clock.py``).
 
     ``schedule`` runs a turn as soon as the loop has collected everything that is ready.
     """

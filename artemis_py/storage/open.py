@@ -13,8 +13,8 @@ from functools import partial
 
 from artemis_py.record_log import RecoveredState
 from artemis_py.storage.bodies import LargeStore
-from artemis_py.storage.disk.committer import Committer
 from artemis_py.storage.disk.disk import Disk
+from artemis_py.storage.disk.group_commit import Committer
 from artemis_py.storage.format.names import page_name
 from artemis_py.storage.journal.index import Segment
 from artemis_py.storage.journal.index_files import delete_orphans, delete_segment, write_index

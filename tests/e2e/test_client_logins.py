@@ -16,7 +16,7 @@ from artemis_py.security.client_login import ClientLogin
 from artemis_py.spark.acceptors import Endpoint
 from artemis_py.spark.consume.link import Access
 from artemis_py.spark.consume.link import Link as ConsumerLink
-from artemis_py.spark.consume.pool import Pool
+from artemis_py.spark.consume.unsettled import Unsettled
 from artemis_py.spark.read.options import QueueOptions
 from artemis_py.spark.write.stomp_client import StompClient, Transaction
 from artemis_py.stomp.client import VERSIONS, frame
@@ -78,7 +78,7 @@ def test_the_sink_of_the_pipeline(broker: BrokerProcess) -> None:
 
 def test_a_stream_that_consumes(broker: BrokerProcess) -> None:
     queue = QueueOptions("jobs", (Endpoint(LOOPBACK, broker.port),), None)
-    link = ConsumerLink(Access(queue, LOGIN, None, WAIT_S), Pool(), lambda: None)
+    link = ConsumerLink(Access(queue, LOGIN, None, WAIT_S), Unsettled(), lambda: None)
     try:
         link.await_open()
     finally:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.shown import many
+from artemis_py.terminal_output import many
 from tests.e2e.broker_process import HTTP, STOMP, WAIT_S, BrokerProcess, running
 from tests.e2e.forks import run_text
 from tests.e2e.stomp_socket import Closed, StompSocket, connected, frame

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.core.queue import delivery
-from artemis_py.core.queue import paged as page_reading
-from artemis_py.core.queue import paged as queue_pages
+from artemis_py.core.queue import depaging as page_reading
+from artemis_py.core.queue import depaging as queue_pages
 from artemis_py.storage.pages import files as page_files
 
 

@@ -17,7 +17,7 @@ from artemis_py.core.queue.messages import Contents
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.transactions import Transaction
 from artemis_py.message import Message
-from artemis_py.paged import Page, PagedMessage
+from artemis_py.paged_messages import Page, PagedMessage
 from artemis_py.record_log import Actor, RecordLog, RecoveredState
 from artemis_py.storage.pages.files import PageFiles, SpillLog
 from tests.model.compare import behind_on

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.core.queue import delivery
-from artemis_py.core.queue import paged as page_reading
-from artemis_py.core.queue import paged as pages
+from artemis_py.core.queue import depaging as page_reading
+from artemis_py.core.queue import depaging as pages
 from tests.model.letters import Spec
 from tests.model.paging_state import PagePlan
 from tests.model.paging_world import PagingWorld

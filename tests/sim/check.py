@@ -10,7 +10,7 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import LargeBody
-from artemis_py.paged import PagedMessage
+from artemis_py.paged_messages import PagedMessage
 from artemis_py.storage.disk.disk import Disk, DiskError
 from artemis_py.storage.format.names import read_name
 from artemis_py.storage.format.records import CodecError

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from artemis_py.storage.disk.committer import Commit, Committer, write_commit
 from artemis_py.storage.disk.disk import DiskError
+from artemis_py.storage.disk.group_commit import Commit, Committer, write_commit
 
 
 class SteppedCommitter(Committer):

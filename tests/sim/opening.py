@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from artemis_py.storage.disk.committer import Committer
 from artemis_py.storage.disk.disk import Disk
+from artemis_py.storage.disk.group_commit import Committer
 from artemis_py.storage.journal.audit import AuditTrail
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from artemis_py.message import Message
-from artemis_py.paged import Page
+from artemis_py.paged_messages import Page
 from artemis_py.record_log import KeptStream
 from artemis_py.storage.disk.disk import Disk
 from artemis_py.storage.format import codec, records

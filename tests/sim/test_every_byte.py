@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from artemis_py.paged import Page, PageShare
+from artemis_py.paged_messages import Page, PageShare
 from artemis_py.storage.format.names import segment_name, segment_number
 from artemis_py.storage.format.records import FILE_HEADER_BYTES, CodecError
 from artemis_py.storage.format.segment_index import decode_index, encode_index, index_of

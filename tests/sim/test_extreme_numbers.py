@@ -14,9 +14,9 @@ from artemis_py.config.tables.core_settings import CoreSettings
 from artemis_py.config.tables.fields import BYTES, DOUBLE, HONOURED, INT, LONG, PERIOD, Setting, settings_of
 from artemis_py.core.events import GIVEN_UP, SET_ASIDE
 from artemis_py.errors import ConfigError
-from artemis_py.shown import shown_time
 from artemis_py.storage.format.codec import Kept, decode_message, encode_message
 from artemis_py.storage.journal.settings import JournalSettings
+from artemis_py.terminal_output import shown_time
 from tests.sim.disk import SimDisk
 from tests.sim.incarnation import Incarnation
 from tests.sim.opening import SimStore

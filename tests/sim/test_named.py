@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from artemis_py.storage.disk.committer import Commit
+from artemis_py.storage.disk.group_commit import Commit
 from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.records import BATCH, FILE_HEADER_BYTES
 from artemis_py.storage.journal.extent import NAMES

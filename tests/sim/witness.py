@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 from artemis_py.message import Message
-from artemis_py.paged import Page, PagedMessage
+from artemis_py.paged_messages import Page, PagedMessage
 from artemis_py.record_log import Actor
 from artemis_py.storage.disk.disk import Disk
 from artemis_py.storage.journal.audit import AuditTrail

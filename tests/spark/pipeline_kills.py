@@ -17,8 +17,8 @@ from typing import Final
 
 import pyarrow.dataset as arrow_dataset
 
+from artemis_py.spark.read.aggregated_tables import AggregateReader
 from artemis_py.spark.read.batch import RowReader
-from artemis_py.spark.read.folded import FoldReader
 from artemis_py.spark.read.options import read_options
 from tests.e2e.broker_process import eventually
 from tests.spark.conftest import ROOT
@@ -266,7 +266,7 @@ class PipelineRun:
 
 def folded(source: dict[str, str]) -> dict[str, int]:
     """How deep the log says the queues are."""
-    reader = FoldReader(read_options({**source, "table": "queues"}))
+    reader = AggregateReader(read_options({**source, "table": "queues"}))
     batches = [batch for share in reader.partitions() for batch in reader.read(share)]
     return {row["queue"]: row["messageCount"] for batch in batches for row in batch.to_pylist()}
 

@@ -110,7 +110,7 @@ def test_each_byte_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """A query that waits behind a growing segment reads what is new of it, not the segment. ``first_bytes``: a batch
     began because of a row in a part of what was new, or all of it was looked at.
     """
-    monkeypatch.setattr("artemis_py.spark.stream.ahead._FIRST_BYTES", first_bytes)
+    monkeypatch.setattr("artemis_py.spark.stream.look_ahead._FIRST_BYTES", first_bytes)
     log = MadeLog(tmp_path)
     log.segment(START_MS)
     log.publish(START_MS, 50)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyspark.sql.datasource import IsNotNull
 
 from artemis_py.message import LargeBody
-from artemis_py.spark.decode.walk import Piece, walk
+from artemis_py.spark.decode.record_walk import Piece, walk
 from artemis_py.spark.log.directory import DirectoryLog
 from artemis_py.spark.tables.events import event_batches
 from artemis_py.spark.tables.filters import HEADER_COLUMNS, Pushed

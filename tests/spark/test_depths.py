@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.spark.read.folded import FoldReader
+from artemis_py.spark.read.aggregated_tables import AggregateReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.storage.format import codec, records
 from tests.spark.made_log import START_MS, MadeLog
@@ -14,7 +14,7 @@ from tests.spark.made_log import START_MS, MadeLog
 
 def depths(folder: Path) -> list[tuple[int, int]]:
     """The highest and the last of each interval."""
-    reader = FoldReader(read_options({"journal": str(folder), "table": "metrics", "interval": "1 second"}))
+    reader = AggregateReader(read_options({"journal": str(folder), "table": "metrics", "interval": "1 second"}))
     rows = [row for share in reader.partitions() for batch in reader.read(share) for row in batch.to_pylist()]
     return [(row["depthMax"], row["depthEnd"]) for row in rows]
 

@@ -14,7 +14,7 @@ from pyspark.sql.datasource import EqualTo, Filter, In, IsNotNull, StringStartsW
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.spark.decode.digest import counted
 from artemis_py.spark.decode.event_columns import facts_of
-from artemis_py.spark.decode.walk import Piece, Walk, walk
+from artemis_py.spark.decode.record_walk import Piece, Walk, walk
 from artemis_py.spark.log.directory import DirectoryLog
 from artemis_py.spark.log.log import Segment
 from artemis_py.spark.read import batch, pieces

@@ -14,8 +14,8 @@ from py4j.protocol import Py4JError
 
 from artemis_py.cli.pipeline import _print as print_result
 from artemis_py.errors import PipelineError
+from artemis_py.spark.jobs.body_shapes import body_shape, preview
 from artemis_py.spark.jobs.result import BYTES, COUNT, MS, TEXT, TIME, Column, Result, Table, shown
-from artemis_py.spark.jobs.shapes import body_shape, preview
 from artemis_py.spark.jobs.source import moment_ms
 from artemis_py.spark.runtime.command import Progress, complaint_of, line_of, sentence_of, told_errors
 from artemis_py.spark.runtime.sessions import _interrupts_later

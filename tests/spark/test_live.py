@@ -15,8 +15,8 @@ import pytest
 from pyspark.sql.datasource import IsNotNull
 
 from artemis_py.errors import PipelineError
+from artemis_py.spark.read.aggregated_tables import AggregateReader
 from artemis_py.spark.read.batch import RowReader
-from artemis_py.spark.read.folded import FoldReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.read.plan import Range, Share
 from tests.e2e.stomp_socket import StompSocket
@@ -197,7 +197,7 @@ def test_metrics_of_a_late_time_are_the_same_and_need_not_all_of_the_log(
     spark: SparkSession, traffic: Traffic, source: dict[str, str]
 ) -> None:
     def ranges(**options: str) -> list[Range]:
-        reader = FoldReader(read_options({**source, "table": "metrics", "interval": "1 ms", **options}))
+        reader = AggregateReader(read_options({**source, "table": "metrics", "interval": "1 ms", **options}))
         return [one for share in reader.partitions() if isinstance(share, Share) for one in share.ranges]
 
     def rows(**options: str) -> list[Any]:

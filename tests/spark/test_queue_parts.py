@@ -12,7 +12,7 @@ from artemis_py.errors import PipelineError
 from artemis_py.spark.acceptors import Endpoint, LostError
 from artemis_py.spark.consume.batch import Batch, batch_of, packed, unpacked
 from artemis_py.spark.consume.conversation import Conversation, arrival_of, in_portions
-from artemis_py.spark.consume.pool import Arrival, Pool
+from artemis_py.spark.consume.unsettled import Arrival, Unsettled
 from artemis_py.spark.read.options import QueueOptions
 from artemis_py.spark.tables.reading import Sample
 from artemis_py.stomp.client import FrameReader, ServerFrame
@@ -84,14 +84,14 @@ def test_an_offset_comes_back() -> None:
 # ---- what becomes of messages --------------------------------------------------------------------
 
 
-def pool_with(*arrivals: Arrival) -> Pool:
-    pool = Pool()
+def pool_with(*arrivals: Arrival) -> Unsettled:
+    pool = Unsettled()
     for one in arrivals:
         pool.arrived(one)
     return pool
 
 
-def planned(pool: Pool, count_max: int = 100, bytes_max: int | None = None, top: int | None = None) -> list[int]:
+def planned(pool: Unsettled, count_max: int = 100, bytes_max: int | None = None, top: int | None = None) -> list[int]:
     return [one.bookmark for one in pool.plan(count_max, bytes_max, top, 1000)]
 
 
@@ -165,7 +165,7 @@ class Talk:
     """A conversation with a test for a broker."""
 
     def __init__(self, queue: QueueOptions = JOBS) -> None:
-        self.pool = Pool()
+        self.pool = Unsettled()
         self.talk = Conversation(queue, self.pool)
 
     def said(self) -> list[bytes]:

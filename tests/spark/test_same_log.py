@@ -16,8 +16,8 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from artemis_py.errors import PipelineError
+from artemis_py.spark.read.aggregated_tables import AggregateReader
 from artemis_py.spark.read.batch import RowReader
-from artemis_py.spark.read.folded import FoldReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.stream.reader import LOG, LogStreamReader
 from tests.spark.live import LiveBroker, live_broker, send_many
@@ -212,7 +212,7 @@ def test_a_segment_that_is_missing_in_the_middle(long_log: Stopped, table: str) 
     with long_log.source() as source:
         without(long_log.segments()[2])
         options = read_options({**source, "table": table})
-        reader = RowReader(options) if table == "messages" else FoldReader(options)
+        reader = RowReader(options) if table == "messages" else AggregateReader(options)
         with pytest.raises(PipelineError, match=r"no longer has the offsets \d+ to \d+: .* between segments 2 and 4"):
             reader.partitions()
         if table == "messages":

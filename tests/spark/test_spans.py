@@ -10,15 +10,15 @@ import pyarrow as pa
 import pytest
 
 import artemis_py.spark
-from artemis_py.spark.read import holdings
-from artemis_py.spark.read.folded import FoldReader
+from artemis_py.spark.read import queue_contents
+from artemis_py.spark.read.aggregated_tables import AggregateReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.read.spans import rows_of_broker
 from artemis_py.spark.tables.schema import arrow_schema
 from tests.e2e.stomp_socket import StompSocket
 from tests.spark.live import SETTINGS, live_broker, send_many
 from tests.spark.made_log import survey
-from tests.spark.test_holdings import made
+from tests.spark.test_queue_contents import made
 from tests.unit.journal_readers.parts import START_MS
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def rows_of(folder: Path, table: str, **options: str) -> list[Row]:
 
 def read(given: dict[str, str]) -> pa.Table:
     options = read_options(given)
-    reader = FoldReader(options)
+    reader = AggregateReader(options)
     batches = [batch for share in reader.partitions() for batch in reader.read(share)]
     return pa.Table.from_batches(batches) if batches else arrow_schema(options.table, options.columns).empty_table()
 
@@ -111,7 +111,7 @@ def send_to_topic(client: StompSocket, count: int) -> None:
 @pytest.mark.parametrize("table", ["queues", "pages"])
 @pytest.mark.parametrize("span_bytes", [1, 30_000, 1 << 30])
 def test_the_log_of_a_broker(lived: Path, table: str, span_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(holdings, "_FIRST", 1 << 30)
+    monkeypatch.setattr(queue_contents, "_FIRST", 1 << 30)
     wanted = rows_of(lived, table)
     monkeypatch.undo()
     assert len(wanted) > 2
@@ -147,7 +147,7 @@ def check_shares_of_metrics(tmp_path: Path, rng: random.Random, *, stays: bool) 
     for options in ({}, {"startingTimestamp": str(START_MS + 150_000)}, {"endingTimestamp": str(START_MS + 200_000)}):
         given = {"journal": str(tmp_path), "table": "metrics", "interval": "5 seconds", **options}
         wanted = read(given).to_pylist()
-        reader = FoldReader(read_options({**given, "partitionBytes": "5000"}))
+        reader = AggregateReader(read_options({**given, "partitionBytes": "5000"}))
         shares = reader.partitions()
         assert len(shares) > 3
         found = [row for share in shares for batch in reader.read(share) for row in batch.to_pylist()]
@@ -182,6 +182,6 @@ def test_pages_whose_numbers_come_again(tmp_path: Path, monkeypatch: pytest.Monk
         broker.kill()
     there = [row for row in rows_of(tmp_path, "pages") if row["droppedAt"] is None]
     assert 20 < sum(row["messages"] for row in there) < 62
-    monkeypatch.setattr(holdings, "_FIRST", 1 << 30)
+    monkeypatch.setattr(queue_contents, "_FIRST", 1 << 30)
     for found in (rows_of(tmp_path, "queues"), *(in_spans(tmp_path, "queues", size)[0] for size in (1, 1 << 30))):
         assert {row["queue"]: row["messageCount"] for row in found}["paged"] == 62

@@ -21,7 +21,7 @@ def test_prints_are_found() -> None:
 
 def test_lines_leave_through_one_module() -> None:
     found = {
-        f"{path.relative_to(ROOT)}:{line}: use artemis_py.shown.say or warn"
+        f"{path.relative_to(ROOT)}:{line}: use artemis_py.terminal_output.say or warn"
         for path in python_files(PACKAGE)
         for line in prints(path.read_text("utf-8"))
     }

@@ -10,10 +10,10 @@ import pytest
 from artemis_py.core.broker import Broker
 from artemis_py.core.clock import Clock
 from artemis_py.record_log import MemoryLog
-from artemis_py.server.clocks import Clocks
 from artemis_py.server.connection import StompAcceptor
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import Turns
+from artemis_py.server.wall_clock import WallClock
 from artemis_py.stomp.service import StompService
 from tests.wire.client_frames import ServerStream
 from tests.wire.in_process import START_MS, configuration
@@ -32,7 +32,7 @@ class Pair:
         self.pauses_ns: list[int] = []
         self.said: list[str] = []
         self.clock = Clock()
-        self.clocks = Clocks(self.clock, wall_ns=self._wall, steady_ns=lambda: self.steady_ns, tell=self.said.append)
+        self.clocks = WallClock(self.clock, wall_ns=self._wall, steady_ns=lambda: self.steady_ns, tell=self.said.append)
 
     def _wall(self) -> int:
         read_ns = self.wall_ns
@@ -127,7 +127,7 @@ def test_heart_beats_go_on_over_real_sockets(step_ms: int) -> None:
         log = MemoryLog()
         broker = Broker(config, log, time.time_ns() // MS)
         ahead_ns = [0]
-        clocks = Clocks(broker.clock, wall_ns=lambda: time.time_ns() + ahead_ns[0], tell=lambda line: None)
+        clocks = WallClock(broker.clock, wall_ns=lambda: time.time_ns() + ahead_ns[0], tell=lambda line: None)
         turns = Turns(loop, broker, log, ServerStats(), clocks.date_ms)
         service = StompService(broker, config.acceptors[0], turns.stats.traffic, counted_names())
         acceptance = StompAcceptor(turns, service, -1, 1000)
@@ -164,7 +164,7 @@ def test_heart_beats_go_on_over_real_sockets(step_ms: int) -> None:
 def test_the_clocks_cost_two_readings_a_turn() -> None:
     pair = Pair()
     read: list[str] = []
-    clocks = Clocks(
+    clocks = WallClock(
         Clock(),
         wall_ns=lambda: read.append("wall") or pair.wall_ns,
         steady_ns=lambda: read.append("steady") or pair.steady_ns,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.core.budget import Budget
-from artemis_py.server.input import INPUT_SHARE, QUANTUM_MIN, InputScheduler
 from artemis_py.server.turn_client import Client as ServerClient
 from artemis_py.server.turn_client import Recipient
+from artemis_py.server.turn_input import INPUT_SHARE, QUANTUM_MIN, InputScheduler
 
 TURN = 10_000
 SHARE = TURN // INPUT_SHARE

@@ -12,8 +12,8 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
 from artemis_py.histogram import Histogram
 from artemis_py.metrics import MetricsExporter
-from artemis_py.metrics.census import Census
 from artemis_py.metrics.queue_ages import LOOKS_PER_STEP, look_at
+from artemis_py.metrics.queue_totals import QueueTotals
 from artemis_py.server import blocked_senders as blocked
 from artemis_py.server.blocked_senders import BlockedSenders
 from artemis_py.storage.disk.space import DiskSpace, bytes_until_full
@@ -150,7 +150,7 @@ def test_sums_of_all_queues_only_grow() -> None:
 def test_a_queue_that_goes_while_it_is_counted_counts_once() -> None:
     broker = broker_of(queue_config())
     send(broker, count=3)
-    census = Census(broker)
+    census = QueueTotals(broker)
     steps = census.count()
     next(steps)
     broker.registry.delete_queue(broker.queues["q"], NOW_MS)

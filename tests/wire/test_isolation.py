@@ -12,8 +12,8 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Task
 from artemis_py.errors import StorageError
 from artemis_py.record_log import MemoryLog
+from artemis_py.server.client_socket import LINGER_MS
 from artemis_py.server.failures import LINES_MAX, RateLimitedLog, TurnError
-from artemis_py.server.socket import LINGER_MS
 from artemis_py.stomp.session.session import Session
 from artemis_py.stomp.session.subscriptions import Subscriptions
 from tests.wire.faulty import FaultyClient, at, named, never, since

@@ -6,7 +6,7 @@ import pytest
 
 from artemis_py.message import Message
 from artemis_py.record_log import Actor, MemoryLog
-from artemis_py.server.socket import HIGH_BYTES
+from artemis_py.server.client_socket import HIGH_BYTES
 from artemis_py.server.turns import READ_BYTES_MAX
 from artemis_py.storage.bodies import PIECE_BYTES, UNWRITTEN_BYTES_MAX
 from tests.sim.disk import Fault

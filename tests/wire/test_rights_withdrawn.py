@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
+from artemis_py.server.client_socket import LINGER_MS
 from artemis_py.server.security import RightsCheck
-from artemis_py.server.socket import LINGER_MS
 from tests.unit.config.documents import load_core
 from tests.wire.permitted import Person, SecuredBroker, denied, setting
 

@@ -16,7 +16,7 @@ from typing import IO, Any, Final
 from lxml import etree
 
 from artemis_py.management.export_format import FORMAT, PIECE_BYTES, ExportError, line_of, piece_line
-from artemis_py.shown import shown_time
+from artemis_py.terminal_output import shown_time
 
 _BLOCK_BYTES: Final = 1 << 16
 _IN_MEMORY_BYTES_MAX: Final = 1 << 20

@@ -14,7 +14,7 @@ from artemis_py.cli.broker_http import BrokerHttp
 from artemis_py.cli.configuration import add_file, add_properties, file_or_default
 from artemis_py.cli.logins import add_http
 from artemis_py.errors import ArtemisError, UsageError
-from artemis_py.shown import as_json, many, say, say_made, warn
+from artemis_py.terminal_output import as_json, many, say, say_made, warn
 
 if TYPE_CHECKING:
     from artemis_py.cli.data.export_stopped import Found

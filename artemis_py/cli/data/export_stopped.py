@@ -20,7 +20,7 @@ from artemis_py.cli.journal_reading import ReadOnlyDisk
 from artemis_py.errors import ArtemisError
 from artemis_py.management.export_format import FORMAT, PIECE_BYTES, ExportError, line_of, message_line, piece_line
 from artemis_py.message import LargeBody, Message
-from artemis_py.paged import Page
+from artemis_py.paged_messages import Page
 from artemis_py.storage.format import records
 from artemis_py.storage.format.codec import Kept, decode_paged
 from artemis_py.storage.format.names import find_body, page_name

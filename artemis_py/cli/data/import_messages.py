@@ -31,7 +31,7 @@ from artemis_py.management.export_format import (
     read_message,
     read_piece,
 )
-from artemis_py.shown import shown_time, warn
+from artemis_py.terminal_output import shown_time, warn
 
 MESSAGES_PER_REQUEST: Final = 500
 BYTES_PER_REQUEST: Final = 4 << 20

@@ -27,7 +27,7 @@ from artemis_py.config.tables.queue_settings import (
     is_for_newcomers,
     parts_of,
 )
-from artemis_py.shown import many
+from artemis_py.terminal_output import many
 
 NOW: Final = "now"
 WHEN_IDLE: Final = "when idle"

@@ -250,7 +250,7 @@ def validate(source: Source, core: Element, problems: Problems) -> set[tuple[Ele
     """
     if _follows(core):
         return set()
-    from artemis_py.config.xml.structure import StructureCheck
+    from artemis_py.config.xml.schema_errors import StructureCheck
 
     check = StructureCheck(source, core, problems)
     check.run()

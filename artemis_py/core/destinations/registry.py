@@ -14,8 +14,8 @@ from artemis_py.core.addresses.enqueue import Enqueuer
 from artemis_py.core.addresses.routing_table import Bindings
 from artemis_py.core.events import LIMITED, Events
 from artemis_py.core.memory import ADDRESS_BYTES, ADDRESSES, QUEUE_BYTES, QUEUES, SELECTORS, Memory, selector_bytes
+from artemis_py.core.notification_fields import tell_address, tell_binding
 from artemis_py.core.notifications import ADDRESS_ADDED, ADDRESS_REMOVED, BINDING_ADDED, BINDING_REMOVED
-from artemis_py.core.notify import tell_address, tell_binding
 from artemis_py.core.order.entry import DELETED
 from artemis_py.core.pages.page_stream import Streams
 from artemis_py.core.queue.attributes import declaration_of, use_declaration
@@ -25,7 +25,7 @@ from artemis_py.core.queue_host import QueueHost
 from artemis_py.core.queue_reference import deletion_of
 from artemis_py.core.tasks import Task
 from artemis_py.errors import BrokerError, LimitError
-from artemis_py.shown import many
+from artemis_py.terminal_output import many
 
 # ---- quota -----------------------------------------------------------------------------------------------------------
 #

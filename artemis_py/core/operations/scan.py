@@ -12,11 +12,11 @@ from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.order import HIGHEST, LOWEST, Cursor, Point
 from artemis_py.core.pages.cursor import Backlog
 from artemis_py.core.pages.page_stream import PageReader
+from artemis_py.core.queue.depaging import READ_UNITS
 from artemis_py.core.queue.messages import RUN_LENGTH
-from artemis_py.core.queue.paged import READ_UNITS
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Message
-from artemis_py.paged import PagedMessage
+from artemis_py.paged_messages import PagedMessage
 from artemis_py.record_log import PagedEntry
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from artemis_py.core.queue.overflow import Ring
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import NotFoundError
 from artemis_py.message import Message
-from artemis_py.shown import many
+from artemis_py.terminal_output import many
 
 # ---- targets ---------------------------------------------------------------------------------------------------------
 #

@@ -9,7 +9,7 @@ from artemis_py.config.settings import AddressSettings
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.pages.page_stream import PageReader, PageStream
 from artemis_py.core.queue_reference import Lifetime
-from artemis_py.paged import Page, PagedMessage, PlaceSet
+from artemis_py.paged_messages import Page, PagedMessage, PlaceSet
 from artemis_py.record_log import PagedEntry
 
 # ---- backlog ---------------------------------------------------------------------------------------------------------

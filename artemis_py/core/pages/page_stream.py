@@ -12,7 +12,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import PAGES_NO_MORE, Events
 from artemis_py.core.queue_reference import QueueReference
 from artemis_py.message import Account, LargeBody, Message
-from artemis_py.paged import Page, PagedBody, PagedMessage, PageShare, PlaceSet, SettledPlaces
+from artemis_py.paged_messages import Page, PagedBody, PagedMessage, PageShare, PlaceSet, SettledPlaces
 from artemis_py.record_log import Actor, Chunk, KeptStream, PagedEntry, PageLog, RecordLog
 
 # ---- stream ----------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from artemis_py.core.queue.messages import Contents
 from artemis_py.core.queue_host import QueueHost
 from artemis_py.core.queue_reference import SIZE, Alerts, QueueReference
 from artemis_py.message import Message
-from artemis_py.paged import PagedMessage
+from artemis_py.paged_messages import PagedMessage
 
 
 @final

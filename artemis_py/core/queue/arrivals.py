@@ -10,8 +10,8 @@ from artemis_py.core.order.entry import ABANDONED, REPLACED, Entry
 from artemis_py.core.pages.page_stream import PageStream
 from artemis_py.core.queue.alerts import AlertWatch
 from artemis_py.core.queue.delivery import AfterRemoval, Delivery
+from artemis_py.core.queue.depaging import QueuePages
 from artemis_py.core.queue.messages import not_before_ms
-from artemis_py.core.queue.paged import QueuePages
 from artemis_py.core.queue.state import QueueState
 from artemis_py.core.tasks import Task, TaskLine
 from artemis_py.message import Message

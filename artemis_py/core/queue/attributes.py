@@ -45,7 +45,7 @@ from artemis_py.core.queue.recipe import (
 from artemis_py.core.queue_reference import MessageRules
 from artemis_py.errors import BrokerError, SelectorError
 from artemis_py.selector import compile_selector
-from artemis_py.shown import many
+from artemis_py.terminal_output import many
 
 # ---- changes ---------------------------------------------------------------------------------------------------------
 #

@@ -12,13 +12,13 @@ from artemis_py.core.order.entry import LOST, Entry
 from artemis_py.core.order.order import Cursor, Order
 from artemis_py.core.queue.arrivals import AfterEnqueue, QueueTasks
 from artemis_py.core.queue.delivery import AfterRemoval
-from artemis_py.core.queue.paged import QueuePages
+from artemis_py.core.queue.depaging import QueuePages
 from artemis_py.core.queue.release import Release
 from artemis_py.core.queue.state import QueueState
 from artemis_py.core.tasks import Task
 from artemis_py.errors import LimitError
 from artemis_py.selector import Program, Selector
-from artemis_py.shown import many
+from artemis_py.terminal_output import many
 
 # ---- freeing ---------------------------------------------------------------------------------------------------------
 #

@@ -9,8 +9,8 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import HELD_UP
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.barriers import BYTES_SHIFT
+from artemis_py.core.queue.depaging import READY_MIN, PageReading, QueuePages
 from artemis_py.core.queue.messages import EXPIRE_UNITS
-from artemis_py.core.queue.paged import READY_MIN, PageReading, QueuePages
 from artemis_py.core.queue.state import QueueState
 from artemis_py.core.queue.why import Reason, is_full, why_full, why_pending, why_used_up
 from artemis_py.message import Message

@@ -23,7 +23,7 @@ from artemis_py.core.queue.redelivery import DeliveryAttempts
 from artemis_py.core.queue_host import QueueHost
 from artemis_py.core.queue_reference import Lifetime, QueueReference
 from artemis_py.message import HeaderName, Message
-from artemis_py.paged import Page, PagedMessage
+from artemis_py.paged_messages import Page, PagedMessage
 from artemis_py.record_log import Actor
 from artemis_py.units import DATE_MAX_MS, LONG_MAX
 
@@ -87,7 +87,7 @@ _NO_RUNS: Final[dict[int, dict[int, int]]] = {}
 
 @final
 class ScheduledDates:
-    """Due dates by message id, for operators. The timers of scheduled messages are in ``core/timers.py``."""
+    """Due dates by message id, for operators. The timers of scheduled messages are in ``core/queue_timers.py``."""
 
     __slots__ = ("_newest", "_run_of", "_runs")
 

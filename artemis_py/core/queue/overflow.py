@@ -10,7 +10,7 @@ from artemis_py.core.events import DROPPED, OVERFULL, UNDERFULL
 from artemis_py.core.queue.messages import Contents
 from artemis_py.core.queue_host import QueueHost
 from artemis_py.core.queue_reference import QueueReference
-from artemis_py.shown import many
+from artemis_py.terminal_output import many
 
 # ---- overflow --------------------------------------------------------------------------------------------------------
 #

@@ -29,9 +29,9 @@ from artemis_py.core.queue.alerts import AlertWatch
 from artemis_py.core.queue.arrivals import AfterEnqueue, Arrivals, QueueTasks
 from artemis_py.core.queue.consumers import ConsumerRegistry, Exclusivity
 from artemis_py.core.queue.delivery import AfterRemoval, Delivery, StallDetection
+from artemis_py.core.queue.depaging import QueuePages
 from artemis_py.core.queue.expiry import ExpiryScan, ForcedExpiry, Removal
 from artemis_py.core.queue.lease_expiry import LeaseExpiry
-from artemis_py.core.queue.paged import QueuePages
 from artemis_py.core.queue.recovery_point import Recovery
 from artemis_py.core.queue.release import Release
 from artemis_py.core.queue.scheduled import DueEntries

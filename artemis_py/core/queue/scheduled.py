@@ -8,7 +8,7 @@ from artemis_py.core.budget import Budget
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.state import QueueState
 from artemis_py.core.tasks import Task
-from artemis_py.paged import PagedMessage
+from artemis_py.paged_messages import PagedMessage
 
 _FALL_UNITS: Final = 3
 AGAIN_MS: Final = 1000

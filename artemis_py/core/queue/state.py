@@ -16,7 +16,7 @@ from artemis_py.core.queue.overflow import Flow, Overflow
 from artemis_py.core.queue.redelivery import Redelivery
 from artemis_py.core.queue_host import QueueHost
 from artemis_py.core.queue_reference import QueueReference
-from artemis_py.paged import PagedMessage
+from artemis_py.paged_messages import PagedMessage
 
 
 @final

@@ -10,8 +10,8 @@ from typing import Final, final
 
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue.barriers import TargetDepth
+from artemis_py.core.queue.depaging import PageReading
 from artemis_py.core.queue.messages import PendingMessages
-from artemis_py.core.queue.paged import PageReading
 from artemis_py.core.queue.state import QueueState
 
 PAUSED: Final = "paused"

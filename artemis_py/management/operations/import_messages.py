@@ -22,7 +22,7 @@ from artemis_py.management.export_format import (
 from artemis_py.management.managed import Arguments, BodyRoom, Managed, Steps
 from artemis_py.management.operation import EDIT, LINES, Argument, Operation
 from artemis_py.message import Head, LargeBody, encode_headers
-from artemis_py.shown import many
+from artemis_py.terminal_output import many
 
 QUEUES_MAX: Final = 1_000
 """So many queues may need a message of one line: it comes to all of them in one step."""

@@ -20,7 +20,7 @@ from artemis_py.management.why.question import (
     listed,
     some_at_a_time,
 )
-from artemis_py.shown import many
+from artemis_py.terminal_output import many
 
 _WAITS: Final = {
     "BLOCK": "senders wait",

@@ -15,7 +15,7 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar, runtime_c
 from artemis_py.config.xml.source import FILE_LENGTH_MAX, read_regular_file
 from artemis_py.errors import ArtemisError, AuthenticatorError
 from artemis_py.log_codes import REALM
-from artemis_py.shown import warn
+from artemis_py.terminal_output import warn
 
 
 class Table(Protocol):

@@ -23,7 +23,6 @@ from artemis_py.errors import ArtemisError, BrokerError, Problem
 from artemis_py.management.fields import Row
 from artemis_py.management.managed import Steps
 from artemis_py.management.reload_impact import ROWS_MAX, Impact, impact_of
-from artemis_py.server.clocks import wall_clock_ms
 from artemis_py.server.configuration.file_watch import FileWatch
 from artemis_py.server.configuration.reading import Reading, Source, Stamps, problems_of, read, stamps_of, warnings_of
 from artemis_py.server.operational_log import LOGGER_NAME
@@ -32,8 +31,9 @@ from artemis_py.server.ports import Ports
 from artemis_py.server.security import RightsCheck, Security
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import Turns
-from artemis_py.shown import quoted
+from artemis_py.server.wall_clock import wall_clock_ms
 from artemis_py.stomp.service import StompService
+from artemis_py.terminal_output import quoted
 
 # ---- pending restart -------------------------------------------------------------------------------------------------
 #

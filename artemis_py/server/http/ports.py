@@ -10,7 +10,6 @@ from typing import Final, final
 
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.core.memory import Holdings
-from artemis_py.server.clocks import steady_clock_ms
 from artemis_py.server.descriptors import Descriptors, is_free_below
 from artemis_py.server.failures import RateLimitedLog
 from artemis_py.server.http.acceptor import HttpAcceptor
@@ -23,6 +22,7 @@ from artemis_py.server.listener import Listener
 from artemis_py.server.security import Security
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.tls.acceptors import TlsAcceptors
+from artemis_py.server.wall_clock import steady_clock_ms
 
 BACKLOG_MIN: Final = 1024
 _TICK_S: Final = 5.0

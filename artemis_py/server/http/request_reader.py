@@ -15,7 +15,7 @@ from artemis_py.server.http.connection_limit import HttpClient
 from artemis_py.server.http.request_smuggling import END, doubt_in, oddity_in
 from artemis_py.server.http.requests import Answer, HttpLimits, Request, Response, text_response
 from artemis_py.server.http.routing import Route, Routes
-from artemis_py.shown import escaped
+from artemis_py.terminal_output import escaped
 
 log = logging.getLogger(__name__)
 _INTERNAL_ERROR: Final = text_response(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error")

@@ -19,9 +19,9 @@ from artemis_py.management.managed import Steps, lookup
 from artemis_py.message import LargeBody
 from artemis_py.security.identity import Identity
 from artemis_py.security.rights import UNKNOWN_PEER, Authorizer, Peer
+from artemis_py.server.client_socket import ClientSocket
 from artemis_py.server.messages.publish import HttpPublisher
 from artemis_py.server.operator_requests import OperatorRequests
-from artemis_py.server.socket import ClientSocket
 from artemis_py.server.turn_client import Recipient
 from artemis_py.server.turns import Turns
 from artemis_py.stomp.service import StompService

@@ -13,7 +13,7 @@ from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.core.memory import Holdings
 from artemis_py.log_codes import TLS
 from artemis_py.server.failures import RateLimitedLog
-from artemis_py.shown import warn
+from artemis_py.terminal_output import warn
 
 if TYPE_CHECKING:
     from artemis_py.server.tls.connection import TlsAcceptor

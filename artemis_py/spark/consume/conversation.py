@@ -11,7 +11,7 @@ from typing import Final, final
 from artemis_py.errors import PipelineError
 from artemis_py.spark.acceptors import LostError, is_passing
 from artemis_py.spark.consume.batch import listed
-from artemis_py.spark.consume.pool import Arrival, Pool
+from artemis_py.spark.consume.unsettled import Arrival, Unsettled
 from artemis_py.spark.read.options import QueueOptions
 from artemis_py.stomp.client import ServerFrame, frame
 
@@ -31,7 +31,7 @@ class Ask:
 class Conversation:
     """What was not answered when a connection is lost is forgotten: over the next one the stream asks again."""
 
-    def __init__(self, queue: QueueOptions, pool: Pool) -> None:
+    def __init__(self, queue: QueueOptions, pool: Unsettled) -> None:
         self._queue = queue
         self._pool = pool
         self.out = bytearray()

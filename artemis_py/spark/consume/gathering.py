@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from artemis_py.spark.consume.link import Link
-from artemis_py.spark.consume.pool import Arrival, Pool
+from artemis_py.spark.consume.unsettled import Arrival, Unsettled
 
 _FIRST_GOAL: Final = 100
 """With a limit in bytes nobody knows how many messages that will be: how many are asked for at first."""
@@ -43,7 +43,7 @@ class Wish:
 class Gathering:
     """How a stream gets its messages from the broker."""
 
-    def __init__(self, link: Link, pool: Pool) -> None:
+    def __init__(self, link: Link, pool: Unsettled) -> None:
         self._link = link
         self._pool = pool
         self._goal = _FIRST_GOAL

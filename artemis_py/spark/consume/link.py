@@ -29,7 +29,7 @@ from artemis_py.spark.acceptors import (
     refused_connection,
 )
 from artemis_py.spark.consume.conversation import Conversation
-from artemis_py.spark.consume.pool import Pool
+from artemis_py.spark.consume.unsettled import Unsettled
 from artemis_py.spark.log.log import AwayError
 from artemis_py.spark.read.options import QueueOptions
 from artemis_py.stomp.client import HEART_BEAT, Client
@@ -65,7 +65,7 @@ class Link:
     it themselves.
     """
 
-    def __init__(self, access: Access, pool: Pool, prove: Callable[[], None]) -> None:
+    def __init__(self, access: Access, pool: Unsettled, prove: Callable[[], None]) -> None:
         """``prove`` is called before anything is acknowledged over a new connection. It raises PipelineError when the
         broker is not the one that it was.
         """

@@ -16,7 +16,7 @@ from artemis_py.errors import PipelineError
 from artemis_py.spark.consume.batch import Batch
 from artemis_py.spark.decode.columns import Numbers
 from artemis_py.spark.decode.published import copies
-from artemis_py.spark.decode.walk import Piece, walk
+from artemis_py.spark.decode.record_walk import Piece, walk
 from artemis_py.spark.log.log import GoneError, Listing, Log, LogLocation, Segment
 from artemis_py.spark.read.batch import let_readers_go, read_range
 from artemis_py.spark.read.options import ReadOptions

@@ -34,7 +34,7 @@ from artemis_py.spark.consume.batch import LOG, Batch, Offset, batch_of
 from artemis_py.spark.consume.gathering import Gathering, Wish
 from artemis_py.spark.consume.link import Access, Link
 from artemis_py.spark.consume.planning import Planner, read_portion
-from artemis_py.spark.consume.pool import Arrival, Pool
+from artemis_py.spark.consume.unsettled import Arrival, Unsettled
 from artemis_py.spark.log.log import Listing, Log, LogLocation, Mark, check_same_log, mark_of
 from artemis_py.spark.read.options import MESSAGES_MAX, ReadOptions
 from artemis_py.spark.read.plan import is_retained, learn_queues, locations
@@ -60,7 +60,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         assert options.queue is not None
         self._options = options
         self._queue = options.queue
-        self._pool = Pool()
+        self._pool = Unsettled()
         self._link: Link | None = None
         self._gathering: Gathering | None = None
         self._location: LogLocation = locations(options)[0]

@@ -26,7 +26,7 @@ from artemis_py.spark.decode.event_columns import (
     facts_of,
 )
 from artemis_py.spark.decode.published import Published, messages_of
-from artemis_py.spark.decode.walk import Walk
+from artemis_py.spark.decode.record_walk import Walk
 from artemis_py.storage.format import codec, records
 
 ACKED, REPLACED, EXPIRED, SUPERSEDED, MOVED = (

@@ -10,7 +10,7 @@ import numpy as np
 
 from artemis_py.spark.decode.columns import Mask, Numbers, dtype_of, field_numbers, gather, runs
 from artemis_py.spark.decode.published import Published, originals, recalled
-from artemis_py.spark.decode.walk import Walk
+from artemis_py.spark.decode.record_walk import Walk
 from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.records import REASONS, RECORD_HEADER_BYTES, Layout
 

@@ -22,7 +22,7 @@ from artemis_py.spark.decode.columns import (
     runs,
     slices,
 )
-from artemis_py.spark.decode.walk import Walk
+from artemis_py.spark.decode.record_walk import Walk
 from artemis_py.storage.format import records
 from artemis_py.storage.format.records import FLAG_LARGE, FLAG_RECALLED, MESSAGE, RECORD_HEADER_BYTES, CodecError
 

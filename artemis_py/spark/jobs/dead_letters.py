@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F
 
+from artemis_py.spark.jobs.body_shapes import body_shape, preview
 from artemis_py.spark.jobs.result import COUNT, TIME, Column, Result, Table, collected
-from artemis_py.spark.jobs.shapes import body_shape, preview
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Expression

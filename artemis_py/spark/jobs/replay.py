@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
+from artemis_py.spark.jobs.body_shapes import preview
 from artemis_py.spark.jobs.result import BYTES, COUNT, TIME, Column, Result, Table, collected, in_utc
-from artemis_py.spark.jobs.shapes import preview
 from artemis_py.spark.jobs.source import JobError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from artemis_py.shown import as_json
+from artemis_py.terminal_output import as_json
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from artemis_py.config.problems import nearest
 from artemis_py.spark.decode.published import Published, originals
-from artemis_py.spark.decode.walk import Piece, walk
+from artemis_py.spark.decode.record_walk import Piece, walk
 from artemis_py.spark.log.log import Listing, LogLocation, Segment
 from artemis_py.spark.read.options import ReadOptions
 from artemis_py.spark.read.plan import Range, asked, bounded, can_answer, opened, ranges, settled_listing

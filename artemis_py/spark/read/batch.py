@@ -13,10 +13,10 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from artemis_py.spark.decode.columns import Numbers
-from artemis_py.spark.decode.walk import Walk
+from artemis_py.spark.decode.record_walk import Walk
 from artemis_py.spark.log.log import GoneError, Listing, Log
 from artemis_py.spark.read.addresses import AddressReader, warn_of_unknown
-from artemis_py.spark.read.folded import FoldReader
+from artemis_py.spark.read.aggregated_tables import AggregateReader
 from artemis_py.spark.read.options import ReadOptions
 from artemis_py.spark.read.pieces import check_planned, excerpt_of, piece
 from artemis_py.spark.read.plan import Range, Share, asked, bounded, learn_queues, opened, settled_listing, shares
@@ -37,7 +37,7 @@ def reader(options: ReadOptions) -> DataSourceReader:
     """The reader of the table that the options name."""
     if options.table == "addresses":
         return AddressReader(options)
-    return RowReader(options) if options.table in BATCHES else FoldReader(options)
+    return RowReader(options) if options.table in BATCHES else AggregateReader(options)
 
 
 class Pushing:

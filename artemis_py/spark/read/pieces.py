@@ -13,7 +13,7 @@ import numpy as np
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark.decode.columns import Numbers
-from artemis_py.spark.decode.walk import Piece, Walk, walk
+from artemis_py.spark.decode.record_walk import Piece, Walk, walk
 from artemis_py.spark.log.log import GoneError, Log
 from artemis_py.spark.read.options import ReadOptions
 from artemis_py.spark.read.plan import Range

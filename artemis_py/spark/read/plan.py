@@ -11,7 +11,7 @@ from typing import Final
 from pyspark.sql.datasource import InputPartition
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.decode.walk import Piece, walk
+from artemis_py.spark.decode.record_walk import Piece, walk
 from artemis_py.spark.log.directory import DirectoryLog, find_directories
 from artemis_py.spark.log.http import Broker
 from artemis_py.spark.log.log import AwayError, Listing, Log, LogLocation, Segment

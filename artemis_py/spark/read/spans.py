@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from artemis_py.spark.decode.aggregate import Aggregate, state_batch
 from artemis_py.spark.decode.digest import Digest, digest_of, joined, nothing, pages_of
-from artemis_py.spark.decode.fold import Fold, state_batch
-from artemis_py.spark.read.holdings import QueueShare, Read, told_before, told_from
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.read.plan import Range, Share, asked
+from artemis_py.spark.read.queue_contents import QueueShare, Read, told_before, told_from
 from artemis_py.spark.tables.schema import arrow_schema, spark_schema
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def added_up(spark: SparkSession, table: str, given: Mapping[str, str]) -> DataF
 def rows_of_broker(given: Mapping[str, str], rows: pa.Table) -> pa.Table:
     """The rows of one broker from the rows of its spans."""
     options = read_options(given)
-    fold, last_ms = Fold(), 0
+    fold, last_ms = Aggregate(), 0
     for one in _digests(rows):
         fold.take(one)
         last_ms = max(last_ms, one.last_ms)

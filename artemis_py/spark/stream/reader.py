@@ -30,8 +30,8 @@ from artemis_py.spark.read.addresses import warn_of_unknown
 from artemis_py.spark.read.batch import read_share
 from artemis_py.spark.read.options import ReadOptions
 from artemis_py.spark.read.plan import asked, check_gaps, learn_queues, shares, start_lsn
-from artemis_py.spark.stream.ahead import Ahead
 from artemis_py.spark.stream.brokers import Brokers
+from artemis_py.spark.stream.look_ahead import LookAhead
 from artemis_py.spark.stream.pace import Patience, Room, bytes_behind, read_limit
 from artemis_py.spark.tables.reading import Names
 
@@ -65,7 +65,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._brokers = Brokers(options)
         self._patience = Patience(options)
-        self._aheads: dict[str, Ahead] = {}
+        self._aheads: dict[str, LookAhead] = {}
         self._has_warned = False
         self._latest: Offset = {}
         """The ends of the logs when the last batch was planned, for the query's progress."""
@@ -120,7 +120,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             log.settle()
             listing = log.listing(max(0, begin - 1))
         check_same_log(broker, listing, begin, start.get(LOG, {}).get(broker))
-        ahead = self._aheads.setdefault(broker, Ahead(log, self._options))
+        ahead = self._aheads.setdefault(broker, LookAhead(log, self._options))
         gone = listing.first_lsn - 1 - begin
         if gone > 0:
             if broker in start and not ahead.is_clear(begin, listing.first_lsn - 1):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from artemis_py.spark.decode.columns import Mask, Numbers, by_number, constant, numbers, times
 from artemis_py.spark.decode.digest import ACKED, EXPIRED, REPLACED, SUPERSEDED
 from artemis_py.spark.decode.event_columns import ARRIVALS, DELIVERED, SETTLED, Facts, facts_of
-from artemis_py.spark.decode.walk import Walk
+from artemis_py.spark.decode.record_walk import Walk
 from artemis_py.spark.tables.reading import Names, unknown_name
 from artemis_py.storage.format import codec, records
 

@@ -16,7 +16,7 @@ from artemis_py.config.wildcards import WildcardIndex
 from artemis_py.errors import PipelineError
 from artemis_py.spark.decode.columns import Mask, Numbers, any_of
 from artemis_py.spark.decode.published import Published
-from artemis_py.spark.decode.walk import Walk
+from artemis_py.spark.decode.record_walk import Walk
 from artemis_py.spark.log.log import Log, Segment
 
 _FOR_EVER: Final = (1 << 63) - 1

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from artemis_py.shown import escaped
 from artemis_py.stomp.wire.frames import COMMANDS, FrameError, Limits
+from artemis_py.terminal_output import escaped
 
 _RECEIPT: Final = b"\nreceipt:"
 _ESCAPES: Final = {"1.1": (("\\n", "\n"), ("\\c", ":")), "1.2": (("\\n", "\n"), ("\\c", ":"), ("\\r", "\r"))}

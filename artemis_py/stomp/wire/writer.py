@@ -11,8 +11,8 @@ from artemis_py.core.queue.redelivery import DeliveryAttempts
 from artemis_py.core.queue_reference import Lifetime
 from artemis_py.message import Head, Message, unescape_header
 from artemis_py.pending_output import Part
-from artemis_py.shown import escaped
 from artemis_py.stomp.wire.dialect import DELIVERY_COUNT
+from artemis_py.terminal_output import escaped
 
 _BREAKS: Final = str.maketrans({"\n": " ", "\r": " ", "\0": " "})
 _NAME_BREAKS: Final = str.maketrans({"\n": "_", "\r": "_", "\0": "_", ":": "_"})

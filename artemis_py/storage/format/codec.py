@@ -9,7 +9,7 @@ from typing import Any, Final
 from zlib import crc32
 
 from artemis_py.message import Account, Head, LargeBody, Message
-from artemis_py.paged import Page, PagedMessage, PageShare, SettledPlaces
+from artemis_py.paged_messages import Page, PagedMessage, PageShare, SettledPlaces
 from artemis_py.record_log import Depth
 from artemis_py.storage.format import records
 from artemis_py.storage.format.records import (

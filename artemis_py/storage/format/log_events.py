@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from artemis_py.paged import PageShare
+from artemis_py.paged_messages import PageShare
 from artemis_py.record_log import Depth
 from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.codec import Kept

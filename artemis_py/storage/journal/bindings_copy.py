@@ -13,8 +13,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
-from artemis_py.storage.disk.committer import Committer
 from artemis_py.storage.disk.disk import Disk, DiskError
+from artemis_py.storage.disk.group_commit import Committer
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.records import (
     ADDRESS,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, Final
 
-from artemis_py.paged import Page, PlaceSet, SettledPlaces
+from artemis_py.paged_messages import Page, PlaceSet, SettledPlaces
 from artemis_py.record_log import RecoveredState, Survivor
 from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.codec import Kept

@@ -14,8 +14,8 @@ from mypy_extensions import mypyc_attr
 
 from artemis_py.histogram import Histogram
 from artemis_py.record_log import Durability
-from artemis_py.storage.disk.committer import Commit, Committer, Write, bytes_of
 from artemis_py.storage.disk.disk import Disk, DiskError
+from artemis_py.storage.disk.group_commit import Commit, Committer, Write, bytes_of
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.format.records import MESSAGE, PAGE_DROPPED

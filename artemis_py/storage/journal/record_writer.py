@@ -7,7 +7,7 @@ from typing import Any
 from mypy_extensions import mypyc_attr
 
 from artemis_py.message import LargeBody, Message
-from artemis_py.paged import Page, PagedMessage
+from artemis_py.paged_messages import Page, PagedMessage
 from artemis_py.record_log import Actor, AuditLog, RecordLog
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.codec import Kept

@@ -9,8 +9,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
-from artemis_py.storage.disk.committer import Committer
 from artemis_py.storage.disk.disk import Disk, NoSpaceError
+from artemis_py.storage.disk.group_commit import Committer
 from artemis_py.storage.format import records
 from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.records import FileHeader

@@ -11,17 +11,17 @@ from mypy_extensions import mypyc_attr
 
 from artemis_py.errors import ArtemisError
 from artemis_py.message import Account, Message
-from artemis_py.paged import Page, PagedMessage
+from artemis_py.paged_messages import Page, PagedMessage
 from artemis_py.record_log import Chunk, MemoryLog, PagedEntry, PageLog
-from artemis_py.shown import many, warn
-from artemis_py.storage.disk.committer import Commit, Committer, Write
 from artemis_py.storage.disk.disk import Disk, DiskError
+from artemis_py.storage.disk.group_commit import Commit, Committer, Write
 from artemis_py.storage.disk.quarantine import put_aside
 from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.format.names import page_name, page_numbers
 from artemis_py.storage.format.records import CodecError, Record
 from artemis_py.storage.format.scan import Damage
+from artemis_py.terminal_output import many, warn
 
 # ---- files -----------------------------------------------------------------------------------------------------------
 #

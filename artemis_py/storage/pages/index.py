@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from artemis_py.paged import Page, PagedMessage, PageShare, PlaceSet, SettledPlaces
+from artemis_py.paged_messages import Page, PagedMessage, PageShare, PlaceSet, SettledPlaces
 from artemis_py.record_log import KeptStream
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from contextlib import suppress
 
 from artemis_py.message import Account, LargeBody
-from artemis_py.paged import Page, PagedBody
+from artemis_py.paged_messages import Page, PagedBody
 from artemis_py.record_log import RecordLog
 from artemis_py.storage.bodies import LargeStore
 from artemis_py.storage.disk.disk import Disk

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from artemis_py.shown import many
 from artemis_py.storage.journal.index import Index
 from artemis_py.storage.recovery.examination import Examined
 from artemis_py.storage.recovery.missing_files import PAGE
+from artemis_py.terminal_output import many
 
 _NAMES_SHOWN: Final = 20
 

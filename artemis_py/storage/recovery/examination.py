@@ -9,7 +9,6 @@ from typing import Final
 
 from mypy_extensions import mypyc_attr
 
-from artemis_py.shown import many
 from artemis_py.storage.disk.disk import Disk, DiskError
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.names import segment_name, segment_number
@@ -41,6 +40,7 @@ from artemis_py.storage.journal.extent import JournalExtent, StoredExtent, read_
 from artemis_py.storage.journal.index import Index, Replayed, Segment, apply
 from artemis_py.storage.journal.settings import JournalStart
 from artemis_py.storage.recovery.missing_files import MissingFiles
+from artemis_py.terminal_output import many
 
 # ---- lost ------------------------------------------------------------------------------------------------------------
 #

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Final
 
 from artemis_py.message import LargeBody
-from artemis_py.shown import many
 from artemis_py.storage.disk.disk import Disk, DiskError, FileDisk
 from artemis_py.storage.disk.quarantine import put_aside
 from artemis_py.storage.format import codec, records
@@ -24,6 +23,7 @@ from artemis_py.storage.format.names import body_name, page_name, page_numbers, 
 from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.journal.index import Index
 from artemis_py.storage.recovery.bodies import large_messages
+from artemis_py.terminal_output import many
 
 BODY: Final = "large body", "large bodies"
 PAGE: Final = "page", "pages"

@@ -17,8 +17,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from artemis_py.storage.disk.committer import Commit, Committer, write_commit
 from artemis_py.storage.disk.disk import DiskError, FileDisk
+from artemis_py.storage.disk.group_commit import Commit, Committer, write_commit
 from artemis_py.storage.disk.permissions import make_private, replace_private, sync_directory
 from artemis_py.storage.format.names import segment_number
 from artemis_py.storage.format.records import RECORD_HEADER_BYTES

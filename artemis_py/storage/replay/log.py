@@ -20,7 +20,7 @@ from mypy_extensions import mypyc_attr
 from artemis_py.message import LargeBody, Message
 from artemis_py.replay_log import SLICE_BYTES, AddressChoice, Place, ReplayLog, Slice, Spot
 from artemis_py.storage.bodies import LargeStore
-from artemis_py.storage.disk.committer import Committer
+from artemis_py.storage.disk.group_commit import Committer
 from artemis_py.storage.format import records
 from artemis_py.storage.format.address_index import NUMBERS, Part, Table, decode_table, part_bytes, places_name
 from artemis_py.storage.format.names import segment_name

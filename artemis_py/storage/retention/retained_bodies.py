@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Final
 
 from artemis_py.log_codes import STORAGE
-from artemis_py.shown import warn
 from artemis_py.storage.bodies import RetiredBodies
 from artemis_py.storage.disk.disk import Disk, DiskError, no_room_or
 from artemis_py.storage.disk.permissions import begin_private, make_private
 from artemis_py.storage.format.names import RETAINED_FOLDER, read_name, start_of
+from artemis_py.terminal_output import warn
 
 # ---- directory stamp -------------------------------------------------------------------------------------------------
 #

@@ -15,7 +15,7 @@ from artemis_py.config.tables.entities import QUEUE_CONSTANTS, QUEUE_DEFAULTS, D
 from artemis_py.config.tables.fields import HONOURED, IGNORED, REFUSED, Setting, names_of, settings_of
 from artemis_py.config.tables.queue_settings import QueueSettings
 from artemis_py.config.tables.structured_elements import PARTS, Part
-from artemis_py.config.xml.structure import explaining_schema
+from artemis_py.config.xml.schema_errors import explaining_schema
 
 QUEUE_PLACES = ("addresses/address/anycast/queue", "addresses/address/multicast/queue", "queues/queue")
 AS_CHILDREN = ("durable", "filter", "user")

@@ -10,8 +10,8 @@ from random import Random
 
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.record_log import Actor, Depth
-from artemis_py.storage.disk.committer import Commit, Committer, write_commit
 from artemis_py.storage.disk.disk import FileDisk
+from artemis_py.storage.disk.group_commit import Commit, Committer, write_commit
 from artemis_py.storage.journal.audit import AuditTrail, Refusal
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings, JournalStart, SegmentCare

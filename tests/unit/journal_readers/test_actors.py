@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.message import Account, Head
-from artemis_py.paged import Page, PagedMessage, PageShare
+from artemis_py.paged_messages import Page, PagedMessage, PageShare
 from artemis_py.storage.format import records
 from artemis_py.storage.format.log_events import Consumer, Published, Purged, Refused, Session
 from artemis_py.storage.format.reader import LogReader

@@ -240,7 +240,7 @@ def test_it_needs_nothing_of_the_broker() -> None:
         parts = {f"artemis_py.storage.format.{part}" for part in ("codec", "log_events", "names", "records", "scan")}
         assert ours <= {
             "artemis_py.message",
-            "artemis_py.paged",
+            "artemis_py.paged_messages",
             "artemis_py.record_log",
             "artemis_py.storage.format",
             *parts,

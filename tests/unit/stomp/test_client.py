@@ -144,6 +144,6 @@ def test_it_needs_nothing_of_the_broker() -> None:
     )
     told = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert {name for name in told.stdout.split() if not name.endswith("__mypyc")} == {
-        "artemis_py", "artemis_py.errors", "artemis_py.log_codes", "artemis_py.message", "artemis_py.shown",
+        "artemis_py", "artemis_py.errors", "artemis_py.log_codes", "artemis_py.message", "artemis_py.terminal_output",
         "artemis_py.stomp", "artemis_py.stomp.client", "artemis_py.units",
     }  # fmt: skip

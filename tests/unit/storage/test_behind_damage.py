@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from artemis_py.paged import Page, PageShare
+from artemis_py.paged_messages import Page, PageShare
 from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.records import (
     BATCH,

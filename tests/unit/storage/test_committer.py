@@ -9,8 +9,8 @@ from weakref import ref
 
 import pytest
 
-from artemis_py.storage.disk.committer import Commit, ThreadCommitter, Write
 from artemis_py.storage.disk.disk import DiskError
+from artemis_py.storage.disk.group_commit import Commit, ThreadCommitter, Write
 from tests.sim.disk import Fault, SimDisk
 
 

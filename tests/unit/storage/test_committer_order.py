@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from artemis_py.storage.disk.committer import Commit, ThreadCommitter, Write, bytes_of, write_commit
 from artemis_py.storage.disk.disk import NoSpaceError
+from artemis_py.storage.disk.group_commit import Commit, ThreadCommitter, Write, bytes_of, write_commit
 from tests.e2e.broker_process import eventually
 from tests.sim.disk import Fault, SimDisk
 

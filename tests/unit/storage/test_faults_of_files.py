@@ -16,8 +16,8 @@ import pytest
 from artemis_py.core.order.entry import ACKED
 from artemis_py.storage.disk import disk as disk_module
 from artemis_py.storage.disk import permissions, space
-from artemis_py.storage.disk.committer import Commit, Write, write_commit
 from artemis_py.storage.disk.disk import DiskError, FileDisk, LockedError, NoSpaceError
+from artemis_py.storage.disk.group_commit import Commit, Write, write_commit
 from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.disk.space import RESERVE_NAME, DiskSpace, SpaceReserve
 from artemis_py.storage.journal.index_files import delete_segment, write_index

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from artemis_py.message import Account
-from artemis_py.paged import Page, PagedMessage, PageShare
+from artemis_py.paged_messages import Page, PagedMessage, PageShare
 from artemis_py.storage.format.codec import encode_page_grew
 from artemis_py.storage.format.log_events import Published
 from artemis_py.storage.format.names import segment_name, segment_number

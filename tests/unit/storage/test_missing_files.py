@@ -14,7 +14,7 @@ import pytest
 
 from artemis_py.core.broker import Broker
 from artemis_py.message import Account, LargeBody, Message
-from artemis_py.paged import Page, PagedBody, PageShare
+from artemis_py.paged_messages import Page, PagedBody, PageShare
 from artemis_py.server.journal_store import JournalStore, accept_losses
 from artemis_py.storage.format.names import first_number, is_start, read_name, start_name
 from artemis_py.storage.recovery.accept_journal import LossError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import process_time
 
-from artemis_py.paged import Page, PageShare
+from artemis_py.paged_messages import Page, PageShare
 from artemis_py.storage.pages.index import PageIndex
 from tests.unit.core.parts import lines_run
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from artemis_py.message import Account, Head
-from artemis_py.paged import Page, PagedMessage, PageShare, PlaceSet, SettledPlaces
+from artemis_py.paged_messages import Page, PagedMessage, PageShare, PlaceSet, SettledPlaces
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.codec import PageAttempted, PagePurged, PageSettled
 from artemis_py.storage.format.names import page_name, page_numbers

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.paged import Page, PageShare
+from artemis_py.paged_messages import Page, PageShare
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.log_events import Published
 from artemis_py.storage.format.names import segment_name

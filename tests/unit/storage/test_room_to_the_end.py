@@ -15,7 +15,7 @@ from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.entities import RetentionConfig
 from artemis_py.core.order.entry import ACKED
 from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
-from artemis_py.paged import Page, PageShare
+from artemis_py.paged_messages import Page, PageShare
 from artemis_py.server import journal_store as store_module
 from artemis_py.server.journal_store import JournalStore, Surveyor
 from artemis_py.storage.disk.disk import DiskError, FileDisk

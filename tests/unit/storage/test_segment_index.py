@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from artemis_py.message import Account, Head, Message, encode_headers
-from artemis_py.paged import Page
+from artemis_py.paged_messages import Page
 from artemis_py.storage.disk.disk import DiskError, FileDisk
 from artemis_py.storage.format import segment_index
 from artemis_py.storage.format.codec import decode_batch

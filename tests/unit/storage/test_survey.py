@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from artemis_py.message import Account, Head, Message, encode_headers
-from artemis_py.paged import Page, PagedMessage
+from artemis_py.paged_messages import Page, PagedMessage
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.address_index import decode_table, part_bytes
 from artemis_py.storage.format.codec import BatchHeader, Kept, PagePurged

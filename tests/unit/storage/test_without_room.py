@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from artemis_py.core.order.entry import ACKED
-from artemis_py.paged import Page
-from artemis_py.storage.disk.committer import Commit, Write
+from artemis_py.paged_messages import Page
 from artemis_py.storage.disk.disk import DiskError, FileDisk, NoSpaceError
+from artemis_py.storage.disk.group_commit import Commit, Write
 from artemis_py.storage.format.names import segment_number
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.segments import Spares

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py import shown
+from artemis_py import terminal_output
 from artemis_py.errors import AuthenticatorError
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.users.authenticator import PropertiesUsers
@@ -172,7 +172,7 @@ def test_a_broken_file_keeps_the_users_and_is_told_once(world: World, broken: st
 def test_a_line_of_the_log_names_the_file_once(
     world: World, broken: str | None, text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(shown._Log, "has_begun", True)
+    monkeypatch.setattr(terminal_output._Log, "has_begun", True)
     users = PropertiesUsers(world.users_file, world.roles_file)
     assert users.authenticate(Credentials("bob", "builder"))
     if broken is None:

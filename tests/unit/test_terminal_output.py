@@ -1,4 +1,4 @@
-"""What leaves a program: ``shown.py``."""
+"""What leaves a program: ``terminal_output.py``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from artemis_py import shown
+from artemis_py import terminal_output
 
 
 class Calls(io.StringIO):
@@ -27,13 +27,13 @@ class Calls(io.StringIO):
 @pytest.mark.parametrize(
     ("stream", "write", "written"),
     [
-        ("stdout", lambda: shown.say("a"), "a\n"),
-        ("stdout", lambda: shown.say_at_once("a"), "a\n"),
-        ("stdout", lambda: shown.say_made("a\nb"), "a\nb\n"),
-        ("stderr", lambda: shown.say_made("a", stream=sys.stderr), "a\n"),
-        ("stderr", lambda: shown.warn("a"), "a\n"),
-        ("stderr", lambda: shown.warn_made("a"), "a\n"),
-        ("stderr", lambda: shown.log("a", "ART-2000", traceback="b\nc"), "ART-2000 a\n\tb\n\tc\n"),
+        ("stdout", lambda: terminal_output.say("a"), "a\n"),
+        ("stdout", lambda: terminal_output.say_at_once("a"), "a\n"),
+        ("stdout", lambda: terminal_output.say_made("a\nb"), "a\nb\n"),
+        ("stderr", lambda: terminal_output.say_made("a", stream=sys.stderr), "a\n"),
+        ("stderr", lambda: terminal_output.warn("a"), "a\n"),
+        ("stderr", lambda: terminal_output.warn_made("a"), "a\n"),
+        ("stderr", lambda: terminal_output.log("a", "ART-2000", traceback="b\nc"), "ART-2000 a\n\tb\n\tc\n"),
     ],
 )
 def test_a_line_and_its_end_are_written_in_one_call(
@@ -51,7 +51,7 @@ def test_a_process_without_the_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python has none where a process was started with closed descriptors."""
     for name in ("stdout", "stderr"):
         monkeypatch.setattr(sys, name, None)
-    shown.say("a")
-    shown.say_made("a")
-    shown.warn("a")
-    shown.warn_made("a")
+    terminal_output.say("a")
+    terminal_output.say_made("a")
+    terminal_output.warn("a")
+    terminal_output.warn_made("a")

@@ -12,8 +12,8 @@ import pytest
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.record_log import Depth
 from artemis_py.spark.log.directory import DirectoryLog
-from artemis_py.spark.read import holdings
-from artemis_py.spark.read.folded import FoldReader
+from artemis_py.spark.read import queue_contents
+from artemis_py.spark.read.aggregated_tables import AggregateReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.storage.retention.retention import RetentionSettings
 from tests.spark.live import live_broker, send_many
@@ -104,7 +104,7 @@ def made(folder: Path, rng: random.Random, *, stays: bool) -> Deep:
 
 
 def queues(folder: Path, **options: str) -> list[Row]:
-    reader = FoldReader(read_options({"journal": str(folder), "table": "queues", "broker": "b", **options}))
+    reader = AggregateReader(read_options({"journal": str(folder), "table": "queues", "broker": "b", **options}))
     return [row for share in reader.partitions() for batch in reader.read(share) for row in batch.to_pylist()]
 
 
@@ -143,7 +143,7 @@ def test_the_end_of_a_log_tells_what_all_of_it_does(
     moments = [str(START_MS + 1000 * rng.randrange(300)) for _ in range(6)]
     asked: list[dict[str, str]] = [{}, *({"asOf": moment} for moment in moments), {"subscribe": "elsewhere"}]
     with monkeypatch.context() as whole:
-        whole.setattr(holdings, "_FIRST", 1 << 30)
+        whole.setattr(queue_contents, "_FIRST", 1 << 30)
         wanted = [queues(tmp_path, **options) for options in asked]
     for row, number in zip(wanted[0], QUEUES, strict=True):
         live = story.live[number]
@@ -177,7 +177,7 @@ def test_of_a_broker_s_log_its_end_is_read(tmp_path: Path, reads: list[int], mon
         if any(folder.glob("artemis-journal-*.log")):
             survey(folder)
     with monkeypatch.context() as whole:
-        whole.setattr(holdings, "_FIRST", 1 << 30)
+        whole.setattr(queue_contents, "_FIRST", 1 << 30)
         wanted = queues(tmp_path)
     assert [(row["messageCount"], row["acked"]) for row in wanted if row["queue"] == "orders"] == [(7, 600)]
     segments = set(reads)

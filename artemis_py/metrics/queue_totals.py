@@ -19,7 +19,7 @@ class Totals(NamedTuple):
     acknowledged: int
 
 
-class Census:
+class QueueTotals:
     """Counts in steps, so that a scrape of many queues need not do it in one go."""
 
     def __init__(self, broker: Broker) -> None:

@@ -13,7 +13,7 @@ from artemis_py.core.queue.alerts import AlertWatch
 from artemis_py.core.queue.messages import EXPIRE, Contents, not_before_ms
 from artemis_py.core.queue.state import QueueState
 from artemis_py.message import Message
-from artemis_py.paged import PagedMessage
+from artemis_py.paged_messages import PagedMessage
 from artemis_py.record_log import PagedEntry
 
 # ---- depage ----------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from artemis_py.cli import colour
 from artemis_py.management.fields import EPOCH_MS, NUMBER, AnyKind, Field
-from artemis_py.shown import escaped, say
+from artemis_py.terminal_output import escaped, say
 from artemis_py.text_table import Cell, Column, print_table
 from artemis_py.units import DATE_MAX_MS
 

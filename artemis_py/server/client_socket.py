@@ -13,9 +13,9 @@ from artemis_py.log_codes import STORAGE
 from artemis_py.message import LargeBody
 from artemis_py.pending_output import Part
 from artemis_py.server.transports import break_cycle
-from artemis_py.shown import warn
 from artemis_py.stomp.session.session import Session
 from artemis_py.storage.bodies import BodyReader, LargeStore
+from artemis_py.terminal_output import warn
 
 # ---- framing ---------------------------------------------------------------------------------------------------------
 #

@@ -24,7 +24,7 @@ class Arrival:
 
 
 @final
-class Pool:
+class Unsettled:
     """A message *waits* until it is *planned* in a batch, and is *done* when the batch is. What comes again because its
     lease has ended, or the connection, is recognised.
     """

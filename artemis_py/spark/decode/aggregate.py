@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from artemis_py.paged import Page
+from artemis_py.paged_messages import Page
 from artemis_py.record_log import Depth
 from artemis_py.spark.decode.digest import ID_BITS, NO_PLACE, Counts, Digest, released
 from artemis_py.storage.format import codec, records
@@ -44,7 +44,7 @@ class Held:
     oldest_ms: int | None = None
 
 
-class Fold:
+class Aggregate:
     """Sums up one broker's log, stretch by stretch."""
 
     def __init__(self) -> None:
@@ -228,7 +228,7 @@ Row = dict[str, Any]
 _US_PER_MS: Final = 1000
 
 
-def queue_rows(fold: Fold, broker: str, as_of_ms: int) -> Iterator[Row]:
+def queue_rows(fold: Aggregate, broker: str, as_of_ms: int) -> Iterator[Row]:
     """One row for each existing queue."""
     held = fold.held()
     for number, fields in sorted(fold.queues.items(), key=lambda item: (item[1]["address"], item[1]["name"])):
@@ -255,7 +255,7 @@ def queue_rows(fold: Fold, broker: str, as_of_ms: int) -> Iterator[Row]:
         }
 
 
-def page_rows(fold: Fold, broker: str, _as_of_ms: int) -> Iterator[Row]:
+def page_rows(fold: Aggregate, broker: str, _as_of_ms: int) -> Iterator[Row]:
     """One row for each page in the log."""
     newest = {stream: max(number for one, number in fold.pages if one == stream) for stream, _ in fold.pages}
     for (stream, number), page in sorted(fold.pages.items()):
@@ -279,11 +279,11 @@ def _time(value_ms: int | None) -> int | None:
     return None if value_ms is None else value_ms * _US_PER_MS
 
 
-ROWS: Final[dict[str, Callable[[Fold, str, int], Iterator[Row]]]] = {"queues": queue_rows, "pages": page_rows}
+ROWS: Final[dict[str, Callable[[Aggregate, str, int], Iterator[Row]]]] = {"queues": queue_rows, "pages": page_rows}
 
 
 def state_batch(
-    table: str, fold: Fold, broker: str, as_of_ms: int, schema: pa.Schema, takes: Callable[[str], bool]
+    table: str, fold: Aggregate, broker: str, as_of_ms: int, schema: pa.Schema, takes: Callable[[str], bool]
 ) -> pa.RecordBatch:
     """The rows of one of the tables whose addresses are wanted."""
     rows = [row for row in ROWS[table](fold, broker, as_of_ms) if takes(row["address"])]

@@ -12,11 +12,10 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from artemis_py.spark.decode.aggregate import Aggregate, state_batch
 from artemis_py.spark.decode.digest import pages_of
-from artemis_py.spark.decode.fold import Fold, state_batch
 from artemis_py.spark.log.log import Listing, Log, Segment
 from artemis_py.spark.read.addresses import warn_of_unknown
-from artemis_py.spark.read.holdings import QueueShare, held, queue_share
 from artemis_py.spark.read.options import ReadOptions
 from artemis_py.spark.read.pieces import piece
 from artemis_py.spark.read.plan import (
@@ -29,6 +28,7 @@ from artemis_py.spark.read.plan import (
     settled_listing,
     shares,
 )
+from artemis_py.spark.read.queue_contents import QueueShare, held, queue_share
 from artemis_py.spark.read.spans import SPANS, Span, span_batch, spans_of
 from artemis_py.spark.tables.metrics import Series
 from artemis_py.spark.tables.reading import Names, Wanted
@@ -37,7 +37,7 @@ from artemis_py.spark.tables.schema import arrow_schema
 _WHOLE: Final = 1 << 62
 
 
-class FoldReader(DataSourceReader):
+class AggregateReader(DataSourceReader):
     """A table that Spark cannot assemble from parts: one task for each broker, except for tables that can be split by
     time (``metrics``) and digests.
     """
@@ -112,8 +112,8 @@ class FoldReader(DataSourceReader):
         return series.batch(schema, log.broker, share.names)
 
 
-def _of_pages(share: Share, log: Log, options: ReadOptions) -> Fold:
-    fold = Fold()
+def _of_pages(share: Share, log: Log, options: ReadOptions) -> Aggregate:
+    fold = Aggregate()
     for one in share.ranges:
         found = piece(one, log, options)
         if found is not None:

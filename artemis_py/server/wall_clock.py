@@ -12,7 +12,7 @@ from typing import Final
 
 from artemis_py.core.clock import Clock
 from artemis_py.log_codes import CLOCK
-from artemis_py.shown import warn
+from artemis_py.terminal_output import warn
 
 STEP_MS: Final = 1000
 """A change of the wall clock by this much is logged and counted."""
@@ -40,7 +40,7 @@ def steady_clock_ms() -> int:
     return time.monotonic_ns() // NS_PER_MS
 
 
-class Clocks:
+class WallClock:
     """Tells ``clock`` how far the wall clock was set. ``steps`` counts the changes, ``forward`` and ``back``."""
 
     def __init__(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from artemis_py.spark.decode.columns import Numbers
-from artemis_py.spark.decode.walk import Piece, Walk, walk
+from artemis_py.spark.decode.record_walk import Piece, Walk, walk
 from artemis_py.spark.log.log import GoneError, Listing, Log, Segment
 from artemis_py.spark.read.batch import BATCHES
 from artemis_py.spark.read.options import ReadOptions
@@ -39,7 +39,7 @@ class _Place:
     offset: int
 
 
-class Ahead:
+class LookAhead:
     """One log. Rows are identified by offsets, which several rows may share."""
 
     def __init__(self, log: Log, options: ReadOptions) -> None:

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from artemis_py.spark.decode.aggregate import Aggregate
 from artemis_py.spark.decode.digest import Counts, Digest, counted, digest_of, joined, nothing, told_counts
-from artemis_py.spark.decode.fold import Fold
-from artemis_py.spark.decode.walk import Walk
+from artemis_py.spark.decode.record_walk import Walk
 from artemis_py.spark.log.log import Listing, Segment
 from artemis_py.spark.read.plan import Range, Share
 from artemis_py.spark.tables.reading import Wanted
@@ -75,13 +75,13 @@ def _is_whole(segment: Segment, wanted: Wanted) -> bool:
     return time_ms_max is None or (segment.last_ms is not None and segment.last_ms <= time_ms_max)
 
 
-def held(share: QueueShare, read: Read) -> tuple[Fold, int]:
+def held(share: QueueShare, read: Read) -> tuple[Aggregate, int]:
     """The content of the queues at the end of the wanted range, and its time."""
     found = told_from(share, read, None)
     assert found is not None
     fold, last_ms, begin = found
     before = told_before(share, begin, read)
-    early = Fold()
+    early = Aggregate()
     early.take(before)
     early.queues = {number: fields for number, fields in early.queues.items() if number not in fold.deleted}
     fold.queues = early.queues | fold.queues
@@ -90,7 +90,7 @@ def held(share: QueueShare, read: Read) -> tuple[Fold, int]:
     return fold, max(last_ms, before.last_ms)
 
 
-def told_from(share: QueueShare, read: Read, bytes_max: int | None) -> tuple[Fold, int, int] | None:
+def told_from(share: QueueShare, read: Read, bytes_max: int | None) -> tuple[Aggregate, int, int] | None:
     """What was added up from the first of the last segments that tell what the queues hold, the highest time, and which
     of the share's segments that is; 0 when nothing less than all of them does. None when more than ``bytes_max`` would
     have to be read.
@@ -98,7 +98,7 @@ def told_from(share: QueueShare, read: Read, bytes_max: int | None) -> tuple[Fol
     count = len(share.known)
     begin = max(0, count - _FIRST) if share.may_begin_later else 0
     while bytes_max is None or share.bytes_from(begin) <= bytes_max:
-        fold = Fold()
+        fold = Aggregate()
         last_ms = _add_up(share, begin, fold, read)
         if fold.is_exact or not begin:
             return fold, last_ms, begin
@@ -139,7 +139,7 @@ def _ranges(share: QueueShare, known: Sequence[Known]) -> Iterator[Range]:
     return (one for one in share.ranges if one.segment in numbers)
 
 
-def _add_up(share: QueueShare, begin: int, fold: Fold, read: Read) -> int:
+def _add_up(share: QueueShare, begin: int, fold: Aggregate, read: Read) -> int:
     """Take in the segments from one on; returns the highest time."""
     last_ms = 0
     for one in _ranges(share, share.known[begin:]):
