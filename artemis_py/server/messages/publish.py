@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple, final
 
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.addresses.address import Address
+from artemis_py.core.addresses.fullness import why_full
 from artemis_py.core.publish_outcome import DIVERTED, NO_QUEUE, PublishOutcome
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import WAIT, AnySteps, Awaited, Step
@@ -205,7 +206,7 @@ class HttpPublisher:
                 return
             awaited = self._awaited
             if isinstance(awaited, Address):
-                raise BusyError(f"Address {awaited.name} is full", is_full=True)
+                raise BusyError(why_full(awaited), is_full=True)
             if isinstance(awaited, Queue):
                 raise BusyError(f"Queue {awaited.name} is full", is_full=True)
             yield WAIT if awaited is None else awaited

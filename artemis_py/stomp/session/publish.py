@@ -7,7 +7,7 @@ from typing import Final, final
 
 from artemis_py.core.addresses.address import Address, PlanCost
 from artemis_py.core.addresses.batch import Batch, FilterResults
-from artemis_py.core.addresses.fullness import note_full
+from artemis_py.core.addresses.fullness import note_full, why_full
 from artemis_py.core.addresses.routing_table import Route
 from artemis_py.core.events import ADDRESS_DROPS, REJECTED
 from artemis_py.core.publish_outcome import ADDRESS_FULL, DIVERTED, PublishOutcome
@@ -548,7 +548,7 @@ class Publishing:
     def _why_refused(self, batch: Batch) -> str:
         queue = batch.refused_by
         if queue is None:
-            return f"Address {batch.route.address.name} is full"
+            return why_full(batch.route.address)
         fields: dict[str, str | int] = {**self._state.who, "limit": str(queue.flow.overflow.depth)}
         self._state.broker.note_event(REJECTED, queue, fields)
         return queue.flow.why_full(1, batch.refused_bytes)

@@ -160,7 +160,10 @@ def test_a_full_target_stops_a_move(policy: str) -> None:
     bench = PagedBench(-1, other={"address_full_policy": policy, "max_size_messages": 3})
     fill(bench, 5)
     change = bench.finish(bench.broker.message_operations.move(bench.queue, MessageFilter(), "other"))
-    assert (change.done_count, change.stopped_because) == (3, f"address other is full ({policy})")
+    assert (change.done_count, change.stopped_because) == (
+        3,
+        f"address other is full (max-messages); its policy is {policy}",
+    )
     assert (counts(bench, "q"), counts(bench, "other")) == ((2, 2), (3, 3))
 
 
