@@ -208,7 +208,7 @@ class HttpPublisher:
             if isinstance(awaited, Address):
                 raise BusyError(why_full(awaited), is_full=True)
             if isinstance(awaited, Queue):
-                raise BusyError(f"Queue {awaited.name} is full", is_full=True)
+                raise BusyError(awaited.flow.why_stopped, is_full=True)
             yield WAIT if awaited is None else awaited
 
     @property
