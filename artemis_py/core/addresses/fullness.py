@@ -81,6 +81,16 @@ class LimitedAddress(QueueAddress):
         return self.settings.disk_full_policy if self.memory.disk_full else self._own_policy
 
     @property
+    def policy_in_force(self) -> tuple[str, str]:
+        """The setting that decides about a message that finds no room now, and its value; "": it is taken anyway."""
+        settings = self.settings
+        if self.memory.disk_full:
+            return "disk-full-policy", settings.disk_full_policy
+        if self.is_paging:
+            return "page-full-policy", settings.page_full_policy or ""
+        return "address-full-policy", self._own_policy or ""
+
+    @property
     def size_bytes(self) -> int:
         """What the address' messages hold in memory."""
         return self.account.size_bytes
@@ -208,6 +218,11 @@ def limits_reached(address: LimitedAddress) -> list[str]:
 def why_full(address: LimitedAddress) -> str:
     """Why the message of a client is refused, or has to wait."""
     return f"Address {address.name} is full"
+
+
+def why_dropped(address: LimitedAddress) -> str:
+    """Why it drops a message, as part of a sentence."""
+    return f"address {address.name} is full, and drops messages ({address.policy_in_force[0]} DROP)"
 
 
 def why_refused(address: LimitedAddress) -> str:

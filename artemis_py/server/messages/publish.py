@@ -132,7 +132,7 @@ class HttpPublisher:
             self._outcome.end()
         outcome = self._outcome
         if not outcome.is_kept and not outcome.is_duplicate:
-            is_full = bool(outcome.full_address or outcome.dropped_count)
+            is_full = bool(outcome.full_because or outcome.dropped_count)
             advice = _LATER if is_full else _ADVICE.get(outcome.reason, _NOWHERE).format(outcome.lost_at)
             raise NotKeptError(f"{outcome.why_lost}; {advice}", is_full=is_full)
         return {

@@ -9,6 +9,7 @@ import pytest
 
 from artemis_py.config.settings import AddressSettings
 from artemis_py.core.addresses.address import Address, Divert, DuplicateIds
+from artemis_py.core.addresses.fullness import why_dropped
 from artemis_py.core.memory import Holdings
 from artemis_py.core.order.entry import PURGED
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Account
@@ -203,3 +204,18 @@ def test_whether_a_message_may_bring_forth_copies_follows_every_change() -> None
         change()
         seen.append(address.may_forward)
     assert seen == [False, True, False, True, False, True, False]
+
+
+# ---- words -------------------------------------------------------------------------------------
+
+
+def test_the_setting_that_drops_messages_is_named() -> None:
+    """On a full disk it is another one."""
+    address = address_of(address_full_policy="DROP", max_size_messages=0, disk_full_policy="DROP")
+    told = [why_dropped(address)]
+    address.memory.disk_full = True
+    told.append(why_dropped(address))
+    assert told == [
+        f"address a is full, and drops messages ({setting} DROP)"
+        for setting in ("address-full-policy", "disk-full-policy")
+    ]
