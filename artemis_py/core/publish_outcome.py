@@ -38,7 +38,7 @@ class PublishOutcome:
 
     __slots__ = (
         "_copies_count", "_ids", "_is_repeated", "_repeats_copy", "_watched", "copy_lost_because", "dropped_by",
-        "dropped_count", "durable_count", "full_address", "has_targets", "is_awaited", "is_orphaned", "lost_at",
+        "dropped_count", "durable_count", "full_because", "has_targets", "is_awaited", "is_orphaned", "lost_at",
         "may_be_replaced", "message_id", "origin", "queue_count", "replaced", "taken_by", "unrouted_because",
     )  # fmt: skip
 
@@ -65,8 +65,8 @@ class PublishOutcome:
         """How many of them dropped it at once: rings, and queues that were deleted or had a newer value."""
         self.dropped_by: list[str] = []
         """The names of the first of these."""
-        self.full_address = ""
-        """The full address that dropped it (policy DROP)."""
+        self.full_because = ""
+        """Why a full address dropped it (policy DROP)."""
         self.unrouted_because = ""
         """Why no queue of its address took it; empty: one did, or it did not get so far."""
         self.is_orphaned = False
@@ -100,8 +100,8 @@ class PublishOutcome:
     @property
     def why_lost(self) -> str:
         """Why it is nowhere."""
-        if self.full_address:
-            return f"address {self.full_address} is full, and drops messages (address-full-policy DROP)"
+        if self.full_because:
+            return self.full_because
         if self.dropped_count:
             return (
                 f"{_queues(self.dropped_by)} dropped it at once: no message is kept there, or others rank above it "
@@ -126,7 +126,7 @@ class PublishOutcome:
             return DROPPED
         if self.lost_at:
             return DIVERTED
-        return ADDRESS_FULL if self.full_address else NOT_ACCEPTED
+        return ADDRESS_FULL if self.full_because else NOT_ACCEPTED
 
     @property
     def ids(self) -> list[int]:
@@ -175,11 +175,11 @@ class PublishOutcome:
         else:
             self._repeats_copy = True
 
-    def drop_at_address(self, message_id: int, address: str) -> None:
+    def drop_at_address(self, message_id: int, address: str, because: str) -> None:
         """A full address drops the message, or a copy (policy DROP)."""
-        self.full_address = address
+        self.full_because = because
         if message_id != self.message_id:
-            self.lose_copy(address, f"address {address} is full")
+            self.lose_copy(address, because)
 
     def lose_copy(self, address: str, because: str) -> None:
         """A copy does not come to a queue of the address to which it goes."""

@@ -6,7 +6,7 @@ from typing import Final, final
 
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.addresses.batch import Batch, FilterResults
-from artemis_py.core.addresses.fullness import note_full
+from artemis_py.core.addresses.fullness import note_full, why_full
 from artemis_py.core.addresses.routing_table import Bindings, Route
 from artemis_py.core.broker import Broker
 from artemis_py.core.budget import Budget
@@ -317,14 +317,14 @@ class Transaction:
             address = route.address
             if route is not known:
                 known = route
-                may_fail = address.full_policy == "FAIL" or address.settings.page_full_policy == "FAIL"
+                may_fail = address.may_fail
                 is_limited = publisher.is_limited(route)
             if may_fail:
                 count, size = planned.get(address.name, (0, 0))
                 if not address.has_room_after(count, size):
                     refused = self._note_refused(broker.log, address, "fail")
                     note_full(broker.events, ADDRESS_REFUSES, address, self.sender, count=refused)
-                    raise AddressFullError(f"Address {address.name} is full")
+                    raise AddressFullError(why_full(address))
                 planned[address.name] = (count + 1, size + message.memory_bytes)
             if is_limited:
                 takers = publisher.limited_takers(route, self._filter_results_of(message))

@@ -13,8 +13,9 @@ from artemis_py.server.turn_client import Client
 
 @final
 class BlockedSenders:
-    """A turn checks each awaited thing once, however many senders wait for it. The longest-waiting sender continues
-    first.
+    """A turn checks each awaited thing twice, however many senders wait for it: ``ready`` after its input, in which an
+    ACK may have made room, and ``has_ready`` at its end, because dispatch makes room, too, and no other turn may
+    follow. The longest-waiting sender continues first.
     """
 
     __slots__ = ("_senders", "_spent_ns", "_until_ns", "_waiting", "awaited")

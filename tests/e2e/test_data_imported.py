@@ -154,7 +154,7 @@ def test_a_full_address_refuses_and_the_import_goes_on_later(tmp_path: Path, pol
     with a_broker(tmp_path, "new", _jobs(""), settings=limits) as broker:
         code, said = _import(tmp_path, broker, *_some("jobs", 5))
         assert code == 1
-        assert "2 for queue jobs: address jobs has no room (max-messages); its policy is " + policy in said
+        assert "2 for queue jobs: address jobs is full (max-messages); its policy is " + policy in said
         assert "run the same command again to go on" in said
         assert rows(broker, "queues")["jobs"]["messageCount"] == 3
         asked(broker, "POST", "/api/queues/jobs/purge")

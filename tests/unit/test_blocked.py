@@ -1,4 +1,4 @@
-"""Senders that wait: what they wait for is asked once in a turn, and who waits longest goes on first."""
+"""Senders that wait: what many wait for is asked once for all of them, and who waits longest goes on first."""
 
 from __future__ import annotations
 

@@ -38,6 +38,9 @@ NOTHING: Final = "none"
 
 _PAIRS_MAX: Final = 1024
 
+_CONFLICTS: Final = tuple(conflict for conflict in CONFLICTS if not conflict.written)
+"""The others say what has no effect, so a queue may come to it."""
+
 _QUEUE_ROWS: Final = {row.attribute: row for row in settings_of(QueueConfig).values()}
 _ADDRESS_ROWS: Final = {row.attribute: row for row in settings_of(AddressSettings).values()}
 QUEUE_ATTRIBUTES: Final[dict[str, str]] = {
@@ -109,7 +112,7 @@ def held_back(old: QueueSettings, new: QueueSettings) -> frozenset[str]:
         more = {name for name in differing for part in parts_of(name) if part in remade}
         more |= {
             name
-            for conflict in CONFLICTS
+            for conflict in _CONFLICTS
             if conflict.applies(reached) and not conflict.applies(new)
             for name in differing.intersection(conflict.attributes)
         }
@@ -129,7 +132,7 @@ def why_held_back(attribute: str, old: QueueSettings, new: QueueSettings) -> str
 
 def why_in_conflict(attribute: str, own: QueueSettings) -> str:
     """Why a queue with these settings may not have one of them, in the same form; empty: it may."""
-    for conflict in CONFLICTS:
+    for conflict in _CONFLICTS:
         if attribute in conflict.attributes and conflict.applies(own):
             return f"with it the queue {conflict.told(own)}"
     return ""

@@ -1,6 +1,6 @@
 """Checks of queues, and of what each address-setting makes of the queues that it creates: settings that exclude each
-other (:mod:`artemis_py.config.tables.queue_conflicts`), types and groups that contradict themselves, and settings that
-have no effect, or a doubtful one.
+other (:mod:`artemis_py.config.tables.queue_conflicts`), types that contradict themselves, and settings that have no
+effect, or a doubtful one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from artemis_py.config.draft import Draft, Values
 from artemis_py.config.merging import SettingsEntry, SettingsRepository
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.entities import QUEUE_DEFAULTS, AddressConfig, Origin, QueueConfig
-from artemis_py.config.tables.queue_conflicts import CONFLICTS, SHARED_GROUPS, Conflict
+from artemis_py.config.tables.queue_conflicts import CONFLICTS, Conflict
 from artemis_py.config.tables.queue_settings import (
     RECOVERY_POINTS,
     QueueSettings,
@@ -96,7 +96,7 @@ def cases(
 def check_queues(draft: Draft, cases: Sequence[Case]) -> None:
     """Refuse what makes no sense, and warn of what has no effect, or a doubtful one."""
     for case in cases:
-        _check_groups(draft, case)
+        _check_first_key(draft, case)
         _check_type(draft, case)
     for conflict in CONFLICTS:
         _refuse(draft, conflict, [case for case in cases if conflict.concerns(case.own, pages=case.pages)])
@@ -111,6 +111,8 @@ def _refuse(draft: Draft, conflict: Conflict, cases: Sequence[Case]) -> None:
     """Tell it of the queues and address-settings that have one of the attributes. If none has, it follows from several
     address-settings together.
     """
+    if conflict.queues_only:
+        cases = [case for case in cases if not case.is_default]
     guilty = [case for case in cases if not case.written.keys().isdisjoint(conflict.written or conflict.attributes)]
     for case in guilty or (() if conflict.written else cases):
         first = next((each for each in conflict.attributes if each in case.written), conflict.attributes[0])
@@ -124,13 +126,14 @@ def _refuse(draft: Draft, conflict: Conflict, cases: Sequence[Case]) -> None:
 @dataclass(frozen=True, slots=True)
 class Doubt:
     """``attributes`` are those of the queue that take part, ``applies`` says whether it applies, ``text`` what is
-    doubtful.
+    doubtful, in which ``own`` stands for the queue's settings.
     """
 
     attributes: tuple[str, ...]
     applies: Callable[[Case], bool]
     text: str
     allowed: str | None = None
+    code: str = "doubtful-value"
 
 
 def _has_policy(case: Case, policy: str) -> bool:
@@ -238,6 +241,30 @@ DOUBTS: Final = (
         lambda case: not case.own.has_alerts,
         "has alert-repeat-gap without any alert-threshold: it has no effect",
     ),
+    Doubt(
+        ("group_rebalance", "group_rebalance_pause_dispatch"),
+        lambda case: case.own.group_rebalance and bool(case.own.why_no_groups),
+        "has group-rebalance, but {own.why_no_groups}: it has no effect",
+        code="no-effect",
+    ),
+    Doubt(
+        ("group_buckets",),
+        lambda case: case.own.group_buckets > 0 and bool(case.own.why_no_groups),
+        "has group-buckets, but {own.why_no_groups}: it has no effect",
+        code="no-effect",
+    ),
+    Doubt(
+        ("group_first_key",),
+        lambda case: bool(case.own.group_first_key) and bool(case.own.why_no_groups),
+        "has group-first-key, but {own.why_no_groups}: it has no effect",
+        code="no-effect",
+    ),
+    Doubt(
+        ("group_rebalance_pause_dispatch",),
+        lambda case: case.own.group_rebalance_pause_dispatch and not case.own.group_rebalance,
+        "has group-rebalance-pause-dispatch without group-rebalance: it has no effect",
+        code="no-effect",
+    ),
 )  # fmt: skip
 
 
@@ -248,7 +275,8 @@ def _doubt(draft: Draft, case: Case) -> None:
             continue
         origin = case.place(taking_part[0])
         if not draft.problems.has_error_at(origin):  # what was wrong there was left out, and may be what is missed
-            draft.problems.warning("doubtful-value", origin, f"{case.subject} {doubt.text}", allowed=doubt.allowed)
+            text = f"{case.subject} {doubt.text.format(own=case.own)}"
+            draft.problems.warning(doubt.code, origin, text, allowed=doubt.allowed)
 
 
 # ---- types ---------------------------------------------------------------------------------------
@@ -289,11 +317,6 @@ def _check_type(draft: Draft, case: Case) -> None:
 
 # ---- groups --------------------------------------------------------------------------------------
 
-_OURS: Final = ("group_type", "group_key", "fallback_group")
-_ARTEMIS: Final = ("group_rebalance", "group_rebalance_pause_dispatch", "group_buckets", "group_first_key")
-_GROUPING: Final = (*_OURS, *_ARTEMIS)
-_STICKY: Final = "STANDARD"
-_NONE: Final = "NONE"
 _OF_MESSAGES: Final = frozenset(
     {
         "ack", "content-length", "destination", "expires", "message-id", "persistent", "priority", "redelivered",
@@ -303,58 +326,15 @@ _OF_MESSAGES: Final = frozenset(
 """Headers that the broker itself sets in every MESSAGE."""
 
 
-def _check_groups(draft: Draft, case: Case) -> None:
-    """Attributes of groups that contradict each other, or cancel each other's effect. If all of them exist in Artemis,
-    Artemis accepts the file; then it is only a warning.
-    """
-    asked = [name for name in _GROUPING if name in case.written and _asks(name, case.written[name])]
-    if not asked:
-        return
-    _check_effect(draft, case, asked)
-    own = case.own
-    if "fallback_group" in case.written and own.group_type == _STICKY and not case.is_default:
-        draft.problems.error(
-            case.place("fallback_group"),
-            f"{case.subject} has fallback-group without shared groups: a message without a group belongs to none",
-            allowed=f"group-type {SHARED_GROUPS} for it",
-        )
-    name = "group_rebalance_pause_dispatch"
-    if case.written.get(name) and not own.group_rebalance:
-        what = f"{case.subject} has {case.name(name)} without group-rebalance: it has no effect"
-        draft.problems.warning("no-effect", case.place(name), what)
+def _check_first_key(draft: Draft, case: Case) -> None:
+    """Refuse a ``group-first-key`` that says nothing, because every message has it."""
     name = "group_first_key"
-    if name in case.written and own.group_first_key in _OF_MESSAGES:
+    if name in case.written and case.own.group_first_key in _OF_MESSAGES:
         draft.problems.error(
             case.place(name),
-            f"{case.subject} has {case.name(name)} {own.group_first_key!r}, which every MESSAGE already has",
+            f"{case.subject} has {case.name(name)} {case.own.group_first_key!r}, which every MESSAGE already has",
             allowed="a header of your own",
         )
-
-
-def _asks(name: str, value: Any) -> bool:
-    """Does the written value of an attribute ask for anything?"""
-    return value not in (None, False, _NONE, "") and not (name == "group_buckets" and value <= 0)
-
-
-def _check_effect(draft: Draft, case: Case, asked: Sequence[str]) -> None:
-    """Check for group attributes on a queue without groups."""
-    own, reason = case.own, ""
-    if own.exclusive:
-        reason = "is exclusive, so one consumer gets every group"
-    elif own.non_destructive:
-        reason = "is non-destructive, so every consumer gets every message"
-    elif own.group_type == _NONE:
-        reason = "has group-type NONE"
-    elif own.group_buckets == 0:
-        reason = "has group-buckets 0, which switches groups off"
-    if not reason:
-        return
-    chosen = next((name for name in asked if name in _OURS), asked[0])
-    what = f"{case.subject} has {case.name(chosen)}, but {reason}: it has no effect"
-    if chosen in _OURS:
-        draft.problems.error(case.place(chosen), what, allowed="either groups or the setting that excludes them")
-    else:
-        draft.problems.warning("no-effect", case.place(chosen), what)
 
 
 # ---- filters -------------------------------------------------------------------------------------
@@ -451,7 +431,7 @@ def check_recovery_points(draft: Draft, addresses: Sequence[AddressConfig]) -> N
 
 
 def _check_recovery_point(draft: Draft, queue: QueueConfig, text: str, *, is_kept: bool) -> None:
-    origin, subject = queue.origin_of("recovery_point"), f"queue {queue.name!r} has recovery-point"
+    origin = queue.origin_of("recovery_point")
     try:
         point = recovery_point_of(text)
     except ValueError:
@@ -465,15 +445,8 @@ def _check_recovery_point(draft: Draft, queue: QueueConfig, text: str, *, is_kep
     if point.is_past and not is_kept:
         draft.problems.error(
             origin,
-            f"{subject} without journal-retention-directory: what queues are done with is not kept, so the past has "
-            "gaps",
+            f"queue {queue.name!r} has recovery-point without journal-retention-directory: what queues are done with "
+            "is not kept, so the past has gaps",
             value=text,
             allowed="journal-retention-directory, or recovery-point now or creation",
-        )
-    if queue.purge_on_no_consumers and point.is_past:
-        draft.problems.error(
-            origin,
-            f"{subject} and purge-on-no-consumers: a new queue has no consumer, and keeps nothing",
-            value=text,
-            allowed="one of them",
         )

@@ -41,7 +41,10 @@ from artemis_py.config.tables.queue_types import QUEUE_TYPES
 
 FULL_POLICIES: Final = ("DROP", "FAIL", "PAGE", "BLOCK")
 ROUTING_TYPES: Final = ("ANYCAST", "MULTICAST")
-_GROUP_TYPES: Final = ("NONE", "STANDARD", "SHARED_GROUPS")
+NO_GROUPS: Final = "NONE"
+STICKY_GROUPS: Final = "STANDARD"
+SHARED_GROUPS: Final = "SHARED_GROUPS"
+_GROUP_TYPES: Final = (NO_GROUPS, STICKY_GROUPS, SHARED_GROUPS)
 _OVERFLOW_POLICIES: Final = ("NONE", "RING", "PRODUCER_FLOW_CONTROL", "FLOW_TO_DISK", "REJECT")
 _EXPIRY_POLICIES: Final = ("DELETE", "ROUTE_TO_ALTERNATE")
 _EXCLUSIVITY_POLICIES: Final = (
@@ -214,7 +217,7 @@ class AddressSettings:
         "what orders a queue, the largest value first: an expression of headers, numbers, + - * / % and parentheses",
         check=NOT_EMPTY,
     )
-    default_group_type: str = choice("STANDARD", _GROUP_TYPES, "how long a group stays with its consumer")
+    default_group_type: str = choice(STICKY_GROUPS, _GROUP_TYPES, "how long a group stays with its consumer")
     default_group_key: str | None = text(
         None,
         "header with the name of the group",

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, final
 
+from artemis_py.config.tables.address_settings import NO_GROUPS, SHARED_GROUPS, STICKY_GROUPS
 from artemis_py.config.tables.queue_settings import QueueSettings
 from artemis_py.config.tables.queue_types import TYPE_ATTRIBUTES
 
@@ -20,9 +21,9 @@ from artemis_py.config.tables.queue_types import TYPE_ATTRIBUTES
 class Conflict:
     """``attributes`` are all those of the queue that take part, ``applies`` says whether it has what it may not have,
     ``text`` what is wrong, as the rest of a sentence about the queue, and ``allowed`` what it may have. In ``text``
-    an attribute in braces stands for its value. ``on_pages`` says it of a queue on an address that pages. ``written``:
-    one of these must be written in the place that is refused; inherited, it has no effect there, and may be meant for
-    others.
+    ``own`` stands for the queue's settings. ``on_pages`` says it of a queue on an address that pages. ``written``: one
+    of these must be written in the place that is refused; inherited, it has no effect there, and may be meant for
+    others. ``queues_only``: in an address-setting it is always meant for others.
     """
 
     attributes: tuple[str, ...]
@@ -31,6 +32,7 @@ class Conflict:
     allowed: str
     on_pages: Callable[[QueueSettings], bool] | None = None
     written: tuple[str, ...] = ()
+    queues_only: bool = False
 
     def concerns(self, own: QueueSettings, *, pages: bool) -> bool:
         """Has a queue what it may not have? ``pages``: does the file ask for paging on its address?"""
@@ -38,7 +40,7 @@ class Conflict:
 
     def told(self, own: QueueSettings) -> str:
         """What is wrong with a queue, as the rest of a sentence about it."""
-        return self.text.format_map({attribute: getattr(own, attribute) for attribute in self.attributes})
+        return self.text.format(own=own)
 
 
 def _gives_up_messages(own: QueueSettings) -> bool:
@@ -53,15 +55,16 @@ def _keeps_last_values_for_all(own: QueueSettings) -> bool:
 
 _IN_ORDER: Final = ("barrier_expression", "target_queue_depth")
 _OF_STICKY_GROUPS: Final = ("group_buckets", "group_rebalance", "group_first_key")
-SHARED_GROUPS: Final = "SHARED_GROUPS"
+_SWITCH_GROUPS: Final = ("exclusive", "non_destructive", "group_type", "group_buckets")
+"""What decides whether messages are grouped at all."""
 _DEPTH: Final = ("max_depth_messages", "max_depth_bytes")
 
 CONFLICTS: Final = (
     Conflict(
         _IN_ORDER,
         lambda own: bool(own.barrier_expression) and own.target_queue_depth > 0,
-        "has barrier-expression and target-queue-depth {target_queue_depth}, which both define when a message becomes "
-        "active",
+        "has barrier-expression and target-queue-depth {own.target_queue_depth}, which both define when a message "
+        "becomes active",
         "one of them",
     ),
     Conflict(
@@ -88,7 +91,8 @@ CONFLICTS: Final = (
     Conflict(
         ("overflow_policy", "ring_size"),
         lambda own: own.overflow_policy != "NONE" and own.ring_size >= 0,
-        "has overflow-policy {overflow_policy} and ring-size {ring_size}, which both define what a full queue does",
+        "has overflow-policy {own.overflow_policy} and ring-size {own.ring_size}, which both define what a full queue "
+        "does",
         "one of them; overflow-policy RING counts what is in delivery, ring-size does not",
     ),
     Conflict(
@@ -123,7 +127,7 @@ CONFLICTS: Final = (
     Conflict(
         ("fairness_model", "delivery_semantics"),
         lambda own: own.at_most_once and own.fairness_model not in (None, "round-robin"),
-        "sends messages at most once and has fairness-model {fairness_model}: AMPS knows only round-robin there",
+        "sends messages at most once and has fairness-model {own.fairness_model}: AMPS knows only round-robin there",
         "fairness-model round-robin",
     ),
     Conflict(
@@ -135,34 +139,71 @@ CONFLICTS: Final = (
         written=_OF_STICKY_GROUPS,
     ),
     Conflict(
+        _SWITCH_GROUPS,
+        lambda own: own.group_type != NO_GROUPS and bool(own.why_no_groups),
+        "has group-type, but {own.why_no_groups}: it has no effect",
+        "either groups or the setting that excludes them",
+        written=("group_type",),
+    ),
+    Conflict(
+        ("group_key", *_SWITCH_GROUPS),
+        lambda own: bool(own.why_no_groups),
+        "has group-key, but {own.why_no_groups}: it has no effect",
+        "either groups or the setting that excludes them",
+        written=("group_key",),
+    ),
+    Conflict(
+        ("fallback_group", *_SWITCH_GROUPS),
+        lambda own: bool(own.why_no_groups),
+        "has fallback-group, but {own.why_no_groups}: it has no effect",
+        "either groups or the setting that excludes them",
+        written=("fallback_group",),
+    ),
+    Conflict(
+        ("fallback_group", *_SWITCH_GROUPS),
+        lambda own: own.group_type == STICKY_GROUPS and not own.why_no_groups,
+        "has fallback-group without shared groups: a message without a group belongs to none",
+        "group-type SHARED_GROUPS for it",
+        written=("fallback_group",),
+        queues_only=True,
+    ),
+    Conflict(
         ("max_live_consumers", "exclusive"),
         lambda own: own.exclusive and own.max_live_consumers > 1,
-        "is exclusive, which means one live consumer, and has max-live-consumers {max_live_consumers}",
+        "is exclusive, which means one live consumer, and has max-live-consumers {own.max_live_consumers}",
         "max-live-consumers 0 or 1, or exclusive false",
     ),
     Conflict(
         ("exclusivity_policy", "max_live_consumers"),
         lambda own: own.exclusivity_policy == "LINK" and own.max_live_consumers > 1,
-        "admits one consumer (exclusivity-policy LINK) and has max-live-consumers {max_live_consumers}",
+        "admits one consumer (exclusivity-policy LINK) and has max-live-consumers {own.max_live_consumers}",
         "max-live-consumers 0 or 1, or another exclusivity-policy",
     ),
     Conflict(
         ("exclusivity_policy", "consumers_before_dispatch"),
         lambda own: own.exclusivity_policy == "LINK" and own.consumers_before_dispatch > 1,
-        "admits one consumer (exclusivity-policy LINK) and has consumers-before-dispatch {consumers_before_dispatch}",
+        "admits one consumer (exclusivity-policy LINK) and has consumers-before-dispatch "
+        "{own.consumers_before_dispatch}",
         "consumers-before-dispatch 0 or 1, or another exclusivity-policy",
     ),
     Conflict(
         ("underlying_address", "durable"),
         lambda own: own.underlying_address is not None and not own.durable,
-        "has underlying-address {underlying_address!r} and is not durable: what it has of the journal must survive a "
-        "restart",
+        "has underlying-address {own.underlying_address!r} and is not durable: what it has of the journal must survive "
+        "a restart",
         "durable true, or a divert",
     ),
     Conflict(
         ("recovery_point", "durable"),
         lambda own: own.recovery_point is not None and not own.durable,
-        "has recovery-point {recovery_point!r} and is not durable: it would begin at that point at every start",
+        "has recovery-point {own.recovery_point!r} and is not durable: it would begin at that point at every start",
         "durable true, or no recovery-point",
+    ),
+    Conflict(
+        ("recovery_point", "purge_on_no_consumers"),
+        lambda own: own.purge_on_no_consumers and own.begins_in_the_past,
+        "has recovery-point {own.recovery_point!r} and purge-on-no-consumers: a new queue has no consumer, and keeps "
+        "nothing",
+        "one of them",
     ),
 )  # fmt: skip

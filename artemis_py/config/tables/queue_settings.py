@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, final
 
-from artemis_py.config.tables.address_settings import AddressSettings
+from artemis_py.config.tables.address_settings import NO_GROUPS, AddressSettings
 from artemis_py.config.tables.entities import QUEUE_CONSTANTS, QUEUE_DEFAULTS, QueueConfig
 from artemis_py.config.tables.fields import settings_of
 from artemis_py.config.tables.queue_types import LEVELS_DEFAULT, PRIORITY, STANDARD, TYPE_ATTRIBUTES, said_by, type_of
@@ -220,6 +220,17 @@ class QueueSettings:
         ))  # fmt: skip
 
     @property
+    def why_no_groups(self) -> str:
+        """Why its messages are not grouped, as the rest of a sentence about the queue; empty: they are."""
+        if self.exclusive:
+            return "is exclusive, so one consumer gets every group"
+        if self.non_destructive:
+            return "is non-destructive, so every consumer gets every message"
+        if self.group_type == NO_GROUPS:
+            return "has group-type NONE"
+        return "has group-buckets 0, which switches groups off" if self.group_buckets == 0 else ""
+
+    @property
     def has_an_order(self) -> bool:
         """Does anything but the arrival decide about the order of messages, or about which of them stay?"""
         return self.queue_type not in (None, STANDARD) or self.last_value or self.priority_expression is not None
@@ -235,6 +246,14 @@ class QueueSettings:
         sends messages at most once.
         """
         return self.limits_backlogs and not self.at_most_once
+
+    @property
+    def begins_in_the_past(self) -> bool:
+        """Does its ``recovery-point`` ask for messages of the past? An invalid one does not."""
+        try:
+            return self.recovery_point is not None and recovery_point_of(self.recovery_point).is_past
+        except ValueError:
+            return False
 
     @property
     def at_most_once(self) -> bool:

@@ -1,6 +1,4 @@
-"""An address: where messages are sent, with its queues, diverts, limits and known duplicate ids, and what a message
-costs.
-"""
+"""An address: where messages are sent, with its queues, diverts and known duplicate ids, and what a message costs."""
 
 from __future__ import annotations
 
@@ -10,12 +8,11 @@ from collections.abc import Iterable, Iterator
 from typing import Final, final
 
 from artemis_py.config.settings import AddressSettings, Origin
+from artemis_py.core.addresses.fullness import LimitedAddress
 from artemis_py.core.memory import ID_BYTES, IDS, Holdings, Memory
-from artemis_py.core.pages.page_stream import PageStream
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.queue_reference import QueueAddress
 from artemis_py.core.tasks import TaskLine
-from artemis_py.message import Account, Message
+from artemis_py.message import Message
 from artemis_py.selector import Expression, Program, Selector
 from artemis_py.units import date_after
 
@@ -168,7 +165,7 @@ PLAIN: Final = PlanCost()
 
 # ---- address ---------------------------------------------------------------------------------------------------------
 #
-# An address: where messages are sent, and the queues and diverts that hang on it.
+# An address: where messages are sent, and the queues and diverts that hang on it. Its limits are in ``fullness.py``.
 
 
 ANYCAST: Final = "ANYCAST"
@@ -307,16 +304,14 @@ def _with(queues: list[Queue], queue: Queue) -> list[Queue]:
 
 
 @final
-class Address(QueueAddress):
-    """One address. It counts and limits what its messages hold in memory; the router decides where they go."""
+class Address(LimitedAddress):
+    """One address. The router decides where its messages go."""
 
     __slots__ = (
-        "_own_policy", "_sent_before", "account", "anycast_count", "anycast_turn", "auto_created", "blocked",
-        "bytes_max", "can_page", "changes", "changes_expiry", "deleted", "diverts", "dropped_message_count",
-        "duplicate_ids", "duplicate_message_count", "empty_since_ms", "had_binding", "has_page_limit", "losses",
-        "messages_max", "origin", "plan", "queues", "retention",
-        "routed_message_count", "routing_types", "fan_outs", "stream", "unrouted_message_count", "view",
-        "was_asked_for",
+        "_sent_before", "anycast_count", "anycast_turn", "auto_created", "changes", "changes_expiry", "diverts",
+        "dropped_message_count", "duplicate_ids", "duplicate_message_count", "empty_since_ms", "fan_outs",
+        "had_binding", "losses", "may_forward", "origin", "plan", "queues", "retention", "routed_message_count",
+        "routing_types", "unrouted_message_count", "view", "was_asked_for",
     )  # fmt: skip
 
     def __init__(
@@ -330,9 +325,9 @@ class Address(QueueAddress):
         can_page: bool = False,
         is_wildcard: bool = False,
     ) -> None:
-        super().__init__(name, settings, memory or Memory(), temporary=temporary, is_wildcard=is_wildcard)
-        self.can_page = can_page
-        """Are there files for pages? Without them the policy PAGE lets everything stay in memory."""
+        super().__init__(
+            name, settings, memory or Memory(), can_page=can_page, temporary=temporary, is_wildcard=is_wildcard
+        )
         self.routing_types = _NO_TYPES
         self.queues: dict[int, Queue] = {}
         """By number, in the order in which they came."""
@@ -348,17 +343,13 @@ class Address(QueueAddress):
         self.plan: Plan | None = None
         self.anycast_turn = 0
         """Which anycast queue is next, where there are several."""
-        self.account = Account(self.memory.account)
+        self.may_forward = False
+        """Can a message sent here bring forth copies for other addresses at once?"""
         self.view: Queue | None = None
         """The queue that is a view of other addresses, and passes on to one of them what is sent here."""
-        self.stream: PageStream | None = None
-        """Its pages; None while it never needed one."""
         self.fan_outs: TaskLine | None = None
         """The last publication that was larger than a turn. It may be on all of its queues by now."""
         self.auto_created = auto_created
-        self.blocked = False
-        """Must senders wait until an operator unblocks it? A restart does."""
-        self.deleted = False
         self.origin: Origin | None = None
         """Where the file declares it; None: nowhere."""
         self.had_binding = False
@@ -373,7 +364,7 @@ class Address(QueueAddress):
         self.unrouted_message_count = 0
         self.dropped_message_count = 0
         self.duplicate_message_count = 0
-        self._apply(settings)
+        self.use_settings(settings)
 
     def add_routing_types(self, routing_types: Iterable[str]) -> None:
         """The address has these routing types, too."""
@@ -384,9 +375,20 @@ class Address(QueueAddress):
 
     def add_divert(self, divert: Divert) -> None:
         """Add a divert, which copies or moves what is sent here."""
-        self.diverts = [*self.diverts, divert]
+        self.use_diverts([*self.diverts, divert])
         self.had_binding = True
+
+    def use_diverts(self, diverts: list[Divert]) -> None:
+        """These are its diverts from now on."""
+        self.diverts = diverts
         self.plan = None
+        self._note_copies()
+
+    def use_retention(self, divert: Divert | None) -> None:
+        """This divert copies messages for later queues from now on; None: nothing does."""
+        self.retention = divert
+        self.plan = None
+        self._note_copies()
 
     def bind(self, queue: Queue) -> None:
         """A queue was created here."""
@@ -446,150 +448,24 @@ class Address(QueueAddress):
         self.losses += 1
         self.plan = None
 
-    def _apply(self, settings: AddressSettings) -> None:
-        self.messages_max = settings.max_size_messages
-        self.bytes_max = settings.max_size_bytes
-        self._choose_policy()
-        self.changes_expiry = (
-            settings.no_expiry or max(settings.expiry_delay, settings.min_expiry_delay, settings.max_expiry_delay) >= 0
-        )
-
     def use_settings(self, settings: AddressSettings) -> None:
         """These settings count from now on. What the address holds stays, also where a limit is lower now."""
         self.settings = settings
-        self._apply(settings)
+        self.use_limits(settings)
+        self.changes_expiry = (
+            settings.no_expiry or max(settings.expiry_delay, settings.min_expiry_delay, settings.max_expiry_delay) >= 0
+        )
+        self._note_copies()
         if self.stream is not None:
             self.stream.page_bytes = settings.page_size_bytes
 
-    def _choose_policy(self) -> None:
-        settings = self.settings
-        own: str | None = settings.address_full_policy
-        if own == "PAGE" and not self.can_page:
-            own = None
-        self._own_policy = own
-        self.has_page_limit = settings.page_full_policy is not None and settings.limits_pages
-
-    @property
-    def disk_full(self) -> bool:
-        """Is the disk too full to take messages in?"""
-        return self.memory.disk_full
-
-    @property
-    def full_policy(self) -> str | None:
-        """What happens to messages when a limit is reached: PAGE, DROP, FAIL or BLOCK; None: they stay in memory."""
-        return self.settings.disk_full_policy if self.memory.disk_full else self._own_policy
-
-    @property
-    def may_forward(self) -> bool:
-        """Can a message sent here bring forth copies for other addresses at once?"""
-        return bool(self.diverts) or self.retention is not None or self.settings.send_to_dla_on_no_route
-
-    @property
-    def size_bytes(self) -> int:
-        """What the address' messages hold in memory."""
-        return self.account.size_bytes
-
-    @property
-    def limit_percent(self) -> int:
-        """Fill level against ``max-size-bytes`` or ``max-size-messages``, whichever is higher, in percent; 0 without
-        either.
-        """
-        of_bytes = self.account.size_bytes * 100 // self.bytes_max if self.bytes_max > 0 else 0
-        of_messages = self.account.message_count * 100 // self.messages_max if self.messages_max > 0 else 0
-        return max(of_bytes, of_messages)
-
-    @property
-    def number_of_pages(self) -> int:
-        """Pages that some queue is not done with."""
-        return 0 if self.stream is None else len(self.stream.pages)
+    def _note_copies(self) -> None:
+        self.may_forward = bool(self.diverts) or self.retention is not None or self.settings.send_to_dla_on_no_route
 
     @property
     def is_fanning_out(self) -> bool:
         """Is something published here that is not on all of its queues yet?"""
         return self.fan_outs is not None and not self.fan_outs.may_go_on
-
-    @property
-    def is_paging(self) -> bool:
-        """Do arrivals go to pages?"""
-        return self.stream is not None and self.stream.active
-
-    @property
-    def must_page(self) -> bool:
-        """Does the next message that a queue takes go to a page? Paging begins with the first that finds the address
-        full.
-        """
-        return self.is_paging or (self.full_policy == "PAGE" and self.is_full)
-
-    @property
-    def is_full(self) -> bool:
-        """Is a limit that counts reached? A limit of N messages keeps exactly N."""
-        if self.disk_full or self.full_policy is None:
-            return self.disk_full
-        return self._reaches_limit(0, 0) or self.memory.is_full
-
-    def _reaches_limit(self, planned_count: int, planned_bytes: int) -> bool:
-        """Is a limit of the address itself reached, after ``planned_count`` more messages of ``planned_bytes``?"""
-        account = self.account
-        return (
-            0 <= self.messages_max <= account.message_count + planned_count
-            or 0 <= self.bytes_max <= account.size_bytes + planned_bytes
-        )
-
-    def has_room_after(self, planned_count: int, planned_bytes: int) -> bool:
-        """Would the next message of a transaction, after ``planned_count`` others of ``planned_bytes``, find room?"""
-        if self.is_paging:
-            return self.pages_have_room(planned_count)
-        if self.full_policy != "FAIL":
-            return True
-        has_room = self.memory.has_room_for(planned_count + 1, planned_bytes)
-        return has_room and not self._reaches_limit(planned_count, planned_bytes)
-
-    @property
-    def refusal(self) -> str | None:
-        """What happens to a message that comes now: DROP, FAIL, BLOCK; None: it is taken, into memory or a page."""
-        if self.blocked:
-            return "BLOCK"
-        stream = self.stream
-        if stream is not None and stream.active and not self.disk_full:
-            if stream.is_behind:
-                return "BLOCK"
-            return None if self.pages_have_room(0) else self.settings.page_full_policy
-        if not self.is_full or self.full_policy == "PAGE":
-            return None
-        return self.full_policy
-
-    def pages_have_room(self, planned_count: int) -> bool:
-        """Do ``page-limit-messages`` (for the queue that has most) and ``page-limit-bytes`` (in whole pages) let one
-        more in, after ``planned_count`` others? Both need a ``page-full-policy`` (Artemis manual, "Paging").
-        """
-        stream = self.stream
-        if stream is None or not self.has_page_limit:
-            return True
-        settings = self.settings
-        messages_max = settings.page_limit_messages or -1
-        if 0 < messages_max <= max(stream.message_count.values(), default=0) + planned_count:
-            return False
-        bytes_max = settings.page_limit_bytes or -1
-        return bytes_max < 0 or len(stream.pages) <= bytes_max // settings.page_size_bytes
-
-    @property
-    def may_go_on(self) -> bool:
-        """May a sender that was made to wait go on?"""
-        return self.deleted or self.refusal != "BLOCK"
-
-    def has_room_for(self, count: int, size_bytes: int) -> bool:
-        """Would none of ``count`` messages of ``size_bytes`` together find the address full, or paging?"""
-        memory, stream = self.memory, self.stream
-        if memory.disk_full or self.blocked or (stream is not None and stream.active):
-            return False
-        if self._own_policy is None:
-            return True
-        account = self.account
-        if self.messages_max >= 0 and account.message_count + count > self.messages_max:
-            return False
-        if self.bytes_max >= 0 and account.size_bytes + size_bytes > self.bytes_max:
-            return False
-        return memory.has_room_for(count, size_bytes)
 
     def expiry_of(self, expires_ms: int, now_ms: int) -> int:
         """The expiry that the settings give a message which asks for ``expires_ms`` (0: none). Artemis manual, "Message

@@ -469,7 +469,9 @@ class Enqueuer:
             raise failures[0]
 
     def enqueue_on_one(self, batch: Batch, queue: Queue) -> None:
-        """The usual case of ``enqueue``: one queue takes everything."""
+        """Do what ``enqueue`` does, for one queue that takes everything into memory. Nearly every message comes this
+        way, and shares would cost it three functions more, five if it is recorded.
+        """
         log = self._host.log
         if self._host.outcomes:
             self._note_taken(batch.messages, queue)

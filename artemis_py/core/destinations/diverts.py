@@ -34,12 +34,6 @@ def narrow_routing_types(address: Address, routing_types: Iterable[str]) -> froz
     return used - wanted
 
 
-def set_diverts(address: Address, diverts: list[Divert]) -> None:
-    """These are the diverts from now on."""
-    address.diverts = diverts
-    address.plan = None
-
-
 # ---- diverts ---------------------------------------------------------------------------------------------------------
 #
 # The diverts of a broker: those that broker.xml declares, and those that operators make while it runs.
@@ -91,7 +85,7 @@ class Diverts:
             address.add_divert(divert)
             registry.note_listeners(address)
         elif replace(known, origin=config.origin) != config:
-            set_diverts(address, [divert if each.name == config.name else each for each in address.diverts])
+            address.use_diverts([divert if each.name == config.name else each for each in address.diverts])
         else:
             for each in address.diverts:
                 if each.name == config.name:
@@ -102,7 +96,7 @@ class Diverts:
         config = self.in_force.pop(name, None)
         address = None if config is None else self._registry.bindings.addresses.get(config.address)
         if address is not None:
-            set_diverts(address, [each for each in address.diverts if each.name != name])
+            address.use_diverts([each for each in address.diverts if each.name != name])
             self._registry.note_listeners(address)
 
     # ---- for operators ---------------------------------------------------------------------------

@@ -437,13 +437,12 @@ class Registry:
             elif config.ring_size is not None:
                 as_wanted = replace(declaration_of(queue), ring_size=config.ring_size)
                 use_declaration(queue, as_wanted, self._host.turn_ms)
-        address.retention = wanted.divert
-        address.plan = None
+        address.use_retention(wanted.divert)
 
     def rearrange_retention(self, address: Address) -> None:
         """The settings of an address were changed: it keeps another number of messages for later queues, or none."""
         if address.retention is not None and retroactive.retention_of(address) is None:
-            address.retention = address.plan = None
+            address.use_retention(None)
             self._give_up_retained(address)
         self._arrange_retention(address)
 

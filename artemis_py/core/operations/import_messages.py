@@ -13,7 +13,7 @@ from typing import Final, final
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.addresses.enqueue import Enqueuer
-from artemis_py.core.addresses.fullness import limits_reached
+from artemis_py.core.addresses.fullness import why_refused
 from artemis_py.core.addresses.routing_table import Bindings, Route
 from artemis_py.core.publish.duplicates import Duplicates
 from artemis_py.core.publish.publish import make_room, make_room_or_page
@@ -153,8 +153,7 @@ class Importing:
             reason = f"queue {name} is still being filled from the log; try again when that is done"
         elif address.refusal is not None:
             share.is_full = True
-            limits = ", ".join(limits_reached(address))
-            reason = f"address {address.name} has no room ({limits}); its policy is {address.refusal}"
+            reason = why_refused(address)
         elif queue.flow.limits_senders and make_room([queue], size_bytes, now_ms) is not None:
             share.is_full = True
             reason = queue.flow.why_full(1, size_bytes)

@@ -8,6 +8,7 @@ from typing import Final, final
 from artemis_py.core.addresses.address import ANYCAST, Address
 from artemis_py.core.addresses.batch import Batch, FilterResults
 from artemis_py.core.addresses.enqueue import Enqueuer
+from artemis_py.core.addresses.fullness import why_refused
 from artemis_py.core.addresses.routing_table import Bindings
 from artemis_py.core.dead_letters import Origin
 from artemis_py.core.destinations.auto_create import Resolver
@@ -83,13 +84,10 @@ class QueueTarget(Target):
         return "" if self.queue.enabled else f"queue {self.queue.name} is disabled"
 
     def full_because(self, copy: Message) -> str:
-        refusal = self._address.refusal
-        if refusal is not None:
-            return f"address {self._address.name} is full ({refusal})"
         flow = self.queue.flow
-        if flow.limits_senders and not flow.admits(copy.size_bytes):
-            return f"queue {self.queue.name} is full"
-        return ""
+        if self._address.refusal is None and flow.limits_senders and not flow.admits(copy.size_bytes):
+            return flow.why_full(1, copy.size_bytes)
+        return why_refused(self._address)
 
     @property
     def takers(self) -> list[Queue]:
@@ -127,12 +125,11 @@ class AddressTarget(Target):
             return ""
         for queue in queues:
             if queue.flow.limits_senders and not queue.flow.admits(copy.size_bytes):
-                self._full = f"queue {queue.name} is full"
+                self._full = queue.flow.why_full(1, copy.size_bytes)
         return "" if queues else f"no queue of address {self._address.name} takes it"
 
     def full_because(self, copy: Message) -> str:
-        refusal = self._address.refusal
-        return self._full if refusal is None else f"address {self._address.name} is full ({refusal})"
+        return why_refused(self._address) or self._full
 
     @property
     def takers(self) -> list[Queue]:

@@ -7,7 +7,7 @@ from typing import Final, final
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST, PLAIN, Address, Plan
 from artemis_py.core.addresses.batch import Batch, FilterResults
 from artemis_py.core.addresses.enqueue import Enqueuer, Share
-from artemis_py.core.addresses.fullness import note_full
+from artemis_py.core.addresses.fullness import note_full, why_dropped
 from artemis_py.core.addresses.routing_table import Bindings, Route
 from artemis_py.core.dead_letters import dead_letter_address_of, expiry_address_of
 from artemis_py.core.destinations.auto_create import Resolver
@@ -398,7 +398,7 @@ class Publisher:
                 note_full(events, ADDRESS_DROPS, address, batch.sender)
                 outcome = self._host.outcomes.get(message.id)
                 if outcome is not None:
-                    outcome.drop_at_address(message.id, address.name)
+                    outcome.drop_at_address(message.id, address.name, why_dropped(address))
             elif refusal is not None and not admitted and not self._duplicates.has_seen(address, message):
                 if refusal == "FAIL":
                     audit.refused(address.name, "fail", message)

@@ -8,6 +8,7 @@ from heapq import heapify, heappop, heappush
 from typing import Any, Final, NamedTuple, final
 from zlib import crc32
 
+from artemis_py.config.tables.address_settings import SHARED_GROUPS
 from artemis_py.config.tables.queue_settings import QueueSettings
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
@@ -23,8 +24,6 @@ from artemis_py.message import Head, HeaderName, Message
 # Message groups: which group a message belongs to, and which message closes it.
 
 
-SHARED: Final = "SHARED_GROUPS"
-_NONE: Final = "NONE"
 _USUAL_NAMES: Final = ("JMSXGroupID", "JMSXGroupId", "_AMQ_GROUP_ID")
 _USUAL_MARKS: Final = (b"JMSXGroupI", b"_AMQ_GROUP_ID")
 _SEQUENCE_NAMES: Final = ("_AMQ_GROUP_SEQUENCE", "JMSXGroupSeq")
@@ -56,12 +55,10 @@ class GroupRule:
 
     @staticmethod
     def of(own: QueueSettings) -> GroupRule | None:
-        """The rule of a queue. None when nothing is grouped: grouping is off, one consumer gets everything (Artemis),
-        or consumers take nothing away.
-        """
-        if own.group_type == _NONE or own.group_buckets == 0 or own.exclusive or own.non_destructive:
+        """The rule of a queue; None when nothing is grouped."""
+        if own.why_no_groups:
             return None
-        shared = own.group_type == SHARED
+        shared = own.group_type == SHARED_GROUPS
         return _rule(
             own.group_key,
             shared,

@@ -230,6 +230,8 @@ class Flow:
 
     def why_full(self, count: int, size_bytes: int) -> str:
         """The reason for refusing ``count`` messages of ``size_bytes`` together. Qpid gives the same numbers."""
+        if self.stopped:
+            return self.why_stopped
         depth, name = self.overflow.depth, self._reference.name
         what = f"a message of {size_bytes} bytes" if count == 1 else f"{count} messages of {size_bytes} bytes at once"
         if depth is not None and not depth.holds(count, size_bytes):
@@ -237,10 +239,17 @@ class Flow:
                 f"Queue {name} can never take {what}: its limit is {depth}; send less at once, or give the queue "
                 "a greater max-depth"
             )
-        return (
-            f"Queue {name} is full (limit {depth}): it has {many(self._contents.message_count, 'message')} of "
-            f"{self._contents.size_bytes} bytes together, so {what} does not fit; retry when consumers have taken some"
-        )
+        return f"{self._holds_now}, so {what} does not fit; retry when consumers have taken some"
+
+    @property
+    def why_stopped(self) -> str:
+        """Why senders wait (PRODUCER_FLOW_CONTROL)."""
+        return f"{self._holds_now}, and takes more when it is down to {self.overflow.resumes_at}"
+
+    @property
+    def _holds_now(self) -> str:
+        has = f"{many(self._contents.message_count, 'message')} of {self._contents.size_bytes} bytes together"
+        return f"Queue {self._reference.name} is full (limit {self.overflow.depth}): it has {has}"
 
     @property
     def is_too_deep(self) -> bool:

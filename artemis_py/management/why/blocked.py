@@ -84,9 +84,9 @@ def _about_address(question: Question, address: Address) -> None:
         _DESCRIBED[word](question, address)
 
 
-def _does(address: Address, policy: str | None = None, setting: str = "address-full-policy") -> str:
+def _does(address: Address) -> str:
     """What a full address does, with the setting that says so."""
-    policy = policy or address.full_policy or ""
+    setting, policy = address.policy_in_force
     return f"{_WAITS.get(policy, 'messages stay in memory')} ({setting} {policy})"
 
 
@@ -96,7 +96,7 @@ def _operator(question: Question, address: Address) -> None:
 
 def _disk_full(question: Question, address: Address) -> None:
     text, figures = full_disk(question)
-    question.add("disk-full", f"{text}; {_does(address, setting='disk-full-policy')}", **figures)
+    question.add("disk-full", f"{text}; {_does(address)}", **figures)
 
 
 def _size(question: Question, address: Address) -> None:
@@ -146,15 +146,14 @@ def _page_messages(question: Question, address: Address) -> None:
     settings = address.settings
     count = 0 if address.stream is None else max(address.stream.message_count.values(), default=0)
     most = settings.page_limit_messages or 0
-    does = _does(address, settings.page_full_policy, "page-full-policy")
-    text = f"a queue has {count:,} of {most:,} messages in pages: {does}"
+    text = f"a queue has {count:,} of {most:,} messages in pages: {_does(address)}"
     question.add("page-limit-messages", text, used=count, limit=most, unit=_MESSAGES)
 
 
 def _page_bytes(question: Question, address: Address) -> None:
     settings = address.settings
     size, limit = address.number_of_pages * settings.page_size_bytes, settings.page_limit_bytes or 0
-    does = _does(address, settings.page_full_policy, "page-full-policy")
+    does = _does(address)
     text = f"it has {address.number_of_pages:,} pages of {settings.page_size_bytes:,} bytes, of {limit:,} bytes: {does}"
     question.add("page-limit-bytes", text, used=size, limit=limit, unit=_BYTES)
 

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple, final
 
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.addresses.address import Address
+from artemis_py.core.addresses.fullness import why_full
 from artemis_py.core.publish_outcome import DIVERTED, NO_QUEUE, PublishOutcome
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import WAIT, AnySteps, Awaited, Step
@@ -131,7 +132,7 @@ class HttpPublisher:
             self._outcome.end()
         outcome = self._outcome
         if not outcome.is_kept and not outcome.is_duplicate:
-            is_full = bool(outcome.full_address or outcome.dropped_count)
+            is_full = bool(outcome.full_because or outcome.dropped_count)
             advice = _LATER if is_full else _ADVICE.get(outcome.reason, _NOWHERE).format(outcome.lost_at)
             raise NotKeptError(f"{outcome.why_lost}; {advice}", is_full=is_full)
         return {
@@ -205,9 +206,9 @@ class HttpPublisher:
                 return
             awaited = self._awaited
             if isinstance(awaited, Address):
-                raise BusyError(f"Address {awaited.name} is full", is_full=True)
+                raise BusyError(why_full(awaited), is_full=True)
             if isinstance(awaited, Queue):
-                raise BusyError(f"Queue {awaited.name} is full", is_full=True)
+                raise BusyError(awaited.flow.why_stopped, is_full=True)
             yield WAIT if awaited is None else awaited
 
     @property

@@ -7,7 +7,7 @@ from typing import Final, final
 
 from artemis_py.core.addresses.address import Address, PlanCost
 from artemis_py.core.addresses.batch import Batch, FilterResults
-from artemis_py.core.addresses.fullness import note_full
+from artemis_py.core.addresses.fullness import note_full, why_dropped, why_full
 from artemis_py.core.addresses.routing_table import Route
 from artemis_py.core.events import ADDRESS_DROPS, REJECTED
 from artemis_py.core.publish_outcome import ADDRESS_FULL, DIVERTED, PublishOutcome
@@ -411,7 +411,7 @@ class Publishing:
         address.dropped_message_count += 1
         note_full(self._state.broker.events, ADDRESS_DROPS, address, self._state)
         if self._outcome is not None:
-            self._outcome.full_address = address.name
+            self._outcome.full_because = why_dropped(address)
         if frame.receipt is not None:
             told = _lost_told(ADDRESS_FULL, address.name, self._state.version) if self._state.tells_routing else None
             self._state.confirm(frame.receipt, told)
@@ -548,7 +548,7 @@ class Publishing:
     def _why_refused(self, batch: Batch) -> str:
         queue = batch.refused_by
         if queue is None:
-            return f"Address {batch.route.address.name} is full"
+            return why_full(batch.route.address)
         fields: dict[str, str | int] = {**self._state.who, "limit": str(queue.flow.overflow.depth)}
         self._state.broker.note_event(REJECTED, queue, fields)
         return queue.flow.why_full(1, batch.refused_bytes)

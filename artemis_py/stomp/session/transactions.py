@@ -139,7 +139,7 @@ class Transactions:
         extra = [] if commit_id is None else self._about_ids(is_repeated=is_repeated)
         if outcomes is not None:
             nowhere = [one for one in outcomes if not (one.queue_count or one.is_awaited or one.is_duplicate)]
-            full_count = len([one for one in nowhere if one.full_address])
+            full_count = len([one for one in nowhere if one.full_because])
             extra += [("unrouted", str(len(nowhere) - full_count)), ("dropped", str(full_count))]
         return extra
 

@@ -134,7 +134,7 @@ def test_some_go_back_and_some_stay(told: Told) -> None:
     ("target", "said"),
     [
         ("ring", "queue ring dropped it at once"),
-        ("dropping", "address dropping is full (DROP)"),
+        ("dropping", "address dropping is full (max-messages); its policy is DROP"),
         ("red", "no queue of address red takes it"),
         ("work", "address work has no queue, so the messages would be lost"),
     ],

@@ -22,6 +22,7 @@ _PERMISSION = (
     "</security-settings>"
 )
 _PLAIN = _QUEUE.format("", "")
+_RETAINED = '<journal-retention-directory unit="DAYS" period="7">kept</journal-retention-directory>'
 
 
 def changes(old: str, new: str) -> tuple[Change, ...]:
@@ -65,6 +66,23 @@ def changes(old: str, new: str) -> tuple[Change, ...]:
         (_PLAIN, _QUEUE.format('ring-size="3"', ""), [("queue q: ring-size", "-1", "3", NOW)]),
         (_PLAIN, _QUEUE.format('group-buckets="3"', ""), [("queue q: group-buckets", "-1", "3", WHEN_IDLE)]),
         (_PLAIN, _QUEUE.format('sort-key="k"', ""), None),
+        (  # not with the recovery-point that counts until then
+            _RETAINED + _QUEUE.format('recovery-point="epoch"', ""),
+            _RETAINED + _QUEUE.format('purge-on-no-consumers="true"', ""),
+            [
+                ("queue q: purge-on-no-consumers", "false", "true", RESTART),
+                ("queue q: recovery-point", "epoch", None, RESTART),
+            ],
+        ),
+        (  # what only switches groups off does not wait with what does so until then
+            _QUEUE.format('non-destructive="true" exclusive="true"', ""),
+            _QUEUE.format('max-backlog="5"', ""),
+            [
+                ("queue q: exclusive", "true", "false", NOW),
+                ("queue q: non-destructive", "true", "false", RESTART),
+                ("queue q: max-backlog", "-1", "5", RESTART),
+            ],
+        ),
         (
             _PLAIN,
             _QUEUE.format("", "").replace("anycast", "multicast"),

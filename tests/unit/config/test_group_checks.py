@@ -76,7 +76,7 @@ def test_what_makes_no_sense_is_refused(attributes: str, reason: str) -> None:
         ),
         (
             "<default-group-key>k</default-group-key><default-non-destructive>true</default-non-destructive>",
-            "has default-group-key, but is non-destructive",
+            "has group-key, but is non-destructive",
         ),
         ("<default-consumer-selector>a =</default-consumer-selector>", "is not a valid selector"),
     ],

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from artemis_py.config.settings import AddressSettings
-from artemis_py.core.addresses.address import Address, DuplicateIds
+from artemis_py.core.addresses.address import Address, Divert, DuplicateIds
+from artemis_py.core.addresses.fullness import why_dropped
 from artemis_py.core.memory import Holdings
 from artemis_py.core.order.entry import PURGED
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Account
@@ -181,3 +183,39 @@ def test_a_refused_message_is_not_remembered() -> None:
     broker.queues["q"].purge(PURGED, NOW_MS)
     assert send(broker, head=head) == 1
     assert broker.queues["q"].message_count == 1
+
+
+# ---- copies ------------------------------------------------------------------------------------
+
+
+def test_whether_a_message_may_bring_forth_copies_follows_every_change() -> None:
+    address = address_of()
+    divert = Divert("d", "d", ("b",), exclusive=False, selector=None, routing_type="STRIP")
+    seen = [address.may_forward]
+    changes: list[Callable[[], None]] = [
+        lambda: address.add_divert(divert),
+        lambda: address.use_diverts([]),
+        lambda: address.use_retention(divert),
+        lambda: address.use_retention(None),
+        lambda: address.use_settings(AddressSettings(send_to_dla_on_no_route=True)),
+        lambda: address.use_settings(AddressSettings()),
+    ]
+    for change in changes:
+        change()
+        seen.append(address.may_forward)
+    assert seen == [False, True, False, True, False, True, False]
+
+
+# ---- words -------------------------------------------------------------------------------------
+
+
+def test_the_setting_that_drops_messages_is_named() -> None:
+    """On a full disk it is another one."""
+    address = address_of(address_full_policy="DROP", max_size_messages=0, disk_full_policy="DROP")
+    told = [why_dropped(address)]
+    address.memory.disk_full = True
+    told.append(why_dropped(address))
+    assert told == [
+        f"address a is full, and drops messages ({setting} DROP)"
+        for setting in ("address-full-policy", "disk-full-policy")
+    ]

@@ -160,8 +160,30 @@ def test_a_full_target_stops_a_move(policy: str) -> None:
     bench = PagedBench(-1, other={"address_full_policy": policy, "max_size_messages": 3})
     fill(bench, 5)
     change = bench.finish(bench.broker.message_operations.move(bench.queue, MessageFilter(), "other"))
-    assert (change.done_count, change.stopped_because) == (3, f"address other is full ({policy})")
+    assert (change.done_count, change.stopped_because) == (
+        3,
+        f"address other is full (max-messages); its policy is {policy}",
+    )
     assert (counts(bench, "q"), counts(bench, "other")) == ((2, 2), (3, 3))
+
+
+@pytest.mark.parametrize(
+    ("policy", "count", "said"),
+    [
+        ("REJECT", 2, "so a message of {} bytes does not fit; retry when consumers have taken some"),
+        ("PRODUCER_FLOW_CONTROL", 3, "and takes more when it is down to 1 message"),
+    ],
+)
+@pytest.mark.parametrize("target", ["other", "other::other"])
+def test_a_full_queue_stops_a_move_and_says_why(policy: str, count: int, said: str, target: str) -> None:
+    limit = {"default_max_depth_messages": 2, "default_flow_resume_percent": 50.0}
+    bench = PagedBench(-1, other={"default_overflow_policy": policy, **limit})
+    fill(bench, 5)
+    change = bench.finish(bench.broker.message_operations.move(bench.queue, MessageFilter(), target))
+    assert change.done_count == count
+    size_bytes = bench.broker.queues["other"].contents.size_bytes
+    has = f"it has {count} messages of {size_bytes} bytes together, {said.format(size_bytes // count)}"
+    assert change.stopped_because == f"Queue other is full (limit 2 messages): {has}"
 
 
 def test_a_move_to_an_address_asks_its_filters() -> None:
