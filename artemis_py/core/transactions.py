@@ -6,7 +6,7 @@ from typing import Final, final
 
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.addresses.batch import Batch, FilterResults
-from artemis_py.core.addresses.fullness import note_full, why_full
+from artemis_py.core.addresses.full_policy import note_full, why_full
 from artemis_py.core.addresses.routing_table import Bindings, Route
 from artemis_py.core.broker import Broker
 from artemis_py.core.budget import Budget

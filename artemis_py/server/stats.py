@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.core.addresses.address import Address
-from artemis_py.core.addresses.fullness import QUEUE_DEPTH, limits_reached
+from artemis_py.core.addresses.full_policy import QUEUE_DEPTH, limits_reached
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Awaited as Thing
 from artemis_py.core.tasks import TaskLine

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, final
 
 from artemis_py.config.settings import AddressSettings, Origin
-from artemis_py.core.addresses.fullness import LimitedAddress
+from artemis_py.core.addresses.full_policy import LimitedAddress
 from artemis_py.core.memory import ID_BYTES, IDS, Holdings, Memory
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import TaskLine
@@ -165,7 +165,7 @@ PLAIN: Final = PlanCost()
 
 # ---- address ---------------------------------------------------------------------------------------------------------
 #
-# An address: where messages are sent, and the queues and diverts that hang on it. Its limits are in ``fullness.py``.
+# An address: where messages are sent, and the queues and diverts that hang on it. Its limits are in ``full_policy.py``.
 
 
 ANYCAST: Final = "ANYCAST"

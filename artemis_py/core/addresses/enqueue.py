@@ -7,7 +7,7 @@ from typing import Final, final
 
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.addresses.batch import Batch
-from artemis_py.core.addresses.fullness import note_full
+from artemis_py.core.addresses.full_policy import note_full
 from artemis_py.core.addresses.routing_table import Route
 from artemis_py.core.budget import SLICE_MAX, Budget
 from artemis_py.core.events import PAGES

@@ -13,7 +13,7 @@ from typing import Final, final
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.addresses.enqueue import Enqueuer
-from artemis_py.core.addresses.fullness import why_refused
+from artemis_py.core.addresses.full_policy import why_refused
 from artemis_py.core.addresses.routing_table import Bindings, Route
 from artemis_py.core.publish.duplicates import Duplicates
 from artemis_py.core.publish.publish import make_room, make_room_or_page

@@ -8,7 +8,7 @@ from typing import Final, final
 from artemis_py.core.addresses.address import ANYCAST, Address
 from artemis_py.core.addresses.batch import Batch, FilterResults
 from artemis_py.core.addresses.enqueue import Enqueuer
-from artemis_py.core.addresses.fullness import why_refused
+from artemis_py.core.addresses.full_policy import why_refused
 from artemis_py.core.addresses.routing_table import Bindings
 from artemis_py.core.dead_letters import Origin
 from artemis_py.core.destinations.auto_create import Resolver

@@ -7,7 +7,7 @@ from typing import Final, final
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST, PLAIN, Address, Plan
 from artemis_py.core.addresses.batch import Batch, FilterResults
 from artemis_py.core.addresses.enqueue import Enqueuer, Share
-from artemis_py.core.addresses.fullness import note_full, why_dropped
+from artemis_py.core.addresses.full_policy import note_full, why_dropped
 from artemis_py.core.addresses.routing_table import Bindings, Route
 from artemis_py.core.dead_letters import dead_letter_address_of, expiry_address_of
 from artemis_py.core.destinations.auto_create import Resolver

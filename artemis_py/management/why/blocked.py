@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from artemis_py.core.addresses import fullness
+from artemis_py.core.addresses import full_policy
 from artemis_py.core.addresses.address import Address
-from artemis_py.core.addresses.fullness import limits_reached
+from artemis_py.core.addresses.full_policy import limits_reached
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.why import messages
 from artemis_py.errors import NotFoundError
@@ -159,16 +159,16 @@ def _page_bytes(question: Question, address: Address) -> None:
 
 
 _DESCRIBED: Final[dict[str, Callable[[Question, Address], None]]] = {
-    fullness.OPERATOR: _operator,
-    fullness.DISK_FULL: _disk_full,
-    fullness.SIZE: _size,
-    fullness.MESSAGES: _messages,
-    fullness.GLOBAL_SIZE: _global_size,
-    fullness.GLOBAL_MESSAGES: _global_messages,
-    fullness.HELD: _held,
-    fullness.PAGES_BEHIND: _pages_behind,
-    fullness.PAGE_MESSAGES: _page_messages,
-    fullness.PAGE_BYTES: _page_bytes,
+    full_policy.OPERATOR: _operator,
+    full_policy.DISK_FULL: _disk_full,
+    full_policy.SIZE: _size,
+    full_policy.MESSAGES: _messages,
+    full_policy.GLOBAL_SIZE: _global_size,
+    full_policy.GLOBAL_MESSAGES: _global_messages,
+    full_policy.HELD: _held,
+    full_policy.PAGES_BEHIND: _pages_behind,
+    full_policy.PAGE_MESSAGES: _page_messages,
+    full_policy.PAGE_BYTES: _page_bytes,
 }
 
 

@@ -1,7 +1,7 @@
 """The table of reasons: a word for each, what it means, the settings that lead to it, and what helps.
 
 Answers, the operational log, metrics, commands and docs/why.md use these words. Words of the core are those of
-``core/queue/why.py`` and ``core/addresses/fullness.py``, and those for dead letters of their header ``reason``.
+``core/queue/why.py`` and ``core/addresses/full_policy.py``, and those for dead letters of their header ``reason``.
 """
 
 from __future__ import annotations

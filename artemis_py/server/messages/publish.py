@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, final
 
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.addresses.address import Address
-from artemis_py.core.addresses.fullness import why_full
+from artemis_py.core.addresses.full_policy import why_full
 from artemis_py.core.publish_outcome import DIVERTED, NO_QUEUE, PublishOutcome
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import WAIT, AnySteps, Awaited, Step

@@ -7,7 +7,7 @@ from typing import Final, final
 
 from artemis_py.core.addresses.address import Address, PlanCost
 from artemis_py.core.addresses.batch import Batch, FilterResults
-from artemis_py.core.addresses.fullness import note_full, why_dropped, why_full
+from artemis_py.core.addresses.full_policy import note_full, why_dropped, why_full
 from artemis_py.core.addresses.routing_table import Route
 from artemis_py.core.events import ADDRESS_DROPS, REJECTED
 from artemis_py.core.publish_outcome import ADDRESS_FULL, DIVERTED, PublishOutcome

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from artemis_py.core.addresses.address import Address
-from artemis_py.core.addresses.fullness import note_full
+from artemis_py.core.addresses.full_policy import note_full
 from artemis_py.core.consumer import client_fields
 from artemis_py.core.events import BLOCKED, ERROR, UNBLOCKED
 from artemis_py.core.notifications import SESSION_CLOSED, Fields

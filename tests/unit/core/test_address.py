@@ -9,7 +9,7 @@ import pytest
 
 from artemis_py.config.settings import AddressSettings
 from artemis_py.core.addresses.address import Address, Divert, DuplicateIds
-from artemis_py.core.addresses.fullness import why_dropped
+from artemis_py.core.addresses.full_policy import why_dropped
 from artemis_py.core.memory import Holdings
 from artemis_py.core.order.entry import PURGED
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Account
