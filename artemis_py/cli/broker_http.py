@@ -55,7 +55,7 @@ class BrokerHttp:
         status, said = self.answer(path, method, body)
         if status < HTTPStatus.BAD_REQUEST:
             return said
-        raise self._refused(path, status, said)
+        raise self._refused(status, said)
 
     def send(self, path: str, lines: IO[bytes], size_bytes: int) -> bytes:
         """The body of an answer to so many bytes of lines, which are read as they go out. Raises ArtemisError as
@@ -66,9 +66,9 @@ class BrokerHttp:
             with self._open(path, "POST", headers, lines) as answer:
                 return answer.read()
         except urllib.error.HTTPError as error:
-            raise self._refused(path, error.code, error.read()) from None
+            raise self._refused(error.code, error.read()) from None
         except (OSError, HTTPException) as error:
-            raise self._unanswered(path, error) from None
+            raise self._unanswered(error) from None
 
     def fetch(self, path: str, write: Callable[[bytes], object]) -> None:
         """Write the body of an answer with status 2xx, a piece at a time. Raises ArtemisError as ``ask`` does."""
@@ -79,9 +79,9 @@ class BrokerHttp:
                 if answer.length:
                     raise ArtemisError(f"{self._url}{path}: the answer broke off; {answer.length} bytes are missing")
         except urllib.error.HTTPError as error:
-            raise self._refused(path, error.code, error.read()) from None
+            raise self._refused(error.code, error.read()) from None
         except (urllib.error.URLError, HTTPException, TimeoutError, ConnectionError) as error:
-            raise self._unanswered(path, error) from None
+            raise self._unanswered(error) from None
 
     def lines(self, path: str, headers: Mapping[str, str]) -> Iterator[str]:
         """The lines of a response that streams until the broker or the client ends it. Raises ArtemisError with
@@ -92,15 +92,14 @@ class BrokerHttp:
                 while line := answer.readline(_LINE_BYTES_MAX):
                     yield line.decode(errors="replace").rstrip("\r\n")
         except urllib.error.HTTPError as error:
-            raise self._refused(path, error.code, error.read()) from None
+            raise self._refused(error.code, error.read()) from None
         except (OSError, HTTPException) as error:
-            raise self._unanswered(path, error) from None
+            raise self._unanswered(error) from None
 
-    def _refused(self, path: str, status: int, body: bytes) -> RefusedError:
+    def _refused(self, status: int, body: bytes) -> RefusedError:
         said = _said(body) or f"HTTP status {status}"
         if status == HTTPStatus.UNAUTHORIZED:
-            url = self._url + path
-            said = f"{url}: the broker refuses {self._login} (--user, --password-file, --token-file): {said}"
+            said = f"{self._url}: the broker refuses {self._login} (--user, --password-file, --token-file): {said}"
         return RefusedError(said, status)
 
     def answer(self, path: str, method: str = "GET", body: bytes | None = None) -> tuple[int, bytes]:
@@ -110,8 +109,8 @@ class BrokerHttp:
                 return answer.status, answer.read()
         except urllib.error.HTTPError as error:
             return error.code, error.read()
-        except OSError as error:
-            raise self._unanswered(path, error) from None
+        except (OSError, HTTPException) as error:
+            raise self._unanswered(error) from None
 
     def _open(
         self, path: str, method: str, headers: Mapping[str, str], body: bytes | IO[bytes] | None = None
@@ -123,13 +122,13 @@ class BrokerHttp:
         answer: HTTPResponse = urllib.request.urlopen(request, timeout=self._timeout_s, context=self._context)
         return answer
 
-    def _unanswered(self, path: str, error: Exception) -> ArtemisError:
+    def _unanswered(self, error: Exception) -> ArtemisError:
         reason = getattr(error, "reason", error)
         if isinstance(reason, ConnectionRefusedError):
-            reason = "nothing listens there"
+            reason = "nothing listens there (--url says where the broker's HTTP acceptor is)"
         elif isinstance(reason, ssl.SSLError):
             reason = why_refused(reason, TLS_NAMES)
-        return ArtemisError(f"{self._url}{path}: {reason}")
+        return ArtemisError(f"{self._url}: {reason}")
 
 
 def _said(body: bytes) -> str:

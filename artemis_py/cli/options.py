@@ -34,11 +34,30 @@ class Parser(argparse.ArgumentParser):
         hint = f"did you mean {guess[0]!r}?" if guess else f"the words are {', '.join(action.choices)}"
         raise argparse.ArgumentError(None, f"unknown word {value!r}; {hint}")
 
+    def _other_acceptor(self, message: str) -> str:
+        """Which option names the broker here, if somebody has used that of commands that talk to its other acceptor."""
+        wrong = {word.partition("=")[0] for word in message.removeprefix("unrecognized arguments: ").split()}
+        options = _options_of(self)
+        if "--url" in wrong and "--stomp" in options:
+            return "; this command talks STOMP, so name that acceptor: --stomp stomp://host:port"
+        if "--stomp" in wrong and "--url" in options:
+            return "; this command talks HTTP, so name that acceptor: --url http://host:port"
+        return ""
+
     def error(self, message: str) -> NoReturn:
         """Ends the program with exit code 2."""
-        warn(f"{self.prog}: {message}")
+        warn(f"{self.prog}: {message}{self._other_acceptor(message)}")
         warn(f"{self.prog} --help shows the arguments")
         self.exit(2)
+
+
+def _options_of(parser: argparse.ArgumentParser) -> set[str]:
+    """The options of a parser and of those of its words."""
+    options = set(parser._option_string_actions)
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            options.update(*(_options_of(part) for part in action.choices.values()))
+    return options
 
 
 def count(text: str) -> int:

@@ -114,6 +114,21 @@ def test_an_unknown_command_is_told_the_nearest(typed: str, meant: str, capsys: 
         (["queue", "shw", "orders"], "artemis-py queue: unknown word 'shw'; did you mean 'show'?"),
         (["context", "zzzz"], "artemis-py context: unknown word 'zzzz'; the words are ls, show, use, add, remove"),
         (["send"], "artemis-py send: the following arguments are required: ADDRESS"),
+        (
+            ["send", "q", "--url", "http://h"],
+            (
+                "artemis-py send: unrecognized arguments: --url http://h; this command talks STOMP, so name that "
+                "acceptor: --stomp stomp://host:port"
+            ),
+        ),
+        (
+            ["queue", "ls", "--stomp=h"],
+            (
+                "artemis-py queue: unrecognized arguments: --stomp=h; this command talks HTTP, so name that "
+                "acceptor: --url http://host:port"
+            ),
+        ),
+        (["check", "--url=h"], "artemis-py check: unrecognized arguments: --url=h"),
         (["browse", "q", "\x1b[31m"], "artemis-py browse: unrecognized arguments: \\x1b[31m"),
     ],
 )
