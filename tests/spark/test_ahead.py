@@ -17,8 +17,9 @@ from artemis_py.spark.log.directory import DirectoryLog
 from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.stream.reader import LAG, LogStreamReader
+from artemis_py.storage.format.segment_index import BLOCK_BYTES
 from tests.spark.live import live_broker, send_many
-from tests.spark.made_log import START_MS, MadeLog
+from tests.spark.made_log import HOUR_MS, START_MS, MadeLog
 from tests.spark.readers import rows_read
 
 Send = Callable[[str, int], None]
@@ -250,6 +251,27 @@ def test_nobody_waits_where_spark_wants_all_there_is(tmp_path: Path) -> None:
 
 
 # ---- where to begin ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_time_in_a_log_whose_clock_was_set_back(tmp_path: Path, streaming: bool) -> None:
+    """Within a block and over several: the time of a block says nothing of what is in it."""
+    log = MadeLog(tmp_path)
+    log.segment(START_MS)
+    times_ms = [START_MS, START_MS + HOUR_MS, START_MS + 1_000, START_MS + 2_000, START_MS + 2 * HOUR_MS, START_MS + 1]
+    for time_ms in times_ms:
+        log.publish(time_ms, 1, body=b"x" * (BLOCK_BYTES // 2 + 1))
+    log.segment(START_MS + 2)
+    log.publish(START_MS + 2, 1)
+    log.close()
+    assert len(json.loads(min(tmp_path.glob("*.index")).read_bytes())["blocks"]) > 2
+
+    def read(since_ms: int) -> list[int]:
+        given = {"journal": str(tmp_path), "broker": "x", "columns": "publishedAt", "startingTimestamp": str(since_ms)}
+        return [round(row["publishedAt"].timestamp() * 1000) for row in rows_read(given, streaming=streaming)]
+
+    for since_ms in (*times_ms, START_MS + 2_001, START_MS + HOUR_MS + 1, START_MS + 3 * HOUR_MS):
+        assert read(since_ms) == [time_ms for time_ms in (*times_ms, START_MS + 2) if time_ms >= since_ms]
 
 
 @pytest.mark.parametrize("streaming", [False, True])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Final
 
 from pyspark.sql.datasource import InputPartition
@@ -305,22 +304,23 @@ def start_lsn(log: Log, options: ReadOptions, brokers: Sequence[str]) -> int:
 
 
 def before_time(listing: Listing, time_ms: int) -> int:
-    """An lsn after which everything from a time on follows, with as little else as the indexes allow."""
+    """An lsn after which everything from a time on follows: before the first segment that has something of that time.
+
+    Where in it that begins, its blocks do not say: each has the time of its first batch, and a clock that was set back
+    leaves later times before earlier ones.
+    """
     for segment in listing.segments:
-        if segment.last_ms is None or segment.last_ms < time_ms:
-            continue
-        for (_, lsn, _), (_, _, next_ms) in pairwise(segment.blocks):
-            if next_ms >= time_ms:
-                return lsn - 1
-        return segment.blocks[-1][1] - 1
+        if segment.last_ms is not None and segment.last_ms >= time_ms:
+            return segment.first_lsn - 1
     return listing.end_lsn
 
 
 def depths_told_lsn(log: Log, listing: Listing, before_ms: int) -> int:
-    """The lsn of the last segment that records the queue depths before a time, as with retention each does in its first
-    turns; 0: from the beginning.
+    """The lsn of the last segment that records the queue depths before a time, and before which nothing is of that time
+    or later, as with retention each does in its first turns; 0: from the beginning.
     """
-    for segment in reversed(listing.segments):
+    begun = [number for number, one in enumerate(listing.segments) if (one.last_ms or 0) >= before_ms]
+    for segment in reversed(listing.segments[: begun[0] + 1] if begun else listing.segments):
         if segment.first_ms is None or segment.first_ms >= before_ms:
             continue
         told_ms = _depths_ms(log, segment)
