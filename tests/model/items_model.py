@@ -120,6 +120,11 @@ class ItemsModel:
         """What has its place, and waits until it is valid."""
         return [item for _, _, item in self.scheduled if item.is_held_back]
 
+    def overdue_or_due(self, now_ms: int) -> list[Item]:
+        """As ``overdue``, with what falls due now."""
+        due = [item for item in self.due_items(now_ms) if not item.is_held_back]
+        return self.overdue(now_ms) + [item for item in due if is_over(self.plan, item.letter, now_ms)]
+
     def remove(self, item: Item) -> None:
         """Take an item away from where it stands or waits."""
         self.items = [one for one in self.items if one is not item]

@@ -281,7 +281,7 @@ class QueueModel(ActivationModel):
 
     def expire(self, letter_id: int, now_ms: int) -> None:
         """Take note of an expiry that was observed."""
-        item = next((one for one in self.overdue(now_ms) if one.letter.id == letter_id), None)
+        item = next((one for one in self.overdue_or_due(now_ms) if one.letter.id == letter_id), None)
         assert item is not None, f"message {letter_id} expired before its time, or while it was away"
         self.happened.add("expired while held back" if item.is_held_back else "expired")
         self.remove(item)

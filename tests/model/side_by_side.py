@@ -138,6 +138,18 @@ class SideBySide:
                 break
         self.events[:] = rest
 
+    def _absorb_what_was_over_first(self, pair: Pair) -> None:
+        """Tiny turns: in one tick a scan may come before what falls due, and take that away, too."""
+        counts = pair.model.counts
+        for event in [event for event in self.events if event.queue_name == pair.queue.name]:
+            there = {item.letter.id for item in pair.model.overdue_or_due(self.now_ms)}
+            if event.consumer_id is not None or event.message_id not in there:
+                return
+            if (event.added, event.replaced) != (counts.added, counts.replaced):
+                return
+            self.events.remove(event)
+            self._absorb_one(pair, event)
+
     def offer_first(self, pair: Pair) -> None:
         """Consumers had their chance before the queue kept anything out: take note of what they got, and of a barrier
         that nobody else is to get, which is done then.
@@ -256,6 +268,8 @@ class SideBySide:
             self.steps.tick(self.broker, self.now_ms)
         seen_before_due: list[Pair] = []
         for pair in self.pairs:
+            if self.steps is not None:
+                self._absorb_what_was_over_first(pair)
             replaced = pair.model.counts.replaced
             restored = pair.model.fall_due(self.now_ms)
             if restored:
