@@ -20,7 +20,7 @@ from tests.model.lives import StrictRecords, first_life, next_life
 from tests.model.observe import Event, LiveLog, ObservedConsumer, observe
 from tests.model.plans import Plan
 from tests.model.queue_model import QueueModel
-from tests.model.reader_model import Letter, Reader
+from tests.model.reader_model import Item, Letter, Reader
 from tests.tiny_turns import TinySteps
 
 START_MS: Final = 1_000_000
@@ -142,13 +142,23 @@ class SideBySide:
         """Tiny turns: in one tick a scan may come before what falls due, and take that away, too."""
         counts = pair.model.counts
         for event in [event for event in self.events if event.queue_name == pair.queue.name]:
-            there = {item.letter.id for item in pair.model.overdue_or_due(self.now_ms)}
-            if event.consumer_id is not None or event.message_id not in there:
+            there = {item.letter.id: item for item in pair.model.overdue_or_due(self.now_ms)}
+            item = there.get(event.message_id)
+            if event.consumer_id is not None or item is None or self._was_a_value(pair, item):
                 return
             if (event.added, event.replaced) != (counts.added, counts.replaced):
                 return
             self.events.remove(event)
             self._absorb_one(pair, event)
+
+    @staticmethod
+    def _was_a_value(pair: Pair, item: Item) -> bool:
+        """Was it due before it was over? Then the value that a consumer has is outdated."""
+        last_values, model = pair.queue.contents.last_values, pair.model
+        away = [one for one in model.held_items() + model.picked_items() if one.letter.key == item.letter.key]
+        return last_values is not None and any(
+            not one.outdated and one.letter.id in last_values._outdated for one in away
+        )
 
     def offer_first(self, pair: Pair) -> None:
         """Consumers had their chance before the queue kept anything out: take note of what they got, and of a barrier
@@ -270,6 +280,8 @@ class SideBySide:
         for pair in self.pairs:
             if self.steps is not None:
                 self._absorb_what_was_over_first(pair)
+                if any(event.queue_name == pair.queue.name and event.consumer_id is not None for event in self.events):
+                    pair.model.tick_gate(self.now_ms)  # it may have opened before something fell due
             replaced = pair.model.counts.replaced
             restored = pair.model.fall_due(self.now_ms)
             if restored:
