@@ -172,7 +172,7 @@ class SideBySide:
         if event.consumer_id is None:
             if event.senders_wait:  # in one tick something was due and made it too deep before this one's time was over
                 pair.model.grew()
-            if all(one.letter.id != event.message_id for one in pair.model.overdue(self.now_ms)):
+            if all(one.letter.id != event.message_id for one in pair.model.overdue_or_due(self.now_ms)):
                 self._take_back_lapsed(pair)  # tiny turns: the lease ended first, in the same tick
             pair.model.expire(event.message_id, self.now_ms)
             self._forward_expired(pair, event.message_id)
