@@ -292,11 +292,12 @@ class Arrivals:
         """
         contents = self._contents
         if self._goes_to_tail:
-            before = contents.standing_count
+            before = -1
             try:
+                before = contents.standing_count
                 contents.append_expiring(entries)
             except Exception:
-                placed_count = contents.standing_count - before
+                placed_count = contents.standing_count - before if before >= 0 else 0
                 contents.kill([entry.message for entry in entries[placed_count:]], ABANDONED)
                 raise
             return
