@@ -18,6 +18,7 @@ from artemis_py.record_log import Actor, MemoryLog
 class Event:
     """A delivery (``consumer_id``) or an expiry (None). ``added`` and ``replaced`` are the queue's counts at that time:
     they tell which arrival came before, and whether the ring had trimmed yet. ``senders_wait``: flow control had begun.
+    ``outdated``: the values that must not come back, when a message expired.
     """
 
     queue_name: str
@@ -27,6 +28,7 @@ class Event:
     replaced: int
     senders_wait: bool
     is_barrier: bool = False
+    outdated: frozenset[int] = frozenset()
 
 
 class ObservedConsumer(Consumer):
@@ -68,7 +70,11 @@ class ObservedCopies(Copies):
         """Note, and go on."""
         observed = self.queues[queue.id]
         counters, waits = observed.contents.counters, observed.flow.stopped
-        self.events.append(Event(queue.name, message.id, None, counters.added, counters.replaced, waits))
+        last_values = observed.contents.last_values
+        outdated = frozenset() if last_values is None else frozenset(last_values._outdated)
+        self.events.append(
+            Event(queue.name, message.id, None, counters.added, counters.replaced, waits, outdated=outdated)
+        )
         super().note_expired(queue, message)
 
 

@@ -144,7 +144,7 @@ class SideBySide:
         for event in [event for event in self.events if event.queue_name == pair.queue.name]:
             there = {item.letter.id: item for item in pair.model.overdue_or_due(self.now_ms)}
             item = there.get(event.message_id)
-            if event.consumer_id is not None or item is None or self._was_a_value(pair, item):
+            if event.consumer_id is not None or item is None or self._was_a_value(pair, item, event):
                 return
             if (event.added, event.replaced) != (counts.added, counts.replaced):
                 return
@@ -152,12 +152,11 @@ class SideBySide:
             self._absorb_one(pair, event)
 
     @staticmethod
-    def _was_a_value(pair: Pair, item: Item) -> bool:
-        """Was it due before it was over? Then the value that a consumer has is outdated."""
-        last_values, model = pair.queue.contents.last_values, pair.model
-        away = [one for one in model.held_items() + model.picked_items() if one.letter.key == item.letter.key]
-        return last_values is not None and any(
-            not one.outdated and one.letter.id in last_values._outdated for one in away
+    def _was_a_value(pair: Pair, item: Item, event: Event) -> bool:
+        """Was it due before it was over? Then the value that a consumer has was outdated when it expired."""
+        away = pair.model.held_items() + pair.model.picked_items()
+        return any(
+            one.letter.id in event.outdated and one.letter.key == item.letter.key and not one.outdated for one in away
         )
 
     def offer_first(self, pair: Pair) -> None:
