@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from artemis_py.spark.read import plan
 from artemis_py.spark.read.aggregated_tables import AggregateReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.storage.format import codec, records
@@ -56,3 +59,26 @@ def test_what_was_consumed_did_stand_there(tmp_path: Path) -> None:
     log.turn(START_MS + 100, 3, [])
     log.turn(START_MS + 200, 0, [3, 4])
     assert depths(tmp_path) == [(10, 8)]
+
+
+@pytest.mark.parametrize(
+    ("spans", "before_ms", "lsn"),
+    [
+        ([(0, 50), (100, 150), (200, 250)], 220, 3),
+        ([(0, 50), (100, 150), (200, 250)], 120, 2),
+        ([(0, 500), (100, 150), (200, 250)], 220, 1),
+        ([(0, 50), (100, 220), (110, 150)], 220, 2),
+        ([(0, 50), (100, 150)], 300, 2),
+    ],
+)
+def test_from_where_depths_are_summed_up(
+    monkeypatch: pytest.MonkeyPatch, spans: list[tuple[int, int]], before_ms: int, lsn: int
+) -> None:
+    """Not from behind what is of that time or later, which a clock that was set back leaves in an earlier segment."""
+    segments = [
+        SimpleNamespace(first_ms=first, last_ms=last, first_lsn=number) for number, (first, last) in enumerate(spans, 1)
+    ]
+    monkeypatch.setattr(plan, "_depths_ms", lambda _log, segment: segment.first_ms)
+    log: Any = None
+    listing: Any = SimpleNamespace(segments=segments)
+    assert plan.depths_told_lsn(log, listing, before_ms) == lsn
