@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -14,12 +15,20 @@ from artemis_py.config.tables.fields import HONOURED, Setting, settings_of
 from artemis_py.config.tables.structured_elements import PARTS
 from tools.docs.table import table
 
-_HEADER: Final = ("default", "unit", "allowed", "effect", "meaning")
+_HEADER: Final = ("default", "allowed", "meaning")
 _QUEUE_NOTE: Final = (
     "`durable`, `filter` and `user` are elements inside the queue; the others are attributes. A default that names "
-    "another setting means that address-setting of the queue's address."
+    "another setting means that address-setting of the queue's address; without a meaning here it is the same."
 )
-_KINDS: Final = {"boolean": "true, false", "int": "whole number", "long": "whole number", "double": "number"}
+_SHORT: Final = {
+    "-1 or a number greater than 0": "-1, > 0",
+    "a number greater than 0": "> 0",
+    "-1, 0 or more": "-1, ≥ 0",
+    "0 or more": "≥ 0",
+    "a non-blank text": "not blank",
+}
+"""What checks allow, as the page has it."""
+_NUMBER: Final = re.compile(r"-?[\d.]+")
 
 _INTRODUCTION: Final = """\
 # Configuration
@@ -38,54 +47,47 @@ One file in the format of Apache ActiveMQ Artemis, usually called `broker.xml`, 
 </configuration>
 ```
 
-`artemis-py check FILE` reports everything that is wrong with a file, and everything in it that has no effect, and
-what a start with it would do to the messages that the journal has;
-`artemis-py explain ADDRESS::QUEUE` shows where each setting of an address or a queue comes from. The tables below come
-from the same rows that the broker uses. *Effect* is one of
+`artemis-py check FILE` reports what is wrong with a file, what in it has no effect, and what a start with it would do
+to the messages that the journal has. `artemis-py explain ADDRESS::QUEUE` shows where each setting of an address or a
+queue comes from.
 
-- **honoured**: the broker does what the element says;
-- **ignored**, with the reason: files of Artemis still load, and the broker names each such element once at the start if
-  the file sets it to something other than its default (one note names all elements that only tune the internals of
-  Artemis);
-- **refused**, with the reason: what depends on it does not start.
+The tables have what the broker does; *allowed* is empty for any text or number, and for true and false. Below each
+stands what it **ignores**, by reason, so that files of Artemis still load: the broker names each such element once at
+the start if the file sets it to something other than its default (one note names all that only tune the internals of
+Artemis). What depends on something **refused** does not start.
 
 ## How a file is read
 
-1. **Placeholders.** `${NAME:default}` in the text is replaced by the environment variable `NAME`, else by the default,
-   else by nothing (with a warning). The replacement may contain placeholders again; one that refers to itself is an
-   error. It is inserted as it is: write `&` and `<` in it as `&amp;` and `&lt;`.
+1. **Placeholders.** `${NAME:default}` is replaced by the environment variable `NAME`, else by the default, else by
+   nothing (with a warning). The replacement may contain placeholders again, and is inserted as it is: write `&` and `<`
+   in it as `&amp;` and `&lt;`.
 2. **Includes.** `<xi:include href="file.xml"/>` with `xmlns:xi="http://www.w3.org/2001/XInclude"` is replaced by the
    root element of that file, which must be in the namespace `urn:activemq:core`. A relative path is relative to the
-   including file. (In Artemis it is relative to the working directory; a note says if a file exists there too.) A
-   document type (`<!DOCTYPE`) is refused. Only regular files are read, not pipes or devices. A file may have up to 16
-   MiB, and so may all included files together.
-3. **Schema.** The root element is `configuration`, in the namespace `urn:activemq`, in `urn:activemq:core` or in none.
-   Of several `core` elements inside it the first counts; the others get a warning. `core` must follow the XSD in
-   `schema/`. Order does not matter in `core`, `address-setting`, `address`, `queue` and `divert`; each element may
-   appear there once.
-4. **Values**, see below.
-5. **Properties**, see the end.
+   including file (in Artemis to the working directory; a note says if a file exists there too). `<!DOCTYPE` is refused,
+   and so are pipes and devices. A file may have up to 16 MiB, and so may all included files together.
+3. **Schema.** The root element is `configuration`, in the namespace `urn:activemq`, `urn:activemq:core` or none. Of
+   several `core` elements the first counts. It must follow the XSD in `schema/`. Order does not matter in `core`,
+   `address-setting`, `address`, `queue` and `divert`; each element may appear there once.
+4. **[Values](#values)**, and 5. **[properties](#properties)**.
 
-All problems are reported together, each with its line: up to 200 errors, 200 warnings and 200 notes. `check` also shows
-the line itself, and ends with the addresses on which the broker would listen. Passwords are masked, and unprintable
-characters are escaped.
+All problems are reported together, each with its line: up to 200 errors, 200 warnings and 200 notes. Passwords are
+masked.
 
 ### Values
 
-- **Sizes** may have a unit: `K`, `M` or `G`, with or without `i` and `b`, in upper or lower case. All are powers of
-  1024: `10K`, `10kb` and `10 KiB` are 10240. Only the elements with *size* below accept a unit.
-- **Times** are plain numbers in the unit of the table, mostly ms.
-- **true and false** are written like this. As in Artemis, `1` and an empty element pass the schema and mean *false*;
-  both get a warning.
+- **Sizes** may have a unit: `K`, `M` or `G`, with or without `i` and `b`, in either case, all powers of 1024: `10kb` and
+  `10 KiB` are 10240.
+- **Times** are plain numbers in the unit of the default, mostly ms.
+- **true and false** are written like this. As in Artemis, `1` and an empty element mean *false*, with a warning.
 - **Words** such as `PAGE` are upper case, without blanks around them.
 
 ### Which address-setting counts
 
-All settings whose `match` applies to an address are merged. For each element, the most specific match that sets it
-decides; an element that no match sets has its default. The order is: the address itself; a match in literal markers;
-matches without `#` before matches with one; of two with `#`, the longer text; without `*` before with `*`; the one
-whose first `*` comes later; the shorter text. `#` may only be the last character. A narrower match cannot unset what a
-wider one sets, but it may set the default explicitly. Of two address-settings with the same match the first counts.
+All settings whose `match` applies to an address are merged: for each element, the most specific match that sets it
+decides. The order is: the address itself; a match in literal markers; matches without `#` before matches with one; of
+two with `#`, the longer text; without `*` before with `*`; the one whose first `*` comes later; the shorter text. `#`
+may only be the last character. A narrower match cannot unset what a wider one sets, but it may set the default
+explicitly. Of two address-settings with the same match the first counts.
 
 For security-settings, only the most specific match decides; of two with the same match the last counts.
 
@@ -121,12 +123,11 @@ acceptorConfigurations.stomp.params.port=61614
 securityRoles."orders.#".staff.send=true
 ```
 
-Names are those of the elements in camel case, and every name that Artemis up to 2.57 itself accepts
-(`connectionTTLOverride`, `persistIDCache`,
-`journalRetentionDirectory` with `journalRetentionPeriod` in ms, `queueConfigurations`, …). Put a name
-with dots in quotes. The value `-` removes what the key names. Placeholders work as in the file. Sizes and 64-bit
-numbers may have units, and `true`, `yes`, `y`, `on` and `1` are true. Unknown keys and wrong values are ignored with a
-warning (Artemis uses 0 for a wrong number); they never stop the broker."""
+Names are those of the elements in camel case, and all that Artemis up to 2.57 accepts (`persistIDCache`,
+`journalRetentionDirectory` with `journalRetentionPeriod` in ms, `queueConfigurations`, …). Put a name with dots in
+quotes. The value `-` removes what the key names. Placeholders work as in the file. Sizes and 64-bit numbers may have
+units, and `true`, `yes`, `y`, `on` and `1` are true. Unknown keys and wrong values are ignored with a warning (Artemis
+uses 0 for a wrong number)."""
 
 _CODES_NOTE: Final = """\
 ## Warnings and notes
@@ -163,38 +164,48 @@ def _silent_parameters() -> str:
 
 
 def _settings_section(title: str, first: str, rows: Iterable[Setting]) -> str:
-    cells = [_settings_row(row) for row in rows]
-    return f"## {title}\n\n{table((first, *_HEADER), cells)}"
+    rows = list(rows)
+    cells = [_settings_row(row) for row in rows if row.treatment == HONOURED]
+    others = _by_reason((f"`{row.name}`", row.treatment, row.reason) for row in rows)
+    return f"## {title}\n\n{table((first, *_HEADER), cells)}{others}"
 
 
 def _settings_row(row: Setting) -> tuple[str, ...]:
     names = f"`{row.name}`"
     if row.aliases:
         names += f" (old: {', '.join(f'`{alias}`' for alias in row.aliases)})"
-    return names, row.default_text, row.unit, _allowed(row), _effect(row.treatment, row.reason), row.meaning
+    followed = settings_of(AddressSettings).get(row.default_text)
+    if followed is not None and followed.meaning == row.meaning:
+        return names, f"`{row.default_text}`", "", ""
+    return names, _default(row), _allowed(row), row.meaning
+
+
+def _default(row: Setting) -> str:
+    """With its unit."""
+    unit = row.unit if _NUMBER.fullmatch(row.default_text) else f"({row.unit})"
+    return f"{row.default_text} {unit}" if row.unit else row.default_text
 
 
 def _allowed(row: Setting) -> str:
     if row.choices:
         return ", ".join(row.choices)
     if row.check is not None:
-        return row.check.allowed
-    if row.kind == "bytes":
-        return "size, with or without a unit"
-    return _KINDS.get(row.kind, "text")
+        return _SHORT.get(row.check.allowed, row.check.allowed)
+    return "size" if row.kind == "bytes" else ""
 
 
-def _effect(treatment: str, reason: str) -> str:
-    return treatment if treatment == HONOURED else f"{treatment}: {reason}"
+def _by_reason(entries: Iterable[tuple[str, str, str]]) -> str:
+    """What is not honoured: a line for each reason, with the names."""
+    names: dict[str, list[str]] = {}
+    for name, treatment, reason in entries:
+        if treatment != HONOURED:
+            names.setdefault(f"{treatment}: {reason}", []).append(name)
+    lines = [f"- {reason[0].upper()}{reason[1:]}: {', '.join(found)}." for reason, found in names.items()]
+    return "\n\n" + "\n".join(lines) if lines else ""
 
 
 def _parts_section() -> str:
-    cells = [
-        (
-            f"`{part.path}`" + (" with its content" if part.whole else ""),
-            _effect(part.treatment, part.reason),
-            part.meaning,
-        )
-        for part in PARTS.values()
-    ]
-    return f"## Elements with a structure\n\n{table(('path below `core`', 'effect', 'meaning'), cells)}"
+    entries = [(f"`{part.path}`", part.treatment, part.reason, part.meaning) for part in PARTS.values()]
+    cells = [(path, meaning) for path, treatment, _, meaning in entries if treatment == HONOURED]
+    others = _by_reason((path, treatment, reason) for path, treatment, reason, _ in entries)
+    return f"## Elements with a structure\n\n{table(('path below `core`', 'meaning'), cells)}{others}"

@@ -54,5 +54,5 @@ def _list(managed: Managed, arguments: Arguments) -> Steps:
 
 
 ACCEPTOR_OPERATIONS: Final = (
-    listing("listAcceptors", "/api/acceptors", "acceptor ls", ACCEPTORS, "Acceptors, one row each.", _list),
+    listing("listAcceptors", "/api/acceptors", "acceptor ls", ACCEPTORS, "Acceptors.", _list),
 )

@@ -218,7 +218,7 @@ def _on_address(name: str, sentence: str, work: Callable[[Managed, Arguments], S
 _TYPES: Final = "ANYCAST, MULTICAST, or both with a comma between"
 
 ADDRESS_OPERATIONS: Final = (
-    listing("listAddresses", "/api/addresses", "address ls", ADDRESSES, "Addresses, one row each.", _list_addresses),
+    listing("listAddresses", "/api/addresses", "address ls", ADDRESSES, "Addresses.", _list_addresses),
     Operation(
         name="getAttributes",
         on="address",

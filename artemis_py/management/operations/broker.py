@@ -94,10 +94,9 @@ BROKER_OPERATIONS: Final = (
         path="/api/broker",
         command="broker show",
         sentence="What the broker is and how much it has.",
-        result="name, version, nodeID (the id of the log; without one it is made of the name), uptime in words and in"
-        " ms, the numbers of addresses, queues, consumers, connections and messages, the messages that all queues took"
-        " and had acknowledged since the start, addressMemoryUsage in bytes and in percent of globalMaxSize,"
-        " diskStoreUsage (the fullest disk, in percent), and status, a JSON text",
+        result="name, version, nodeID (the id of the log), uptime, the numbers of addresses, queues, consumers,"
+        " connections and messages, the messages added and acknowledged since the start, addressMemoryUsage in bytes"
+        " and in percent of globalMaxSize, diskStoreUsage (the fullest disk, in percent), and status, a JSON text",
         work=show_broker,
         is_watchable=True,
         mbean=(ATTRIBUTES,),

@@ -122,9 +122,7 @@ def _close_those(managed: Managed, is_meant: Callable[[Connected], bool]) -> Ste
 
 
 CONNECTION_OPERATIONS: Final = (
-    listing(
-        "listConnections", "/api/connections", "connection ls", CONNECTIONS, "Clients of STOMP, one row each.", _list
-    ),
+    listing("listConnections", "/api/connections", "connection ls", CONNECTIONS, "Clients of STOMP.", _list),
     Operation(
         name="closeConnectionWithID",
         right=EDIT,

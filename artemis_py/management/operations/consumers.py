@@ -143,7 +143,7 @@ def _close_consumer(managed: Managed, arguments: Arguments) -> Steps:
 
 
 CONSUMER_OPERATIONS: Final = (
-    listing("listConsumers", "/api/consumers", "consumer ls", CONSUMERS, "Consumers, one row each.", _list),
+    listing("listConsumers", "/api/consumers", "consumer ls", CONSUMERS, "Consumers.", _list),
     Operation(
         name="closeConsumerWithID",
         right=EDIT,

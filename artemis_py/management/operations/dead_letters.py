@@ -20,7 +20,7 @@ from artemis_py.management.managed import Arguments, Managed, Steps, lookup
 from artemis_py.management.operation import EDIT, LISTING, VIEW, Argument, Operation, select_rows
 from artemis_py.management.operations.arguments import CAUSE, FILTER, message_filter_of
 from artemis_py.management.operations.browse import scan_messages
-from artemis_py.management.operations.messages import report, wait_until_over
+from artemis_py.management.operations.messages import LEFT, OF_COPIES, report, wait_until_over
 from artemis_py.message import Message
 
 _GROUPS_MAX: Final = 10_000
@@ -301,11 +301,8 @@ DEAD_LETTER_OPERATIONS: Final = (
         sentence="Send dead and expired messages back to the queue they came from: all, or those of one origin, of one"
         " cause, or that match a filter. An anycast queue that is gone is created as a SEND would; what belonged to a"
         " subscription that is gone stays.",
-        result="retried: how many; replaced: how many messages are gone because these came to a full ring, or with"
-        " newer values, by the queue; transient: how many are on a queue that is not durable; inDelivery and"
-        " inDeliveryMessages: those left to their consumers; kept: those that stayed, by reason; stoppedBecause: why"
-        " it ended early. With dry-run nothing changes: count, inDelivery, and groups by origin and cause. With a"
-        " rate: the number of the background job, and planned",
+        result=f"retried: how many; {OF_COPIES}; {LEFT}. With dry-run nothing changes: count, inDelivery, and groups by"
+        " origin and cause. With a rate: the number of the background job, and planned",
         arguments=(
             _QUEUE,
             FILTER,

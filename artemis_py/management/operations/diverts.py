@@ -145,7 +145,7 @@ _CHANGED: Final = (
 )
 
 DIVERT_OPERATIONS: Final = (
-    listing("listDiverts", "/api/diverts", "divert ls", DIVERTS, "Diverts, one row each.", _list),
+    listing("listDiverts", "/api/diverts", "divert ls", DIVERTS, "Diverts.", _list),
     Operation(
         name="createDivert",
         right=EDIT,

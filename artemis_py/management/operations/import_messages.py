@@ -223,11 +223,10 @@ IMPORT_OPERATIONS: Final = (
         command="message import",
         sentence="Put the messages of an export on the queues on which they were, as `artemis-py data imp` does: past "
         "filters, diverts and duplicate ids, but not past limits.",
-        result="messages: how many lines had one; came: how many of them came on a queue, now or before; queues: by"
-        " name, how many came on the queue (placed), had come before by the same import (known), gave way on a ring or"
-        " by last value (replaced) or were refused, with the first reason, isFull if that was want of room, how many"
-        " persistent ones go with a restart because the queue is not durable (transient), the messageCount that the"
-        " queue has now, and givesWay if others may replace them",
+        result="messages: how many lines had one; came: how many came on a queue, now or before; queues: for each,"
+        " how many came (placed), had come before (known), gave way on a ring or by last value (replaced) or were"
+        " refused, with the first reason, isFull if it had no room, how many persistent ones a restart loses"
+        " (transient), its messageCount now, and givesWay if others may replace them",
         arguments=(
             Argument(
                 "lines", LINES, "lines of an export: the first, with its id, and messages with the pieces of bodies"

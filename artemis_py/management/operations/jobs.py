@@ -27,7 +27,7 @@ def _stop(managed: Managed, arguments: Arguments) -> Steps:
 _NO_JOBS: Final = "Artemis has no jobs."
 
 JOB_OPERATIONS: Final = (
-    listing("listJobs", "/api/jobs", "job ls", JOBS, "Background jobs, one row each.", _list),
+    listing("listJobs", "/api/jobs", "job ls", JOBS, "Background jobs.", _list),
     Operation(
         name="stopJob",
         right=EDIT,

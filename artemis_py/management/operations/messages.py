@@ -82,11 +82,11 @@ def wait_until_over(managed: Managed, change: Change) -> Generator[bool | Until,
 
 _TARGET: Final = Argument("target", TEXT, "the queue that gets them (also address::queue), or else the address")
 _PRIORITY: Final = Argument("priority", NUMBER, "the new priority, 0 to 9")
-_LEFT: Final = (
+LEFT: Final = (
     "inDelivery: how many that match were left because consumers have them, and inDeliveryMessages: the first 100 of"
     " them; kept: how many stayed for another reason; stoppedBecause: why it ended early"
 )
-_OF_COPIES: Final = (
+OF_COPIES: Final = (
     "replaced: how many messages are gone because copies came to a full ring, or with newer values, by the queue;"
     " transient: how many do not survive a restart any more, by the queue that is not durable"
 )
@@ -167,7 +167,7 @@ def _both(  # noqa: PLR0913 - a row of the table has as many
     beans, and then those of each form of the second. ``destroys`` has braces for which messages they are.
     """
 
-    of_copies = f"; {_OF_COPIES}" if makes_copies else ""
+    of_copies = f"; {OF_COPIES}" if makes_copies else ""
 
     def do_one(managed: Managed, arguments: Arguments) -> Steps:
         queue = queue_of(managed, arguments)
@@ -204,7 +204,7 @@ def _both(  # noqa: PLR0913 - a row of the table has as many
             path=f"/api/queues/{{queue}}/{word}",
             command=f"queue {word}",
             sentence=sentence.format("all messages that match"),
-            result=f"{participle}: how many{of_copies}; {_LEFT}",
+            result=f"{participle}: how many{of_copies}; {LEFT}",
             destroys=destroys.format("{messages}"),
             arguments=(QUEUE, *arguments, filter, COUNT),
             work=do_many,

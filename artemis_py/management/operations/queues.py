@@ -511,7 +511,7 @@ _LONG_FORM: Final = (
 )
 
 QUEUE_OPERATIONS: Final = (
-    listing("listQueues", "/api/queues", "queue ls", QUEUES, "Queues, one row each.", _list),
+    listing("listQueues", "/api/queues", "queue ls", QUEUES, "Queues.", _list),
     Operation(
         name="getAttributes",
         on="queue",

@@ -112,7 +112,7 @@ def _close_session(managed: Managed, arguments: Arguments) -> Steps:
 
 
 SESSION_OPERATIONS: Final = (
-    listing("listSessions", "/api/sessions", "session ls", SESSIONS, "Sessions, one row each.", _list_sessions),
+    listing("listSessions", "/api/sessions", "session ls", SESSIONS, "Sessions.", _list_sessions),
     Operation(
         name="closeSessionWithID",
         right=EDIT,

@@ -152,7 +152,7 @@ STORAGE_OPERATIONS: Final = (
         "/api/disks",
         "broker disks",
         DISKS,
-        "The directories that the broker writes to, one row each; none without persistence.",
+        "The directories that the broker writes to; none without persistence.",
         _list_disks,
     ),
     Operation(

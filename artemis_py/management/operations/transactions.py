@@ -96,7 +96,7 @@ TRANSACTION_OPERATIONS: Final = (
         "/api/transactions",
         "transaction ls",
         TRANSACTIONS,
-        "Transactions that clients have begun and not ended, one row each.",
+        "Transactions that clients have begun and not ended.",
         _list_transactions,
     ),
     Operation(
