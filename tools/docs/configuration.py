@@ -75,8 +75,8 @@ masked.
 
 ### Values
 
-- **Sizes** may have a unit: `K`, `M` or `G`, with or without `i` and `b`, in either case, all powers of 1024: `10kb` and
-  `10 KiB` are 10240.
+- **Sizes** may have a unit: `K`, `M` or `G`, with or without `i` and `b`, in either case, all powers of 1024: `10kb`
+  and `10 KiB` are 10240.
 - **Times** are plain numbers in the unit of the default, mostly ms.
 - **true and false** are written like this. As in Artemis, `1` and an empty element mean *false*, with a warning.
 - **Words** such as `PAGE` are upper case, without blanks around them.

@@ -7,37 +7,41 @@ from typing import Final
 
 from tests.oracle.differences.catalogue import SECTIONS
 from tests.oracle.differences.departure import Departure
+from tools.docs.table import table
 
 FILE: Final = Path(__file__).resolve().parents[3] / "docs" / "differences.md"
 
 _HEAD: Final = """\
 # Differences from Artemis
 
-The broker reads Artemis' files and, over STOMP, behaves like Artemis. This page lists the
-differences. One rule decides: the STOMP specification takes precedence over Artemis' manual, and the manual over
-Artemis' actual behaviour.
+The broker reads Artemis' files and, over STOMP, behaves like Artemis, but for what stands here. The STOMP specification
+takes precedence over Artemis' manual, and the manual over Artemis' actual behaviour.
 
-Scenarios that run on both brokers show the rows with ✓ (`tests/oracle/`; Artemis 2.44.0). The same scenarios show where
-the two agree. Features that this version leaves out are not listed here: [configuration.md](configuration.md) marks
-them as *ignored* or *refused*.
+Scenarios that run on both brokers show the rows with ✓ (`tests/oracle/`; Artemis 2.44.0), and where the two agree. What
+this version leaves out is in [configuration.md](configuration.md), below each table.
 
-This page is written by `python -m tests.oracle.differences.document`; a test fails when it is out of date.
+This page is written by `python -m tests.oracle.differences.document`, from rows that also have the reason of each.
 """
-_COLUMNS: Final = "| | Artemis | artemis_py | why |\n|---|---|---|---|\n"
+_ADDITION: Final = "an addition"
 
 
 def render() -> str:
-    """The whole document."""
+    """The whole document: what differs, section by section, and what Artemis has not."""
     parts = [_HEAD]
     for title, departures in SECTIONS.items():
-        rows = "".join(_row(departure) for departure in departures)
-        parts.append(f"\n## {title}\n\n{_COLUMNS}{rows}")
+        rows = [(_name(one), one.artemis, one.ours) for one in departures if not _is_addition(one)]
+        parts.append(f"\n## {title}\n\n{table(('', 'Artemis', 'artemis_py'), rows)}\n")
+    added = [(_name(one), one.ours) for departures in SECTIONS.values() for one in departures if _is_addition(one)]
+    parts.append(f"\n## Additions\n\n{table(('', 'artemis_py'), added)}\n")
     return "".join(parts)
 
 
-def _row(departure: Departure) -> str:
-    mark = " ✓" if departure.shown else ""
-    return f"| {departure.subject}{mark} | {departure.artemis} | {departure.ours} | {departure.why} |\n"
+def _is_addition(departure: Departure) -> bool:
+    return departure.why.startswith(_ADDITION)
+
+
+def _name(departure: Departure) -> str:
+    return f"{departure.subject} ✓" if departure.shown else departure.subject
 
 
 if __name__ == "__main__":
