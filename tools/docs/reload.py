@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from artemis_py.config.changes.effects import (
@@ -17,7 +18,6 @@ from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.entities import QueueConfig
 from artemis_py.config.tables.fields import Setting, settings_of
 from artemis_py.config.tables.queue_settings import COMPOSED, NAMES, always_waits, parts_of
-from tools.docs.table import table
 
 _NOBODY: Final[frozenset[str]] = frozenset()
 _WORDS: Final = {
@@ -27,6 +27,12 @@ _WORDS: Final = {
     NOTHING: "not used",
 }
 
+_SOMETIMES: Final = "at once; restart where it changes what the queue is composed of"
+
+_DEFAULTS: Final = (
+    "A setting that is a default for queues counts for queues that do not set the attribute themselves, in the same way "
+    "unless it is named here:"
+)
 _BEFORE: Final = """\
 # Reload
 
@@ -41,16 +47,14 @@ artemis-py broker configuration
 
 ## When
 
-- **When a file changes.** The broker watches broker.xml, the files that it includes, `broker.properties`, and the files
-  of an Artemis instance. It sees a file that is written in place, one that takes the place of another (editors), and a
-  link that is exchanged (a ConfigMap of Kubernetes). Events of the system tell it, through the library watchdog; where
-  there are none, it looks every `configuration-file-refresh-period` ms. -1 switches both off.
+- **When a file changes**: broker.xml, the files that it includes, `broker.properties`, and the files of an Artemis
+  instance; also when another file takes its place (editors) or a link is exchanged (a ConfigMap of Kubernetes). Where
+  the system reports no changes, it looks every `configuration-file-refresh-period` ms. -1 switches both off.
 - **On SIGHUP**, and by `artemis-py broker reload`, `POST /api/broker/reload`, or `reloadConfigurationFile` of Artemis'
   beans. These work with -1, too.
 
-The files are read and checked in a thread, as a start would do it: placeholders, schema, values, checks, keys of
-acceptors, and ports. A file that was written a moment ago and makes no sense is read again, because somebody may still
-be writing it.
+The files are checked as at a start, with keys of acceptors and ports. A file that was written a moment ago and makes
+no sense is read again, because somebody may still be writing it.
 
 ## A broken edit changes nothing
 
@@ -66,10 +70,8 @@ be writing it.
 
 `CFG-1001` ends each reload that was carried out, and `CFG-1003` tells each change (the first 50).
 
-It is brought into force a little in each turn, in this order: permissions, logins, the end of what goes on for long and
-has lost the right to it, settings of addresses, diverts, deletions, addresses and queues, acceptors. If one part cannot
-be done, it stays as it was, the others go on, and the result is `partly`, with the reason. If the broker is killed
-meanwhile, the next start does the rest.
+If one part of a reload cannot be done, it stays as it was, the others go on, and the result is `partly`, with the
+reason. If the broker is killed meanwhile, the next start does the rest.
 
 ## What is deleted
 
@@ -136,9 +138,6 @@ messages are there; the setting counts for what happens then |
   or restart; address-settings of an operator count before those of the file for the same match, until
   `settings remove`. (Artemis forgets such address-settings at a reload, until the next restart.)
 - A declared queue gets exactly what the file says: an attribute that is removed has its default again.
-- A declared queue that exists on another address stays there, and the reload tells it
-  ([above](#what-a-start-does-to-messages)).
-- A declared queue or address that was deleted while the broker ran comes back with the next reload, which says so.
 
 ## When a change is in force
 
@@ -163,8 +162,7 @@ the acceptor changes |
 
 A queue is composed once, of an order, an overflow policy and other parts. An attribute that would change its
 composition waits for a restart, and so does one that the queue may not have with what waits: `ring-size`, where an
-`overflow-policy` is to go. All others are changed in place. No attribute is silent: a test changes each one, and
-compares the queue with one that was started with the new file."""
+`overflow-policy` is to go. All others are changed in place."""
 
 _AFTER: Final = """\
 ## Compare
@@ -176,47 +174,53 @@ artemis-py diff --running --json
 ```
 
 The exit code is 0 if nothing would change, 1 if something would, and 2 if a configuration is refused. With `--running`
-the broker counts what would be affected: a queue that is deleted with its messages and consumers, a queue that is
-deeper than its new `ring-size` or `max-depth-messages`, a queue that stays on its address, or durable, as long as it
-has messages, an address that is full at once because `max-size-…` is below
-what it has, and queues that keep what they are composed of until a restart.
+the broker counts what would be affected: messages and consumers of a queue that is deleted, queues deeper than their
+new `ring-size` or `max-depth-messages`, queues that stay as they are while they have messages, addresses that are full
+at once, and queues that wait for a restart.
 """
 
 
 def page() -> str:
     """Return the whole page."""
-    queues = [_queue_row(row) for row in settings_of(QueueConfig).values()]
-    addresses = [_address_row(row) for row in settings_of(AddressSettings).values()]
+    of_queues = [_queue_row(row) for row in settings_of(QueueConfig).values()]
+    known = {name.removeprefix("`"): when for name, when in of_queues}
+    of_addresses = [
+        (name, when)
+        for name, when in (_address_row(row) for row in settings_of(AddressSettings).values())
+        if known.get(name.removeprefix("`default-")) != when
+    ]
     return "\n\n".join(
         (
             _BEFORE,
             "### Attributes of a queue",
-            table(("attribute", "in force", "remark"), queues),
+            _groups(of_queues),
             "### Settings of an address",
-            "A setting that is a default for queues counts for queues that do not set the attribute themselves.",
-            table(("setting", "in force", "remark"), addresses),
+            _DEFAULTS,
+            _groups(of_addresses),
             _AFTER,
         )
     )
 
 
-def _queue_row(row: Setting) -> tuple[str, str, str]:
+def _groups(rows: Sequence[tuple[str, str]]) -> str:
+    names: dict[str, list[str]] = {}
+    for name, when in rows:
+        names.setdefault(when, []).append(name)
+    return "\n".join(f"- **{when[0].upper()}{when[1:]}**: {', '.join(found)}." for when, found in names.items())
+
+
+def _queue_row(row: Setting) -> tuple[str, str]:
     effect, note = of_queue_attribute(row.attribute, _NOBODY)
-    return f"`{row.name}`", *_when(row.attribute, effect, note)
+    return f"`{row.name}`", _when(row.attribute, effect, note)
 
 
-def _address_row(row: Setting) -> tuple[str, str, str]:
+def _address_row(row: Setting) -> tuple[str, str]:
     effect, note = of_address_setting(row.attribute, _NOBODY)
-    return f"`{row.name}`", *_when(QUEUE_ATTRIBUTES.get(row.attribute, ""), effect, note)
+    return f"`{row.name}`", _when(QUEUE_ATTRIBUTES.get(row.attribute, ""), effect, note)
 
 
-def _when(attribute: str, effect: str, note: str) -> tuple[str, str]:
+def _when(attribute: str, effect: str, note: str) -> str:
     parts = [part.name for part in parts_of(attribute) if part in COMPOSED] if attribute in NAMES else []
     if effect == NOTHING or not parts:
-        return _WORDS[effect], "" if effect == WHEN_IDLE else note
-    if always_waits(attribute):
-        return _WORDS[RESTART], f"the queue is composed of it ({', '.join(parts)})"
-    return (
-        f"{_WORDS[NOW]}, or restart",
-        f"a restart where it changes what the queue is composed of ({', '.join(parts)})",
-    )
+        return _WORDS[effect] + (f", {note}" if note and effect == NOW else "")
+    return _WORDS[RESTART] if always_waits(attribute) else _SOMETIMES

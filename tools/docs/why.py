@@ -10,9 +10,9 @@ from tools.docs.table import table
 _HEAD: Final = """\
 # Why
 
-When the broker does not do what you expect, ask it. Each answer has a word for the reason, which stays the same (it is
-in the API, the operational log and metrics, too), a sentence with numbers, the setting behind it with its value and
-its line of `broker.xml`, and what helps. This page comes from the table of reasons (`make docs`).
+When the broker does not do what you expect, ask it. Each answer has a word for the reason, which is also in the
+API, the operational log and metrics, a sentence with numbers, the setting behind it with its value and its line of
+`broker.xml`, and what helps.
 
 ```text
 $ artemis-py why not-delivered orders
@@ -36,11 +36,10 @@ redelivery-delay  1 message must wait for another attempt after a failed deliver
 | `artemis-py trace MESSAGE-ID` | [the life of a message](#the-life-of-a-message), from the log |
 | `artemis-py simulate FILE ADDRESS` | [when a configuration would page, block, drop or expire](#simulate) |
 
-All but the last are [operations](operations.md): they have a path of HTTP, and print JSON with `--json`. The first
-seven look at at most 10,000 messages and go on in steps, so they cost clients nothing that they would notice, however
-deep a queue is. The [test plugin](testing.md) says the same when a wait fails. Each [alert](monitoring.md#alerts) names
-its command.
-`artemis_blocked_senders{reason}` counts connections that wait by the same words.
+All but the last are [operations](operations.md), with a path of HTTP. The first seven look at at most 10,000 messages,
+in steps that clients do not notice. The [test plugin](testing.md) says the same when a wait fails, each
+[alert](monitoring.md#alerts) names its command, and `artemis_blocked_senders{reason}` counts connections that wait by
+the same words. In parentheses below are settings that the remedy does not name.
 """
 
 _TAIL: Final = """\
@@ -58,13 +57,12 @@ now                       2  there        DLQ: still there
 
 - It takes the `message-id` of a MESSAGE frame, or the number behind its dash; or `--where` with a selector over
   headers, as in `--where "order = '17'"`. Copies that the broker makes (dead, expired, diverted) are followed.
-- A running broker tells it (`--url`, else `ARTEMIS_PY_URL`): the [operation](operations.md) `traceMessage`,
-  `GET /api/messages/NUMBER/life`, which the [console](console.md) has a page for. `--journal DIR …` reads the
-  directories of a stopped one, and `--where` the log of a running one over HTTP, because that is about all messages.
-- Only segments that mention the message are read. The broker does it in threads and not in turns: of two messages at
-  the same time, and for 2 seconds (`seconds`, at most 10). An answer that is not the whole life says `isWhole: false`,
-  and goes on with `after=readTo` if that is asked for within a minute; the command does so by itself.
-  `logBegan` says since when the log knows anything, `lostParts` how many parts of it could not be read.
+- A running broker tells it: `GET /api/messages/NUMBER/life`, which the [console](console.md) has a page for. `--journal
+  DIR …` reads the directories of a stopped one, and `--where` the log of a running one over HTTP.
+- Only segments that mention the message are read, of two messages at the same time, for 2 seconds (`seconds`, at most
+  10). An answer that is not the whole life says `isWhole: false`, and goes on with `after=readTo` if that is asked for
+  within a minute; the command does so by itself. `logBegan` says since when the log knows anything, `lostParts` how
+  many parts of it could not be read.
 - The log has persistent messages on durable queues. With `journal-retention-directory` it has their whole past, with
   deliveries and consumers; without, only what the journal still needs.
 
@@ -81,8 +79,8 @@ $ artemis-py simulate broker.xml orders --in 5000/s --size 2KiB --consumers 3 --
 ```
 
 `--away 10m` lets no consumer be there at first, `--ttl` is the time to live that senders set, `--disk` the room for
-pages. Nothing runs: messages are a flow whose rates only change at events, so each event follows by arithmetic over the
-settings in force, at once, for hours of load. It knows `max-size-*`, `global-max-size`, `address-full-policy`,
+pages. Nothing runs: the rates of messages only change at events, so each event follows by arithmetic over the settings
+in force. It knows `max-size-*`, `global-max-size`, `address-full-policy`,
 `page-limit-*`, `page-full-policy`, `ring-size`, `max-depth-*` with its policy, the settings of expiry, `max-consumers`,
 `exclusive`, `max-live-consumers`, `consumers-before-dispatch` and `slow-consumer-threshold`. It leaves out bursts,
 windows of consumers, failed deliveries, groups, other addresses (they share `global-max-size`), and the speed of disk
@@ -95,10 +93,10 @@ def page() -> str:
     parts = [_HEAD]
     for question, text in QUESTIONS.items():
         rows = [_row(cause) for cause in CAUSES.values() if cause.question == question]
-        parts.append(f"## {text}\n\n{table(('reason', 'meaning', 'settings', 'remedy'), rows)}\n")
+        parts.append(f"## {text}\n\n{table(('reason', 'meaning', 'remedy'), rows)}\n")
     return "\n".join([*parts, _TAIL])
 
 
 def _row(cause: Cause) -> tuple[str, ...]:
-    settings = ", ".join(f"`{name}`" for name in cause.settings)
-    return f"`{cause.code}`", cause.meaning, settings, cause.remedy
+    unnamed = ", ".join(f"`{name}`" for name in cause.settings if name not in cause.remedy)
+    return f"`{cause.code}`", cause.meaning, f"{cause.remedy} ({unnamed})" if unnamed else cause.remedy
