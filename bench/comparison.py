@@ -6,6 +6,7 @@ import statistics
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from artemis_py.perf.report import number, with_unit
 from artemis_py.perf.result import METRICS, Outcome
@@ -28,6 +29,9 @@ DETAILS = (
     "drain_per_second",
     "connects_per_second",
 )
+
+MEMORY_IN: Final = frozenset({"1", "3", "recovery"})
+"""Scenarios of which the table has the resident memory: transient, durable, and after a start. JSON has it of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,8 @@ def detail_rows(found: Sequence[Measured]) -> list[list[str]]:
     for scenario, outcome in found[0].outcomes.items():
         for name in DETAILS:
             values = [one.outcomes[scenario].median(name) for one in found]
-            if name != outcome.headline and any(value is not None for value in values):
+            is_told = name != "resident_mb" or scenario in MEMORY_IN
+            if is_told and name != outcome.headline and any(value is not None for value in values):
                 label = (
                     f"{METRICS[name].label}, {METRICS[name].unit}" if name.endswith("second") else METRICS[name].label
                 )

@@ -301,12 +301,13 @@ def _measured_apart(name: str, depth: int) -> dict[str, float]:
 
 
 def _rows(found: Sequence[Growth]) -> list[list[str]]:
+    """Two rows for each type: at the smallest and at the greatest depth."""
     depths = list(found[0].costs_us)
     names = [name for name in OPERATIONS if any(name in one.costs_us[depths[0]] for one in found)]
     growth = f"together, {depths[-1]:,} : {depths[0]:,}"
     rows = [["µs per message", "entries", *names, growth, "target", ""]]
     for one in found:
-        for depth in depths:
+        for depth in dict.fromkeys((depths[0], depths[-1])):
             last = depth == depths[-1]
             verdict = [f"{one.ratio:.2f}", f"≤ {one.ratio_max:.1f}", VERDICTS[one.met]]
             costs = one.costs_us[depth]

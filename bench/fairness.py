@@ -170,10 +170,11 @@ def _sums(spent: Spent, names: tuple[str, ...]) -> list[float]:
 
 
 def rows_of(model: str, found: Costs) -> list[list[str]]:
-    """The rows of a model; the others are compared with the first."""
-    first = next(iter(found.values()))
+    """The rows of a model, of the fewest and of the most subscriptions; the last is compared with the first."""
+    first = found[min(found)]
     rows = []
-    for subscriptions, spent in found.items():
+    for subscriptions in sorted({min(found), max(found)}):
+        spent = found[subscriptions]
         row = [model, f"{subscriptions:,}"]
         for names in ((_ALONE, *_STEPS, "together"), (*_EXPIRY, "with an expiry")):
             pairs = zip(spent[names[-1]], first[names[-1]], strict=True)
