@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from artemis_py.management.artemis.beans import KINDS, BeanKind
 from artemis_py.management.artemis.operations import kind_of
 from artemis_py.management.artemis.signatures import signature_of
-from artemis_py.management.fields import FLAG, MAP, NUMBER, TEXT, AnyKind
+from artemis_py.management.fields import FLAG, MAP, NUMBER, TEXT, AnyKind, Field
 from artemis_py.management.jobs import JOBS
 from artemis_py.management.notifications import HEADERS, SENTENCES
 from artemis_py.management.operation import ATTRIBUTES, EDIT, LISTING, Operation
@@ -140,6 +140,8 @@ A list answers with `count` (how many rows match), `page`, `size`, and the rows 
 A condition is a field, an operator and a value: `=` and `!=` for all fields, `~` (contains, in any case) and `!~` for
 texts, `>`, `<`, `>=` and `<=` for numbers. Equal rows stay in the order in which they were made. At most 100,000 rows
 are sorted: with more, say with `where` which of them you want.
+
+A field is a text unless a type or unit stands behind it; where it is a question, it is true or false.
 """
 
 _BEANS: Final = """\
@@ -197,8 +199,8 @@ something else. Notifications are not durable, and not logged. Whoever may liste
 addresses.
 
 {types}
-Each has `_AMQ_NotifType` and `_AMQ_NotifTimestamp` (over HTTP `type` and `at`), and those of these fields that belong
-to it; fields without a header of Artemis' have the same name in both:
+Each has `_AMQ_NotifType` and `_AMQ_NotifTimestamp` (over HTTP `type` and `at`), and those of these fields (headers)
+that belong to it; others have the same name in both:
 
 {fields}
 """
@@ -264,8 +266,15 @@ _KNOWN_RESULTS: Final = (f"; {LEFT}", f"; {OF_COPIES}")
 _PLAIN_LIST: Final = re.compile("count: how many [^;]+; page and size; data: (those of the page|the reasons, .+)")
 _ONE: Final = re.compile(r"\w+: 1")
 _BEYOND: Final = re.compile("[,;]")
+_LISTS_OF: Final[dict[str, AnyKind]] = {
+    "acceptors": ACCEPTORS,
+    "address": ADDRESSES,
+    "queue": QUEUES,
+    "divert": DIVERTS,
+}
+"""The list of what a bean is about."""
 _PLACE: Final = re.compile(r"{(\w+)}")
-_TYPES: Final = {TEXT: "text", NUMBER: "number", FLAG: "true or false", MAP: "texts by name"}
+_TYPES: Final = {TEXT: "", NUMBER: "number", FLAG: "", MAP: "texts by name"}
 
 
 def page() -> str:
@@ -347,25 +356,31 @@ def _words(operation: Operation) -> str:
 
 
 def _fields(kind: AnyKind) -> str:
-    rows = [[f"`{field.name}`", field.unit or _TYPES[field.type], field.sentence] for field in kind.fields.values()]
-    return f"### Fields of {kind.several}\n\n" + table(["field", "", ""], rows) + "\n"
+    lines = [f"- `{field.name}`{_of_type(field)}: {field.sentence}" for field in kind.fields.values()]
+    return f"### Fields of {kind.several}\n\n" + "\n".join(lines) + "\n"
+
+
+def _of_type(field: Field[Any]) -> str:
+    """Its unit or type, where that is not plain."""
+    shown = field.unit or _TYPES[field.type]
+    return f" ({shown})" if shown else ""
 
 
 def _types() -> str:
     """The notifications that there are."""
-    return table(["type", "when"], [[f"`{type}`", sentence] for type, sentence in SENTENCES.items()]) + "\n"
+    return "\n".join(f"- `{type}`: {sentence}" for type, sentence in SENTENCES.items()) + "\n"
 
 
 def _notified() -> str:
     """The fields of notifications."""
-    return table(["field", "header"], [[f"`{field}`", f"`{header}`"] for field, header in HEADERS.items()])
+    return ", ".join(f"`{field}` (`{header}`)" for field, header in HEADERS.items()) + "."
 
 
 def _attributes(kind: BeanKind) -> str:
     """The attributes of a bean: names alone, of those that are fields of our list by the same name."""
-    fields = {field.name.lower(): field.sentence for one in _KINDS for field in one.fields.values()}
+    listed = _LISTS_OF.get(kind.component)
+    fields = {} if listed is None else {name.lower(): field.sentence for name, field in listed.fields.items()}
     same = [name for name, one in kind.attributes.items() if fields.get(name.lower()) == one.sentence]
-    rows = [[f"`{name}`", one.sentence] for name, one in kind.attributes.items() if name not in same]
     named = [", ".join(f"`{name}`" for name in same) + ".\n"] if same else []
-    tables = [table(["attribute", ""], rows) + "\n"] if rows else []
-    return f"### Attributes: {kind.component}\n\n" + "\n".join([*named, *tables])
+    others = [f"- `{name}`: {one.sentence}" for name, one in kind.attributes.items() if name not in same]
+    return f"### Attributes: {kind.component}\n\n" + "\n".join([*named, *others]) + "\n"

@@ -30,8 +30,8 @@ _WORDS: Final = {
 _SOMETIMES: Final = "at once; restart where it changes what the queue is composed of"
 
 _DEFAULTS: Final = (
-    "A setting that is a default for queues counts for queues that do not set the attribute themselves, in the same way "
-    "unless it is named here:"
+    "A setting that is a default for queues counts for queues that do not set the attribute themselves, in the same "
+    "way, unless it is named here:"
 )
 _BEFORE: Final = """\
 # Reload
