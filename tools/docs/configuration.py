@@ -13,9 +13,7 @@ from artemis_py.config.tables.core_settings import CoreSettings
 from artemis_py.config.tables.entities import DivertConfig, QueueConfig
 from artemis_py.config.tables.fields import HONOURED, Setting, settings_of
 from artemis_py.config.tables.structured_elements import PARTS
-from tools.docs.table import table
 
-_HEADER: Final = ("default", "allowed", "meaning")
 _QUEUE_NOTE: Final = (
     "`durable`, `filter` and `user` are elements inside the queue; the others are attributes. A default that names "
     "another setting means that address-setting of the queue's address; without a meaning here it is the same."
@@ -51,10 +49,10 @@ One file in the format of Apache ActiveMQ Artemis, usually called `broker.xml`, 
 to the messages that the journal has. `artemis-py explain ADDRESS::QUEUE` shows where each setting of an address or a
 queue comes from.
 
-The tables have what the broker does; *allowed* is empty for any text or number, and for true and false. Below each
-stands what it **ignores**, by reason, so that files of Artemis still load: the broker names each such element once at
-the start if the file sets it to something other than its default (one note names all that only tune the internals of
-Artemis). What depends on something **refused** does not start.
+Each list has what the broker does: a setting = its default [what is allowed, if not any text or number]: what it means.
+Below it stands what the broker **ignores**, by reason, so that files of Artemis still load: it names each such element
+once at the start if the file sets it to something other than its default (one note names all that only tune the
+internals of Artemis). What depends on something **refused** does not start.
 
 ## How a file is read
 
@@ -140,17 +138,17 @@ def page() -> str:
     """Return the whole page."""
     sections = [
         _INTRODUCTION,
-        _settings_section("Plain elements of `core`", "element", settings_of(CoreSettings).values()),
-        _settings_section("Elements of `address-setting`", "element", settings_of(AddressSettings).values()),
-        _settings_section("Attributes and elements of `queue`", "attribute", settings_of(QueueConfig).values()),
+        _settings_section("Plain elements of `core`", settings_of(CoreSettings).values()),
+        _settings_section("Elements of `address-setting`", settings_of(AddressSettings).values()),
+        _settings_section("Attributes and elements of `queue`", settings_of(QueueConfig).values()),
         _QUEUE_NOTE,
-        _settings_section("Elements of `divert`", "element", settings_of(DivertConfig).values()),
-        _settings_section("Parameters of acceptors", "parameter", [row for row in PARAMS if not row.silent]),
+        _settings_section("Elements of `divert`", settings_of(DivertConfig).values()),
+        _settings_section("Parameters of acceptors", [row for row in PARAMS if not row.silent]),
         _silent_parameters(),
         _parts_section(),
         _OUTRO,
         _CODES_NOTE,
-        table(("code", "means"), [(f"`{code}`", meaning) for code, meaning in CODES.items()]),
+        "\n".join(f"- `{code}`: {meaning}" for code, meaning in CODES.items()),
     ]
     return "\n\n".join(sections) + "\n"
 
@@ -163,21 +161,21 @@ def _silent_parameters() -> str:
     )
 
 
-def _settings_section(title: str, first: str, rows: Iterable[Setting]) -> str:
+def _settings_section(title: str, rows: Iterable[Setting]) -> str:
     rows = list(rows)
-    cells = [_settings_row(row) for row in rows if row.treatment == HONOURED]
+    lines = "\n".join(_settings_line(row) for row in rows if row.treatment == HONOURED)
     others = _by_reason((f"`{row.name}`", row.treatment, row.reason) for row in rows)
-    return f"## {title}\n\n{table((first, *_HEADER), cells)}{others}"
+    return f"## {title}\n\n{lines}{others}"
 
 
-def _settings_row(row: Setting) -> tuple[str, ...]:
-    names = f"`{row.name}`"
-    if row.aliases:
-        names += f" (old: {', '.join(f'`{alias}`' for alias in row.aliases)})"
+def _settings_line(row: Setting) -> str:
+    """One setting: its default, what is allowed, and what it does."""
+    old = f" (old: {', '.join(f'`{alias}`' for alias in row.aliases)})" if row.aliases else ""
     followed = settings_of(AddressSettings).get(row.default_text)
     if followed is not None and followed.meaning == row.meaning:
-        return names, f"`{row.default_text}`", "", ""
-    return names, _default(row), _allowed(row), row.meaning
+        return f"- `{row.name}`{old} = `{row.default_text}`"
+    allowed = _allowed(row)
+    return f"- `{row.name}`{old} = {_default(row)}{f' [{allowed}]' if allowed else ''}: {row.meaning}"
 
 
 def _default(row: Setting) -> str:
@@ -205,7 +203,11 @@ def _by_reason(entries: Iterable[tuple[str, str, str]]) -> str:
 
 
 def _parts_section() -> str:
-    entries = [(f"`{part.path}`", part.treatment, part.reason, part.meaning) for part in PARTS.values()]
-    cells = [(path, meaning) for path, treatment, _, meaning in entries if treatment == HONOURED]
-    others = _by_reason((path, treatment, reason) for path, treatment, reason, _ in entries)
-    return f"## Elements with a structure\n\n{table(('path below `core`', 'meaning'), cells)}{others}"
+    parts = list(PARTS.values())
+    paths: dict[str, list[str]] = {}
+    for part in parts:
+        if part.treatment == HONOURED:
+            paths.setdefault(part.meaning, []).append(f"`{part.path}`")
+    lines = "\n".join(f"- {', '.join(names)}: {meaning}" for meaning, names in paths.items())
+    others = _by_reason((f"`{part.path}`", part.treatment, part.reason) for part in parts)
+    return f"## Elements with a structure\n\nBy their path below `core`.\n\n{lines}{others}"

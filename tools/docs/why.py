@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from artemis_py.management.why.causes import CAUSES, QUESTIONS, Cause
-from tools.docs.table import table
 
 _HEAD: Final = """\
 # Why
@@ -39,7 +38,8 @@ redelivery-delay  1 message must wait for another attempt after a failed deliver
 All but the last are [operations](operations.md), with a path of HTTP. The first seven look at at most 10,000 messages,
 in steps that clients do not notice. The [test plugin](testing.md) says the same when a wait fails, each
 [alert](monitoring.md#alerts) names its command, and `artemis_blocked_senders{reason}` counts connections that wait by
-the same words. In parentheses below are settings that the remedy does not name.
+the same words. Below, what helps is in italics, and settings that it does not name are in
+parentheses.
 """
 
 _TAIL: Final = """\
@@ -92,11 +92,13 @@ def page() -> str:
     """The page."""
     parts = [_HEAD]
     for question, text in QUESTIONS.items():
-        rows = [_row(cause) for cause in CAUSES.values() if cause.question == question]
-        parts.append(f"## {text}\n\n{table(('reason', 'meaning', 'remedy'), rows)}\n")
+        lines = [_line(cause) for cause in CAUSES.values() if cause.question == question]
+        parts.append(f"## {text}\n\n" + "\n".join(lines) + "\n")
     return "\n".join([*parts, _TAIL])
 
 
-def _row(cause: Cause) -> tuple[str, ...]:
+def _line(cause: Cause) -> str:
+    """The reason, what it means, and in italics what helps."""
     unnamed = ", ".join(f"`{name}`" for name in cause.settings if name not in cause.remedy)
-    return f"`{cause.code}`", cause.meaning, f"{cause.remedy} ({unnamed})" if unnamed else cause.remedy
+    remedy = f" *{cause.remedy}*" if cause.remedy else ""
+    return f"- `{cause.code}`: {cause.meaning}{remedy}{f' ({unnamed})' if unnamed else ''}"

@@ -84,7 +84,7 @@ _HONOURED: Final = (
         "addition)",
     ),
     Part("acceptors", "the ports that the broker listens on"),
-    Part("acceptors/acceptor", "a port: `tcp://host:port?parameter=value;…`; see the table of parameters"),
+    Part("acceptors/acceptor", "a port: `tcp://host:port?parameter=value;…`; see its parameters"),
     Part("acceptors/acceptor/@name", "its name in messages and metrics (default: `tcp://host:port`)"),
     Part(
         "acceptors/acceptor/@lock-coordinator",
