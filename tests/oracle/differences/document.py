@@ -29,14 +29,15 @@ def render() -> str:
     """The whole document: what differs, section by section, and what Artemis has not."""
     parts = [_HEAD]
     for title, departures in SECTIONS.items():
-        rows = [(_name(one), one.artemis, one.ours) for one in departures if not _is_addition(one)]
+        rows = [(_name(one), one.artemis, one.ours) for one in departures if not is_addition(one)]
         parts.append(f"\n## {title}\n\n{table(('', 'Artemis', 'artemis_py'), rows)}\n")
-    added = [(_name(one), one.ours) for departures in SECTIONS.values() for one in departures if _is_addition(one)]
+    added = [(_name(one), one.ours) for departures in SECTIONS.values() for one in departures if is_addition(one)]
     parts.append(f"\n## Additions\n\n{table(('', 'artemis_py'), added)}\n")
     return "".join(parts)
 
 
-def _is_addition(departure: Departure) -> bool:
+def is_addition(departure: Departure) -> bool:
+    """Is it about what Artemis does not have at all?"""
     return departure.why.startswith(_ADDITION)
 
 
