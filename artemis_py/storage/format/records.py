@@ -210,9 +210,9 @@ CHECKSUM: Final = Layout(("checksum", "I", "its CRC-32"))
 """After ``LARGE_BODY``; older records end before it."""
 MESSAGE_ID: Final = Layout(("message_id", "Q", "message id"))
 PLACE: Final = Layout(("place", "Q", "place"))
-CONSUMER_ID: Final = Layout(("consumer", "Q", "the consumer that got, acknowledged or failed them"))
+CONSUMER_ID: Final = Layout(("consumer", "Q", "their consumer"))
 CAUSE: Final = Layout(
-    ("consumer", "Q", "consumer whose delivery failed"),
+    ("consumer", "Q", "its consumer"),
     (
         "cause",
         "B",

@@ -100,7 +100,7 @@ def rows_of(parts: tuple[Part | Text, ...]) -> str:
         else:
             for place, one in enumerate(part.layout.fields):
                 here = "…" if at is None else str(at + part.layout.at(one.name))
-                note = "; the record may end before it" if part.is_optional and not place else ""
+                note = "; optional" if part.is_optional and not place else ""
                 rows.append(f"| {here} | {_size(one)} | {one.name} | {one.meaning}{note} |")
         at = None if at is None or isinstance(part, Text) or part.times else at + part.layout.size_bytes
     return "\n".join(rows) + "\n"
