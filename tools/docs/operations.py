@@ -49,11 +49,11 @@ curl 'http://127.0.0.1:8161/api/queues?where=messageCount%3E0&sort=messageCount:
 - **HTTP** answers in JSON. `/api/openapi.json` describes it for programs. An error is `{"error": "…"}`, with status 400
   if the request makes no sense, 404 if something does not exist, 409 if it cannot be done as things are. The answer to
   a change comes when the change survives a crash.
-- **Permissions** are those of Artemis' management: `view` to look and `edit` to change, on the address in the column
-  *permission*, with `management-rbac-prefix` (`mops`) before it ([security.md](security.md)).
+- **Permissions** are those of Artemis' management: `view` to look and `edit` to change, on the address that stands
+  behind the path, with `management-rbac-prefix` (`mops`) before it ([security.md](security.md)).
 - **Beans** are Artemis'; [jolokia.md](jolokia.md) says how to call them, and its `list` has the types of parameters.
-  A form of which only the parameters stand here has the resource and the name that stand under *permission*; *list* is
-  `(options, pageNumber, pageSize)`; – says that Artemis' beans have no such operation.
+  Their forms come last. One of which only the parameters stand here has the resource and the name of the permission;
+  *list* is `(options, pageNumber, pageSize)`. Where none stands, Artemis' beans have no such operation.
 - **Messages** over STOMP ask for the same as beans, with the resource (`broker`, `queue.orders`, `address.orders`), the
   name of the operation and its arguments in their order as a JSON array ([more](#management-messages)):
 
@@ -74,19 +74,14 @@ curl 'http://127.0.0.1:8161/api/queues?where=messageCount%3E0&sort=messageCount:
 - **What survives a restart**, and what clients see: [destinations.md](destinations.md).
 - **Turns stay short**: lists take at most 2 ms of a turn, removals of very many messages an eighth of each.
 
-A [list](#lists) answers with its rows, and a row below names no other answer where the answer is the thing that it
-shows or has changed. Changes of many messages answer with:
+A [list](#lists) answers with its rows; no answer is named where it is the thing that is shown or has changed. Changes
+of many messages answer with:
 
-| | |
-| --- | --- |
-| `removed`, `moved` … | how many; 1 where a row is about one message, group or divert |
-| `inDelivery` | how many that match were left to the consumers that have them; `inDeliveryMessages`: the first 100 |
-| `kept` | how many stayed for another reason, by reason |
-| `stoppedBecause` | why it ended early |
-| `replaced` | by queue, how many messages are gone because copies came to a full ring, or with newer values |
-| `transient` | by queue that is not durable, how many do not survive a restart any more |
-
-The last two only where messages are copied or moved.
+- `removed`, `moved` …: how many; 1 where it is about one message, group or divert
+- `inDelivery`: how many that match were left to the consumers that have them; `inDeliveryMessages`: the first 100
+- `kept`: how many stayed for another reason, by reason; `stoppedBecause`: why it ended early
+- `replaced`, of copies: by queue, how many messages are gone because copies came to a full ring, or with newer values
+- `transient`, of copies: by queue that is not durable, how many do not survive a restart any more
 """
 
 _MESSAGES: Final = """\
@@ -179,7 +174,7 @@ _AMQ_OperationName:removeAllMessages        [3]
 - **The RECEIPT** also has `_AMQ_OperationSucceeded`. Without `reply-to` it alone tells what became of the request. If
   nothing reads at the `reply-to`, the reply is dropped; nothing is created for it.
 - **Permissions**: `manage` on `activemq.management`, and `send` on the `reply-to`. With `management-message-rbac` also
-  the permission in the tables above, as over HTTP. Changes are in the audit log.
+  the permission above, as over HTTP. Changes are in the audit log.
 
 ## Notifications
 
@@ -301,25 +296,20 @@ def page() -> str:
 
 
 def _operations(operations: Sequence[Operation]) -> str:
-    rows = [
-        [
-            f"`{one.command}{_words(one)}`",
-            f"`{one.method} {one.path}`",
-            f"`{_PLACE.sub(lambda found: found[1].upper(), one.permission)}`",
-            _beans(one),
-            _told(one),
-        ]
-        for one in operations
-    ]
-    return table(["command", "HTTP", "permission", "bean", ""], rows) + "\n"
+    """Two lines for each: what it does, and its path, permission and forms in beans."""
+    lines = []
+    for one in operations:
+        permission = _PLACE.sub(lambda found: found[1].upper(), one.permission)
+        lines.append(f"- `{one.command}{_words(one)}`: {_told(one)}<br>")
+        lines.append(f"  `{one.method} {one.path}`, `{permission}`{''.join(_beans(one))}")
+    return "\n".join(lines) + "\n"
 
 
-def _beans(operation: Operation) -> str:
+def _beans(operation: Operation) -> list[str]:
     """Its forms in Artemis' beans."""
     kind, name = kind_of(operation).component, (operation.permitted_as or operation.name)
     prefix = f"{kind}.{name}" if operation.permission.startswith(f"{kind}.") else ""
-    forms = [_form(kind, prefix, text) for text in operation.mbean]
-    return "<br>".join(forms) or "–"
+    return [f", {_form(kind, prefix, text)}" for text in operation.mbean]
 
 
 def _form(kind: str, prefix: str, text: str) -> str:
