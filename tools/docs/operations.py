@@ -43,9 +43,9 @@ artemis-py queue ls --where 'messageCount>0' --sort messageCount:desc
 curl 'http://127.0.0.1:8161/api/queues?where=messageCount%3E0&sort=messageCount:desc'
 ```
 
-- **Commands** stand here without `artemis-py`. `--help` has their options, which are the arguments of HTTP.
-  [commands.md](commands.md) says which broker they ask, how they log in, and when they ask first. `queue stat` is
-  `queue ls` with the columns that it has in Artemis.
+- **Commands** stand here without `artemis-py`. `--help` has their options, which are the arguments of HTTP. They ask
+  the broker at `--url` (else `ARTEMIS_PY_URL`, else that of the [context](commands.md#contexts), else
+  http://127.0.0.1:8161). `queue stat` is `queue ls` with the columns that it has in Artemis.
 - **HTTP** answers in JSON. `/api/openapi.json` describes it for programs. An error is `{"error": "…"}`, with status 400
   if the request makes no sense, 404 if something does not exist, 409 if it cannot be done as things are. The answer to
   a change comes when the change survives a crash.
