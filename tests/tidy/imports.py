@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -78,19 +79,27 @@ class Import:
     name: str
 
 
-def imports_of(module: str, source: str, is_package: bool = False) -> list[Import]:
+def imports_of(module: str, source: str, is_package: bool = False) -> tuple[Import, ...]:
     """Every import statement of a module, at any depth, also those for the type checker alone; ``from a import b``
     gives ``a.b``.
     """
-    tree = ast.parse(source)
+    return _read(module, source, is_package)[0]
+
+
+@functools.cache
+def _read(module: str, source: str, is_package: bool) -> tuple[tuple[Import, ...], frozenset[str]]:
+    """A module's imports, and its texts that begin with the package's name. All rules share one parse."""
     found: list[Import] = []
-    for node in ast.walk(tree):
+    texts: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             found += [Import(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = _absolute(module, node, is_package)
             found += [Import(node.lineno, f"{base}.{alias.name}") for alias in node.names]
-    return found
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith(PACKAGE):
+            texts.add(node.value)
+    return tuple(found), frozenset(texts)
 
 
 def _absolute(module: str, node: ast.ImportFrom, is_package: bool) -> str:
@@ -175,10 +184,8 @@ def unused_modules(sources: Mapping[str, str], entries: frozenset[str]) -> list[
     used = {*entries, *(module for module, source in sources.items() if _PROGRAM in source)}
     for module, source in sources.items():
         named = {imported.name for imported in _inside(module, source, sources)}
-        texts = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
-        named |= {
-            text.partition(":")[0] for text in texts if isinstance(text, str) and text.startswith(PACKAGE)
-        } & sources.keys()
+        texts = _read(module, source, _is_package(module, sources))[1]
+        named |= {text.partition(":")[0] for text in texts} & sources.keys()
         used |= {_resolve(name, sources) for name in named} - {module}
     return sorted(module for module in sources.keys() - used if not _is_package(module, sources))
 

@@ -60,6 +60,7 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@functools.cache
 def package_sources() -> dict[str, str]:
     """Module name → source, for every module of the package."""
     return {module_name(path): path.read_text(encoding="utf-8") for path in python_files(PACKAGE)}

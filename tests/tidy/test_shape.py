@@ -1,17 +1,10 @@
-"""Length of functions, leftovers, docstrings, machine paths; each rule is also shown a bad example."""
+"""Leftovers, machine paths, numbers; each rule is also shown a bad example."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tests.tidy.shape import (
-    FUNCTION_LINES_MAX,
-    lax_numbers,
-    leftovers,
-    long_functions,
-    machine_paths,
-    missing_docstrings,
-)
+from tests.tidy.shape import lax_numbers, leftovers, machine_paths
 from tests.tidy.sources import PACKAGE, python_files, shown, text_files
 
 READ_NUMBERS = (
@@ -23,15 +16,6 @@ READ_NUMBERS = (
 def texts_under_the_rule() -> list[Path]:
     """Every text but those of this folder, which must show what they forbid."""
     return [path for path in text_files() if not shown(path).startswith("tests/tidy/")]
-
-
-def test_functions_are_short() -> None:
-    assert [text for path in python_files() for text in long_functions(shown(path), path.read_text("utf-8"))] == []
-
-
-def test_public_names_have_docstrings() -> None:
-    paths = python_files(PACKAGE)
-    assert [text for path in paths for text in missing_docstrings(shown(path), path.read_text("utf-8"))] == []
 
 
 def test_numbers_are_read_strictly() -> None:
@@ -49,20 +33,6 @@ def test_no_path_of_a_machine() -> None:
     assert [
         text for path in texts_under_the_rule() for text in machine_paths(shown(path), path.read_text("utf-8"))
     ] == []
-
-
-def test_a_long_function_is_found() -> None:
-    source = "class A:\n    async def f(self):\n" + "        x = 1\n" * FUNCTION_LINES_MAX
-    assert long_functions("x.py", source) == [
-        f"x.py:2: f has {FUNCTION_LINES_MAX + 1} lines, the limit is {FUNCTION_LINES_MAX}"
-    ]
-    assert long_functions("x.py", source.removesuffix("        x = 1\n")) == []
-
-
-def test_a_missing_docstring_is_found() -> None:
-    source = '"""A module."""\ndef f(): ...\nclass C: ...\ndef _hidden(): ...\ndef told():\n    """What it does."""\n'
-    assert missing_docstrings("x.py", source) == ["x.py:2: f has no docstring", "x.py:3: C has no docstring"]
-    assert missing_docstrings("x.py", "x = 1\n") == ["x.py:1: the module has no docstring"]
 
 
 def test_a_leftover_is_found() -> None:
