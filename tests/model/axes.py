@@ -23,7 +23,8 @@ from tests.model.plans import AddressPlan, Plan, QueuePlan
 Fields = dict[str, Any]
 Chosen = dict[str, str]
 """The name of a choice for each axis."""
-Pair = tuple[tuple[str, str], tuple[str, str]]
+Choice = tuple[str, str]
+Pair = tuple[Choice, Choice]
 """Two choices, each with its axis."""
 
 QUEUE_AXES: Final[dict[str, dict[str, Fields]]] = {
@@ -197,7 +198,6 @@ class Space:
         self.axes = queue_axes | others
         self.base = tuple(base)
         self.setting = setting
-        self._places = {axis: place for place, axis in enumerate(self.axes)}
 
     def id_of(self, chosen: Mapping[str, str]) -> str:
         """What is special about it, as a name for a test."""
@@ -242,15 +242,14 @@ class Space:
         that have not met before (when all have met it begins again), and mostly what is usual: where little is special,
         much happens.
         """
-        accepted = [pair for pair, refused in self.all_pairs.items() if not refused]
-        apart = dict.fromkeys(accepted)
+        apart: dict[Choice, set[Choice]] = {}
         while True:
             for base in rng.sample(self.bases, len(self.bases)):
-                if not apart:
-                    apart = dict.fromkeys(accepted)
+                if not any(apart.values()):
+                    apart = {choice: set(others) for choice, others in self._accepted_with.items()}
                 chosen = self._completed(dict(base), apart, rng) if rng.random() < 0.5 else self.mostly_usual(base, rng)
-                for pair in self.pairs_of(chosen):
-                    apart.pop(pair, None)
+                for choice in chosen.items():
+                    apart[choice].difference_update(chosen.items())
                 yield chosen
 
     def mostly_usual(self, base: Chosen, rng: random.Random) -> Chosen:
@@ -273,22 +272,26 @@ class Space:
 
     def _goes(self, chosen: Chosen, axis: str, name: str) -> bool:
         """Is the choice accepted beside those that were made?"""
-        return not any(self.all_pairs[pair] for pair in self._pairs_with(chosen, axis, name))
+        return self._accepted_with[axis, name] >= chosen.items()
 
-    def _pairs_with(self, chosen: Chosen, axis: str, name: str) -> Iterator[Pair]:
-        """A choice with each of those that were made."""
-        places, new = self._places, (axis, name)
-        for old in chosen.items():
-            yield (new, old) if places[axis] < places[old[0]] else (old, new)
+    @cached_property
+    def _accepted_with(self) -> dict[Choice, set[Choice]]:
+        """For each choice, those on other axes that are accepted beside it."""
+        found: dict[Choice, set[Choice]] = {(axis, name): set() for axis, names in self.axes.items() for name in names}
+        for (one, other), refused in self.all_pairs.items():
+            if not refused:
+                found[one].add(other)
+                found[other].add(one)
+        return found
 
-    def _completed(self, chosen: Chosen, apart: dict[Pair, None], rng: random.Random) -> Chosen:
+    def _completed(self, chosen: Chosen, apart: Mapping[Choice, set[Choice]], rng: random.Random) -> Chosen:
         """A choice for each axis that has none: the one that meets most of the others for the first time."""
         rest = [axis for axis in self.axes if axis not in chosen]
         for axis in rng.sample(rest, len(rest)):
             gains: dict[str, int] = {}
             for name in self.axes[axis]:
                 if self._goes(chosen, axis, name):
-                    gains[name] = sum(pair in apart for pair in self._pairs_with(chosen, axis, name))
+                    gains[name] = len(apart[axis, name] & chosen.items())
             most = max(gains.values())
             chosen[axis] = rng.choice([name for name, gain in gains.items() if gain == most])
         return chosen

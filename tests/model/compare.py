@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
+from artemis_py.message import Message
 from tests.model.plans import ADDRESS, DEAD, EXPIRED
-from tests.model.queue_model import QueueModel
-from tests.model.reader_model import Item
+from tests.model.reader_model import Item, Letter
 from tests.model.rules_model import expires_ms
 
 if TYPE_CHECKING:
     from tests.model.side_by_side import Pair, SideBySide
 
 
+class _Stands:
+    """What the model says stands on a queue: gathered once for each comparison, which comes after every step."""
+
+    __slots__ = ("held", "letters", "model", "picked", "queue", "scheduled")
+
+    def __init__(self, pair: Pair) -> None:
+        self.queue = pair.queue
+        model = self.model = pair.model
+        self.held = model.held_items()
+        self.picked = model.picked_items()
+        self.scheduled = [item for _, _, item in model.scheduled]
+        self.letters = [item.letter for item in (*model.items, *self.held, *self.scheduled, *self.picked)]
+
+
 def compare(world: SideBySide) -> None:
     """Raise AssertionError at the first difference between broker and model."""
-    for pair in world.pairs:
-        _compare_contents(pair)
-        _compare_counts(pair.queue, pair.model)
-        _compare_sizes(pair.queue, pair.model)
-        _compare_limits(pair.queue, pair.model)
+    stands = [_Stands(pair) for pair in world.pairs]
+    for one in stands:
+        _compare_contents(one)
+        _compare_counts(one)
+        _compare_sizes(one)
+        _compare_limits(one)
     for seat in world.seats:
         held = [item.letter.id for item in seat.reader.held + seat.reader.out]
         assert list(seat.consumer.held) == held, "a consumer holds something else"
@@ -29,8 +45,8 @@ def compare(world: SideBySide) -> None:
         handed = [letter.id for letter in seat.reader.handed]
         assert [entry.message.id for entry in seat.consumer.handed] == handed, "something else was handed over"
         assert seat.consumer.firsts == seat.reader.firsts, "other messages brought a group"
-    _compare_account(world)
-    _compare_log(world)
+    _compare_account(world, stands)
+    _compare_log(world, stands)
     _compare_times(world)
     if world.forwarded == len(world.dead) + len(world.expired):
         _compare_copies(world, DEAD, world.dead)
@@ -58,93 +74,99 @@ def active_ids(queue: Queue) -> set[int]:
     return {entry.message.id for entry in queue.contents.order} | held_back
 
 
-def _compare_contents(pair: Pair) -> None:
-    queue, model = pair.queue, pair.model
-    standing = list(queue.contents.order)
-    waiting = [entry for entry in behind_on(queue) if not queue.contents.is_aside(entry)]
-    if queue.contents.pending is not None:
-        assert queue.contents.pending.count == len(waiting), "messages that are not active"
+def _compare_contents(stands: _Stands) -> None:
+    queue, model = stands.queue, stands.model
+    contents = queue.contents
+    standing = list(contents.order)
+    if contents.pending is not None:
+        waiting = [entry for entry in behind_on(queue) if not contents.is_aside(entry)]
+        assert contents.pending.count == len(waiting), "messages that are not active"
         standing = sorted(standing + waiting, key=lambda entry: entry.sequence)
     ready = [(entry.message.id, entry.attempts, entry.redelivered) for entry in standing]
     assert ready == [_state(item) for item in model.ready()], f"{queue.name} has other contents or another order"
-    scheduled = {(entry.message.id, entry.attempts, entry.redelivered) for entry in queue.contents.scheduled.values()}
-    assert scheduled == {_state(item) for _, _, item in model.scheduled}, f"{queue.name} has other scheduled messages"
-    held_back = {item.letter.id for item in model.held_back()}
-    assert queue.contents.held_back == held_back, f"{queue.name} holds back other messages"
-    holders = [item.letter.id for item in model.held_items() + model.picked_items()]
-    places = holders + [item[0] for item in ready] + [item[0] for item in scheduled]
+    scheduled = {(entry.message.id, entry.attempts, entry.redelivered) for entry in contents.scheduled.values()}
+    assert scheduled == {_state(item) for item in stands.scheduled}, f"{queue.name} has other scheduled messages"
+    held_back = {item.letter.id for item in stands.scheduled if item.is_held_back}
+    assert contents.held_back == held_back, f"{queue.name} holds back other messages"
+    places = [item.letter.id for item in (*stands.held, *stands.picked)]
+    places += [item[0] for item in ready] + [item[0] for item in scheduled]
     assert len(places) == len(set(places)), f"a message stands in {queue.name} at two places"
-    if queue.contents.last_values is not None:
-        away = {item.letter.id for item in model.held_items() + model.picked_items() if item.outdated}
-        assert queue.contents.last_values._outdated == away, "other messages must not come back"
-        keys = {letter.key for letter in model.letters()}
-        assert keys >= set(queue.contents.last_values._newest), "a value is remembered that is gone"
+    if contents.last_values is not None:
+        away = {item.letter.id for item in (*stands.held, *stands.picked) if item.outdated}
+        assert contents.last_values._outdated == away, "other messages must not come back"
+        keys = {letter.key for letter in stands.letters}
+        assert keys >= contents.last_values._newest.keys(), "a value is remembered that is gone"
 
 
-def _compare_counts(queue: Queue, model: QueueModel) -> None:
+def _compare_counts(stands: _Stands) -> None:
+    queue, model = stands.queue, stands.model
     counts, counters = model.counts, queue.contents.counters
     assert counters.added == counts.added, "messages added"
     assert counters.acknowledged == counts.acknowledged, "messages acknowledged"
     assert counters.killed == counts.killed, "messages killed"
     assert counters.expired == counts.expired, "messages expired"
     assert counters.replaced == counts.replaced, "messages replaced"
-    ready, held, scheduled = len(model.items), len(model.held_items()), len(model.scheduled)
+    ready, held, scheduled = len(model.items), len(stands.held), len(stands.scheduled)
     assert queue.message_count == ready + held + scheduled, "message count"
     assert len(queue.contents.scheduled) == scheduled, "scheduled count"
     assert queue.contents.delivering_count == held + len(model.read_items()), "delivering count"
     assert queue.consumer_count == len(model.readers), "consumer count"
     gone = counters.acknowledged + counters.killed + counters.expired + counters.replaced
-    here = queue.message_count + len(model.picked_items())
+    here = queue.message_count + len(stands.picked)
     assert counters.added == gone + here, "what came is not what went and what is there"
 
 
-def _compare_sizes(queue: Queue, model: QueueModel) -> None:
-    held = [item.letter for item in model.held_items()]
-    scheduled = [item.letter for _, _, item in model.scheduled]
-    every = model.letters()
-    counters = queue.contents.counters
-    expected = {
-        "size_bytes": sum(letter.size_bytes for letter in every),
-        "durable_count": sum(letter.persistent for letter in every),
-        "durable_size_bytes": sum(letter.size_bytes for letter in every if letter.persistent),
-        "held_count": len(held),
-        "held_size_bytes": sum(letter.size_bytes for letter in held),
-        "held_durable_count": sum(letter.persistent for letter in held),
-        "held_durable_size_bytes": sum(letter.size_bytes for letter in held if letter.persistent),
-        "scheduled_size_bytes": sum(letter.size_bytes for letter in scheduled),
-        "scheduled_durable_count": sum(letter.persistent for letter in scheduled),
-        "scheduled_durable_size_bytes": sum(letter.size_bytes for letter in scheduled if letter.persistent),
-    }
-    found = {name: getattr(counters, name) for name in expected}
-    assert found == expected, f"sizes of {queue.name}"
+def _sizes(letters: Iterable[Letter]) -> tuple[int, int, int, int]:
+    """How many, their bytes, how many are durable, and the bytes of these."""
+    count = size_bytes = durable = durable_bytes = 0
+    for letter in letters:
+        count += 1
+        size_bytes += letter.size_bytes
+        if letter.persistent:
+            durable += 1
+            durable_bytes += letter.size_bytes
+    return count, size_bytes, durable, durable_bytes
 
 
-def _compare_limits(queue: Queue, model: QueueModel) -> None:
+def _compare_sizes(stands: _Stands) -> None:
+    found = stands.queue.contents.counters
+    whole = len(stands.letters), found.size_bytes, found.durable_count, found.durable_size_bytes
+    held = found.held_count, found.held_size_bytes, found.held_durable_count, found.held_durable_size_bytes
+    scheduled = (
+        len(stands.scheduled), found.scheduled_size_bytes,
+        found.scheduled_durable_count, found.scheduled_durable_size_bytes,
+    )  # fmt: skip
+    expected = (
+        _sizes(stands.letters),
+        _sizes(item.letter for item in stands.held),
+        _sizes(item.letter for item in stands.scheduled),
+    )
+    assert (whole, held, scheduled) == expected, f"sizes of {stands.queue.name}: of all, held, scheduled"
+
+
+def _compare_limits(stands: _Stands) -> None:
+    queue, model = stands.queue, stands.model
     assert queue.flow.stopped == model.senders_wait, "senders wait, or not"
     if queue.flow.overflow.depth is not None:
         assert queue.contents.size_bytes == sum(item.letter.size_bytes for item in model.standing()), (
             "bytes of the depth"
         )
     if queue.contents.ages is not None:
-        oldest_ms = min((letter.arrived_ms for letter in model.letters()), default=None)
+        oldest_ms = min((letter.arrived_ms for letter in stands.letters), default=None)
         assert queue.contents.ages.oldest_ms() == oldest_ms, "age of the oldest"
 
 
-def _compare_account(world: SideBySide) -> None:
-    letters = world.letters().values()
+def _compare_account(world: SideBySide, stands: list[_Stands]) -> None:
+    memory_bytes = {letter.id: letter.memory_bytes for one in stands for letter in one.letters}
     account = world.broker.addresses[ADDRESS].account
-    assert account.message_count == len(letters), "messages that the address answers for"
-    assert account.size_bytes == sum(letter.memory_bytes for letter in letters), "bytes that the address answers for"
+    assert account.message_count == len(memory_bytes), "messages that the address answers for"
+    assert account.size_bytes == sum(memory_bytes.values()), "bytes that the address answers for"
 
 
-def _compare_log(world: SideBySide) -> None:
+def _compare_log(world: SideBySide, stands: list[_Stands]) -> None:
     """What a recovery would find is what the durable queues have of persistent messages."""
     expected = {
-        (letter.id, pair.queue.id)
-        for pair in world.pairs
-        if pair.queue.durable
-        for letter in pair.model.letters()
-        if letter.persistent
+        (letter.id, one.queue.id) for one in stands if one.queue.durable for letter in one.letters if letter.persistent
     }
     for name in (DEAD, EXPIRED):
         queue = world.broker.queues[name]
@@ -175,10 +197,19 @@ def _compare_copies(world: SideBySide, name: str, sources: list[tuple[int, str]]
     queue = world.broker.queues[name]
     copies: list[tuple[int, str]] = []
     for entry in queue.contents.order:
-        properties = entry.message.head.properties
-        assert properties["_AMQ_ORIG_ADDRESS"] == ADDRESS
         assert entry.message.expires_ms == 0, "a copy keeps the expiry"
         assert not entry.redelivered, "a copy is not redelivered"
-        copies.append((int(properties["_AMQ_ORIG_MESSAGE_ID"]), properties["_AMQ_ORIG_QUEUE"]))
+        copies.append(_source_of(world, entry.message))
     assert sorted(copies) == sorted(sources), f"copies on {name}"
     assert world.broker.addresses[name].account.message_count == len(copies), f"account of {name}"
+
+
+def _source_of(world: SideBySide, copy: Message) -> tuple[int, str]:
+    """The id and the queue of what was copied. A head never changes: it is parsed once."""
+    known = world.sources.get(copy.id)
+    if known is None:
+        properties = copy.head.properties
+        assert properties["_AMQ_ORIG_ADDRESS"] == ADDRESS
+        known = int(properties["_AMQ_ORIG_MESSAGE_ID"]), properties["_AMQ_ORIG_QUEUE"]
+        world.sources[copy.id] = known
+    return known

@@ -65,6 +65,8 @@ class SideBySide:
         self.seats: list[Seat] = []
         self.dead: list[tuple[int, str]] = []
         self.expired: list[tuple[int, str]] = []
+        self.sources: dict[int, tuple[int, str]] = {}
+        """Of copies, by the id of the copy: id and queue of what was copied."""
         self.forwarded = 0
         """How many of the two lists above a dispatch has turned into copies."""
         self.come_in = 0
@@ -97,6 +99,7 @@ class SideBySide:
         self.dead = [copy for copy in self.dead if copy[0] in self.persistent]
         self.expired = [copy for copy in self.expired if copy[0] in self.persistent]
         self.forwarded = len(self.dead) + len(self.expired)
+        self.sources.clear()
         for pair in self.pairs:
             pair.queue = self.broker.queues[pair.queue.name]
             pair.model.restart(self.now_ms)

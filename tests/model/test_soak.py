@@ -269,6 +269,7 @@ _SEEDS: Final = {
     (PendingActivator, "note_left"): 4,
     (GroupOwners, "put_aside"): 6,
     (GroupOwners, "rebalance"): 5,
+    (Leases, "end"): 20,
     (Leases, "note_back"): 12,
     (Parking, "_offer"): 4,
     (Ranked, "put_last"): 8,
