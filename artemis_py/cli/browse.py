@@ -6,10 +6,9 @@ import argparse
 import time
 from typing import Final
 
-from artemis_py.cli.logins import add_stomp
+from artemis_py.cli.logins import add_stomp, stomp_connection
 from artemis_py.cli.options import count, seconds
 from artemis_py.cli.receive import add_output, print_message
-from artemis_py.cli.stomp_link import Link
 
 HELP: Final = "print the messages of a queue of a running broker, and leave them there"
 _LOGIN_S: Final = 10.0
@@ -34,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the messages. Raises ArtemisError."""
-    link = Link(args, _LOGIN_S)
+    link = stomp_connection(args, _LOGIN_S)
     done = 0
     try:
         headers = [("id", "1"), ("destination", args.queue), ("ack", "auto"), ("browser", "true")]
@@ -45,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
         waiting = link.ask("SUBSCRIBE", headers)
         while args.count == 0 or done < args.count:
             until_s = None if args.follow else time.monotonic() + args.timeout
-            message = waiting.pop(0) if waiting else link.next(until_s)
+            message = waiting.pop(0) if waiting else link.receive(until_s)
             if message is None:
                 break
             if message.command == "MESSAGE":

@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 
 from artemis_py.cli.broker_http import BrokerHttp, RefusedError
 from artemis_py.cli.logins import add_http
+from artemis_py.client.retry import Pauses
 from artemis_py.errors import ArtemisError
 from artemis_py.management.notifications import SENTENCES
 from artemis_py.terminal_output import as_json, escaped, say, say_made, warn
@@ -60,7 +61,7 @@ class _Listening:
         self._prints_json = args.json
         self._query = f"?{urlencode([('type', type) for type in args.type])}" if args.type else ""
         self._last_id = ""
-        self._retry_s = _RETRY_S
+        self._pauses = Pauses(_RETRY_S, _RETRY_S_MAX)
         self._has_begun = False
 
     def listen(self) -> None:
@@ -69,7 +70,7 @@ class _Listening:
         try:
             for event in _events(self._broker.lines(_PATH + self._query, headers)):
                 self._has_begun = True
-                self._retry_s = _RETRY_S
+                self._pauses.reset()
                 self._last_id = event.get("id", self._last_id)
                 data = json.loads(event["data"])
                 self._print(event["event"], data)
@@ -83,8 +84,7 @@ class _Listening:
 
     def wait(self) -> None:
         """Wait a while, longer each time."""
-        time.sleep(self._retry_s)
-        self._retry_s = min(2 * self._retry_s, _RETRY_S_MAX)
+        time.sleep(self._pauses.next_s())
 
     def _print(self, kind: str, data: Mapping[str, Any]) -> None:
         if self._prints_json:

@@ -14,8 +14,10 @@ from artemis_py.cli.context import CONTEXT_NAME, LOGIN, SECRETS, TLS, Contexts, 
 from artemis_py.errors import AdviceError, ArtemisError
 
 if TYPE_CHECKING:
+    from artemis_py.client.stomp_connection import StompConnection
     from artemis_py.security.client_login import ClientLogin
     from artemis_py.security.client_tls import ClientTls
+    from artemis_py.stomp.client import Headers
 
 URL: Final = "http://127.0.0.1:8161"
 STOMP_URL: Final = "stomp://127.0.0.1:61613"
@@ -28,6 +30,8 @@ _LOGIN: Final = {
     "token": "ARTEMIS_PY_TOKEN", "tokenFile": "--token-file",
 }  # fmt: skip
 TLS_NAMES: Final = {"caFile": "--ca-file", "certificateFile": "--certificate-file", "keyFile": "--key-file"}
+_STOMP_NAMES: Final = {**TLS_NAMES, "url": "--stomp URL", "timeout": "--timeout"}
+_CONNECT_S: Final = 10.0
 
 
 class Acceptor(NamedTuple):
@@ -87,20 +91,31 @@ def add_tls(group: argparse._ActionsContainer) -> None:
 
 def http_acceptor(args: argparse.Namespace, given: str | None) -> Acceptor:
     """The HTTP acceptor to ask, by ``url_for``. Raises ArtemisError, also for an invalid URL."""
-    found = _acceptor(args, url_for(args, given), ("https://",))
-    if not found.url.startswith(("http://", "https://")):
-        raise ArtemisError(f"{found.url} is not the URL of an HTTP acceptor; write http://host:port")
-    return found
+    url, user = without_user(url_for(args, given))
+    if not url.startswith(("http://", "https://")):
+        raise ArtemisError(f"{url} is not the URL of an HTTP acceptor; write http://host:port")
+    return Acceptor(url.rstrip("/"), login_of(args, user), tls_of(args) if url.startswith("https://") else None)
 
 
-def stomp_acceptor(args: argparse.Namespace, given: str | None) -> Acceptor:
-    """The STOMP acceptor to talk to, by ``stomp_url_for``. Raises ArtemisError."""
-    return _acceptor(args, stomp_url_for(args, given), ("stomp+ssl://", "ssl://"))
+def stomp_connection(args: argparse.Namespace, timeout_s: float, more: Headers = ()) -> StompConnection:
+    """A connection to the STOMP acceptor that ``stomp_url_for`` gives, logged in; ``more`` are headers of CONNECT.
+    Raises ArtemisError.
+    """
+    from artemis_py.client.stomp_connection import Endpoint, StompConnection
 
-
-def _acceptor(args: argparse.Namespace, where: str, with_tls: tuple[str, ...]) -> Acceptor:
-    url, user = without_user(where)
-    return Acceptor(url.rstrip("/"), login_of(args, user), tls_of(args) if url.startswith(with_tls) else None)
+    url, user = without_user(stomp_url_for(args, args.stomp))
+    endpoint = Endpoint.of(url)
+    if endpoint is None:
+        raise ArtemisError(f"{url} is not the URL of a STOMP acceptor; write stomp://host:port")
+    return StompConnection.open(
+        endpoint,
+        login_of(args, user),
+        tls_of(args).context() if endpoint.has_tls else None,
+        connect_s=_CONNECT_S,
+        timeout_s=timeout_s,
+        named=_STOMP_NAMES,
+        more=more,
+    )
 
 
 def url_for(args: argparse.Namespace, given: str | None) -> str:

@@ -186,20 +186,20 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _target(args: argparse.Namespace) -> Target:
-    from artemis_py.perf.target import Target, is_tls_url, parse_header, parse_url
+    from artemis_py.perf.target import Target, parse_header, parse_url
     from artemis_py.security.client_login import ClientLogin
 
     given = stomp_url_for(args, args.url) if args.context else args.url or STOMP_URL
     url, user = without_user(given)
-    host, port = parse_url(url)
-    trust = args.trust if args.trust is not None else getattr(args, "ca_file", None) if is_tls_url(url) else None
-    if is_tls_url(url) != (trust is not None):
+    endpoint = parse_url(url)
+    trust = args.trust if args.trust is not None else getattr(args, "ca_file", None) if endpoint.has_tls else None
+    if endpoint.has_tls != (trust is not None):
         raise PerfError("a URL stomp+ssl://host:port and --trust FILE belong together")
     has_own = args.login is not None or args.passcode is not None
     login = ClientLogin() if has_own else login_of(args, user)
     return Target(
-        host=host,
-        port=port,
+        host=endpoint.host,
+        port=endpoint.port,
         version=args.version,
         login=args.login if has_own else login.user,
         passcode=args.passcode if has_own else login.passcode,

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from artemis_py.cli import colour
-from artemis_py.cli.logins import add_stomp
+from artemis_py.cli.logins import add_stomp, stomp_connection
 from artemis_py.cli.options import count, seconds
-from artemis_py.cli.stomp_link import Link
+from artemis_py.client.stomp_connection import StompConnection
 from artemis_py.stomp.client import ServerFrame
 from artemis_py.terminal_output import as_json, escaped, many, say_made, warn
 
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Takes the messages. Raises ArtemisError."""
-    link = Link(args, _LOGIN_S)
+    link = stomp_connection(args, _LOGIN_S)
     timeout_s = args.timeout if args.timeout is not None else 10.0
     done = 0
     try:
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
         waiting = link.ask("SUBSCRIBE", headers)
         while args.count == 0 or done < args.count:
             until_s = time.monotonic() + timeout_s if timeout_s else None
-            message = waiting.pop(0) if waiting else link.next(until_s)
+            message = waiting.pop(0) if waiting else link.receive(until_s)
             if message is None:
                 break
             if message.command != "MESSAGE":
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _acknowledge(link: Link, message: ServerFrame) -> list[ServerFrame]:
+def _acknowledge(link: StompConnection, message: ServerFrame) -> list[ServerFrame]:
     """A queue that settles when it sends gives nothing to acknowledge."""
     number = message.headers.get("ack")
     return [] if number is None else link.ask("ACK", [("id", number)])

@@ -6,20 +6,22 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, final
 
-from artemis_py.cli.logins import add_stomp
+from artemis_py.cli.logins import add_stomp, stomp_connection
 from artemis_py.cli.options import count, count_from_one, seconds
-from artemis_py.cli.stomp_link import Link, LinkError, RefusedError
+from artemis_py.client.stomp_connection import RefusedError, StompConnection, StompConnectionError
 from artemis_py.errors import ArtemisError, UsageError
-from artemis_py.stomp.client import ServerFrame
+from artemis_py.stomp.client import ROUTING, ServerFrame
 from artemis_py.stomp.management_requests import SUCCEEDED
 from artemis_py.terminal_output import as_json, many, say, say_made, warn
 
 HELP: Final = "send messages to an address of a running broker"
 _CONFIRM_EVERY: Final = 500
+_DRAIN_S: Final = 1.0
 _NOWHERE: Final = {
     "no-queue": (
         "address {0} has no queue, and a message stays only on a queue. Subscribe to it first, make a queue "
@@ -92,13 +94,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Sends, waits until the broker has confirmed everything, and says where it is. Raises ArtemisError."""
     bodies = list(_bodies(args))
-    link = Link(args, args.timeout, asks_where=True)
+    link = stomp_connection(args, args.timeout, [(ROUTING, "true")])
     started_s = time.monotonic()
     total = args.count * len(bodies)
     found = _Found(args.address)
-    found.tells_where = link.tells_where
+    found.tells_where = link.connected.headers.get(ROUTING) == "true"
     waiting: list[str] = []
-    failure: LinkError | None = None
+    failure: StompConnectionError | None = None
     try:
         for _ in range(args.count):
             for body in bodies:
@@ -109,8 +111,8 @@ def run(args: argparse.Namespace) -> int:
                     waiting = []
         found.take(link.receipts(waiting))
         link.ask("DISCONNECT", ())
-    except LinkError as error:
-        found.take(link.arrived_receipts(waiting))
+    except StompConnectionError as error:
+        found.take(_arrived(link, waiting))
         if not (found.confirmed or args.json):
             raise
         failure = error if found.confirmed < total else None
@@ -125,7 +127,17 @@ def run(args: argparse.Namespace) -> int:
     return 1 if found.nowhere or found.refused or failure is not None else 0
 
 
-def _result(args: argparse.Namespace, found: _Found, total: int, failure: LinkError | None) -> dict[str, object]:
+def _arrived(link: StompConnection, receipts: Collection[str]) -> Iterator[ServerFrame]:
+    """Those of these receipts that had come before the connection failed."""
+    with suppress(StompConnectionError):
+        while (answer := link.receive(time.monotonic() + _DRAIN_S)) is not None:
+            if answer.command == "RECEIPT" and answer.headers.get("receipt-id", "") in receipts:
+                yield answer
+
+
+def _result(
+    args: argparse.Namespace, found: _Found, total: int, failure: StompConnectionError | None
+) -> dict[str, object]:
     """The result for ``--json``."""
     told: dict[str, object] = {"address": args.address, "sent": found.confirmed, "seconds": round(found.seconds, 3)}
     if failure is not None:
@@ -154,7 +166,7 @@ def _say_where(args: argparse.Namespace, found: _Found, total: int) -> None:
         say(f"sent {sent} to {args.address}{rate}{where}")
 
 
-def _warn(found: _Found, total: int, failure: LinkError | None) -> None:
+def _warn(found: _Found, total: int, failure: StompConnectionError | None) -> None:
     """Says what is nowhere, what has failed, and what was not confirmed."""
     for (reason, *places), lost in found.lost.items():
         warn(f"{many(lost, 'message')} of {total:,} {_is(lost)} nowhere: {_NOWHERE[reason].format(*places)}")

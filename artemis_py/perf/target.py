@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
 from urllib.parse import urlsplit
 
+from artemis_py.client.stomp_connection import Endpoint
 from artemis_py.errors import PerfError
-
-DEFAULT_PORT: Final = 61613
-VERSIONS: Final = ("1.0", "1.1", "1.2")
-TLS_SCHEMES: Final = ("stomp+ssl", "ssl")
-SCHEMES: Final = ("stomp", "tcp", *TLS_SCHEMES)
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -47,23 +42,14 @@ class Target:
         return f"{'stomp' if self.trust is None else 'stomp+ssl'}://{host}:{self.port}"
 
 
-def parse_url(url: str) -> tuple[str, int]:
-    """Host and port of ``stomp://host:port`` (also ``tcp://``, port 61613 when absent). Raises PerfError."""
-    parts = urlsplit(url)
-    try:
-        port = parts.port
-    except ValueError as error:
-        raise PerfError(f"{url!r} has no valid port: {error}") from error
-    if parts.scheme not in SCHEMES or not parts.hostname:
+def parse_url(url: str) -> Endpoint:
+    """Where the broker at ``stomp://host:port`` is, and whether it speaks TLS. Raises PerfError."""
+    found, parts = Endpoint.of(url), urlsplit(url)
+    if found is None:
         raise PerfError(f"{url!r} is not a URL of a STOMP broker; write stomp://host:port")
-    if parts.path not in ("", "/") or parts.query or parts.username is not None:
+    if parts.path not in ("", "/") or parts.query:
         raise PerfError(f"{url!r}: the URL takes only a user, host and port; use the options for headers")
-    return parts.hostname, DEFAULT_PORT if port is None else port
-
-
-def is_tls_url(url: str) -> bool:
-    """Does the broker at this URL speak TLS?"""
-    return urlsplit(url).scheme in TLS_SCHEMES
+    return found
 
 
 def parse_header(text: str) -> tuple[str, str]:

@@ -1,4 +1,5 @@
-"""What the options of the source and the sink have in common: logins and TLS, and hints for names that nobody knows.
+"""What the options of the source and the sink have in common: STOMP acceptors and what their refusals mean, logins and
+TLS, and hints for names that nobody knows.
 
 Logins are read where the query is planned; tasks get the contents of files, not their names. No secret gets into a
 plan: Spark hides options named ``password`` and ``token``, and the rest is in objects without a ``repr`` of it.
@@ -11,6 +12,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from artemis_py.client.stomp_connection import PLAIN_SCHEMES, TLS_SCHEMES, Endpoint
 from artemis_py.config.problems import nearest
 from artemis_py.errors import ArtemisError, PipelineError
 from artemis_py.security.client_login import PASSWORD, TOKEN, USER, ClientLogin, completed
@@ -30,7 +32,43 @@ MEANINGS: Final = {
 SECRETS: Final = ("password", "token")
 NAMED: Final = {name: f"option {name}" for name in MEANINGS}
 
+_ENDS_WITH_PORT: Final = re.compile(r":\d+/?$")
+# ERRORs after which another connection may do: connectionsAllowed, and a connectionTtl in which Spark had no rows.
+_PASSING: Final = ("This acceptor allows", "Nothing received for")
+_LATER: Final = "try again later"
+"""The end of an ERROR after which another connection may do: too many logins wait, or nobody can check them now."""
 _USER_INFO: Final = re.compile(r"(?<=//)[^/?#\s,]*@")
+
+
+def endpoints_of(urls: str, option: str, meaning: str) -> tuple[Endpoint, ...]:
+    """The acceptors that an option names, separated by commas. Raises PipelineError with the option and its meaning."""
+    return tuple(_endpoint(one.strip(), option, meaning) for one in urls.split(",") if one.strip())
+
+
+def _endpoint(text: str, option: str, meaning: str) -> Endpoint:
+    url = text if "://" in text else f"tcp://{text}"
+    scheme, _, place = url.partition("://")
+    if scheme.lower() in ("http", "https"):
+        raise PipelineError(f"Option {option} is {text!r}, name a STOMP acceptor: tcp://host:61613")
+    if scheme.lower() not in (*PLAIN_SCHEMES, *TLS_SCHEMES):
+        raise PipelineError(f"Option {option} is {text!r}: use tcp:// or stomp://, and stomps:// with TLS")
+    found = Endpoint.of(url)
+    if found is None or not _ENDS_WITH_PORT.search(place):
+        raise PipelineError(f"Option {option} is {text!r}; allowed: {meaning}")
+    return found
+
+
+def is_passing(reason: str) -> bool:
+    """The broker refuses for this reason: may another connection do?"""
+    return reason.startswith(_PASSING) or reason.endswith(_LATER)
+
+
+def refused_connection(endpoint: Endpoint, login: ClientLogin, reason: str) -> PipelineError:
+    """The error for a CONNECT that was refused for good."""
+    who = "; options user and passwordFile, or tokenFile, say who connects"
+    if not login.is_empty:
+        who = f" to {login} of options {'token, tokenFile' if login.token else 'user, password'}"
+    return PipelineError(f"{endpoint} refuses the connection{who}: {reason}")
 
 
 def login_of(texts: Mapping[str, str]) -> ClientLogin:

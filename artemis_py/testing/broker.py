@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, final
 
+from artemis_py.client.stomp_connection import LostError, RefusedError, SilentError, StompConnectionError
+from artemis_py.errors import ArtemisError, StompError
 from artemis_py.testing.clock import Clock
 from artemis_py.testing.configuration import LOOPBACK
 from artemis_py.testing.engine import Engine
@@ -145,17 +147,22 @@ class ArtemisBroker:
             if is_new:
                 sender.connect(seconds)
             sender.send(address, body, {**(headers or {}), **more}, seconds)
-        except TimeoutError:
+        except (StompConnectionError, StompError) as error:
             engine.thread.call(life.drop_sender)
-            raise SendError(
-                f"the broker made the sender of a message for {address} wait for more than {seconds:g} s: "
-                f"{engine.look(lambda server: why_blocked(server, address))}"
-            ) from None
-        except (SendError, OSError) as error:
-            engine.thread.call(life.drop_sender)
-            if isinstance(error, SendError):
-                raise
-            raise BrokerDownError(f"the broker ended while a message was sent: {error}") from None
+            raise self._unsent(error, address, seconds) from None
+
+    def _unsent(self, error: ArtemisError, address: str, waited_s: float) -> ArtemisError:
+        if isinstance(error, SilentError):
+            why = self._engine.look(lambda server: why_blocked(server, address))
+            return SendError(
+                f"the broker made the sender of a message for {address} wait for more than {waited_s:g} s: {why}"
+            )
+        if isinstance(error, LostError):
+            return BrokerDownError(f"the broker ended while a message was sent: {error}")
+        if isinstance(error, RefusedError):
+            said = error.frame.body.decode(errors="replace") or error.reason
+            return SendError(f"the broker refused the message: {said}")
+        return SendError(str(error))
 
     def queue(self, name: str) -> QueueView:
         """A queue by its name. It need not exist yet."""

@@ -6,23 +6,28 @@ import asyncio
 import itertools
 import os
 import shutil
+import socket
 import tempfile
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
+from artemis_py.client.stomp_connection import StompConnection
 from artemis_py.config.problems import Problems
 from artemis_py.errors import ArtemisError, StorageError
+from artemis_py.security.client_login import ClientLogin
 from artemis_py.security.realms import open_realms
+from artemis_py.server.connection import Connection, StompAcceptor
 from artemis_py.server.descriptors import Descriptors
 from artemis_py.server.server import Environment, Server
+from artemis_py.stomp.service import StompService, Traffic
 from artemis_py.storage.recovery.accept_journal import LossError
 from artemis_py.testing.clock import MovedLoop, MovedTime, let_pass
 from artemis_py.testing.configuration import configuration_of, stomp_acceptor
 from artemis_py.testing.disk import MachineDisk
 from artemis_py.testing.errors import BrokerDownError
-from artemis_py.testing.sender import Sender, open_sender
 from artemis_py.testing.thread import LoopThread, Waits
 
 if TYPE_CHECKING:
@@ -34,6 +39,66 @@ _NS_PER_MS: Final = 1_000_000
 _ENDED: Final = "the broker does not run: it was not started, or has been stopped"
 _CRASHED: Final = "the broker does not run: it has crashed; call restart()"
 _numbers: Final = itertools.count(1)
+
+
+@final
+class Sender:
+    """The test's own sender: a session like any client's, over a pair of sockets, for which nobody has to log in.
+    ``connection`` is its end at the broker.
+    """
+
+    def __init__(self, connection: Connection, own_end: socket.socket) -> None:
+        self.connection = connection
+        self._lock = threading.Lock()
+        self._stomp = StompConnection(own_end, "the test's sender", 0.0, beats_ms=(0, 0))
+
+    def connect(self, timeout_s: float) -> None:
+        """Begin the session. Raises StompConnectionError."""
+        self._stomp.timeout_s = timeout_s
+        self._stomp.log_in("localhost", ClientLogin())
+
+    def send(self, address: str, body: str | bytes, headers: Mapping[str, object], timeout_s: float) -> None:
+        """Send a message, and wait until the broker has it: a persistent one is on the disk. Raises
+        StompConnectionError, and StompError for what STOMP cannot carry.
+        """
+        lines, data = _lines(address, body, headers)
+        with self._lock:
+            self._stomp.timeout_s = timeout_s
+            self._stomp.ask("SEND", lines, data)
+
+    def close(self) -> None:
+        """End the session."""
+        self._stomp.close()
+
+
+def _lines(address: str, body: str | bytes, headers: Mapping[str, object]) -> tuple[list[tuple[str, str]], bytes]:
+    """Headers and body of a SEND. Text has no content-length, by which Artemis tells text messages from bytes
+    messages.
+    """
+    data = body.encode() if isinstance(body, str) else bytes(body)
+    lines = [("destination", address)]
+    if not isinstance(body, str):
+        lines.append(("content-length", str(len(data))))
+    return lines + [(name, _text(value)) for name, value in headers.items()], data
+
+
+def _text(value: object) -> str:
+    """A header's value: STOMP has only texts."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+async def open_sender(server: Server, acceptor: AcceptorConfig) -> Sender:
+    """Make a connection of the test, on the loop of the broker. ``acceptor``: whose prefixes and limits it has."""
+    turns = server.turns
+    service = StompService(
+        server.broker, acceptor, Traffic(), server.ports.temporaries, turns.large, wake=turns.schedule
+    )
+    stomp_acceptor = StompAcceptor(turns, service, -1, 0)
+    brokers_end, own_end = socket.socketpair()
+    brokers_end.setblocking(False)
+    _, connection = await asyncio.get_running_loop().connect_accepted_socket(stomp_acceptor.connect, brokers_end)
+    assert isinstance(connection, Connection)
+    return Sender(connection, own_end)
 
 
 @final

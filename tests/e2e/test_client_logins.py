@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from artemis_py.client.stomp_connection import Endpoint
 from artemis_py.perf.link import Link
 from artemis_py.perf.target import Target
 from artemis_py.security.client_login import ClientLogin
-from artemis_py.spark.acceptors import Endpoint
 from artemis_py.spark.consume.link import Access
 from artemis_py.spark.consume.link import Link as ConsumerLink
 from artemis_py.spark.consume.unsettled import Unsettled
 from artemis_py.spark.read.options import QueueOptions
-from artemis_py.spark.write.stomp_client import StompClient, Transaction
+from artemis_py.spark.write.transactions import Transaction, TransactionSender
 from artemis_py.stomp.client import VERSIONS, frame
 from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess
 from tests.e2e.forks import run_text
@@ -70,10 +70,10 @@ def test_the_load_generator(broker: BrokerProcess, version: str) -> None:
 
 
 def test_the_sink_of_the_pipeline(broker: BrokerProcess) -> None:
-    client = StompClient([Endpoint(LOOPBACK, broker.port)], WAIT_S, LOGIN)
+    sender = TransactionSender([Endpoint(LOOPBACK, broker.port)], WAIT_S, LOGIN)
     sends = frame("SEND", [("destination", "sink"), ("transaction", "t")], b"row")
-    client.send(Transaction("a:b\\c", "digest", sends))
-    assert client.finish().transactions == 1
+    sender.send(Transaction("a:b\\c", "digest", sends))
+    assert sender.finish().transactions == 1
 
 
 def test_a_stream_that_consumes(broker: BrokerProcess) -> None:

@@ -14,7 +14,7 @@ from artemis_py.spark.source import ArtemisDataSource
 from artemis_py.spark.write.options import sink_options
 from artemis_py.spark.write.send_frames import send_plan
 from artemis_py.spark.write.sink import BatchWriter, StreamWriter
-from artemis_py.spark.write.stomp_client import Confirmed, StompClient, Transaction
+from artemis_py.spark.write.transactions import Confirmed, Transaction, TransactionSender
 
 STEPS: Final = {
     "before BEGIN": b"BEGIN",
@@ -26,7 +26,7 @@ STEPS: Final = {
 """Where a transaction's bytes end for an attempt that fails; "after RECEIPT" is one more step."""
 
 
-class FaultyClient(StompClient):
+class FaultySender(TransactionSender):
     """Fails where the beginning of the transactions' id says: ``step.kind.…``."""
 
     _step = ""
@@ -38,7 +38,7 @@ class FaultyClient(StompClient):
         super().send(transaction)
 
     def _write(self, data: bytes) -> None:
-        if not self._fails_in(STEPS) or data.startswith(b"CONNECT"):
+        if not self._fails_in(STEPS):
             super()._write(data)
             return
         end = data.find(STEPS[self._step]) if STEPS[self._step] else len(data)
@@ -67,13 +67,13 @@ class FaultyClient(StompClient):
 class FaultyBatchWriter(BatchWriter):
     """``df.write`` with failures."""
 
-    client_class = FaultyClient
+    sender_class = FaultySender
 
 
 class FaultyStreamWriter(StreamWriter):
     """``df.writeStream`` with failures."""
 
-    client_class = FaultyClient
+    sender_class = FaultySender
 
 
 class FaultySource(ArtemisDataSource):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from artemis_py.client.stomp_connection import Endpoint
 from artemis_py.errors import PipelineError
 from artemis_py.security.client_tls import ClientTls
-from artemis_py.spark.acceptors import Endpoint
 from artemis_py.spark.read.options import read_options
 
 GIVEN = {"url": "http://a:8161", "stompUrl": "tcp://a:61613", "queue": "jobs"}
@@ -30,7 +30,7 @@ def test_a_queue_of_an_address() -> None:
 def test_several_acceptors_of_one_broker_also_with_tls() -> None:
     options = read_options({**GIVEN, "stompUrl": "stomps://a:1, tcp://b:2"}, streaming=True)
     assert options.queue is not None
-    assert options.queue.endpoints == (Endpoint("a", 1, has_tls=True), Endpoint("b", 2))
+    assert options.queue.endpoints == (Endpoint("a", 1, "stomps"), Endpoint("b", 2))
     assert options.tls == ClientTls()
 
 

@@ -319,7 +319,7 @@ def test_a_batch_that_was_not_done_runs_again_with_the_same_rows(
             link = again.called_before(1.5)
             looked: list[object] = []
             look_after = link._look_after
-            monkeypatch.setattr(link, "_look_after", lambda: looked.append(look_after()))
+            monkeypatch.setattr(link, "_look_after", lambda connection: looked.append(look_after(connection)))
             eventually("the link looks after what it holds", lambda: len(looked), lambda times: times >= 2)
             assert held(broker, "jobs") == 4, "although nobody calls while a batch runs"
             again.finish()

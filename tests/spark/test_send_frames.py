@@ -232,7 +232,7 @@ def test_options_in_full() -> None:
         "URL": "tcp://one:1, stomp://[::1]:2,three:3", "timeout": "2 minutes", "bytespertransaction": "1MiB",
         "checkpointLocation": "/c",
     })  # fmt: skip
-    assert found.endpoints == (("one", 1, False), ("::1", 2, False), ("three", 3, False))
+    assert found.endpoints == (("one", 1, "tcp"), ("::1", 2, "stomp"), ("three", 3, "tcp"))
     assert (found.timeout_s, found.transaction_bytes_max, found.persistent) == (120.0, 1048576, True)
     assert [sink_options({**URL, "timeout": text}).timeout_s for text in ("500ms", "3", "1 h")] == [0.5, 3.0, 3600.0]
 

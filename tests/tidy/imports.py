@@ -31,6 +31,7 @@ FLOORS: dict[str, int] = {
     "security": 2,
     "core": 2,
     "storage": 2,
+    "client": 3,
     "stomp": 3,
     "metrics": 3,
     "management": 3,
@@ -49,6 +50,7 @@ SIDEWAYS = frozenset(
     {
         ("config", "selector"),
         ("core", "security"),
+        ("spark", "client"),
         ("spark", "history"),
         ("server", "tracing"),
         ("cli", "perf"),
@@ -57,8 +59,8 @@ SIDEWAYS = frozenset(
     }
 )
 
-# A client of STOMP needs nothing of the broker: the pipeline may have this one module, and no other beside it.
-CLIENTS = frozenset({("spark", "artemis_py.stomp.client")})
+# A client of STOMP needs nothing of the broker: clients may have this one module, and no other beside it.
+CLIENTS = frozenset({(unit, "artemis_py.stomp.client") for unit in ("client", "spark")})
 
 # Steps down that are not allowed all the same: what a protocol needs of storage is on floor 0.
 APART = frozenset({("stomp", "storage")})

@@ -8,11 +8,12 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Final, final
 
+from artemis_py.client.stomp_connection import LostError
 from artemis_py.errors import PipelineError
-from artemis_py.spark.acceptors import LostError, is_passing
 from artemis_py.spark.consume.batch import listed
 from artemis_py.spark.consume.unsettled import Arrival, Unsettled
 from artemis_py.spark.read.options import QueueOptions
+from artemis_py.spark.shared_options import is_passing
 from artemis_py.stomp.client import ServerFrame, frame
 
 _UNKNOWN: Final = "There is no queue"

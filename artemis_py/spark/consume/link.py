@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import socket
 import ssl
 import threading
@@ -15,24 +14,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
+from artemis_py.client.retry import Pauses
+from artemis_py.client.stomp_connection import (
+    CertificateError,
+    LostError,
+    RefusedError,
+    StompConnection,
+    StompConnectionError,
+)
 from artemis_py.errors import PipelineError, StompError
 from artemis_py.security.client_login import ClientLogin
 from artemis_py.security.client_tls import ClientTls
-from artemis_py.spark.acceptors import (
-    NOT_NOW,
-    Endpoint,
-    LostError,
-    has_more,
-    is_passing,
-    opened,
-    received,
-    refused_connection,
-)
 from artemis_py.spark.consume.conversation import Conversation
 from artemis_py.spark.consume.unsettled import Unsettled
 from artemis_py.spark.log.log import AwayError
 from artemis_py.spark.read.options import QueueOptions
-from artemis_py.stomp.client import HEART_BEAT, Client
+from artemis_py.spark.shared_options import NAMED, is_passing, refused_connection
+from artemis_py.stomp.client import HEART_BEAT
 
 _CONNECT_S: Final = 5.0
 _PAUSE_FIRST_S: Final = 0.1
@@ -45,7 +43,7 @@ _IDLE_S: Final = 1.0
 """After so long without a call, messages that wait for a batch go back: others may take them."""
 _REFRESH_S: Final = 1.0
 _LEAVE_S: Final = 1.0
-_READ_BYTES: Final = 1 << 18
+_WRITE_BYTES: Final = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +74,11 @@ class Link:
         self._prove = prove
         self._proven_life = 0
         self._context: ssl.SSLContext | None = None
-        self._client = Client(beats_ms=_BEATS_MS)
-        self._heard_s = self._took_s = time.monotonic()
-        """When bytes came from the broker, and when frames did."""
         self._turn = 0
-        self._pause_s = _PAUSE_FIRST_S
-        self._called_s = time.monotonic()
-        self._sent_s = self._asked_s = 0.0
+        self._pauses = Pauses(_PAUSE_FIRST_S, _PAUSE_MAX_S)
+        self._took_s = self._called_s = time.monotonic()
+        """When frames came from the broker, and when the stream called."""
+        self._asked_s = 0.0
         self._error: PipelineError | None = None
         self._trouble = "no answer"
         self._is_leaving = False
@@ -196,8 +192,8 @@ class Link:
             while not self._is_over():
                 try:
                     self._live()
-                except (LostError, StompError, OSError) as error:
-                    self._trouble = str(error) or type(error).__name__
+                except (LostError, StompError) as error:
+                    self._trouble = str(error)
                     with self.changed:
                         self.talk.lost()
                         self.changed.notify_all()
@@ -206,6 +202,8 @@ class Link:
                 self._fail(PipelineError(f"queue {self._access.queue.name}: Spark's JVM is gone"))
         except PipelineError as error:
             self._fail(error)
+        except CertificateError as error:
+            self._fail(PipelineError(str(error)))
         except Exception as error:
             self._fail(PipelineError(f"queue {self._access.queue.name}: {type(error).__name__}: {error}"))
             raise
@@ -224,82 +222,56 @@ class Link:
 
     def _rest(self) -> None:
         """Before the next connection: a little longer each time."""
-        until_s = time.monotonic() + self._pause_s
+        until_s = time.monotonic() + self._pauses.next_s()
         while not self._is_over() and (left_s := until_s - time.monotonic()) > 0:
             time.sleep(min(left_s, 0.1))
-        self._pause_s = min(2 * self._pause_s, _PAUSE_MAX_S)
 
     def _live(self) -> None:
-        """One connection, from its first byte to its last. Raises LostError, OSError, PipelineError."""
+        """One connection, from its first byte to its last. Raises LostError, CertificateError, PipelineError."""
+        with contextlib.closing(self._connected()) as connection:
+            self._pauses.reset()
+            with self.changed:
+                self.talk.begin()
+            while not self._is_over():
+                self._take(connection)
+                self._look_after(connection)
+                self._send(connection)
+                connection.wait(_TICK_S, writes=bool(self.talk.out), bell=self._ear)
+                with contextlib.suppress(BlockingIOError):
+                    self._ear.recv(4096)
+            self._leave(connection)
+
+    def _connected(self) -> StompConnection:
+        """Connect to the next endpoint, and log in."""
         endpoints = self._access.queue.endpoints
         endpoint = endpoints[self._turn % len(endpoints)]
         self._turn += 1
         if endpoint.has_tls and self._context is None:
             self._context = (self._access.tls or ClientTls()).context()
-        connected = opened(endpoint, _CONNECT_S, self._context if endpoint.has_tls else None)
-        self._heard_s = time.monotonic()
-        with contextlib.closing(connected):
-            client = self._client = Client(beats_ms=_BEATS_MS)
-            self._greet(client, connected, endpoint)
-            self._pause_s = _PAUSE_FIRST_S
-            with self.changed:
-                self.talk.begin()
-            while not self._is_over():
-                self._take(client)
-                self._look_after()
-                self._send(connected)
-                client.feed(self._received(connected, endpoint))
-            self._leave(connected)
+        try:
+            return StompConnection.open(
+                endpoint,
+                self._access.login,
+                self._context,
+                connect_s=_CONNECT_S,
+                timeout_s=_CONNECT_S,
+                named=NAMED,
+                beats_ms=_BEATS_MS,
+            )
+        except RefusedError as error:
+            if is_passing(error.reason) or self.talk.has_suited:
+                raise LostError(str(error)) from None
+            raise refused_connection(endpoint, self._access.login, error.reason) from None
 
-    def _greet(self, client: Client, connected: socket.socket, endpoint: Endpoint) -> None:
-        """Log in."""
-        login = self._access.login
+    def _send(self, connection: StompConnection) -> None:
         with self.changed:
-            self.talk.out += client.connect(endpoint.host, login.user, login.passcode)
-        until_s = time.monotonic() + _CONNECT_S
-        while (answer := client.next()) is None:
-            if time.monotonic() > until_s:
-                raise LostError(f"{endpoint} does not answer")
-            self._send(connected)
-            client.feed(self._received(connected, endpoint))
-        if answer.command == "CONNECTED":
-            return
-        if is_passing(answer.reason) or self.talk.has_suited:
-            raise LostError(f"{endpoint}: {answer.reason}")
-        raise refused_connection(endpoint, login, answer.reason)
+            out = bytes(self.talk.out[:_WRITE_BYTES])
+            if out:
+                del self.talk.out[: connection.write_some(out)]
 
-    def _received(self, connected: socket.socket, endpoint: Endpoint) -> bytes:
-        """What has come from the broker; waits for it, but not long."""
-        is_there = has_more(connected)
-        writes = [connected] if self.talk.out else []
-        wait_s = 0.0 if is_there else _TICK_S
-        readable, _, _ = select.select([connected, self._ear], writes, [], wait_s)
-        if self._ear in readable:
-            with contextlib.suppress(BlockingIOError):
-                self._ear.recv(4096)
-        if connected not in readable and not is_there:
-            return b""
-        data = received(connected, endpoint, _READ_BYTES)
-        if data == b"":
-            raise LostError(f"{endpoint} closed the connection")
-        self._heard_s = time.monotonic()
-        return data or b""
-
-    def _send(self, connected: socket.socket) -> None:
-        with self.changed:
-            out = bytes(self.talk.out[:_READ_BYTES])
-            if not out:
-                return
-            try:
-                count = connected.send(out)
-            except NOT_NOW:
-                return
-            del self.talk.out[:count]
-            self._sent_s = time.monotonic()
-
-    def _take(self, client: Client) -> None:
+    def _take(self, connection: StompConnection) -> None:
         """Take the frames that are whole."""
-        found = client.frames()
+        found = connection.frames()
         if not found:
             return
         with self.changed:
@@ -308,26 +280,22 @@ class Link:
             self._took_s = time.monotonic()
             self.changed.notify_all()
 
-    def _look_after(self) -> None:
+    def _look_after(self, connection: StompConnection) -> None:
         """Beat, notice a broker that is gone, and give back what no batch has asked for in time."""
-        client, now_s = self._client, time.monotonic()
-        silence_s = client.silence_s or _SILENCE_S
-        if now_s - self._heard_s > silence_s:
-            raise LostError(f"the broker has been silent for {silence_s:g} s")
+        connection.check_beats(_SILENCE_S)
         with self.changed:
-            if 0 < client.beat_s < now_s - self._sent_s:
+            if connection.has_to_beat:
                 self.talk.out += HEART_BEAT
-            if now_s - self._called_s > _IDLE_S and self.talk.backlog and not self._pool.planned:
+            if time.monotonic() - self._called_s > _IDLE_S and self.talk.backlog and not self._pool.planned:
                 self.talk.want(0)
 
-    def _leave(self, connected: socket.socket) -> None:
+    def _leave(self, connection: StompConnection) -> None:
         """Say that this is the end, and wait a moment for the answer, so that nothing counts as failed."""
         with self.changed:
             self.talk.leave()
+        connection.timeout_s = _LEAVE_S / 2
         until_s = time.monotonic() + _LEAVE_S / 2
-        connected.setblocking(True)
-        connected.settimeout(_LEAVE_S / 2)
-        with contextlib.suppress(OSError):
-            connected.sendall(bytes(self.talk.out))
-            while time.monotonic() < until_s and connected.recv(_READ_BYTES):
+        with contextlib.suppress(StompConnectionError):
+            connection.write(bytes(self.talk.out))
+            while connection.receive(until_s) is not None:
                 pass

@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
+from artemis_py.client.stomp_connection import Endpoint
 from artemis_py.errors import PipelineError, SelectorError
 from artemis_py.security.client_login import ClientLogin
 from artemis_py.security.client_tls import ClientTls
 from artemis_py.selector import compile_selector
 from artemis_py.spark import shared_options as shared
-from artemis_py.spark.acceptors import Endpoint, endpoints_of
 from artemis_py.spark.tables.schema import TABLES
 
 EARLIEST: Final = "earliest"
@@ -501,7 +501,7 @@ def queue_options(texts: Mapping[str, str]) -> QueueOptions | None:
         raise PipelineError("option table must be messages with option queue: a queue has messages")
     if "," in texts.get("url", ""):
         raise PipelineError("option url must name one broker with option queue: a queue is on one broker")
-    endpoints = endpoints_of(texts.get("stompUrl", ""), "stompUrl", _MEANINGS["stompUrl"])
+    endpoints = shared.endpoints_of(texts.get("stompUrl", ""), "stompUrl", _MEANINGS["stompUrl"])
     if not endpoints:
         raise PipelineError(f"option queue needs option stompUrl: {_MEANINGS['stompUrl']}")
     return QueueOptions(name, endpoints, _selector(texts))

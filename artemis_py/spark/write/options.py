@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from artemis_py.client.stomp_connection import Endpoint
 from artemis_py.errors import ArtemisError, PipelineError
 from artemis_py.security.client_login import ClientLogin
 from artemis_py.security.client_tls import ClientTls
 from artemis_py.spark import shared_options as shared
-from artemis_py.spark.acceptors import Endpoint, endpoints_of
 from artemis_py.units import parse_bytes
 
 ROUTING_TYPES: Final = ("ANYCAST", "MULTICAST")
@@ -63,7 +63,7 @@ def sink_options(given: Mapping[str, str]) -> SinkOptions:
     if not texts.get("url", "").strip():
         raise PipelineError(f"The sink needs the option url: {_MEANINGS['url']}")
     shared.check_no_user(texts["url"])
-    endpoints = endpoints_of(texts["url"], "url", _MEANINGS["url"])
+    endpoints = shared.endpoints_of(texts["url"], "url", _MEANINGS["url"])
     priority = _number(texts, "priority", None, 0, 9)
     rows_max = _number(texts, "rowsPerTransaction", 10_000, 1, None)
     assert rows_max is not None

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from artemis_py.errors import PipelineError, StompError
 from artemis_py.spark.shared_options import hint
 from artemis_py.spark.write.options import ROUTING_TYPES, SinkOptions
-from artemis_py.spark.write.stomp_client import TRANSACTION
+from artemis_py.spark.write.transactions import TRANSACTION
 from artemis_py.stomp.client import header_line
 
 if TYPE_CHECKING:

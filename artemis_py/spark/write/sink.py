@@ -20,7 +20,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from artemis_py.errors import PipelineError
 from artemis_py.spark.write.options import sink_options
 from artemis_py.spark.write.send_frames import FrameMaker, SendPlan, send_plan
-from artemis_py.spark.write.stomp_client import StompClient, Transaction
+from artemis_py.spark.write.transactions import Transaction, TransactionSender
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,7 +50,7 @@ class BatchWriter(DataSourceArrowWriter):
     tasks.
     """
 
-    client_class: ClassVar[type[StompClient]] = StompClient
+    sender_class: ClassVar[type[TransactionSender]] = TransactionSender
 
     def __init__(self, plan: SendPlan) -> None:
         self._plan = plan
@@ -59,7 +59,7 @@ class BatchWriter(DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Publish one partition. Raises PipelineError."""
         task_id = f"{self._publish_id}:{_task().partitionId()}"
-        return publish(iterator, self._plan, task_id, self.client_class)
+        return publish(iterator, self._plan, task_id, self.sender_class)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Every task has published."""
@@ -72,7 +72,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
     batch.
     """
 
-    client_class: ClassVar[type[StompClient]] = StompClient
+    sender_class: ClassVar[type[TransactionSender]] = TransactionSender
 
     def __init__(self, plan: SendPlan) -> None:
         self._plan = plan
@@ -87,7 +87,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
                 "Spark does not say which query and batch this task belongs to; use pyspark 4.2 or later"
             )
         task_id = f"{query_id}:{batch_id}:{task.partitionId()}"
-        return publish(iterator, self._plan, task_id, self.client_class)
+        return publish(iterator, self._plan, task_id, self.sender_class)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         """Every task of the batch has published."""
@@ -115,22 +115,25 @@ def stream_writer(schema: StructType, options: Mapping[str, str]) -> StreamWrite
 
 
 def publish(
-    batches: Iterable[pa.RecordBatch], plan: SendPlan, task_id: str, client_class: type[StompClient] = StompClient
+    batches: Iterable[pa.RecordBatch],
+    plan: SendPlan,
+    task_id: str,
+    sender_class: type[TransactionSender] = TransactionSender,
 ) -> Published:
     """Publish one partition's rows, each exactly once, even after repeated attempts with the same ``task_id``.
 
     Raises PipelineError for invalid rows, and if the broker refuses or does not answer in time.
     """
     options = plan.options
-    client = client_class(options.endpoints, options.timeout_s, options.login, options.tls)
+    sender = sender_class(options.endpoints, options.timeout_s, options.login, options.tls)
     row_count = 0
     try:
         for transaction, rows in _transactions(batches, plan, task_id):
-            client.send(transaction)
+            sender.send(transaction)
             row_count += rows
-        confirmed = client.finish()
+        confirmed = sender.finish()
     finally:
-        client.close()
+        sender.close()
     return Published(
         row_count,
         confirmed.transactions,

@@ -1,10 +1,7 @@
-"""A small blocking STOMP client: sends transactions and reads receipts, over one connection at a time."""
+"""Sends transactions to a broker and reads their receipts, over one connection at a time."""
 
 from __future__ import annotations
 
-import contextlib
-import select
-import socket
 import ssl
 import time
 from collections import deque
@@ -12,20 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from artemis_py.client.retry import Pauses
+from artemis_py.client.stomp_connection import CertificateError, Endpoint, LostError, RefusedError, StompConnection
 from artemis_py.errors import PipelineError, StompError
 from artemis_py.security.client_login import ClientLogin
 from artemis_py.security.client_tls import ClientTls
-from artemis_py.spark.acceptors import (
-    NOT_NOW,
-    Endpoint,
-    LostError,
-    has_more,
-    is_passing,
-    opened,
-    received,
-    refused_connection,
-)
-from artemis_py.stomp.client import ROUTING, Client, ServerFrame, frame
+from artemis_py.spark.shared_options import NAMED, is_passing, refused_connection
+from artemis_py.stomp.client import ROUTING, frame
 
 TRANSACTION: Final = "t"
 """The name of every transaction of the client: they follow each other, so one name is enough."""
@@ -34,7 +24,6 @@ UNCONFIRMED_MAX: Final = 2
 """How many transactions may be unconfirmed: the next is sent while the broker syncs the previous one."""
 
 _NO_BEATS: Final = (0, 0)
-_READ_BYTES: Final = 65536
 _CONNECT_S: Final = 5.0
 _PAUSE_FIRST_S: Final = 0.1
 _PAUSE_MAX_S: Final = 3.0
@@ -70,7 +59,7 @@ class Confirmed:
     """Messages that are on no queue, because none took them, or a full address dropped them."""
 
 
-class StompClient:
+class TransactionSender:
     """Sends transactions in order and waits for their receipts; after a lost connection it connects to the next
     endpoint.
 
@@ -92,9 +81,8 @@ class StompClient:
         self._tls = tls or ClientTls()
         self._context: ssl.SSLContext | None = None
         self._turn = 0
-        self._pause_s = _PAUSE_FIRST_S
-        self._socket: socket.socket | None = None
-        self._client = Client(beats_ms=_NO_BEATS)
+        self._pauses = Pauses(_PAUSE_FIRST_S, _PAUSE_MAX_S)
+        self._connection: StompConnection | None = None
         self._number = 0
         self._waiting: deque[tuple[int, Transaction]] = deque()
         self._deadline_s = 0.0
@@ -121,16 +109,16 @@ class StompClient:
 
     def close(self) -> None:
         """Close the connection; unconfirmed transactions may or may not have been committed."""
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     # ---- the loop --------------------------------------------------------------------------------
 
     def _run(self, unconfirmed_max: int, *, is_new: bool) -> None:
         while True:
             try:
-                if self._socket is None:
+                if self._connection is None:
                     if not self._waiting:
                         return
                     self._connect()
@@ -141,12 +129,14 @@ class StompClient:
                     self._write(transaction.frames(number))
                 is_new = False
                 while len(self._waiting) > unconfirmed_max:
-                    self._read()
+                    self._await(writes=False)
                 return
-            except (LostError, OSError) as error:
-                self._trouble = str(error) or type(error).__name__
+            except LostError as error:
+                self._trouble = str(error)
                 self.close()
                 self._pause()
+            except CertificateError as error:
+                raise PipelineError(str(error)) from None
 
     def _connect(self) -> None:
         """Raises LostError when there is nobody or no room, PipelineError when the broker does not want this client."""
@@ -154,73 +144,50 @@ class StompClient:
         self._turn += 1
         if endpoint.has_tls and self._context is None:
             self._context = self._tls.context()
-        timeout_s = min(_CONNECT_S, max(0.05, self._left_s()))
-        self._socket = opened(endpoint, timeout_s, self._context if endpoint.has_tls else None)
-        self._client = Client(beats_ms=_NO_BEATS)
-        login, more = self._login, [(ROUTING, "true")]
-        self._write(self._client.connect(endpoint.host, login.user, login.passcode, more))
-        while (answer := self._next()) is None:
-            self._await(writes=False)
-        if answer.command != "CONNECTED":
-            if is_passing(answer.reason):
-                raise LostError(f"{endpoint}: {answer.reason}")
-            raise refused_connection(endpoint, self._login, answer.reason)
-        self._pause_s = _PAUSE_FIRST_S
+        left_s = max(0.05, self._left_s())
+        try:
+            self._connection = StompConnection.open(
+                endpoint,
+                self._login,
+                self._context,
+                connect_s=min(_CONNECT_S, left_s),
+                timeout_s=left_s,
+                named=NAMED,
+                beats_ms=_NO_BEATS,
+                more=[(ROUTING, "true")],
+            )
+        except RefusedError as error:
+            if is_passing(error.reason):
+                raise LostError(str(error)) from None
+            raise refused_connection(endpoint, self._login, error.reason) from None
+        self._pauses.reset()
 
     def _write(self, data: bytes) -> None:
         """Write all of it; receipts and errors that come meanwhile are taken."""
-        assert self._socket is not None
+        assert self._connection is not None
         view = memoryview(data)
-        while view:
-            is_writable = self._await(writes=True)
-            self._take_frames()
-            if is_writable:
-                try:
-                    view = view[self._socket.send(view) :]
-                except NOT_NOW:
-                    continue
-                except OSError:
-                    self._read_last_words()
-                    raise
-
-    def _read_last_words(self) -> None:
-        """The broker has closed: an ERROR may have come before."""
-        assert self._socket is not None
-        with contextlib.suppress(OSError):
-            while data := self._socket.recv(_READ_BYTES):
-                self._client.feed(data)
-        self._take_frames()
-
-    def _read(self) -> None:
-        self._await(writes=False)
-        self._take_frames()
+        try:
+            while view:
+                if self._await(writes=True):
+                    view = view[self._connection.write_some(view) :]
+        except LostError:
+            self._take_frames()  # an ERROR may have come before
+            raise
 
     def _await(self, *, writes: bool) -> bool:
-        """Wait until something came, which is read, or the socket takes bytes; tells whether it does."""
-        assert self._socket is not None
-        left_s = self._left_s()
-        is_there = has_more(self._socket)
-        wait_s = 0.0 if is_there else max(0.0, left_s)
-        readable, writable, _ = select.select([self._socket], [self._socket] if writes else [], [], wait_s)
-        if readable or is_there:
-            data = received(self._socket, self._endpoint, _READ_BYTES)
-            if data == b"":
-                raise LostError(f"{self._endpoint} closed the connection")
-            self._client.feed(data or b"")
-        elif not writable and left_s <= 0:
+        """Wait until something came, which is taken, or the socket takes bytes; tells whether it does."""
+        assert self._connection is not None
+        is_writable = self._connection.wait(self._left_s(), writes=writes)
+        self._take_frames()
+        if not is_writable and self._left_s() <= 0:
             raise self._too_late("is the address full with policy BLOCK, or does the broker hang?")
-        return bool(writable)
+        return is_writable
 
     # ---- frames ----------------------------------------------------------------------------------
 
-    def _next(self) -> ServerFrame | None:
-        try:
-            return self._client.next()
-        except StompError as error:
-            raise LostError(f"{self._endpoint}: {error}") from None
-
     def _take_frames(self) -> None:
-        while (answer := self._next()) is not None:
+        assert self._connection is not None
+        for answer in self._connection.frames():
             if answer.command == "RECEIPT":
                 self._confirm(int(answer.headers["receipt-id"]), answer.headers)
             elif answer.command == "ERROR":
@@ -273,8 +240,7 @@ class StompClient:
         """Wait before the next connection, longer each time. Raises PipelineError when the time is over."""
         if self._left_s() <= 0:
             raise self._too_late("is the broker running?")
-        time.sleep(min(self._pause_s, max(0.0, self._left_s())))
-        self._pause_s = min(2 * self._pause_s, _PAUSE_MAX_S)
+        time.sleep(min(self._pauses.next_s(), max(0.0, self._left_s())))
 
     def _too_late(self, question: str) -> PipelineError:
         self.close()

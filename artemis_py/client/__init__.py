@@ -1,0 +1,1 @@
+"""How our own programs reach a broker, over STOMP or HTTP: commands, the pipeline, traces, the broker for tests."""
