@@ -91,8 +91,10 @@ def add_tls(group: argparse._ActionsContainer) -> None:
 
 def http_acceptor(args: argparse.Namespace, given: str | None) -> Acceptor:
     """The HTTP acceptor to ask, by ``url_for``. Raises ArtemisError, also for an invalid URL."""
+    from artemis_py.client.http_connection import is_http_url
+
     url, user = without_user(url_for(args, given))
-    if not url.startswith(("http://", "https://")):
+    if not is_http_url(url):
         raise ArtemisError(f"{url} is not the URL of an HTTP acceptor; write http://host:port")
     return Acceptor(url.rstrip("/"), login_of(args, user), tls_of(args) if url.startswith("https://") else None)
 

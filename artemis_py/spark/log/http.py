@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import socket
-import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 from uuid import uuid4
 
+from artemis_py.client.http_connection import HttpConnection, UnansweredError, is_success
 from artemis_py.errors import PipelineError
 from artemis_py.security.client_login import ClientLogin
-from artemis_py.security.client_tls import ClientTls, is_final, why_refused
+from artemis_py.security.client_tls import ClientTls
 from artemis_py.spark.log.indexes import Indexes, uncollected
 from artemis_py.spark.log.log import AwayError, GoneError, Listing, Log, LogLocation, Segment, unreadable
 from artemis_py.spark.shared_options import NAMED
@@ -23,7 +22,6 @@ from artemis_py.spark.shared_options import NAMED
 _ANSWER_S: Final = 30.0
 _BRIEF_ANSWER_S: Final = 2.0
 _PAUSE_S: Final = 0.1
-_OK: Final = frozenset({200, 201, 204, 206})
 _NOT_FOUND: Final = 404
 _GONE: Final = frozenset({404, 410})
 _OUT_OF_RANGE: Final = 416
@@ -58,10 +56,7 @@ class HttpLog(Log):
         """``reader``: what it is, for those who look at its cursors."""
         self._location = location
         self._wait_s = float(location.wait_s)
-        self._answer_s = _ANSWER_S
-        self._parts = urlsplit(location.url)
-        self._connection: http.client.HTTPConnection | None = None
-        self._context: ssl.SSLContext | None = None
+        self._http = HttpConnection(location.url, location.login, location.tls, _ANSWER_S, NAMED, stays_open=True)
         self._broker: str | None = None
         self._id: str | None = None
         self._owner = f"{reader} on {socket.gethostname()} ({uuid4().hex[:12]})"
@@ -153,18 +148,16 @@ class HttpLog(Log):
         else_empty: tuple[int, ...] = (),
     ) -> bytes:
         until = time.monotonic() + self._wait_s
-        sent = {**self._login(), **(headers or {})}
         while True:
             try:
-                status, answer = self._exchange(method, path, sent, body)
+                status, answer = self._http.answer(method, path, headers, body)
                 if status not in _BUSY:
                     break
                 problem = f"it answers with status {status}"
-            except (OSError, http.client.HTTPException) as error:
-                self.close()
-                if isinstance(error, ssl.SSLError) and is_final(error):
-                    raise PipelineError(f"{self._location.url}: {why_refused(error, NAMED)}") from None
-                problem = str(error) or type(error).__name__
+            except UnansweredError as error:
+                if error.is_final:
+                    raise PipelineError(str(error)) from None
+                problem = error.reason
             if time.monotonic() >= until:
                 raise AwayError(
                     f"the broker at {self._location.url} did not answer for {self._location.wait_s} s ({problem}): is "
@@ -173,42 +166,20 @@ class HttpLog(Log):
             time.sleep(_PAUSE_S)
         if status in else_empty:
             return b""
-        if status not in _OK:
+        if not is_success(status):
             raise self._refused(status, path, answer)
         return answer
 
-    def _exchange(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> tuple[int, bytes]:
-        if self._connection is None:
-            self._connection = self._connected()
-        self._connection.request(method, self._parts.path.rstrip("/") + path, body, dict(headers))
-        answer = self._connection.getresponse()
-        return answer.status, answer.read()
-
-    def _connected(self) -> http.client.HTTPConnection:
-        host, port = self._parts.hostname, self._parts.port
-        assert host is not None
-        if self._parts.scheme != "https":
-            return http.client.HTTPConnection(host, port, timeout=self._answer_s)
-        if self._context is None:
-            self._context = (self._location.tls or ClientTls()).context()
-        return http.client.HTTPSConnection(host, port, timeout=self._answer_s, context=self._context)
-
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        self._http.close()
 
     def wait_briefly(self) -> None:
-        self._wait_s, self._answer_s = 0.0, _BRIEF_ANSWER_S
+        self._wait_s, self._http.timeout_s = 0.0, _BRIEF_ANSWER_S
         self.close()
 
     def wait_patiently(self) -> None:
-        self._wait_s, self._answer_s = float(self._location.wait_s), _ANSWER_S
+        self._wait_s, self._http.timeout_s = float(self._location.wait_s), _ANSWER_S
         self.close()
-
-    def _login(self) -> dict[str, str]:
-        authorization = self._location.login.authorization
-        return {} if authorization is None else {"Authorization": authorization}
 
     def _refused(self, status: int, path: str, answer: bytes) -> PipelineError:
         said = answer[:300].decode("utf-8", "replace").strip()
