@@ -22,8 +22,8 @@ EXIT_OK: Final = 0
 EXIT_FAILED: Final = 1
 EXIT_REFUSED: Final = 2
 
-ASKING: Final = "__complete"
-"""What a script of ``completion`` asks with."""
+_ASKING: Final = "_ARGCOMPLETE"
+"""A script of ``completion`` asks: what is written is in ``COMP_LINE``."""
 _OPERATIONS: Final = "artemis_py.cli.operations"
 
 # name -> (module, its HELP): repeated here so that listing the commands imports none of them.
@@ -176,6 +176,9 @@ def _interrupted_at_once(*, at_the_end: bool) -> Iterator[None]:
 
 def dispatch(arguments: Sequence[str]) -> int:
     """Answers help and version, refuses unknown commands, passes on the rest."""
+    if _ASKING in os.environ and "COMP_LINE" in os.environ:
+        complete: Callable[[str], None] = vars(command_of("completion"))["complete"]
+        complete(os.environ["COMP_LINE"])
     if not arguments:
         warn_made(usage())
         return EXIT_REFUSED
@@ -185,9 +188,6 @@ def dispatch(arguments: Sequence[str]) -> int:
     if name in ("--version", "-V"):
         say(f"{PROGRAM} {VERSION} ({'compiled' if IS_COMPILED else 'interpreted'})")
         return EXIT_OK
-    if name == ASKING and rest:
-        answer: Callable[[str, Sequence[str]], int] = vars(command_of("completion"))["answer"]
-        return answer(rest[0], rest[1:])
     if name in ("help", "--help", "-h"):
         if rest and rest[0] in COMMANDS:
             return run_command(rest[0], ["--help"])

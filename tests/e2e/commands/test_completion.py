@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,15 +42,13 @@ def completed(user: User, shell: str, script: str) -> list[str]:
 
 def in_bash(user: User, line: str) -> list[str]:
     """The words that bash would offer behind a line."""
-    last = line.rpartition(" ")[2]
-    last = last[max(last.rfind(":"), last.rfind("=")) + 1 :]
     script = f"""
         source <(artemis-py completion bash)
         COMP_LINE={line!r} COMP_POINT={len(line)}
-        _artemis_py artemis-py {last!r} x
+        _python_argcomplete artemis-py
         printf '%s\\n' "${{COMPREPLY[@]}}"
     """
-    return [word for word in completed(user, "bash", script) if word]
+    return [word.removesuffix(" ") for word in completed(user, "bash", script) if word]
 
 
 @pytest.mark.parametrize(
@@ -68,6 +66,7 @@ def in_bash(user: User, line: str) -> list[str]:
         ("artemis-py queue ls --sor", ["--sort"]),
         ("artemis-py completion ", ["bash", "zsh", "fish"]),
         ("artemis-py nonsense ", []),
+        ("artemis-py connection close ", []),
         ("artemis-py queue purge orders ", []),
     ],
 )
@@ -77,7 +76,7 @@ def test_words_in_bash(user: User, line: str, words: list[str]) -> None:
 
 def test_files_and_contexts_in_bash(user: User) -> None:
     (user.folder / "one file.xml").touch()
-    assert "one file.xml" in in_bash(user, "artemis-py check one")
+    assert in_bash(user, "artemis-py check one") == ["one\\ file.xml"]
     user.printed("context", "add", "prod", "--url", "http://h:1")
     assert in_bash(user, "artemis-py queue ls --context p") == ["prod"]
     assert in_bash(user, "artemis-py context use ") == ["prod"]
@@ -91,8 +90,7 @@ def test_a_broker_that_is_not_there_costs_no_time(user: User) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         begun_s = time.monotonic()
-        done = user.run("__complete", "fish", "queue", "purge", "--url", url, "o")
-        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+        assert told(user, "fish", f"artemis-py queue purge --url {url} o") == []
         assert time.monotonic() - begun_s < WAIT_S, "a broker that says nothing is asked no longer"
 
 
@@ -119,10 +117,10 @@ def test_tab_in_bash(user: User) -> None:
 def test_words_in_zsh(user: User) -> None:
     script = """
         autoload -U compinit && compinit -u -d "$PWD/dump"
-        _describe() { print -l -- "${found[@]}"; }
+        _describe() { print -l -- "${completions[@]}"; }
         source <(artemis-py completion zsh)
-        words=(artemis-py queue purge or) CURRENT=4
-        _artemis_py
+        BUFFER='artemis-py queue purge or' CURSOR=25 words=(artemis-py queue purge or)
+        _python_argcomplete
     """
     assert completed(user, "zsh", script) == ["orders:"]
 
@@ -132,10 +130,26 @@ def test_words_in_fish(user: User) -> None:
     assert completed(user, "fish", script) == ["orders"]
 
 
+def told(user: User, shell: str, line: str) -> list[str]:
+    """What the program answers the script of a shell."""
+    file = user.folder / "told"
+    asked: dict[str, Any] = {
+        "_ARGCOMPLETE": "1", "_ARGCOMPLETE_SHELL": shell, "_ARGCOMPLETE_STDOUT_FILENAME": str(file),
+        "COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_SUPPRESS_SPACE": "1",
+    }  # fmt: skip
+    assert user.printed(**asked) == ""
+    return file.read_text().split("\v") if file.stat().st_size else []
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_what_a_shell_is_told(user: User, shell: str, tmp_path: Path) -> None:
+def test_what_a_shell_is_told(user: User, shell: str) -> None:
     """Where the shell itself is not installed."""
-    words = ["artemis-py queue p"] if shell == "bash" else ["queue", "p"]
-    found = user.printed("__complete", shell, *words).splitlines()
-    assert [line.split("\t")[0].split(":")[0] for line in found] == ["pause", "purge", "priority"]
-    assert user.printed("completion", shell).startswith("#")
+    assert [word.split(":")[0] for word in told(user, shell, "artemis-py queue p")] == ["pause", "purge", "priority"]
+    script = user.printed("completion", shell)
+    assert "_ARGCOMPLETE" in script
+    assert "artemis-py" in script
+
+
+def test_what_words_mean(user: User) -> None:
+    assert "priority:" in " ".join(told(user, "zsh", "artemis-py queue p"))
+    assert told(user, "zsh", "artemis-py hea") == ["health:ask a running broker whether it takes messages"]
