@@ -8,6 +8,7 @@ and what cannot be printed in it appears as Python writes it (``\\x1b``, ``\\n``
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import time
@@ -21,12 +22,29 @@ from artemis_py.units import DATE_MAX_MS
 
 _PLAIN: Final = re.compile(r"[^\s\"=]+")
 
+RED: Final = "31"
+GREEN: Final = "32"
+YELLOW: Final = "33"
+CYAN: Final = "36"
+BOLD: Final = "1"
+DIM: Final = "2"
+"""Colours of ``painter``."""
+
 
 def escaped(text: str) -> str:
     """A text on one line, with nothing in it that a terminal would obey."""
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
+def painter(stream: TextIO) -> Callable[[str, str], str]:
+    """Return a function that colours a one-line text, or returns it unchanged if ``stream`` is not a terminal or
+    NO_COLOR is set.
+    """
+    if not stream.isatty() or os.environ.get("NO_COLOR"):
+        return lambda _colour, text: escaped(text)
+    return lambda colour, text: f"\x1b[{colour}m{escaped(text)}\x1b[0m"
 
 
 def shown_time(time_ms: int) -> str:

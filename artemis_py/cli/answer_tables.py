@@ -8,9 +8,8 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final
 
-from artemis_py.cli import colour
 from artemis_py.management.fields import EPOCH_MS, NUMBER, AnyKind, Field
-from artemis_py.terminal_output import escaped, say
+from artemis_py.terminal_output import BOLD, escaped, painter, say
 from artemis_py.text_table import Cell, Column, print_table
 from artemis_py.units import DATE_MAX_MS
 
@@ -118,13 +117,13 @@ def _item(value: Any) -> str:
 def print_reasons(answer: Mapping[str, Any]) -> None:
     """A paragraph for each reason."""
     rows: Sequence[Mapping[str, Any]] = answer["data"]
-    paint = colour.painter(sys.stdout)
+    paint = painter(sys.stdout)
     told: set[tuple[str, str]] = set()
     for place, row in enumerate(rows):
         if place:
             say()
         about = f"{escaped(row['about'])}: " if row["about"] else ""
-        say(f"{paint(colour.BOLD, row['reason'])}  {about}{escaped(row['sentence'])}")
+        say(f"{paint(BOLD, row['reason'])}  {about}{escaped(row['sentence'])}")
         if row["setting"]:
             say(f"  setting  {row['setting']} = {escaped(row['value'])}  ({escaped(row['place'])})")
         if row["remedy"] and (row["reason"], row["remedy"]) not in told:

@@ -12,7 +12,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from artemis_py.cli import colour
 from artemis_py.cli.configuration import (
     add_file,
     add_properties,
@@ -31,8 +30,8 @@ from artemis_py.message import Message
 from artemis_py.paged_messages import Page
 from artemis_py.record_log import Chunk, MemoryLog, PageLog
 from artemis_py.security.realms import open_realms
+from artemis_py.terminal_output import GREEN, RED, escaped, many, painter, say_made
 from artemis_py.terminal_output import as_json as json_text
-from artemis_py.terminal_output import escaped, many, say_made
 
 if TYPE_CHECKING:
     from artemis_py.core.broker import Broker
@@ -131,8 +130,8 @@ def as_json(file: str, problems: Sequence[Problem], places: Sequence[str], *, va
 
 def print_verdict(file: str, problems: Sequence[Problem], *, valid: bool) -> None:
     """Print whether the broker would start, and the number of problems by severity."""
-    paint = colour.painter(sys.stdout)
-    verdict = paint(colour.GREEN, "valid") if valid else paint(colour.RED, "refused")
+    paint = painter(sys.stdout)
+    verdict = paint(GREEN, "valid") if valid else paint(RED, "refused")
     say_made(f"{escaped(file)}: {verdict} ({summary(problems)})")
 
 

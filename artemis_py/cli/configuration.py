@@ -9,16 +9,15 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Final, TextIO
 
-from artemis_py.cli import colour
 from artemis_py.config.problems import CODES, kind_of, nearest
 from artemis_py.config.secrets_in_text import masked_line, names_a_secret
 from artemis_py.config.xml.source import declared_encoding
 from artemis_py.errors import AdviceError, Problem
-from artemis_py.terminal_output import escaped, say, say_made
+from artemis_py.terminal_output import CYAN, DIM, RED, YELLOW, escaped, painter, say, say_made
 
 DEFAULT_FILE: Final = "broker.xml"
 
-_COLOURS: Final = {"error": colour.RED, "warning": colour.YELLOW, "note": colour.CYAN}
+_COLOURS: Final = {"error": RED, "warning": YELLOW, "note": CYAN}
 _WITH_PASSWORDS: Final = "users"
 """Findings of this kind are about files whose lines are passwords: these lines are not shown."""
 _SHOWN_LENGTH_MAX: Final = 120
@@ -102,7 +101,7 @@ def file_or_default(file: Path | None, command: str) -> Path:
 
 def print_problems(problems: Sequence[Problem], stream: TextIO) -> None:
     """Print each problem on a line, followed by the line of the file that it is about."""
-    paint = colour.painter(stream)
+    paint = painter(stream)
     lines = _Lines()
     for problem in problems:
         place = f"{problem.place}: "
@@ -110,7 +109,7 @@ def print_problems(problems: Sequence[Problem], stream: TextIO) -> None:
         say_made(f"{escaped(place)}{severity}: {escaped(str(problem).removeprefix(place))}", stream=stream)
         line = lines.of(problem.file, problem.line)
         if line and problem.code != _WITH_PASSWORDS and not names_a_secret(problem.suggestion or ""):
-            say_made(paint(colour.DIM, f"{problem.line:>6} | {line}"), stream=stream)
+            say_made(paint(DIM, f"{problem.line:>6} | {line}"), stream=stream)
 
 
 def summary(problems: Collection[Problem]) -> str:
@@ -127,7 +126,7 @@ def print_ports(places: Sequence[str]) -> None:
     for place in places:
         say(f"listening on {place}")
     if not places:
-        say_made(colour.painter(sys.stdout)(colour.RED, "listening nowhere: no acceptor would open a port"))
+        say_made(painter(sys.stdout)(RED, "listening nowhere: no acceptor would open a port"))
 
 
 class _Lines:

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from artemis_py.cli import colour
 from artemis_py.cli.broker_http import BrokerHttp
 from artemis_py.cli.configuration import print_problems
 from artemis_py.cli.logins import add_http
@@ -17,7 +16,7 @@ from artemis_py.config.changes.effects import NOTHING, NOW, RESTART, WHEN_IDLE
 from artemis_py.config.changes.plan import plan_of
 from artemis_py.config.reader import load
 from artemis_py.errors import ArtemisError, ConfigError
-from artemis_py.terminal_output import as_json, say, say_made, warn
+from artemis_py.terminal_output import BOLD, CYAN, DIM, GREEN, YELLOW, as_json, painter, say, say_made, warn
 
 HELP = "show what another configuration would change, and what would need a restart"
 
@@ -27,7 +26,7 @@ _HEADS: Final = (
     (RESTART, "needs a restart"),
     (NOTHING, "without effect"),
 )
-_COLOURS: Final = {NOW: colour.GREEN, WHEN_IDLE: colour.CYAN, RESTART: colour.YELLOW, NOTHING: colour.DIM}
+_COLOURS: Final = {NOW: GREEN, WHEN_IDLE: CYAN, RESTART: YELLOW, NOTHING: DIM}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -89,7 +88,7 @@ def _of_running(args: argparse.Namespace) -> dict[str, Any]:
 
 def print_changes(answer: Mapping[str, Any]) -> None:
     """Print the differences for people, by when they would be in force."""
-    paint = colour.painter(sys.stdout)
+    paint = painter(sys.stdout)
     changes: Sequence[Mapping[str, Any]] = answer["changes"]
     for effect, head in _HEADS:
         rows = [row for row in changes if row["effect"] == effect]
@@ -99,7 +98,7 @@ def print_changes(answer: Mapping[str, Any]) -> None:
             say(f"  {_text(row)}")
     affected = answer.get("affected", ())
     if affected:
-        say_made(f"{paint(colour.BOLD, 'affected now')}:")
+        say_made(f"{paint(BOLD, 'affected now')}:")
     for row in affected:
         say(f"  {row['kind']} {row['name']} ({_count(row)}): {row['what']}")
     known = {(row["part"], row["name"], row["setting"]) for row in changes}
@@ -107,7 +106,7 @@ def print_changes(answer: Mapping[str, Any]) -> None:
         row for row in answer.get("pendingRestart", ()) if (row["part"], row["name"], row["setting"]) not in known
     ]
     if pending:
-        say_made(f"{paint(colour.YELLOW, 'waits for a restart since earlier')}:")
+        say_made(f"{paint(YELLOW, 'waits for a restart since earlier')}:")
     for row in pending:
         say(f"  {_text(row)}")
     count = answer.get("changeCount", len(changes))

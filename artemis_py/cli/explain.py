@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
-from artemis_py.cli import colour
 from artemis_py.cli.configuration import add_properties, file_or_default
 from artemis_py.cli.options import add_json
 from artemis_py.config.explain import Explained, Explanation, explain
@@ -23,8 +22,8 @@ from artemis_py.security.identity import Identity
 from artemis_py.security.rights import Authorizer, Grant, access_to
 from artemis_py.security.user_files import all_user_files, user_files_to_change
 from artemis_py.security.users.accounts import Accounts
+from artemis_py.terminal_output import BOLD, DIM, escaped, painter, say, say_made
 from artemis_py.terminal_output import as_json as json_text
-from artemis_py.terminal_output import escaped, say, say_made
 from artemis_py.text_table import Cell, Column, print_table
 
 HELP = "show where each setting of an address or queue comes from"
@@ -165,7 +164,7 @@ def print_text(explanation: Explanation, composition: Composition, *, show_all: 
     """Print the explanation as tables, starting with the composition of the queue. Defaults are shown only with
     ``show_all``.
     """
-    paint = colour.painter(sys.stdout)
+    paint = painter(sys.stdout)
     if explanation.queue_config is not None:
         _print_queue(explanation, composition, paint, show_all)
         say()
@@ -191,9 +190,9 @@ def _print_queue(explanation: Explanation, composition: Composition, paint: Pain
         return
     where = str(queue.origin) if explanation.queue_declared else "not declared; shown as auto-creation would create it"
     _print_head(paint, f"queue {queue.name}", f"({where}; {queue.routing_type})")
-    say_made(paint(colour.BOLD, "composed of"))
+    say_made(paint(BOLD, "composed of"))
     print_table([Column()] * 3, [(f"{axis}:", choice, why) for axis, choice, why in composition], indent=2)
-    say_made(paint(colour.BOLD, "attributes"))
+    say_made(paint(BOLD, "attributes"))
     _print_rows(explanation.queue_attributes, paint, show_all)
 
 
@@ -212,7 +211,7 @@ def _print_security(explanation: Explanation, paint: Paint) -> None:
 
 
 def _print_user(asked: Verdicts, *, is_secured: bool) -> None:
-    paint = colour.painter(sys.stdout)
+    paint = painter(sys.stdout)
     say()
     rest = f"({'with the roles ' + ', '.join(asked.roles) if asked.roles else 'without a role'})"
     _print_head(paint, f"user {asked.user}", rest)
@@ -225,7 +224,7 @@ def _print_user(asked: Verdicts, *, is_secured: bool) -> None:
 
 
 def _print_head(paint: Paint, title: str, rest: str) -> None:
-    say_made(f"{paint(colour.BOLD, title)} {escaped(rest)}")
+    say_made(f"{paint(BOLD, title)} {escaped(rest)}")
 
 
 def _print_rows(rows: Sequence[Explained], paint: Paint, show_all: bool) -> None:
@@ -236,7 +235,7 @@ def _print_rows(rows: Sequence[Explained], paint: Paint, show_all: bool) -> None
     if len(shown) < len(rows):
         count = len(rows) - len(shown)
         what = "1 setting has its default" if count == 1 else f"{count} settings have their defaults"
-        say_made(paint(colour.DIM, f"  {'and ' if shown else ''}{what} (--all shows them)"))
+        say_made(paint(DIM, f"  {'and ' if shown else ''}{what} (--all shows them)"))
 
 
 def _source(row: Explained) -> str:

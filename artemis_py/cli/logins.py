@@ -103,7 +103,8 @@ def stomp_connection(args: argparse.Namespace, timeout_s: float, more: Headers =
     """A connection to the STOMP acceptor that ``stomp_url_for`` gives, logged in; ``more`` are headers of CONNECT.
     Raises ArtemisError.
     """
-    from artemis_py.client.stomp_connection import Endpoint, StompConnection
+    from artemis_py.client.endpoint import Endpoint
+    from artemis_py.client.stomp_connection import StompConnection
 
     url, user = without_user(stomp_url_for(args, args.stomp))
     endpoint = Endpoint.of(url)

@@ -9,12 +9,11 @@ import time
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from artemis_py.cli import colour
 from artemis_py.cli.logins import add_stomp, stomp_connection
 from artemis_py.cli.options import count, seconds
 from artemis_py.client.stomp_connection import StompConnection
 from artemis_py.stomp.client import ServerFrame
-from artemis_py.terminal_output import as_json, escaped, many, say_made, warn
+from artemis_py.terminal_output import BOLD, DIM, as_json, escaped, many, painter, say_made, warn
 
 HELP: Final = "take messages from a queue of a running broker, and print them"
 _LOGIN_S: Final = 10.0
@@ -137,7 +136,7 @@ def _as_object(message: ServerFrame) -> dict[str, Any]:
 
 
 def _print_for_people(message: ServerFrame) -> None:
-    paint = colour.painter(sys.stdout)
+    paint = painter(sys.stdout)
     headers = message.headers
     facts = [
         f"message {_number(message)}",
@@ -148,13 +147,13 @@ def _print_for_people(message: ServerFrame) -> None:
         f"redelivered (delivery {headers.get(_COUNT, '')})" if headers.get("redelivered") == "true" else "",
         f"expires {_date(headers['expires'])}" if headers.get("expires", "0") != "0" else "",
     ]
-    say_made(paint(colour.BOLD, "  ".join(fact for fact in facts if fact)))
+    say_made(paint(BOLD, "  ".join(fact for fact in facts if fact)))
     for name, value in headers.items():
         if name not in _OF_THE_FRAME and name not in _IN_THE_HEADING:
-            say_made(paint(colour.DIM, f"  {name}: {value}"))
+            say_made(paint(DIM, f"  {name}: {value}"))
     text = text_of(message.body)
     if text is None:
-        say_made(paint(colour.DIM, f"  {len(message.body):,} bytes that are no text, in Base64:"))
+        say_made(paint(DIM, f"  {len(message.body):,} bytes that are no text, in Base64:"))
         text = base64.b64encode(message.body).decode()
     for line in text.split("\n"):
         say_made(escaped(line.expandtabs()))

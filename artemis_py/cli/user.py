@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from artemis_py.cli import colour, operations
+from artemis_py.cli import operations
 from artemis_py.cli.configuration import file_or_default
 from artemis_py.cli.explain import name_of
 from artemis_py.cli.options import add_json
@@ -25,7 +25,7 @@ from artemis_py.security.user_files import all_user_files, user_files_to_change
 from artemis_py.security.users.accounts import NEW_PASSWORD, Account, Accounts, UserFiles, check_name
 from artemis_py.security.users.passwords import HashedPassword, PlainPassword, hashed
 from artemis_py.security.users.tables import UsersFileError
-from artemis_py.terminal_output import as_json, escaped, say, say_made, warn
+from artemis_py.terminal_output import BOLD, GREEN, RED, as_json, escaped, painter, say, say_made, warn
 from artemis_py.text_table import Cell, Column, print_table
 
 HELP: Final = "add, list, change, remove and test users"
@@ -208,13 +208,13 @@ def _fields(name: str, identity: Identity | None, access: Access | None) -> dict
 
 
 def _print(config: BrokerConfig, name: str, identity: Identity | None, access: Access | None) -> None:
-    paint = colour.painter(sys.stdout)
+    paint = painter(sys.stdout)
     if identity is None:
-        say_made(f"{paint(colour.RED, 'refused')}: {escaped(_why_not(config, name))}")
+        say_made(f"{paint(RED, 'refused')}: {escaped(_why_not(config, name))}")
         return
     roles = ", ".join(sorted(identity.roles)) or "none, so this user may do nothing"
-    user = paint(colour.BOLD, identity.user)
-    say_made(f"{paint(colour.GREEN, 'accepted')} as user {user}; roles: {escaped(roles)}")
+    user = paint(BOLD, identity.user)
+    say_made(f"{paint(GREEN, 'accepted')} as user {user}; roles: {escaped(roles)}")
     if access is not None:
         allowed = access.permissions_of(identity.roles)
         refused = [permission for permission in PERMISSIONS if permission not in allowed]

@@ -8,7 +8,6 @@ because its socket blocks in the kernel, and changes hands.
 from __future__ import annotations
 
 import math
-import re
 import select
 import socket
 import ssl
@@ -16,19 +15,14 @@ import time
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from typing import Final, NamedTuple, Self, final
+from typing import Final, Self, final
 
+from artemis_py.client.endpoint import Endpoint
 from artemis_py.errors import ArtemisError, StompError
 from artemis_py.security.client_login import ClientLogin
 from artemis_py.security.client_tls import is_final, why_refused
 from artemis_py.stomp.client import Client, Headers, ServerFrame
 
-PORT: Final = 61613
-PLAIN_SCHEMES: Final = ("stomp", "tcp")
-TLS_SCHEMES: Final = ("stomp+ssl", "ssl", "stomps")
-_URL: Final = re.compile(
-    r"(?P<scheme>[a-z+]+)://(?P<host>\[[^\]/@]+\]|[^:/?#@\[\]]+)(?::(?P<port>\d{1,5}))?(?:[/?#].*)?", re.IGNORECASE
-)
 _READ_BYTES: Final = 1 << 18
 _WAIT_S_MAX: Final = 86_400.0
 """Longer than that poll() cannot wait at once."""
@@ -60,34 +54,6 @@ class RefusedError(StompConnectionError):
         super().__init__(f"{broker}: {frame.reason}")
         self.frame = frame
         self.reason = frame.reason
-
-
-class Endpoint(NamedTuple):
-    """Where a broker listens. As a text it is a URL with nothing but this in it."""
-
-    host: str
-    port: int = PORT
-    scheme: str = "tcp"
-
-    @staticmethod
-    def of(url: str) -> Endpoint | None:
-        """The endpoint in a URL; None if it has none, or another scheme."""
-        found = _URL.fullmatch(url)
-        if found is None or (found["port"] and not 0 < int(found["port"]) < 65536):
-            return None
-        scheme = found["scheme"].lower()
-        if scheme not in PLAIN_SCHEMES and scheme not in TLS_SCHEMES:
-            return None
-        return Endpoint(found["host"].strip("[]"), int(found["port"] or PORT), scheme)
-
-    @property
-    def has_tls(self) -> bool:
-        """Does it speak TLS?"""
-        return self.scheme in TLS_SCHEMES
-
-    def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}:{self.port}"
 
 
 @final

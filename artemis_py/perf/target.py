@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from artemis_py.client.stomp_connection import Endpoint
+from artemis_py.client.endpoint import Endpoint
 from artemis_py.errors import PerfError
 
 Headers = tuple[tuple[str, str], ...]

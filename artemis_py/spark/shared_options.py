@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from artemis_py.client.stomp_connection import PLAIN_SCHEMES, TLS_SCHEMES, Endpoint
+from artemis_py.client.endpoint import PLAIN_SCHEMES, TLS_SCHEMES, Endpoint
 from artemis_py.config.problems import nearest
 from artemis_py.errors import ArtemisError, PipelineError
 from artemis_py.security.client_login import PASSWORD, TOKEN, USER, ClientLogin, completed

@@ -16,7 +16,7 @@ from artemis_py.testing.configuration import LOOPBACK
 from artemis_py.testing.engine import Engine
 from artemis_py.testing.errors import BrokerDownError, SendError
 from artemis_py.testing.queues import QueueView
-from artemis_py.testing.why import story_of, why_blocked, why_not_idle
+from artemis_py.testing.state import story_of, why_blocked, why_not_idle
 
 if TYPE_CHECKING:
     from artemis_py.server.server import Server

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, final
 
-from artemis_py.testing.state import QueueState, StoredMessage, messages_of, state_of
-from artemis_py.testing.why import why_not_delivered
+from artemis_py.testing.state import QueueState, StoredMessage, messages_of, state_of, why_not_delivered
 
 if TYPE_CHECKING:
     from artemis_py.testing.engine import Engine

@@ -8,18 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from artemis_py.tracing.errors import require
+from artemis_py.errors import ArtemisError
 from artemis_py.version import VERSION
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.trace import Span, Tracer
 
+INSTALL: Final = "in a checkout of artemis_py: pip install '.[otel]' (or with the path of its wheel instead of the dot)"
 SYSTEM: Final = "artemis_py"
 """The attribute ``messaging.system``."""
 Headers = TypeVar("Headers", bound=MutableMapping[str, str])
+
+
+class TracingError(ArtemisError):
+    """A trace cannot be written or read; the text says what to do."""
+
+
+def require(package: str, named: str) -> None:
+    """Raise TracingError if a package is not installed; ``named`` is how the index of packages calls it."""
+    try:
+        found = find_spec(package)
+    except ModuleNotFoundError:  # the package that would contain it is missing
+        found = None
+    if found is None:
+        raise TracingError(f"{named} is missing: {INSTALL}")
 
 
 def inject(headers: Headers) -> Headers:

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from artemis_py.spark.log.http import HttpLog
 from artemis_py.spark.log.log import AwayError
-from artemis_py.tracing.errors import CollectorAwayError, TracingError, require
+from artemis_py.tracing.client import TracingError, require
 from artemis_py.tracing.journeys import Journeys
 from artemis_py.tracing.source import LogSource
 from artemis_py.tracing.span import FinishedSpan, Parent
@@ -36,6 +36,10 @@ _MS_NS: Final = 1_000_000
 _AGAIN: Final = frozenset({408, 429, 502, 503, 504})
 """For these the same request may succeed later (OTLP, "Retryable Response Codes"; and 408)."""
 _LOGGERS: Final = "opentelemetry.exporter.otlp"
+
+
+class CollectorAwayError(TracingError):
+    """The collector does not answer, or is too busy."""
 
 
 class Collector:

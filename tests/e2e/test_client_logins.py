@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.client.stomp_connection import Endpoint
+from artemis_py.client.endpoint import Endpoint
 from artemis_py.perf.link import Link
 from artemis_py.perf.target import Target
 from artemis_py.security.client_login import ClientLogin

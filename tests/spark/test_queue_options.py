@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.client.stomp_connection import Endpoint
+from artemis_py.client.endpoint import Endpoint
 from artemis_py.errors import PipelineError
 from artemis_py.security.client_tls import ClientTls
 from artemis_py.spark.read.options import read_options

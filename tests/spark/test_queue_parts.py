@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artemis_py.client.stomp_connection import Endpoint, LostError
+from artemis_py.client.endpoint import Endpoint
+from artemis_py.client.stomp_connection import LostError
 from artemis_py.errors import PipelineError
 from artemis_py.spark.consume.batch import Batch, batch_of, packed, unpacked
 from artemis_py.spark.consume.conversation import Conversation, arrival_of, in_portions

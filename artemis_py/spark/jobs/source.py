@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, time
 from pathlib import Path
@@ -204,3 +204,15 @@ def moment_ms(text: str, now_ms: int) -> int:
 
 def _span_ms(found: re.Match[str]) -> int:
     return round(float(found["count"]) * _UNITS_MS[found["unit"]])
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The common arguments of a job's call."""
+
+    spark: SparkSession
+    source: Source
+    say: Callable[[str], None]
+    """Shows progress on a terminal."""
+    tell: Callable[[str], None]
+    """Prints something that the user needs to keep."""

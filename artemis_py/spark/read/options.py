@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from artemis_py.client.stomp_connection import Endpoint
+from artemis_py.client.endpoint import Endpoint
 from artemis_py.errors import PipelineError, SelectorError
 from artemis_py.security.client_login import ClientLogin
 from artemis_py.security.client_tls import ClientTls

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from artemis_py.client.stomp_connection import Endpoint
+from artemis_py.client.endpoint import Endpoint
 from artemis_py.errors import ArtemisError, PipelineError
 from artemis_py.security.client_login import ClientLogin
 from artemis_py.security.client_tls import ClientTls

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from artemis_py.client.endpoint import Endpoint
 from artemis_py.client.retry import Pauses
-from artemis_py.client.stomp_connection import CertificateError, Endpoint, LostError, RefusedError, StompConnection
+from artemis_py.client.stomp_connection import CertificateError, LostError, RefusedError, StompConnection
 from artemis_py.errors import PipelineError, StompError
 from artemis_py.security.client_login import ClientLogin
 from artemis_py.security.client_tls import ClientTls

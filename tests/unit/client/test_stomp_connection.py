@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from artemis_py.client.endpoint import Endpoint
 from artemis_py.client.retry import Pauses
-from artemis_py.client.stomp_connection import Endpoint, LostError, RefusedError, SilentError, StompConnection
+from artemis_py.client.stomp_connection import LostError, RefusedError, SilentError, StompConnection
 from artemis_py.security.client_login import ClientLogin
 from tests.ports import free_port
 
