@@ -207,8 +207,6 @@ def _connect(target: Target) -> socket.socket:
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     sock.settimeout(target.stall_s)
     if target.trust is not None:
-        from artemis_py.perf.link import encrypted
-
         sock = encrypted(sock, target)
     return upgraded(sock, target) if target.over_websocket else sock
 
