@@ -1,6 +1,6 @@
 """A configuration while it is read: first the XML, then the properties that override it.
 
-Everything here is mutable; :mod:`artemis_py.config.assemble` turns it into frozen settings.
+Everything here is mutable; :mod:`artemis_py.config.reader` turns it into frozen settings.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 from artemis_py.config.problems import Problems
-from artemis_py.config.tables.entities import (
+from artemis_py.config.tables.declarations import (
     NOWHERE,
     AuthenticatorConfig,
     BootstrapUsers,

@@ -9,7 +9,7 @@ from typing import Any, final
 from artemis_py.config.merging import Traced
 from artemis_py.config.security_settings import PERMISSIONS, SecuritySetting
 from artemis_py.config.settings import AddressSettings, BrokerConfig
-from artemis_py.config.tables.entities import AddressConfig, Origin, QueueConfig
+from artemis_py.config.tables.declarations import AddressConfig, Origin, QueueConfig
 from artemis_py.config.tables.fields import Setting, settings_of, show
 from artemis_py.config.tables.queue_settings import QueueSettings, queue_settings, source_of
 from artemis_py.config.tables.views import view_of

@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 from artemis_py.config.draft import AcceptorDraft, Draft
 from artemis_py.config.problems import Problems, nearest
 from artemis_py.config.tables.core_settings import CoreSettings
-from artemis_py.config.tables.entities import NOWHERE, BootstrapUsers, JaasConfig, Origin, WebAccess
+from artemis_py.config.tables.declarations import NOWHERE, BootstrapUsers, JaasConfig, Origin, WebAccess
 from artemis_py.config.tables.fields import names_of
 from artemis_py.config.xml.source import Element, Source, load_text, local_name, parse
 

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, final
 
 from artemis_py.config.matching import DEFAULT_SYNTAX, Repository, WildcardSyntax
 from artemis_py.config.tables.address_settings import AddressSettings
-from artemis_py.config.tables.entities import NOWHERE, Origin
+from artemis_py.config.tables.declarations import NOWHERE, Origin
 from artemis_py.config.tables.fields import settings_of
 
 _CACHE_SIZE: Final = 4096

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from typing import Final, final
 
 from artemis_py.config.secrets_in_text import LOOKED_AT_MAX, MASK, masked, names_a_secret
-from artemis_py.config.tables.entities import Origin
+from artemis_py.config.tables.declarations import Origin
 from artemis_py.errors import Problem
 from artemis_py.terminal_output import escaped
 

@@ -9,10 +9,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
-from artemis_py.config.assemble import assemble
-from artemis_py.config.draft import Draft
+from artemis_py.config.checks.acceptors import make_acceptors, sources_of
+from artemis_py.config.checks.addresses import check_addresses, check_limits, check_no_route
+from artemis_py.config.checks.diverts import check_circles, check_diverts
+from artemis_py.config.checks.queues import cases, check_filters, check_queues, check_recovery_points, check_rings
+from artemis_py.config.checks.receiving_queues import Readers
+from artemis_py.config.checks.views import check_views
+from artemis_py.config.draft import Draft, NamedDraft
+from artemis_py.config.matching import WildcardSyntax, check_literal_markers, check_match, check_setting_match
+from artemis_py.config.merging import SettingsEntry, SettingsRepository
 from artemis_py.config.problems import Problems
 from artemis_py.config.read.addresses import read_address_settings, read_addresses, read_diverts, read_old_queues
 from artemis_py.config.read.element import Reading
@@ -27,13 +34,16 @@ from artemis_py.config.read.server import (
     read_users_file,
     read_wildcards,
 )
+from artemis_py.config.security_settings import SecurityConfig, SecuritySetting
 from artemis_py.config.settings import BrokerConfig
+from artemis_py.config.tables.acceptor import AcceptorConfig
 from artemis_py.config.tables.core_settings import CoreSettings
+from artemis_py.config.tables.declarations import AddressConfig, DivertConfig, Origin, QueueConfig
 from artemis_py.config.tables.fields import names_of
 from artemis_py.config.tables.structured_elements import PARTS
 from artemis_py.config.xml.document import core_of, read_file, read_text, validate
 from artemis_py.config.xml.source import Element, Source, local_name
-from artemis_py.errors import ConfigError
+from artemis_py.errors import ConfigError, MatchError
 
 if TYPE_CHECKING:
     from artemis_py.config.instance import Instance
@@ -155,3 +165,201 @@ def _read_core(reading: Reading, core: Element) -> None:
             _READERS[name](reading, child)
         elif name in PARTS:
             reading.ignore_part(PARTS[name], child)
+
+
+# ---- from a draft to settings ----------------------------------------------------------------------------------------
+
+
+def assemble(draft: Draft) -> BrokerConfig:
+    """Freeze a draft. Problems are added to the draft's; if there are errors, the result must not be used."""
+    core = _core_values(draft)
+    syntax = _wildcards(draft)
+    markers = core.get("literal_match_markers")
+    uuid_namespace = core.get("uuid_namespace", "")
+    settings = _address_settings(draft, syntax, markers, uuid_namespace)
+    security = _security(draft, syntax, uuid_namespace)
+    addresses = tuple(
+        AddressConfig(
+            name=address.name,
+            routing_types=tuple(address.routing_types),
+            queues=tuple(_queue(draft, name) for name in address.queues),
+            origin=address.origin,
+        )
+        for address in draft.addresses.values()
+    )
+    diverts = tuple(filter(None, (_divert(draft, divert) for divert in draft.diverts.values())))
+    logins = sources_of(draft)
+    acceptors = make_acceptors(draft, logins)
+    check_addresses(draft, settings, syntax)
+    check_no_route(draft, settings)
+    check_filters(draft)
+    check_limits(draft, settings)
+    _check_persistence(draft)
+    readers = Readers(addresses, settings, syntax)
+    check_rings(draft, addresses, settings, readers)
+    check_queues(draft, list(cases(addresses, settings.entries, settings, readers)))
+    check_views(draft, addresses, settings, syntax)
+    check_recovery_points(draft, addresses)
+    check_circles(draft, readers, diverts, settings)
+    management_address = core.get("management_address", CoreSettings().management_address)
+    check_diverts(draft, diverts, addresses, settings, readers, syntax, management_address)
+    if not draft.problems.has_errors:
+        _add_notices(draft)
+        _check_that_somebody_can_connect(draft, acceptors)
+    return BrokerConfig(
+        file=draft.file,
+        addresses=addresses,
+        diverts=diverts,
+        acceptors=acceptors,
+        wildcards=syntax,
+        address_settings=settings,
+        security=security,
+        logins=logins,
+        properties=dict(draft.properties),
+        user_limits=dict(draft.user_limits),
+        journal_retention=draft.retention,
+        users_file=draft.users_file,
+        shared_store=draft.shared_store,
+        web_access=draft.web_access,
+        files=tuple(draft.files),
+        notices=tuple(draft.problems.in_order(draft.file)),
+        origins=dict(draft.core.origins),
+        **core,
+    )
+
+
+def _core_values(draft: Draft) -> dict[str, Any]:
+    values = dict(draft.core.values)
+    markers = values.get("literal_match_markers")
+    if markers is not None:
+        try:
+            check_literal_markers(markers)
+        except MatchError as error:
+            draft.problems.error(draft.core.origins["literal_match_markers"], str(error))
+            del values["literal_match_markers"]
+    return values
+
+
+def _wildcards(draft: Draft) -> WildcardSyntax:
+    try:
+        return WildcardSyntax(**draft.wildcards.values)
+    except MatchError as error:
+        place = max(draft.wildcards.origins.values(), key=lambda origin: origin.line, default=draft.origin)
+        draft.problems.error(place, str(error))
+        return WildcardSyntax()
+
+
+def _address_settings(
+    draft: Draft, syntax: WildcardSyntax, markers: str | None, uuid_namespace: str
+) -> SettingsRepository:
+    entries: list[SettingsEntry] = []
+    for each in draft.entries.values():
+        try:
+            check_setting_match(each.name, syntax, markers)
+        except MatchError as error:
+            draft.problems.error(each.origin, str(error))
+            continue
+        written = each.written
+        entries.append(
+            SettingsEntry(match=each.name, values=written.values, origins=written.origins, origin=each.origin)
+        )
+    return SettingsRepository(entries, syntax, literal_match_markers=markers, uuid_namespace=uuid_namespace)
+
+
+def _security(draft: Draft, syntax: WildcardSyntax, uuid_namespace: str) -> SecurityConfig:
+    mappings: dict[str, list[str]] = {}
+    for outside, inside in draft.role_mappings:
+        for role in inside:
+            mappings.setdefault(role, []).append(outside)
+    settings: list[SecuritySetting] = []
+    for each in draft.security.values():
+        try:
+            check_match(each.match, syntax)
+        except MatchError as error:
+            draft.problems.error(each.origin, str(error))
+            continue
+        roles = {
+            permission: tuple(dict.fromkeys(name for role in given for name in (role, *mappings.get(role, ()))))
+            for permission, given in each.roles.items()
+        }
+        settings.append(SecuritySetting(match=each.match, roles=roles, origin=each.origin))
+    return SecurityConfig(
+        settings,
+        syntax,
+        role_mappings={role: tuple(outside) for role, outside in mappings.items()},
+        uuid_namespace=uuid_namespace,
+    )
+
+
+def _queue(draft: Draft, name: str) -> QueueConfig:
+    queue = draft.queues[name]
+    return QueueConfig(
+        name=queue.name,
+        address=queue.address,
+        routing_type=queue.routing_type,
+        origin=queue.origin,
+        origins=tuple(queue.written.origins.items()),
+        **queue.written.values,
+    )
+
+
+def _divert(draft: Draft, divert: NamedDraft) -> DivertConfig | None:
+    values = dict(divert.written.values)
+    forwarding = values.pop("forwarding_addresses", "") or ""
+    targets = tuple(part.strip() for part in forwarding.split(",") if part.strip())
+    if not values.get("address") or not targets:
+        missing = "forwarding-address" if values.get("address") else "address"
+        if not draft.problems.has_error_at(divert.origin):
+            draft.problems.error(divert.origin, f"divert {divert.name!r} has no {missing}")
+        return None
+    values["routing_name"] = values.get("routing_name") or divert.name
+    return DivertConfig(name=divert.name, forwarding_addresses=targets, origin=divert.origin, **values)
+
+
+def _add_notices(draft: Draft) -> None:
+    for name, (origin, reason) in draft.ignored.items():
+        draft.problems.warning("no-effect", origin, f"{name} is ignored: {reason}")
+    if draft.tuning:
+        draft.problems.note("tuning", *_note_of_tuning(draft))
+
+
+def _check_that_somebody_can_connect(draft: Draft, acceptors: Sequence[AcceptorConfig]) -> None:
+    if any(each.is_opened and "STOMP" in each.protocols for each in acceptors):
+        return
+    closed = ", ".join(f"{each.name!r} ({each.origin.line})" for each in acceptors if not each.is_opened)
+    why = f"not opened: {closed}" if closed else "the file has no STOMP acceptor"
+    draft.problems.warning(
+        "no-port",
+        next((each.origin for each in acceptors), draft.origin),
+        f"NO PORT IS OPENED FOR STOMP, so no client can send or receive; {why}",
+        allowed='<acceptor name="stomp">tcp://127.0.0.1:61613?protocols=STOMP</acceptor> inside acceptors',
+    )
+
+
+def _check_persistence(draft: Draft) -> None:
+    """Find settings that have no meaning without a journal."""
+    if draft.core.values.get("persistence_enabled", True):
+        return
+    if draft.retention is not None:
+        draft.problems.warning(
+            "no-effect",
+            draft.retention_origin,
+            "journal-retention-directory without persistence-enabled: there is no journal, so nothing is retained",
+        )
+    if draft.shared_store is not None:
+        draft.problems.error(
+            draft.shared_store.origin,
+            "shared-store without persistence-enabled: there is no store to share, so no broker could take over",
+            allowed="persistence-enabled true, or no ha-policy",
+        )
+
+
+def _note_of_tuning(draft: Draft) -> tuple[Origin, str]:
+    """Put all settings for the internals of Artemis into one note, at the place of the first. The reference has the
+    reasons.
+    """
+    places = sorted(draft.tuning.items(), key=lambda item: (item[1].file != draft.file, item[1].file, item[1].line))
+    first = places[0][1]
+    shown = [f"{name} ({origin.line if origin.file == first.file else origin})" for name, origin in places]
+    what, have = ("1 setting tunes", "has") if len(shown) == 1 else (f"{len(shown)} settings tune", "have")
+    return first, f"{what} the internals of Artemis and {have} no effect here: {', '.join(shown)}"

@@ -8,7 +8,7 @@ from typing import Final, final
 
 from artemis_py.config.matching import DEFAULT_SYNTAX, Repository, WildcardSyntax
 from artemis_py.config.merging import uuid_key
-from artemis_py.config.tables.entities import NOWHERE, Origin
+from artemis_py.config.tables.declarations import NOWHERE, Origin
 
 PERMISSIONS: Final = (
     "send",

@@ -14,7 +14,7 @@ from artemis_py.config.security_settings import SecurityConfig, SecuritySetting
 from artemis_py.config.tables.acceptor import AcceptorConfig
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.core_settings import CoreSettings
-from artemis_py.config.tables.entities import (
+from artemis_py.config.tables.declarations import (
     NOWHERE,
     AddressConfig,
     DivertConfig,

@@ -13,7 +13,7 @@ from typing import Final, final
 
 from artemis_py.config.problems import Problems
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
-from artemis_py.config.tables.entities import Origin
+from artemis_py.config.tables.declarations import Origin
 from artemis_py.errors import ArtemisError, ConfigError
 
 CODEC_CLASS: Final = "org.apache.activemq.artemis.utils.DefaultSensitiveStringCodec"

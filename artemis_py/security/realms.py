@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from artemis_py.config.problems import Problems, nearest
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.config.tables.entities import AuthenticatorConfig, BootstrapUsers, JaasConfig
+from artemis_py.config.tables.declarations import AuthenticatorConfig, BootstrapUsers, JaasConfig
 from artemis_py.errors import ArtemisError, AuthenticatorError, ConfigError
 from artemis_py.security.identity import ENTRY_POINTS, Authenticator, Credentials, Identity
 from artemis_py.security.masked import MaskedError, codec_of, reveal

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, final
 
 from artemis_py.config.problems import Problems
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.config.tables.entities import BootstrapUsers, JaasConfig, Origin
+from artemis_py.config.tables.declarations import BootstrapUsers, JaasConfig, Origin
 from artemis_py.errors import ConfigError
 from artemis_py.security.jaas.login_config import ModuleEntry, read_login_config
 from artemis_py.security.jaas.modules import PACKAGE, certificate_files, guest_of, user_files

@@ -14,7 +14,7 @@ from queue import SimpleQueue
 from typing import Any, Final
 
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.config.tables.entities import RetentionConfig
+from artemis_py.config.tables.declarations import RetentionConfig
 from artemis_py.log_codes import STORAGE
 from artemis_py.record_log import RecoveredState
 from artemis_py.server.log_cursors import LogCursors

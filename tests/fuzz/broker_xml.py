@@ -9,7 +9,7 @@ from artemis_py.config.reader import load
 from artemis_py.config.tables.acceptor import PARAMS as ACCEPTOR_PARAMS
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.core_settings import CoreSettings
-from artemis_py.config.tables.entities import QueueConfig
+from artemis_py.config.tables.declarations import QueueConfig
 from artemis_py.config.tables.fields import names_of
 from artemis_py.core.broker import Broker
 from artemis_py.errors import ConfigError

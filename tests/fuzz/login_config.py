@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 from artemis_py.config.problems import Problems
-from artemis_py.config.tables.entities import NOWHERE
+from artemis_py.config.tables.declarations import NOWHERE
 from artemis_py.errors import AuthenticatorError
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.jaas.login_config import FLAGS, ModuleEntry, read_login_config

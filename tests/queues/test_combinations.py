@@ -289,7 +289,7 @@ def test_a_queue_that_is_its_own_dead_letter_address_is_warned_of() -> None:
 
 
 def test_every_rule_names_attributes_that_exist() -> None:
-    from artemis_py.config.tables.entities import QueueConfig
+    from artemis_py.config.tables.declarations import QueueConfig
     from artemis_py.config.tables.fields import settings_of as rows_of
 
     known = {row.attribute for row in rows_of(QueueConfig).values()}

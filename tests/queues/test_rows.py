@@ -8,7 +8,7 @@ import ast
 import re
 from functools import cache
 
-from artemis_py.config.tables.entities import QueueConfig
+from artemis_py.config.tables.declarations import QueueConfig
 from artemis_py.config.tables.fields import settings_of
 from tests.queues.rows import AMPS, ARTEMIS, ATTRIBUTES, QPID, SUBTLETIES, SUBTLETIES_COUNT
 from tests.tidy.sources import ROOT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.config.tables.entities import Origin, WebAccess
+from artemis_py.config.tables.declarations import Origin, WebAccess
 from artemis_py.server.http.jolokia_routes import Origins
 from artemis_py.server.http.requests import Request
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from artemis_py.config.settings import AcceptorConfig
-from artemis_py.config.tables.entities import Origin
+from artemis_py.config.tables.declarations import Origin
 from artemis_py.errors import ConfigError, Problem
 from artemis_py.server.configuration.reading import problems_of, warnings_of
 from artemis_py.server.tls.context import TlsError

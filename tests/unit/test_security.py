@@ -8,7 +8,7 @@ from artemis_py.config.matching import DEFAULT_SYNTAX, WildcardSyntax
 from artemis_py.config.reader import loads
 from artemis_py.config.security_settings import PERMISSIONS, SecurityConfig, SecuritySetting
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.config.tables.entities import Origin
+from artemis_py.config.tables.declarations import Origin
 from artemis_py.security.rights import access_to
 
 UUID = "0a1b2c3d-0000-4000-8000-00000000000f"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.config.tables.entities import RetentionConfig
+from artemis_py.config.tables.declarations import RetentionConfig
 from artemis_py.server.journal_store import JournalStore
 from artemis_py.server.server import open_store
 from artemis_py.server.store import Store

@@ -10,7 +10,7 @@ from artemis_py.config.problems import CODES
 from artemis_py.config.tables.acceptor import HANDSHAKE_SECONDS, PARAMS
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.core_settings import CoreSettings
-from artemis_py.config.tables.entities import DivertConfig, QueueConfig
+from artemis_py.config.tables.declarations import DivertConfig, QueueConfig
 from artemis_py.config.tables.fields import HONOURED, Setting, settings_of
 from artemis_py.config.tables.structured_elements import PARTS
 

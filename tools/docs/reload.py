@@ -15,7 +15,7 @@ from artemis_py.config.changes.effects import (
     of_queue_attribute,
 )
 from artemis_py.config.tables.address_settings import AddressSettings
-from artemis_py.config.tables.entities import QueueConfig
+from artemis_py.config.tables.declarations import QueueConfig
 from artemis_py.config.tables.fields import Setting, settings_of
 from artemis_py.config.tables.queue_settings import COMPOSED, NAMES, always_waits, parts_of
 

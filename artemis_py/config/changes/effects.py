@@ -14,7 +14,7 @@ from typing import Final
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.address_settings import AddressSettings
-from artemis_py.config.tables.entities import QUEUE_DEFAULTS, QueueConfig
+from artemis_py.config.tables.declarations import QUEUE_DEFAULTS, QueueConfig
 from artemis_py.config.tables.fields import HONOURED, settings_of
 from artemis_py.config.tables.queue_conflicts import CONFLICTS
 from artemis_py.config.tables.queue_settings import (

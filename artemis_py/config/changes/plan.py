@@ -22,7 +22,7 @@ from artemis_py.config.secrets_in_text import MASK, names_a_secret
 from artemis_py.config.security_settings import PERMISSIONS
 from artemis_py.config.settings import AddressConfig, BrokerConfig, CoreSettings, DivertConfig, QueueConfig
 from artemis_py.config.tables.address_settings import AddressSettings
-from artemis_py.config.tables.entities import NOWHERE, Origin
+from artemis_py.config.tables.declarations import NOWHERE, Origin
 from artemis_py.config.tables.fields import HONOURED, Setting, settings_of, show
 from artemis_py.config.tables.queue_settings import queue_settings
 

@@ -26,7 +26,7 @@ from artemis_py.config.tables.acceptor import (
     is_loopback,
     known_params,
 )
-from artemis_py.config.tables.entities import LoginSources, Origin
+from artemis_py.config.tables.declarations import LoginSources, Origin
 from artemis_py.config.tables.fields import BOOLEAN, IGNORED, REFUSED, ValueTextError, parse_value, show
 from artemis_py.config.xml.source import relative_to
 

@@ -8,7 +8,7 @@ from artemis_py.config.draft import Draft, QueueDraft
 from artemis_py.config.matching import WildcardSyntax
 from artemis_py.config.merging import SettingsEntry, SettingsRepository
 from artemis_py.config.tables.address_settings import AddressSettings
-from artemis_py.config.tables.entities import Origin
+from artemis_py.config.tables.declarations import Origin
 from artemis_py.config.tables.views import View, view_of
 from artemis_py.config.wildcards import is_wildcard
 

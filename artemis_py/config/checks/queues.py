@@ -13,7 +13,7 @@ from artemis_py.config.checks.receiving_queues import Readers
 from artemis_py.config.draft import Draft, Values
 from artemis_py.config.merging import SettingsEntry, SettingsRepository
 from artemis_py.config.tables.address_settings import AddressSettings
-from artemis_py.config.tables.entities import QUEUE_DEFAULTS, AddressConfig, Origin, QueueConfig
+from artemis_py.config.tables.declarations import QUEUE_DEFAULTS, AddressConfig, Origin, QueueConfig
 from artemis_py.config.tables.queue_conflicts import CONFLICTS, Conflict
 from artemis_py.config.tables.queue_settings import (
     RECOVERY_POINTS,

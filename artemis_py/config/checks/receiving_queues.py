@@ -7,7 +7,7 @@ from functools import cached_property
 
 from artemis_py.config.matching import WildcardSyntax
 from artemis_py.config.merging import SettingsRepository
-from artemis_py.config.tables.entities import AddressConfig, QueueConfig
+from artemis_py.config.tables.declarations import AddressConfig, QueueConfig
 from artemis_py.config.tables.views import View, view_of
 from artemis_py.config.wildcards import WildcardIndex
 

@@ -3,6 +3,10 @@
 Keys are those of Artemis: the path of a setting, with element names in camel case (``globalMaxSize=10M``,
 ``addressSettings."orders.#".maxSizeBytes=1G``). A name with dots is in quotes. The value ``-`` removes what the path
 names. Unknown keys and wrong values are ignored with a warning; they never stop a broker.
+
+Artemis names properties after the setters of its classes. The tables of ``…_BEANS`` have the names that differ from the
+element's in camel case. They come from Artemis up to 2.57 and were tried on its parser; ``tests/unit/config/beans.txt``
+has the whole list.
 """
 
 from __future__ import annotations
@@ -14,15 +18,6 @@ from dataclasses import replace
 from typing import Any, Final, final
 
 from artemis_py.config.draft import AcceptorDraft, Draft, NamedDraft, QueueDraft, SecurityDraft, Values
-from artemis_py.config.overlay.bean_names import (
-    CORE_BEANS,
-    IGNORED_QUEUE_BEANS,
-    INTERNAL_BEANS,
-    PART_BEANS,
-    QUEUE_BEANS,
-    QUIET_QUEUE_BEANS,
-    SETTING_BEANS,
-)
 from artemis_py.config.overlay.properties_file import Property, expand_paths, read_properties
 from artemis_py.config.problems import nearest, unless_newer
 from artemis_py.config.read.addresses import drop_unset
@@ -31,7 +26,7 @@ from artemis_py.config.read.server import ignore_lock
 from artemis_py.config.security_settings import PERMISSION_ALIASES, PERMISSIONS
 from artemis_py.config.tables.address_settings import ROUTING_TYPES, AddressSettings
 from artemis_py.config.tables.core_settings import CoreSettings
-from artemis_py.config.tables.entities import (
+from artemis_py.config.tables.declarations import (
     CURSOR_TTL_S_DEFAULT,
     MULTICAST,
     DivertConfig,
@@ -53,8 +48,102 @@ from artemis_py.config.tables.fields import (
     parse_value,
 )
 from artemis_py.config.tables.structured_elements import PARTS
-from artemis_py.config.xml.substitution import substitute
+from artemis_py.config.xml.source import substitute
 from artemis_py.units import parse_bytes, parse_long
+
+CORE_BEANS: Final = {
+    "connectionTTLOverride": "connection-ttl-override",
+    "enabledAsyncConnectionExecution": "async-connection-execution-enabled",
+    "IDCacheSize": "id-cache-size",
+    "iDCacheSize": "id-cache-size",
+    "JMXDomain": "jmx-domain",
+    "JMXManagementEnabled": "jmx-management-enabled",
+    "JMXNotificationEnabled": "jmx-notification-enabled",
+    "JMXUseBrokerName": "jmx-use-broker-name",
+    "journalBufferSize_AIO": "journal-buffer-size",
+    "journalBufferSize_NIO": "journal-buffer-size",
+    "journalBufferTimeout_AIO": "journal-buffer-timeout",
+    "journalBufferTimeout_NIO": "journal-buffer-timeout",
+    "journalMaxIO_AIO": "journal-max-io",
+    "journalMaxIO_NIO": "journal-max-io",
+    "networCheckNIC": "network-check-NIC",
+    "pageMaxConcurrentIO": "page-max-concurrent-io",
+    "persistIDCache": "persist-id-cache",
+    "wildcardRoutingEnabled": "wild-card-routing-enabled",
+}
+"""Plain settings: property to element."""
+
+PART_BEANS: Final = {
+    "AMQPConnectionConfigurations": "broker-connections",
+    "AMQPConnections": "broker-connections",
+    "bridgeConfigurations": "bridges",
+    "broadcastGroupConfigurations": "broadcast-groups",
+    "brokerPlugins": "broker-plugins",
+    "clusterConfigurations": "cluster-connections",
+    "connectionRouters": "connection-routers",
+    "connectorConfigurations": "connectors",
+    "connectorServiceConfigurations": "connector-services",
+    "discoveryGroupConfigurations": "discovery-groups",
+    "federationConfigurations": "federations",
+    "groupingHandlerConfiguration": "grouping-handler",
+    "incomingInterceptorClassNames": "remoting-incoming-interceptors",
+    "lockCoordinatorConfigurations": "lock-coordinators",
+    "metricsConfiguration": "metrics",
+    "metricsPlugin": "metrics-plugin",
+    "outgoingInterceptorClassNames": "remoting-outgoing-interceptors",
+    "securitySettingPlugins": "security-settings/security-setting-plugin",
+    "storeConfiguration": "store",
+}
+"""Structures without effect here: property to element."""
+
+_OF_ARTEMIS_ITSELF: Final = "it is internal to Artemis"
+
+INTERNAL_BEANS: Final = {
+    "brokerInstance": _OF_ARTEMIS_ITSELF,
+    "brokerPropertiesKeySurround": "write key.surround in the properties file instead",
+    "checkForPrimaryServer": "this broker is a single node",
+    "configurationUrl": _OF_ARTEMIS_ITSELF,
+    "failoverOnServerShutdown": "write HAPolicyConfiguration.failoverOnServerShutdown instead",
+    "federationDownstreamAuthorization": "this version has no federation",
+    "fileDeployerScanPeriod": "it has no effect in Artemis either",
+    "jaasConfigs": "logins are configured in login.config, or in the element authentication",
+    "journalMaxAtticFiles": "journal files without live records are deleted or retained, never reused",
+    "status": _OF_ARTEMIS_ITSELF,
+}
+"""Properties of Artemis that have no element, with the reason why they have no effect here."""
+
+SETTING_BEANS: Final = {
+    "addressFullMessagePolicy": "address-full-policy",
+    "diskFullMessagePolicy": "disk-full-policy",
+    "IDCacheSize": "id-cache-size",
+    "iDCacheSize": "id-cache-size",
+    "pageCacheMaxSize": "page-max-cache-size",
+    "pageFullMessagePolicy": "page-full-policy",
+    "queuePrefetch": "default-consumer-window-size",
+    "redeliveryMultiplier": "redelivery-delay-multiplier",
+    "sendToDLAOnNoRoute": "send-to-dla-on-no-route",
+}
+"""Properties of address-settings. ``queuePrefetch`` limits clients of OpenWire, which this broker does not support."""
+
+QUEUE_BEANS: Final = {"filterString": "filter"}
+"""Properties of queues and diverts."""
+
+QUIET_QUEUE_BEANS: Final = (
+    "address", "autoCreateAddress", "autoCreated", "configurationManaged", "id", "internal", "name", "temporary",
+    "transient",
+)  # fmt: skip
+"""Properties that Artemis uses internally, or that the property's path already gives."""
+
+_BY_SETTINGS: Final = "address-settings decide when queues are deleted automatically"
+
+IGNORED_QUEUE_BEANS: Final = {
+    "autoDelete": _BY_SETTINGS,
+    "autoDeleteDelay": _BY_SETTINGS,
+    "autoDeleteMessageCount": _BY_SETTINGS,
+    "consumerPriority": "each consumer sets its own priority",
+}
+"""Properties of queues without effect here, each with its reason."""
+
 
 _REMOVE: Final = "-"
 _SURROUND_KEY: Final = "key.surround"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from artemis_py.config.problems import Problems
-from artemis_py.config.tables.entities import Origin
+from artemis_py.config.tables.declarations import Origin
 from artemis_py.config.xml.source import load_text
 
 _DEFAULT_FILTER: Final = r".*\.(json|properties)"

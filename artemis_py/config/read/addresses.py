@@ -7,7 +7,7 @@ from typing import Final
 from artemis_py.config.draft import NamedDraft, QueueDraft, Values
 from artemis_py.config.read.element import Reading
 from artemis_py.config.tables.address_settings import AddressSettings
-from artemis_py.config.tables.entities import ANYCAST, MULTICAST, DivertConfig, QueueConfig
+from artemis_py.config.tables.declarations import ANYCAST, MULTICAST, DivertConfig, QueueConfig
 from artemis_py.config.tables.fields import TEXT, Setting, names_of, settings_of
 from artemis_py.config.tables.structured_elements import PARTS
 from artemis_py.config.xml.source import Element, local_name

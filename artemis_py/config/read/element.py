@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, final
 
 from artemis_py.config.draft import Draft, Values
-from artemis_py.config.tables.entities import Origin
+from artemis_py.config.tables.declarations import Origin
 from artemis_py.config.tables.fields import (
     BOOLEAN,
     IGNORED,

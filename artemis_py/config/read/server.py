@@ -13,7 +13,7 @@ from artemis_py.config.draft import AcceptorDraft, Draft, SecurityDraft, Values
 from artemis_py.config.problems import nearest
 from artemis_py.config.read.element import Reading
 from artemis_py.config.security_settings import PERMISSION_ALIASES, PERMISSIONS
-from artemis_py.config.tables.entities import (
+from artemis_py.config.tables.declarations import (
     CURSOR_TTL_S_DEFAULT,
     POLICY_ROLES,
     AuthenticatorConfig,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Unpack, final
 
-from artemis_py.config.tables.entities import NOWHERE, Origin
+from artemis_py.config.tables.declarations import NOWHERE, Origin
 from artemis_py.config.tables.fields import (
     BOOLEAN,
     CHOICE,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final, final
 
 from artemis_py.config.tables.address_settings import NO_GROUPS, AddressSettings
-from artemis_py.config.tables.entities import QUEUE_CONSTANTS, QUEUE_DEFAULTS, QueueConfig
+from artemis_py.config.tables.declarations import QUEUE_CONSTANTS, QUEUE_DEFAULTS, QueueConfig
 from artemis_py.config.tables.fields import settings_of
 from artemis_py.config.tables.queue_types import LEVELS_DEFAULT, PRIORITY, STANDARD, TYPE_ATTRIBUTES, said_by, type_of
 from artemis_py.units import parse_moment

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from artemis_py.config.tables.entities import BACKUP_ELEMENTS, POLICY_ROLES, PRIMARY_ELEMENTS, SharedStoreConfig
+from artemis_py.config.tables.declarations import BACKUP_ELEMENTS, POLICY_ROLES, PRIMARY_ELEMENTS, SharedStoreConfig
 from artemis_py.config.tables.fields import (
     HONOURED,
     IGNORED,

@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 from lxml import etree
 
 from artemis_py.config.problems import Problems
-from artemis_py.config.tables.entities import Origin
+from artemis_py.config.tables.declarations import Origin
 from artemis_py.config.xml.source import (
     CORE_NAMESPACE,
     Element,

@@ -9,8 +9,7 @@ import uuid
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from artemis_py.config.overlay.bean_names import SETTING_BEANS
-from artemis_py.config.overlay.properties import camel
+from artemis_py.config.overlay.properties import SETTING_BEANS, camel
 from artemis_py.config.settings import AddressSettings
 from artemis_py.config.tables.fields import HONOURED, settings_of
 from artemis_py.core.budget import Budget

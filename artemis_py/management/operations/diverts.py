@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from artemis_py.config.settings import DivertConfig
-from artemis_py.config.tables.entities import DIVERT_ROUTING_TYPES
+from artemis_py.config.tables.declarations import DIVERT_ROUTING_TYPES
 from artemis_py.core.addresses.address import Divert
 from artemis_py.core.broker import Broker
 from artemis_py.errors import BadRequestError

@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 
 from artemis_py.config.checks.requested import check_queue, check_setting, setting_values
 from artemis_py.config.explain import Explained, explain_address, explain_queue_config
-from artemis_py.config.overlay.bean_names import SETTING_BEANS
-from artemis_py.config.overlay.properties import property_names
+from artemis_py.config.overlay.properties import SETTING_BEANS, property_names
 from artemis_py.config.security_settings import PERMISSIONS
 from artemis_py.config.settings import AddressSettings, BrokerConfig, Origin, SecuritySetting
 from artemis_py.config.tables.fields import show

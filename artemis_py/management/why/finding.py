@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.core_settings import CoreSettings
-from artemis_py.config.tables.entities import QUEUE_DEFAULTS, Origin, QueueConfig
+from artemis_py.config.tables.declarations import QUEUE_DEFAULTS, Origin, QueueConfig
 from artemis_py.config.tables.fields import Setting, settings_of, show
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.queue.queue import Queue

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, NoReturn, final
 
 from artemis_py.config.problems import Problems, nearest
-from artemis_py.config.tables.entities import Origin
+from artemis_py.config.tables.declarations import Origin
 from artemis_py.config.xml.source import load_text
 from artemis_py.errors import ArtemisError
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 
 from artemis_py.config.problems import Problems, nearest
-from artemis_py.config.tables.entities import Origin
+from artemis_py.config.tables.declarations import Origin
 from artemis_py.errors import AuthenticatorError
 from artemis_py.security.identity import Credentials
 from artemis_py.security.jaas.certificates import ExternalModule, TextFileModule

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from artemis_py.config.problems import Problems, nearest
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.config.tables.entities import Origin
+from artemis_py.config.tables.declarations import Origin
 from artemis_py.config.xml.source import FILE_LENGTH_MAX, read_regular_file
 from artemis_py.errors import Problem
 from artemis_py.security.users.accounts import UserFiles, files_of

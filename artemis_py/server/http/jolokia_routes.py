@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Any, Final, final
 from urllib.parse import parse_qsl, urlsplit
 
-from artemis_py.config.tables.entities import WebAccess
+from artemis_py.config.tables.declarations import WebAccess
 from artemis_py.management.artemis.java_errors import JavaError, illegal
 from artemis_py.management.jolokia.agent import BULK_MAX, Agent, Answer
 from artemis_py.management.jolokia.request import JolokiaRequest, Options, of_json, of_path

@@ -12,7 +12,7 @@ import pytest
 from artemis_py.config.changes.effects import NOTHING, QUEUE_ATTRIBUTES, RESTART
 from artemis_py.config.changes.plan import plan_of
 from artemis_py.config.tables.address_settings import AddressSettings
-from artemis_py.config.tables.entities import QueueConfig
+from artemis_py.config.tables.declarations import QueueConfig
 from artemis_py.config.tables.fields import BOOLEAN, CHOICE, DOUBLE, HONOURED, TEXT, Setting, settings_of
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue.recipe import own_settings

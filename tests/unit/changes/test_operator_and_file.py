@@ -10,7 +10,7 @@ import pytest
 
 from artemis_py.config.changes.effects import RESTART
 from artemis_py.config.changes.plan import plan_of
-from artemis_py.config.tables.entities import QueueConfig
+from artemis_py.config.tables.declarations import QueueConfig
 from artemis_py.config.tables.fields import HONOURED, settings_of
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue.attributes import amend, amended

@@ -11,7 +11,7 @@ import pytest
 
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.core_settings import CoreSettings
-from artemis_py.config.tables.entities import QUEUE_CONSTANTS, QUEUE_DEFAULTS, DivertConfig, QueueConfig
+from artemis_py.config.tables.declarations import QUEUE_CONSTANTS, QUEUE_DEFAULTS, DivertConfig, QueueConfig
 from artemis_py.config.tables.fields import HONOURED, IGNORED, REFUSED, Setting, names_of, settings_of
 from artemis_py.config.tables.queue_settings import QueueSettings
 from artemis_py.config.tables.structured_elements import PARTS, Part

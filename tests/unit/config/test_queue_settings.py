@@ -8,7 +8,7 @@ import pytest
 
 from artemis_py.config.explain import explain
 from artemis_py.config.tables.address_settings import AddressSettings
-from artemis_py.config.tables.entities import QUEUE_DEFAULTS, QueueConfig
+from artemis_py.config.tables.declarations import QUEUE_DEFAULTS, QueueConfig
 from artemis_py.config.tables.fields import (
     BOOLEAN,
     BYTES,

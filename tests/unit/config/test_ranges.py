@@ -7,7 +7,7 @@ import pytest
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.core_settings import CoreSettings
-from artemis_py.config.tables.entities import QueueConfig
+from artemis_py.config.tables.declarations import QueueConfig
 from artemis_py.config.tables.fields import (
     BOOLEAN,
     BYTES,

@@ -10,7 +10,7 @@ from artemis_py.config.reader import load
 from artemis_py.config.tables.acceptor import PARAMS
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.core_settings import CoreSettings
-from artemis_py.config.tables.entities import QueueConfig
+from artemis_py.config.tables.declarations import QueueConfig
 from artemis_py.config.tables.fields import settings_of
 from artemis_py.config.tables.structured_elements import PARTS
 from tools.docs.configuration import page

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.config.xml.substitution import RESCANS_MAX, substitute
+from artemis_py.config.xml.source import RESCANS_MAX, substitute
 from tests.unit.config.documents import document, load_core, problems_of
 
 

@@ -13,7 +13,7 @@ from artemis_py.cli.context import Contexts
 from artemis_py.config.instance import read_bootstrap, read_jolokia_access
 from artemis_py.config.problems import Problems
 from artemis_py.config.reader import load
-from artemis_py.config.tables.entities import Origin
+from artemis_py.config.tables.declarations import Origin
 from artemis_py.config.xml.source import Source, load_text, parse
 from artemis_py.errors import ArtemisError, AuthenticatorError, ConfigError
 from artemis_py.security.certificate import SubjectName, parts_of

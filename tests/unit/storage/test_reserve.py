@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.config.tables.entities import RetentionConfig
+from artemis_py.config.tables.declarations import RetentionConfig
 from artemis_py.server.server import open_store
 from artemis_py.storage.disk.space import RESERVE_NAME, SpaceReserve
 

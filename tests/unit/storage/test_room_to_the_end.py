@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.config.tables.entities import RetentionConfig
+from artemis_py.config.tables.declarations import RetentionConfig
 from artemis_py.core.order.entry import ACKED
 from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
 from artemis_py.paged_messages import Page, PageShare
