@@ -8,7 +8,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final
 
-from artemis_py.management.fields import EPOCH_MS, NUMBER, AnyKind, Field
+from artemis_py.management.listing import EPOCH_MS, NUMBER, AnyKind, Field
 from artemis_py.terminal_output import BOLD, escaped, painter, say
 from artemis_py.text_table import Cell, Column, print_table
 from artemis_py.units import DATE_MAX_MS

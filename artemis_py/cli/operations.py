@@ -19,7 +19,7 @@ from artemis_py.cli.broker_http import BrokerHttp
 from artemis_py.cli.logins import add_http
 from artemis_py.cli.password_input import add_new_password, has_new_password, new_password_from
 from artemis_py.errors import ArtemisError
-from artemis_py.management.fields import FLAG
+from artemis_py.management.listing import FLAG
 from artemis_py.management.operation import LINES, TEXTS, Argument, Operation
 from artemis_py.management.table import OPERATIONS
 from artemis_py.management.why.finding import REASONS

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final, final
 
 from artemis_py.errors import LimitError
-from artemis_py.management.fields import EPOCH_MS, NUMBER, TEXT, Field, Kind
+from artemis_py.management.listing import EPOCH_MS, NUMBER, TEXT, Field, Kind
 
 RUNNING: Final = "running"
 DONE: Final = "done"

@@ -1,4 +1,6 @@
-"""Filters, sorts and pages lists: reads what a client asks for, and finds the rows, some in each step."""
+"""Lists: the name and the meaning of each field, and how it is read. Filters, sorts and pages them: reads what a client
+asks for, and finds the rows, some in each step.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,71 @@ from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from artemis_py.config.problems import nearest
 from artemis_py.errors import BadRequestError
-from artemis_py.management.fields import FLAG, NUMBER, TEXT, AnyKind, Kind, Row, Value
 from artemis_py.units import parse_long
+
+Owner = TypeVar("Owner")
+Value = str | int | bool | Mapping[str, str] | None
+Row = dict[str, Value]
+
+TEXT: Final = "text"
+NUMBER: Final = "number"
+FLAG: Final = "flag"
+MAP: Final = "map"
+"""Texts by name. No list is sorted by one."""
+
+EPOCH_MS: Final = "epoch ms"
+"""The unit of dates; 0: never."""
+
+
+class Field(NamedTuple, Generic[Owner]):
+    """``name`` is Artemis' name where it has one. ``unit`` is empty for what is counted by itself. ``is_brief``: is it
+    one of the few that a person sees first?
+    """
+
+    name: str
+    type: str
+    sentence: str
+    read: Callable[[Owner], Value]
+    unit: str = ""
+    is_brief: bool = False
+
+
+class Kind(Generic[Owner]):
+    """A list: ``one`` is what a row is about, ``several`` the same for more of them. The first field is its name.
+    ``as_artemis`` makes of a row what a bean of Artemis tells, where that is something else.
+    """
+
+    def __init__(
+        self,
+        one: str,
+        several: str,
+        fields: Sequence[Field[Owner]],
+        as_artemis: Callable[[Row], Mapping[str, Any]] = lambda row: row,
+    ) -> None:
+        self.one = one
+        self.several = several
+        self.as_artemis = as_artemis
+        self.fields: dict[str, Field[Owner]] = {field.name: field for field in fields}
+
+    def row(self, owner: Owner, names: Sequence[str] = ()) -> Row:
+        """The fields with these names, or all of them."""
+        fields = self.fields
+        return {name: fields[name].read(owner) for name in names or fields}
+
+    @property
+    def brief(self) -> list[str]:
+        """The names of the fields that a person sees first."""
+        return [field.name for field in self.fields.values() if field.is_brief]
+
+
+AnyKind = Kind[Any]
+
+
+# ---- filter, sort, page ----------------------------------------------------------------------------------------------
 
 PAGE_SIZE: Final = 100
 PAGE_SIZE_MAX: Final = 1_000
@@ -155,8 +216,6 @@ def _example(kind: AnyKind) -> str:
 
 # ---- the rows of a page --------------------------------------------------------------------------
 
-
-Owner = TypeVar("Owner")
 
 LOOKS_PER_STEP: Final = 250
 _ROWS_PER_STEP: Final = 25

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from artemis_py.management.fields import FLAG, MAP, NUMBER, TEXT, AnyKind, Field
+from artemis_py.management.listing import FLAG, MAP, NUMBER, TEXT, AnyKind, Field
 from artemis_py.management.operation import AMOUNT, LINES, TEXTS, Argument, Operation
 from artemis_py.version import VERSION
 

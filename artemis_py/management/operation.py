@@ -14,8 +14,19 @@ from typing import Any, Final, Protocol
 
 from artemis_py.config.secrets_in_text import MASK
 from artemis_py.errors import BadRequestError
-from artemis_py.management.fields import FLAG, NUMBER, TEXT, AnyKind, Field
-from artemis_py.management.listing import PAGE_SIZE, PAGE_SIZE_MAX, ListQuery, condition_of_artemis, query_of, select
+from artemis_py.management.listing import (
+    FLAG,
+    NUMBER,
+    PAGE_SIZE,
+    PAGE_SIZE_MAX,
+    TEXT,
+    AnyKind,
+    Field,
+    ListQuery,
+    condition_of_artemis,
+    query_of,
+    select,
+)
 from artemis_py.management.managed import Arguments, Managed, Result, Steps, Work
 
 REQUIRED: Final = object()

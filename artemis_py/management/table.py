@@ -12,8 +12,7 @@ from artemis_py.management.operations.acceptors import ACCEPTOR_OPERATIONS
 from artemis_py.management.operations.addresses import ADDRESS_OPERATIONS
 from artemis_py.management.operations.broker import BROKER_OPERATIONS
 from artemis_py.management.operations.browse import BROWSE_OPERATIONS
-from artemis_py.management.operations.configuration import CONFIGURATION_OPERATIONS
-from artemis_py.management.operations.connections import CONNECTION_OPERATIONS
+from artemis_py.management.operations.connections import CONNECTION_OPERATIONS, SESSION_OPERATIONS
 from artemis_py.management.operations.consumers import CONSUMER_OPERATIONS
 from artemis_py.management.operations.dead_letters import DEAD_LETTER_OPERATIONS
 from artemis_py.management.operations.diverts import DIVERT_OPERATIONS
@@ -22,8 +21,7 @@ from artemis_py.management.operations.import_messages import IMPORT_OPERATIONS
 from artemis_py.management.operations.jobs import JOB_OPERATIONS
 from artemis_py.management.operations.messages import MESSAGE_OPERATIONS
 from artemis_py.management.operations.queues import QUEUE_OPERATIONS
-from artemis_py.management.operations.sessions import SESSION_OPERATIONS
-from artemis_py.management.operations.settings import SETTINGS_OPERATIONS
+from artemis_py.management.operations.settings import CONFIGURATION_OPERATIONS, SETTINGS_OPERATIONS
 from artemis_py.management.operations.storage import STORAGE_OPERATIONS
 from artemis_py.management.operations.trace import TRACE_OPERATIONS
 from artemis_py.management.operations.transactions import TRANSACTION_OPERATIONS

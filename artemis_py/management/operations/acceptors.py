@@ -6,7 +6,7 @@ from typing import Final
 
 from artemis_py.config.secrets_in_text import MASK, names_a_secret
 from artemis_py.config.settings import AcceptorConfig
-from artemis_py.management.fields import FLAG, NUMBER, TEXT, Field, Kind
+from artemis_py.management.listing import FLAG, NUMBER, TEXT, Field, Kind
 from artemis_py.management.managed import AcceptorState, Arguments, Managed, Steps
 from artemis_py.management.operation import listing, select_rows
 

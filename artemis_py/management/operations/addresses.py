@@ -9,7 +9,7 @@ from artemis_py.core.addresses import retroactive
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.tasks import until_done
 from artemis_py.errors import BrokerError
-from artemis_py.management.fields import FLAG, NUMBER, TEXT, Field, Kind
+from artemis_py.management.listing import FLAG, NUMBER, TEXT, Field, Kind
 from artemis_py.management.managed import Arguments, Managed, Steps, at_once, lookup
 from artemis_py.management.operation import ATTRIBUTES, EDIT, VIEW, Argument, Operation, listing, select_rows
 from artemis_py.management.operations.queues import without_consumers

@@ -10,7 +10,7 @@ from artemis_py.core.operations.scan import STATES
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.redelivery import MAX_CANCELS, MAX_DELIVERIES
 from artemis_py.errors import BadRequestError, SelectorError
-from artemis_py.management.fields import NUMBER, TEXT
+from artemis_py.management.listing import NUMBER, TEXT
 from artemis_py.management.managed import Arguments, Managed, lookup
 from artemis_py.management.operation import Argument
 from artemis_py.selector import CLIENT_LIMITS, Selector, compile_selector

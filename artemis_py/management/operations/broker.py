@@ -8,8 +8,7 @@ from typing import Final
 from uuid import NAMESPACE_OID, uuid5
 
 from artemis_py.core.tasks import Step
-from artemis_py.management.fields import Row
-from artemis_py.management.listing import LOOKS_PER_STEP
+from artemis_py.management.listing import LOOKS_PER_STEP, Row
 from artemis_py.management.managed import Arguments, Managed
 from artemis_py.management.operation import ATTRIBUTES, VIEW, Operation
 from artemis_py.version import VERSION

@@ -29,8 +29,20 @@ from artemis_py.core.operations.scan import (
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Step, Until
 from artemis_py.errors import BadRequestError, NotFoundError
-from artemis_py.management.fields import EPOCH_MS, FLAG, MAP, NUMBER, TEXT, Field, Kind, Value
-from artemis_py.management.listing import PAGE_SIZE_MAX, ListQuery, Selection, query_of
+from artemis_py.management.listing import (
+    EPOCH_MS,
+    FLAG,
+    MAP,
+    NUMBER,
+    PAGE_SIZE_MAX,
+    TEXT,
+    Field,
+    Kind,
+    ListQuery,
+    Selection,
+    Value,
+    query_of,
+)
 from artemis_py.management.managed import Arguments, Download, Managed, Steps
 from artemis_py.management.operation import TEXTS, VIEW, Argument, Operation
 from artemis_py.management.operations.arguments import (

@@ -7,8 +7,7 @@ from typing import Final, NamedTuple
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import NotFoundError
-from artemis_py.management.fields import EPOCH_MS, FLAG, NUMBER, TEXT, Field, Kind
-from artemis_py.management.listing import LOOKS_PER_STEP
+from artemis_py.management.listing import EPOCH_MS, FLAG, LOOKS_PER_STEP, NUMBER, TEXT, Field, Kind
 from artemis_py.management.managed import Arguments, Managed, Steps
 from artemis_py.management.operation import EDIT, Argument, Operation, listing, select_rows
 

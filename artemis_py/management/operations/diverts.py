@@ -10,8 +10,7 @@ from artemis_py.config.tables.declarations import DIVERT_ROUTING_TYPES
 from artemis_py.core.addresses.address import Divert
 from artemis_py.core.broker import Broker
 from artemis_py.errors import BadRequestError
-from artemis_py.management.fields import FLAG, TEXT, Field, Kind
-from artemis_py.management.listing import LOOKS_PER_STEP
+from artemis_py.management.listing import FLAG, LOOKS_PER_STEP, TEXT, Field, Kind
 from artemis_py.management.managed import Arguments, Managed, Steps, at_once
 from artemis_py.management.operation import EDIT, Argument, Operation, listing, select_rows
 

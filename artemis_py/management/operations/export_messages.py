@@ -10,8 +10,7 @@ from artemis_py.core.operations.scan import PAGED, SCHEDULED, LocatedMessage, Qu
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import BadRequestError, NotFoundError
 from artemis_py.management.export_format import line_of, message_line
-from artemis_py.management.fields import NUMBER
-from artemis_py.management.listing import LOOKS_PER_STEP, PAGE_SIZE_MAX
+from artemis_py.management.listing import LOOKS_PER_STEP, NUMBER, PAGE_SIZE_MAX
 from artemis_py.management.managed import Arguments, InPieces, Lines, Managed, Steps
 from artemis_py.management.operation import VIEW, Argument, Operation
 from artemis_py.management.operations.arguments import FILTER, QUEUE, WHICH, message_filter_of, queue_of, states_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from artemis_py.errors import NotFoundError
-from artemis_py.management.fields import NUMBER
 from artemis_py.management.jobs import JOBS, STOPPED
+from artemis_py.management.listing import NUMBER
 from artemis_py.management.managed import Arguments, Managed, Steps, at_once
 from artemis_py.management.operation import EDIT, Argument, Operation, listing, select_rows
 

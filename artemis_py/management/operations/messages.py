@@ -15,7 +15,7 @@ from artemis_py.core.operations.scan import SCHEDULED, LocatedMessage
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import WAIT, Until
 from artemis_py.errors import BrokerError, NotFoundError
-from artemis_py.management.fields import NUMBER, TEXT
+from artemis_py.management.listing import NUMBER, TEXT
 from artemis_py.management.managed import Arguments, Managed, Steps
 from artemis_py.management.operation import EDIT, Argument, Operation
 from artemis_py.management.operations.arguments import (

@@ -27,7 +27,7 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue_reference import AutoDelete, deletion_of
 from artemis_py.core.tasks import WAIT, Step, Task, until_done
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
-from artemis_py.management.fields import FLAG, NUMBER, TEXT, Field, Kind
+from artemis_py.management.listing import FLAG, NUMBER, TEXT, Field, Kind
 from artemis_py.management.managed import Arguments, Managed, Steps, Work, at_once
 from artemis_py.management.operation import AMOUNT, ATTRIBUTES, EDIT, VIEW, Argument, Operation, listing, select_rows
 from artemis_py.management.operations.arguments import COUNT, QUEUE, message_filter_of, queue_of

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from artemis_py.core.tasks import WAIT
 from artemis_py.errors import BrokerError, NotFoundError
-from artemis_py.management.fields import EPOCH_MS, FLAG, NUMBER, TEXT, Field, Kind, Value
+from artemis_py.management.listing import EPOCH_MS, FLAG, NUMBER, TEXT, Field, Kind, Value
 from artemis_py.management.managed import Arguments, LogCursor, Managed, Space, Steps, Stored, at_once
 from artemis_py.management.operation import EDIT, VIEW, Argument, Operation, listing, select_rows
 

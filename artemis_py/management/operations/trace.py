@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from artemis_py.errors import BadRequestError, BrokerError
-from artemis_py.management.fields import EPOCH_MS, FLAG, NUMBER, TEXT, Field, Kind, Value
-from artemis_py.management.listing import ListQuery, Selection
+from artemis_py.management.listing import EPOCH_MS, FLAG, NUMBER, TEXT, Field, Kind, ListQuery, Selection, Value
 from artemis_py.management.managed import Arguments, Managed, Steps
 from artemis_py.management.operation import VIEW, Argument, Operation
 

@@ -7,11 +7,10 @@ from typing import Final, NamedTuple
 from artemis_py.core.tasks import WAIT, until_done
 from artemis_py.core.transactions import Transaction
 from artemis_py.errors import NotFoundError
-from artemis_py.management.fields import EPOCH_MS, NUMBER, TEXT, Field, Kind
-from artemis_py.management.listing import LOOKS_PER_STEP
+from artemis_py.management.listing import EPOCH_MS, LOOKS_PER_STEP, NUMBER, TEXT, Field, Kind
 from artemis_py.management.managed import Arguments, Connected, Managed, Steps
 from artemis_py.management.operation import EDIT, Argument, Operation, listing, select_rows
-from artemis_py.management.operations.sessions import client_of_session, clients_in_order
+from artemis_py.management.operations.connections import client_of_session, clients_in_order
 
 
 class OpenTransaction(NamedTuple):

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from artemis_py.errors import BadRequestError, BrokerError
-from artemis_py.management.fields import EPOCH_MS, FLAG, NUMBER, TEXT, Field, Kind, Row
-from artemis_py.management.listing import LOOKS_PER_STEP
+from artemis_py.management.listing import EPOCH_MS, FLAG, LOOKS_PER_STEP, NUMBER, TEXT, Field, Kind, Row
 from artemis_py.management.managed import Arguments, Managed, Steps, Users
 from artemis_py.management.operation import EDIT, Argument, Operation, listing, select_rows
 from artemis_py.security.user_files import KnownUser

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from artemis_py.errors import BadRequestError
-from artemis_py.management.fields import NUMBER, TEXT
-from artemis_py.management.listing import PAGE_SIZE_MAX, ListQuery, Selection
+from artemis_py.management.listing import NUMBER, PAGE_SIZE_MAX, TEXT, ListQuery, Selection
 from artemis_py.management.managed import Arguments, Managed, Steps, Work, lookup
 from artemis_py.management.operation import VIEW, Argument, Operation
 from artemis_py.management.operations.arguments import QUEUE, queue_of

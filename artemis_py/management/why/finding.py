@@ -14,7 +14,7 @@ from artemis_py.config.tables.declarations import QUEUE_DEFAULTS, Origin, QueueC
 from artemis_py.config.tables.fields import Setting, settings_of, show
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.queue.queue import Queue
-from artemis_py.management.fields import NUMBER, TEXT, Field, Kind
+from artemis_py.management.listing import NUMBER, TEXT, Field, Kind
 from artemis_py.management.why.causes import CAUSES, OF_ADDRESS, OF_BROKER, Cause
 
 # ---- the setting behind a reason -----------------------------------------------------------------

@@ -20,7 +20,7 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recipe import own_settings
 from artemis_py.core.reload import Redeployment
 from artemis_py.errors import ArtemisError, BrokerError, Problem
-from artemis_py.management.fields import Row
+from artemis_py.management.listing import Row
 from artemis_py.management.managed import Steps
 from artemis_py.management.reload_impact import ROWS_MAX, Impact, impact_of
 from artemis_py.server.configuration.file_watch import FileWatch

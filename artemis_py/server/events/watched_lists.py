@@ -9,8 +9,7 @@ from typing import Any, Final, final
 from urllib.parse import parse_qs, unquote
 
 from artemis_py.errors import BadRequestError, BrokerError, LimitError, NotFoundError
-from artemis_py.management.fields import Row, Value
-from artemis_py.management.listing import Selection
+from artemis_py.management.listing import Row, Selection, Value
 from artemis_py.management.managed import Managed, Steps
 from artemis_py.management.operation import Operation, arguments_of
 from artemis_py.management.table import OPERATIONS

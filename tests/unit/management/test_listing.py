@@ -10,8 +10,18 @@ import pytest
 
 from artemis_py.errors import BadRequestError
 from artemis_py.management import listing
-from artemis_py.management.fields import FLAG, NUMBER, TEXT, Field, Kind, Row
-from artemis_py.management.listing import ListQuery, condition_of_artemis, query_of, select
+from artemis_py.management.listing import (
+    FLAG,
+    NUMBER,
+    TEXT,
+    Field,
+    Kind,
+    ListQuery,
+    Row,
+    condition_of_artemis,
+    query_of,
+    select,
+)
 
 
 class Thing(NamedTuple):

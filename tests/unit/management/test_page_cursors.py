@@ -9,9 +9,8 @@ import pytest
 
 from artemis_py.core.operations.message_filter import MessageFilter
 from artemis_py.errors import BadRequestError
-from artemis_py.management.list_cursors import Cursors
 from artemis_py.management.listing import Selection
-from artemis_py.management.managed import InPieces, Lines
+from artemis_py.management.managed import Cursors, InPieces, Lines
 from artemis_py.management.operation import arguments_of
 from artemis_py.management.table import OPERATIONS
 from tests.unit.core.paged_bench import PagedBench

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.errors import BadRequestError
-from artemis_py.management.fields import FLAG
+from artemis_py.management.listing import FLAG
 from artemis_py.management.openapi import description_of
 from artemis_py.management.operation import EDIT, TEXTS, VIEW, arguments_of
 from artemis_py.management.table import OPERATIONS
