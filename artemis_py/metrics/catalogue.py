@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 if TYPE_CHECKING:
     from artemis_py.core.addresses.address import Address
     from artemis_py.core.queue.queue import Queue
-    from artemis_py.metrics.queue_ages import Look
+    from artemis_py.metrics.queues import Look
     from artemis_py.metrics.views import LogCursorView, TlsView
 
 Owner = TypeVar("Owner")

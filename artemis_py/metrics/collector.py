@@ -1,23 +1,33 @@
-"""The families of the broker as a whole, for prometheus-client: they count nothing and read everything on a scrape."""
+"""The families of the broker, of its queues, and of how well messages flow, for prometheus-client: they count nothing
+and read everything on a scrape.
+"""
 
 from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Exemplar
 
 from artemis_py.core.events import MEANINGS
+from artemis_py.histogram import Histogram
 from artemis_py.metrics.catalogue import (
+    ADDRESS_GAUGES,
+    ALIAS_GAUGES,
     CURSOR_GAUGES,
     LARGE_GAUGES,
     LOG_GAUGES,
+    LOOK_GAUGES,
+    QUEUE_GAUGES,
     RESOURCE_GAUGES,
     TLS_GAUGES,
 )
+from artemis_py.metrics.exposition import shown_addresses, shown_queues
+from artemis_py.metrics.queues import Totals, look_at
 from artemis_py.metrics.views import ServerView
 from artemis_py.version import IS_COMPILED, VERSION
 
@@ -274,4 +284,161 @@ class BrokerCollector(Collector):
         )
         compiled = str(IS_COMPILED).lower()
         family.add_metric([self._broker.name, compiled, platform.python_version(), VERSION], 1)
+        return family
+
+
+# ---- addresses and queues --------------------------------------------------------------------------------------------
+
+
+class QueueCollector(Collector):
+    """The address and queue families as objects of prometheus-client, for readers of the registry.
+
+    A scrape over HTTP takes the same numbers from ``exposition``, which is faster.
+    """
+
+    def __init__(self, broker: Broker, clock_ms: Callable[[], int]) -> None:
+        self._broker = broker
+        self._clock_ms = clock_ms
+
+    def describe(self) -> Iterable[Metric]:
+        """The families without samples, so that registration reads nothing."""
+        names = [(gauge.name, gauge.help) for gauge in ADDRESS_GAUGES]
+        names += [(gauge.name, gauge.help) for gauge in QUEUE_GAUGES]
+        names += [(gauge.name, gauge.help) for gauge in LOOK_GAUGES]
+        names += [(gauge.name, gauge.help) for gauge in ALIAS_GAUGES]
+        return [GaugeMetricFamily(name, text) for name, text in names]
+
+    def collect(self) -> Iterable[Metric]:
+        """One family per gauge, one sample per address or queue that is shown."""
+        broker = self._broker.name
+        for of_address in ADDRESS_GAUGES:
+            family = GaugeMetricFamily(of_address.name, of_address.help, labels=["address", "broker"])
+            for address in shown_addresses(self._broker):
+                family.add_metric([address.name, broker], of_address.read(address))
+            yield family
+        for of_queue in QUEUE_GAUGES:
+            family = GaugeMetricFamily(of_queue.name, of_queue.help, labels=["address", "broker", "queue"])
+            for queue in shown_queues(self._broker):
+                family.add_metric([queue.address.name, broker, queue.name], of_queue.read(queue))
+            yield family
+        queues = shown_queues(self._broker)
+        looks = list(chain.from_iterable(look_at(queues, self._clock_ms())))
+        for of_look in LOOK_GAUGES:
+            family = GaugeMetricFamily(of_look.name, of_look.help, labels=["address", "broker", "queue"])
+            for look in looks:
+                family.add_metric([look.queue.address.name, broker, look.queue.name], of_look.read(look))
+            yield family
+        for alias in ALIAS_GAUGES:
+            family = GaugeMetricFamily(alias.name, alias.help, labels=["address", "broker", "queue", "routing_type"])
+            for queue in queues:
+                labels = [queue.address.name, broker, queue.name, queue.routing_type.lower()]
+                family.add_metric(labels, alias.read(queue))
+            yield family
+
+
+# ---- flow ------------------------------------------------------------------------------------------------------------
+
+
+class FlowCollector(Collector):
+    """These families of one broker. ``totals`` are the sums of its queues. ``disk_headroom`` is how many bytes the disk
+    may take before senders are held back, ``memory_max_bytes`` the limit of all addresses (-1: none).
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        server: ServerView,
+        *,
+        totals: Callable[[], Totals],
+        disk_headroom: Callable[[], int | None],
+        memory_max_bytes: int,
+    ) -> None:
+        self._broker = broker
+        self._server = server
+        self._totals = totals
+        self._disk_headroom = disk_headroom
+        self._memory_max_bytes = memory_max_bytes
+
+    def describe(self) -> Iterable[Metric]:
+        """Returns nothing: no other collector has these names, and registration need not read the broker."""
+        return []
+
+    def collect(self) -> Iterable[Metric]:
+        """All of them; a limit that does not exist has no headroom."""
+        server, totals = self._server, self._totals()
+        yield self._gauge("artemis_total_pending_message_count", "Messages in all queues", totals.pending)
+        for name, text, count in (
+            ("artemis_total_produced_message_count", "Messages added to queues since the start", totals.added),
+            ("artemis_total_consumed_message_count", "Messages acknowledged since the start", totals.acknowledged),
+            ("artemis_connections_opened", "Connections that clients opened", server.connections_total),
+            (
+                "artemis_connections_closed",
+                "Connections that ended",
+                server.connections_total - server.connections_open,
+            ),
+            (
+                "artemis_blocked_seconds",
+                "How long senders have waited for room, all together",
+                server.blocked_ns() / NS_PER_SECOND,
+            ),
+        ):
+            yield self._counter(name, text, count)
+        yield self._blocked()
+        disk_bytes = self._disk_headroom()
+        if disk_bytes is not None:
+            yield self._gauge(
+                "artemis_disk_headroom_bytes", "Bytes that may be written until disk-full-policy applies", disk_bytes
+            )
+        if self._memory_max_bytes > 0:
+            yield self._gauge(
+                "artemis_memory_headroom_bytes",
+                "Bytes that all addresses may still hold until global-max-size is reached",
+                max(self._memory_max_bytes - self._broker.memory_bytes, 0),
+            )
+        yield self._histogram(
+            "artemis_delivery_delay_seconds",
+            "From the arrival of a message to its first or next delivery, of one message a turn; whole milliseconds",
+            server.delays,
+        )
+        if server.sync_times is not None:
+            yield self._histogram(
+                "artemis_journal_sync_duration_seconds",
+                "How long it took to write and sync a batch of the journal",
+                server.sync_times,
+            )
+
+    def _blocked(self) -> Metric:
+        text = "Connections that wait now, by reason (artemis-py why blocked-connection)"
+        family = GaugeMetricFamily("artemis_blocked_senders", text, labels=["broker", "reason"])
+        for reason, count in sorted(self._server.blocked_senders().items()):
+            family.add_metric([self._broker.name, reason], count)
+        return family
+
+    def _gauge(self, name: str, text: str, value: float) -> Metric:
+        family = GaugeMetricFamily(name, text, labels=["broker"])
+        family.add_metric([self._broker.name], value)
+        return family
+
+    def _counter(self, name: str, text: str, value: float) -> Metric:
+        family = CounterMetricFamily(name, text, labels=["broker"])
+        family.add_metric([self._broker.name], value)
+        return family
+
+    def _histogram(self, name: str, text: str, values: Histogram) -> Metric:
+        """In OpenMetrics each bucket shows the last message that fell into it."""
+        unit = values.unit
+        bounds = [*(str(bound / unit) for bound in values.bounds), "+Inf"]
+        examples = {
+            index: Exemplar({"message_id": str(message_id)}, value / unit, at_ms / 1000)
+            for index, (message_id, value, at_ms) in values.examples.items()
+        }
+        family = HistogramMetricFamily(name, text, labels=["broker"])
+        family.add_metric(
+            [self._broker.name],
+            buckets=[
+                (bound, float(count), examples[index]) if index in examples else (bound, float(count))
+                for index, (bound, count) in enumerate(zip(bounds, accumulate(values.counts), strict=True))
+            ],
+            sum_value=values.sum / unit,
+        )
         return family

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from artemis_py.metrics.exposition import render_gauges
-from artemis_py.metrics.queue_totals import QueueTotals
+from artemis_py.metrics.queues import QueueTotals
 from artemis_py.metrics.views import ServerView
 
 if TYPE_CHECKING:
@@ -105,9 +105,7 @@ class MetricsExporter:
         if self._registries is None:
             from prometheus_client import CollectorRegistry, ProcessCollector
 
-            from artemis_py.metrics.collector import BrokerCollector
-            from artemis_py.metrics.flow_collector import FlowCollector
-            from artemis_py.metrics.queue_collector import QueueCollector
+            from artemis_py.metrics.collector import BrokerCollector, FlowCollector, QueueCollector
 
             small = CollectorRegistry()
             small.register(

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.metrics.catalogue import ADDRESS_GAUGES, ALIAS_GAUGES, LOOK_GAUGES, QUEUE_GAUGES, Gauge, Owner
-from artemis_py.metrics.queue_ages import look_at
+from artemis_py.metrics.queues import look_at
 
 if TYPE_CHECKING:
     from artemis_py.core.addresses.address import Address

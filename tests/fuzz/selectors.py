@@ -7,7 +7,7 @@ from pathlib import Path
 
 from artemis_py.errors import SelectorError
 from artemis_py.selector import CLIENT_LIMITS, Selector, compile_selector
-from artemis_py.selector.values import Value
+from artemis_py.selector.evaluate import Value
 from tests.fuzz.fuzzing import Fuzzer, Input, Judge, outcome_of
 
 WORDS = (

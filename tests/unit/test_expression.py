@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from artemis_py.errors import SelectorError
 from artemis_py.selector import CLIENT_LIMITS, compile_expression
+from artemis_py.selector.evaluate import Value
 from artemis_py.selector.grammar import MAX_NESTING
-from artemis_py.selector.values import Value
 
 HEADERS: dict[str, Value] = {
     "five": "5", "half": "0.5", "minus": "-2", "empty": "", "name": "James", "blank": " 5", "AMQPriority": 4,

@@ -12,8 +12,7 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
 from artemis_py.histogram import Histogram
 from artemis_py.metrics import MetricsExporter
-from artemis_py.metrics.queue_ages import LOOKS_PER_STEP, look_at
-from artemis_py.metrics.queue_totals import QueueTotals
+from artemis_py.metrics.queues import LOOKS_PER_STEP, QueueTotals, look_at
 from artemis_py.server import blocked_senders as blocked
 from artemis_py.server.blocked_senders import BlockedSenders
 from artemis_py.storage.disk.space import DiskSpace, bytes_until_full

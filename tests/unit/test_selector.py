@@ -8,8 +8,8 @@ import pytest
 
 from artemis_py.errors import SelectorError
 from artemis_py.selector import BROKER_LIMITS, compile_selector
+from artemis_py.selector.evaluate import Value
 from artemis_py.selector.grammar import MAX_NESTING
-from artemis_py.selector.values import Value
 from tests.unit.core.parts import lines_run
 
 HEADERS: dict[str, Value] = {

@@ -11,7 +11,8 @@ import pytest
 from artemis_py.errors import SelectorError
 from artemis_py.selector import SelectorLimits, compile_selector, evaluate
 from artemis_py.selector import like as likes
-from artemis_py.selector.values import INTEGER_BITS_MAX, TEXT_LENGTH_MAX
+from artemis_py.selector.evaluate import TEXT_LENGTH_MAX
+from artemis_py.selector.lexer import INTEGER_BITS_MAX
 from tests.cost import cpu_s, yardstick_s
 
 PATTERNS: dict[str, Callable[[int], tuple[str, str]]] = {

@@ -16,7 +16,7 @@ import pytest
 
 from artemis_py.errors import ArtemisError, AuthenticatorError
 from artemis_py.security.identity import Credentials, Identity
-from artemis_py.security.signing_keys import LIFETIME_S, RETRY_S, SetUrl
+from artemis_py.security.tokens import LIFETIME_S, RETRY_S, SetUrl
 from tests.e2e.broker_process import eventually
 
 jwt = pytest.importorskip("jwt", reason="PyJWT is not installed (extra jwt)")
