@@ -12,8 +12,7 @@ from typing import Any, Final
 from artemis_py.cli.broker_http import BrokerHttp
 from artemis_py.cli.configuration import print_problems
 from artemis_py.cli.logins import add_http
-from artemis_py.config.changes.effects import NOTHING, NOW, RESTART, WHEN_IDLE
-from artemis_py.config.changes.plan import plan_of
+from artemis_py.config.changes import NOTHING, NOW, RESTART, WHEN_IDLE, plan_of
 from artemis_py.config.reader import load
 from artemis_py.errors import ArtemisError, ConfigError
 from artemis_py.terminal_output import BOLD, CYAN, DIM, GREEN, YELLOW, as_json, painter, say, say_made, warn

@@ -12,28 +12,30 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, final
 
 from artemis_py.config.checks.acceptors import make_acceptors, sources_of
-from artemis_py.config.checks.addresses import check_addresses, check_limits, check_no_route
+from artemis_py.config.checks.addresses import Readers, check_addresses, check_limits, check_no_route
 from artemis_py.config.checks.diverts import check_circles, check_diverts
 from artemis_py.config.checks.queues import cases, check_filters, check_queues, check_recovery_points, check_rings
-from artemis_py.config.checks.receiving_queues import Readers
 from artemis_py.config.checks.views import check_views
 from artemis_py.config.draft import Draft, NamedDraft
-from artemis_py.config.matching import WildcardSyntax, check_literal_markers, check_match, check_setting_match
-from artemis_py.config.merging import SettingsEntry, SettingsRepository
-from artemis_py.config.problems import Problems
-from artemis_py.config.read.addresses import read_address_settings, read_addresses, read_diverts, read_old_queues
-from artemis_py.config.read.element import Reading
-from artemis_py.config.read.server import (
+from artemis_py.config.elements import (
     USERS_FILE,
+    Reading,
     read_acceptors,
+    read_address_settings,
+    read_addresses,
     read_authentication,
+    read_diverts,
     read_ha_policy,
+    read_old_queues,
     read_retention,
     read_security,
     read_user_limits,
     read_users_file,
     read_wildcards,
 )
+from artemis_py.config.matching import WildcardSyntax, check_literal_markers, check_match, check_setting_match
+from artemis_py.config.merging import SettingsEntry, SettingsRepository
+from artemis_py.config.problems import Problems
 from artemis_py.config.security_settings import SecurityConfig, SecuritySetting
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.acceptor import AcceptorConfig
@@ -141,7 +143,7 @@ def _finish(
         if around is not None:
             around.lay_over(draft)
         if overlays:
-            from artemis_py.config.overlay.properties import lay_over
+            from artemis_py.config.properties import lay_over
 
             lay_over(draft, overlays, environ)
             draft.files.update(dict.fromkeys(overlays))

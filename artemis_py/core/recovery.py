@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from artemis_py.config.changes.effects import expired_because, replaced_because
+from artemis_py.config.changes import expired_because, replaced_because
 from artemis_py.config.tables.declarations import NOWHERE
 from artemis_py.core.addresses.routing_table import Bindings
 from artemis_py.core.destinations.registry import Registry

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, final
 
-from artemis_py.config.changes.effects import FORCE, stays_because
+from artemis_py.config.changes import FORCE, stays_because
 from artemis_py.config.settings import AddressConfig, AddressSettings, BrokerConfig, QueueConfig
 from artemis_py.config.tables.queue_settings import written_attributes
 from artemis_py.core.addresses import retroactive

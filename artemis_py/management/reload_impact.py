@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, final
 
-from artemis_py.config.changes.effects import FORCE, held_back, stays_because
+from artemis_py.config.changes import FORCE, held_back, stays_because
 from artemis_py.config.settings import AddressConfig, AddressSettings, BrokerConfig, QueueConfig
 from artemis_py.config.tables.queue_settings import LIFETIME, QueueSettings, parts_of
 from artemis_py.core.addresses import retroactive

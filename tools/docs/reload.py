@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from artemis_py.config.changes.effects import (
+from artemis_py.config.changes import (
     NOTHING,
     NOW,
     QUEUE_ATTRIBUTES,

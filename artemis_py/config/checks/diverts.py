@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from artemis_py.config.checks.receiving_queues import Readers
+from artemis_py.config.checks.addresses import Readers
 from artemis_py.config.draft import Draft
 from artemis_py.config.matching import WildcardSyntax
 from artemis_py.config.merging import SettingsRepository

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, final
 
-from artemis_py.config.checks.receiving_queues import Readers
+from artemis_py.config.checks.addresses import Readers
 from artemis_py.config.draft import Draft, Values
 from artemis_py.config.merging import SettingsEntry, SettingsRepository
 from artemis_py.config.tables.address_settings import AddressSettings

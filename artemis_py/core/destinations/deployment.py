@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, final
 
-from artemis_py.config.changes.effects import stays_because
+from artemis_py.config.changes import stays_because
 from artemis_py.config.settings import BrokerConfig, QueueConfig
 from artemis_py.config.tables.queue_settings import known_attributes
 from artemis_py.core.addresses.address import Address

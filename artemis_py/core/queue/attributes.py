@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from artemis_py.config.changes.effects import changed, held_back, in_force, why_held_back, why_in_conflict
+from artemis_py.config.changes import changed, held_back, in_force, why_held_back, why_in_conflict
 from artemis_py.config.settings import AddressSettings, QueueConfig
 from artemis_py.config.tables.fields import settings_of
 from artemis_py.config.tables.queue_settings import (

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Mapping, 
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from artemis_py.config.overlay.properties import SETTING_BEANS, camel
+from artemis_py.config.properties import SETTING_BEANS, camel
 from artemis_py.config.secrets_in_text import MASK
 from artemis_py.config.settings import AddressSettings
 from artemis_py.config.tables.fields import HONOURED, settings_of

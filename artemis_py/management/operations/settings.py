@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from artemis_py.config.checks.requested import check_queue, check_setting, setting_values
 from artemis_py.config.explain import Explained, explain_address, explain_queue_config
-from artemis_py.config.overlay.properties import SETTING_BEANS, property_names
+from artemis_py.config.properties import SETTING_BEANS, property_names
 from artemis_py.config.security_settings import PERMISSIONS
 from artemis_py.config.settings import AddressSettings, BrokerConfig, Origin, SecuritySetting
 from artemis_py.config.tables.fields import show

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, final
 
 from artemis_py.atomic_files import replace_files
-from artemis_py.config.read.server import ROLES_FILE, USERS_FILE
+from artemis_py.config.elements import ROLES_FILE, USERS_FILE
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.xml.source import read_regular_file
 from artemis_py.errors import AuthenticatorError

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, final
 
-from artemis_py.config.overlay.properties_file import joined, logical_lines, unescape
+from artemis_py.config.properties_file import joined, logical_lines, unescape
 from artemis_py.errors import ArtemisError
 from artemis_py.security.users.passwords import HashedPassword, StoredPassword, UnreadablePassword, stored_password
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Final, final
 
-from artemis_py.config.changes.plan import Plan, plan_of, without_places
+from artemis_py.config.changes import Plan, plan_of, without_places
 from artemis_py.config.merging import SettingsRepository
 from artemis_py.config.problems import ERROR, WARNING, Problems, told
 from artemis_py.config.reader import PROPERTIES_FILE, load

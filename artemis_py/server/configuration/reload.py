@@ -8,8 +8,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, final
 
-from artemis_py.config.changes.effects import FORCE, NOW, QUEUE_ATTRIBUTES, RESTART, WHEN_IDLE, held_back
-from artemis_py.config.changes.plan import ADDED, CHANGED, REMOVED, Change, Plan, divert_changes
+from artemis_py.config.changes import (
+    ADDED,
+    CHANGED,
+    FORCE,
+    NOW,
+    QUEUE_ATTRIBUTES,
+    REMOVED,
+    RESTART,
+    WHEN_IDLE,
+    Change,
+    Plan,
+    divert_changes,
+    held_back,
+)
 from artemis_py.config.settings import AddressConfig, AddressSettings, BrokerConfig, QueueConfig
 from artemis_py.config.tables.fields import settings_of, show
 from artemis_py.config.tables.queue_settings import QueueSettings

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, final
 from urllib.parse import unquote
 
-from artemis_py.config.overlay.properties_file import parse_properties
+from artemis_py.config.properties_file import parse_properties
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.config.tables.acceptor import OPENSSL_NAMES, TLS13_SUITES, TLS_VERSIONS
 from artemis_py.errors import ConfigError, Problem

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from artemis_py.config.changes.effects import NOTHING, QUEUE_ATTRIBUTES, RESTART
-from artemis_py.config.changes.plan import plan_of
+from artemis_py.config.changes import NOTHING, QUEUE_ATTRIBUTES, RESTART, plan_of
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.declarations import QueueConfig
 from artemis_py.config.tables.fields import BOOLEAN, CHOICE, DOUBLE, HONOURED, TEXT, Setting, settings_of

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from artemis_py.config.changes.effects import RESTART
-from artemis_py.config.changes.plan import plan_of
+from artemis_py.config.changes import RESTART, plan_of
 from artemis_py.config.tables.declarations import QueueConfig
 from artemis_py.config.tables.fields import HONOURED, settings_of
 from artemis_py.core.broker import Broker

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.config.changes.effects import NOTHING, NOW, RESTART, WHEN_IDLE
-from artemis_py.config.changes.plan import Change, plan_of
+from artemis_py.config.changes import NOTHING, NOW, RESTART, WHEN_IDLE, Change, plan_of
 from artemis_py.config.tables.core_settings import CoreSettings
 from artemis_py.config.tables.fields import settings_of
 from artemis_py.server.configuration.reading import in_force

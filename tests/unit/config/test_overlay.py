@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.config.overlay.properties_file import expand_paths, read_properties
 from artemis_py.config.problems import Problems
+from artemis_py.config.properties_file import expand_paths, read_properties
 from artemis_py.config.reader import load, loads
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.errors import ConfigError

@@ -1,32 +1,120 @@
-"""Reads what concerns the server as a whole into a draft: ``acceptors``, ``security-settings``, ``authentication``,
-``users-file``, ``resource-limit-settings``, ``wildcard-addresses``, ``journal-retention-directory``, ``ha-policy``.
+"""Reads the elements of broker.xml into a draft: single values; what concerns the server as a whole (``acceptors``,
+``security-settings``, ``authentication``, ``users-file``, ``resource-limit-settings``, ``wildcard-addresses``,
+``journal-retention-directory``, ``ha-policy``); ``address-settings``, ``addresses``, the old ``queues``, ``diverts``.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from typing import Final
+from typing import Any, Final, final
 from urllib.parse import unquote, unquote_plus
 
-from artemis_py.config.draft import AcceptorDraft, Draft, SecurityDraft, Values
+from artemis_py.config.draft import AcceptorDraft, Draft, NamedDraft, QueueDraft, SecurityDraft, Values
 from artemis_py.config.problems import nearest
-from artemis_py.config.read.element import Reading
 from artemis_py.config.security_settings import PERMISSION_ALIASES, PERMISSIONS
+from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.declarations import (
+    ANYCAST,
     CURSOR_TTL_S_DEFAULT,
+    MULTICAST,
     POLICY_ROLES,
     AuthenticatorConfig,
+    DivertConfig,
     JaasConfig,
     Origin,
+    QueueConfig,
     RetentionConfig,
     SharedStoreConfig,
     UserLimits,
     UsersFileConfig,
 )
-from artemis_py.config.tables.fields import BYTES, INT, POSITIVE, make_setting, names_of
-from artemis_py.config.tables.structured_elements import PARTS
-from artemis_py.config.xml.source import Element, load_text, local_name, relative_to
+from artemis_py.config.tables.fields import (
+    BOOLEAN,
+    BYTES,
+    IGNORED,
+    INT,
+    POSITIVE,
+    REFUSED,
+    TEXT,
+    Setting,
+    ValueTextError,
+    doubtful_boolean,
+    make_setting,
+    names_of,
+    parse_value,
+    settings_of,
+    show,
+)
+from artemis_py.config.tables.structured_elements import PARTS, Part
+from artemis_py.config.xml.source import Element, Source, load_text, local_name, relative_to
+
+# ---- single values ---------------------------------------------------------------------------------------------------
+
+
+@final
+class Reading:
+    """One tree being read into a draft. Elements and attributes in ``flagged`` were already reported, so they fail
+    silently.
+    """
+
+    def __init__(self, source: Source, draft: Draft, flagged: set[tuple[Element, str]]) -> None:
+        self.source: Final = source
+        self.draft: Final = draft
+        self.problems: Final = draft.problems
+        self._flagged: Final = flagged
+
+    def origin(self, element: Element) -> Origin:
+        """Return the place of an element."""
+        return self.source.origin(element)
+
+    def element(self, row: Setting, element: Element, into: Values) -> None:
+        """Read the text of an element."""
+        self._read(row, element, element.text or "", into, is_attribute=False)
+
+    def attribute(self, row: Setting, element: Element, text: str, into: Values) -> None:
+        """Read the text of an attribute of ``element``."""
+        self._read(row, element, text, into, is_attribute=True)
+
+    def required_name(self, element: Element, attribute: str = "name") -> str | None:
+        """Return an attribute that must be present and not empty; None after reporting that it is empty."""
+        name = element.get(attribute)
+        if name == "":
+            self.problems.error(self.origin(element), f"{attribute} must not be empty")
+        return str(name) if name else None
+
+    def ignore_part(self, part: Part, element: Element) -> None:
+        """Report that a part has no effect, if its presence would make a difference in Artemis."""
+        empty = len(element) == 0 and not (element.text or "").strip()
+        lacks = part.only_with and element.find(f"{{*}}{part.only_with}") is None
+        if not (part.silent or empty or lacks):
+            self.draft.ignore(part.path.rpartition("/")[2], self.origin(element), part.reason)
+
+    def _read(self, row: Setting, element: Element, text: str, into: Values, *, is_attribute: bool) -> None:
+        origin = self.origin(element)
+        try:
+            value = parse_value(row, text, is_attribute=is_attribute)
+        except ValueTextError as problem:
+            if (element, row.name if is_attribute else "") not in self._flagged:
+                self.problems.error(origin, f"{row.name} has a wrong value", value=text, allowed=problem.allowed)
+            return
+        if row.kind == BOOLEAN and doubtful_boolean(text):
+            self.draft.doubtful.add(row.attribute)
+            message = f"{row.name} is read as false, as in Artemis"
+            self.problems.warning("doubtful-value", origin, message, value=text, allowed="true, false")
+        into.put(row.attribute, value, origin)
+        note_treatment(self.draft, row, value, origin)
+
+
+def note_treatment(draft: Draft, row: Setting, value: Any, origin: Origin) -> None:
+    """Report a refused setting, and note one without effect unless it only repeats its default."""
+    if row.treatment == REFUSED:
+        draft.problems.error(origin, f"{row.name} is refused: {row.reason}", value=show(value))
+    elif row.treatment == IGNORED and not row.silent and show(value) != show(row.default):
+        draft.ignore_setting(row, origin)
+
+
+# ---- the server ------------------------------------------------------------------------------------------------------
 
 _PERIOD: Final = make_setting(INT, "period", None, "how long journal files are kept", check=POSITIVE)
 _STORAGE_LIMIT: Final = make_setting(BYTES, "storage_limit", None, "how much of them is kept", check=POSITIVE)
@@ -361,3 +449,158 @@ def _content(reading: Reading, element: Element, file: str) -> str:
     if text is not None and len(text) > _SECRET_LENGTH_MAX:
         reading.problems.error(origin, f"{file} is too long for an option")
     return (text or "").partition("\n")[0]
+
+
+# ---- addresses, queues, diverts --------------------------------------------------------------------------------------
+
+_ROUTING_TYPES: Final = {"anycast": ANYCAST, "multicast": MULTICAST}
+_PREFETCH: Final = ("prefetch_page_messages", "prefetch_page_bytes")
+
+
+def read_address_settings(reading: Reading, parent: Element) -> None:
+    """Read every ``address-setting``. Of two with the same match the first counts; the other is ignored entirely."""
+    for element in parent.iterchildren("{*}address-setting"):
+        match = element.get("match")
+        if match is None:
+            continue
+        origin = reading.origin(element)
+        entry = NamedDraft(str(match).partition("::")[0], origin)
+        _read_entry(reading, element, entry.written)
+        first = reading.draft.entries.setdefault(entry.name, entry)
+        if first is not entry:
+            reading.problems.warning(
+                "declared-twice",
+                origin,
+                f"a second address-setting for the match {entry.name!r} is ignored; the one at {first.origin} counts",
+            )
+
+
+def _read_entry(reading: Reading, element: Element, written: Values) -> None:
+    rows = names_of(AddressSettings)
+    for child in element:
+        row = rows.get(local_name(child))
+        if row is not None:
+            reading.element(row, child, written)
+    drop_unset(written)
+
+
+def drop_unset(written: Values) -> None:
+    """Remove values that Artemis treats as "not set": they do not stop inheritance."""
+    for attribute in _PREFETCH:
+        if written.values.get(attribute, 1) <= 0:
+            written.remove(attribute)
+    if written.values.get("page_size_bytes", 1) < 0:
+        written.remove("page_size_bytes")
+    for attribute in ("dead_letter_address", "expiry_address"):
+        if written.values.get(attribute) == "":
+            written.values[attribute] = None
+
+
+def read_addresses(reading: Reading, parent: Element) -> None:
+    """Read every ``address`` with its queues."""
+    for element in parent.iterchildren("{*}address"):
+        name = reading.required_name(element)
+        if name is None:
+            continue
+        origin = reading.origin(element)
+        if name in reading.draft.addresses:
+            reading.problems.warning(
+                "declared-twice", origin, f"address {name!r} is declared again; both declarations are merged"
+            )
+        address = reading.draft.address(name, origin)
+        if len(element) == 0 and element.text is None:
+            reading.problems.error(
+                origin, f"address {name!r} has no routing type", allowed="<anycast/> or <multicast/> or both inside"
+            )
+        for kind in element:
+            routing_type = _ROUTING_TYPES.get(local_name(kind))
+            if routing_type is None:
+                continue
+            if routing_type not in address.routing_types:
+                address.routing_types.append(routing_type)
+            for queue in kind.iterchildren("{*}queue"):
+                _read_queue(reading, queue, name, routing_type)
+
+
+def _read_queue(reading: Reading, element: Element, address: str, routing_type: str) -> None:
+    """Read one ``queue``. If its name is already taken, the queue is ignored with a warning, as in Artemis."""
+    full_name = reading.required_name(element)
+    if full_name is None:
+        return
+    origin = reading.origin(element)
+    queue = QueueDraft(full_name.rpartition("::")[2], address, routing_type, origin)
+    rows = settings_of(QueueConfig)
+    for name, text in element.attrib.items():
+        row = rows.get(str(name))
+        if row is not None and row.name not in ("durable", "filter", "user"):
+            reading.attribute(row, element, str(text), queue.written)
+    for child in element:
+        row = rows.get(local_name(child))
+        if row is not None and row.name in ("durable", "filter", "user"):
+            _read_child(reading, row, child, queue.written)
+    if not reading.draft.add_queue(queue):
+        other = reading.draft.queues[queue.name]
+        reading.problems.warning(
+            "declared-twice",
+            origin,
+            f"queue {queue.name!r} is ignored: address {other.address!r} already has a queue of that name at "
+            f"{other.origin}",
+        )
+
+
+def _read_child(reading: Reading, row: Setting, child: Element, written: Values) -> None:
+    if row.name == "filter":
+        text = child.get("string")
+        if text is not None:
+            _read_filter(reading, row, child, str(text), written)
+    else:
+        reading.element(row, child, written)
+
+
+def _read_filter(reading: Reading, row: Setting, element: Element, text: str, written: Values) -> None:
+    """Read a selector; a blank text means none."""
+    if row.kind == TEXT and text.strip():
+        reading.attribute(row, element, text, written)
+
+
+def read_old_queues(reading: Reading, parent: Element) -> None:
+    """Read the deprecated element ``queues``: every queue is multicast, on the address named inside or of its own
+    name.
+    """
+    reading.problems.warning(
+        "old-form",
+        reading.origin(parent),
+        "the element queues is deprecated, and its queues are multicast; write addresses instead",
+    )
+    for element in parent.iterchildren("{*}queue"):
+        inside = element.find("{*}address")
+        name = element.get("name")
+        address = (inside.text or "").strip() if inside is not None else name
+        if not address:
+            continue
+        draft = reading.draft.address(address, reading.origin(element))
+        if MULTICAST not in draft.routing_types:
+            draft.routing_types.append(MULTICAST)
+        _read_queue(reading, element, address, MULTICAST)
+
+
+def read_diverts(reading: Reading, parent: Element) -> None:
+    """Read every ``divert``; two with the same name are an error."""
+    rows = settings_of(DivertConfig)
+    for element in parent.iterchildren("{*}divert"):
+        name = reading.required_name(element)
+        if name is None:
+            continue
+        origin = reading.origin(element)
+        divert = NamedDraft(name, origin)
+        for child in element:
+            child_name = local_name(child)
+            part = PARTS.get(f"diverts/divert/{child_name}")
+            row = rows.get(child_name)
+            if row is not None:
+                _read_child(reading, row, child, divert.written)
+            elif part is not None:
+                reading.ignore_part(part, child)
+        first = reading.draft.diverts.setdefault(name, divert)
+        if first is not divert:
+            reading.problems.error(origin, f"two diverts are named {name!r}; the other one is at {first.origin}")

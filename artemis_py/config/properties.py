@@ -18,11 +18,9 @@ from dataclasses import replace
 from typing import Any, Final, final
 
 from artemis_py.config.draft import AcceptorDraft, Draft, NamedDraft, QueueDraft, SecurityDraft, Values
-from artemis_py.config.overlay.properties_file import Property, expand_paths, read_properties
+from artemis_py.config.elements import drop_unset, ignore_lock, note_treatment
 from artemis_py.config.problems import nearest, unless_newer
-from artemis_py.config.read.addresses import drop_unset
-from artemis_py.config.read.element import note_treatment
-from artemis_py.config.read.server import ignore_lock
+from artemis_py.config.properties_file import Property, expand_paths, read_properties
 from artemis_py.config.security_settings import PERMISSION_ALIASES, PERMISSIONS
 from artemis_py.config.tables.address_settings import ROUTING_TYPES, AddressSettings
 from artemis_py.config.tables.core_settings import CoreSettings

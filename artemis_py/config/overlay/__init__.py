@@ -1,1 +1,0 @@
-"""The properties that are laid over what the file says."""

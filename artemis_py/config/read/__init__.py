@@ -1,1 +1,0 @@
-"""From the elements of the tree to a draft of the configuration."""
