@@ -15,7 +15,7 @@ from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.log_events import event_of
 from artemis_py.storage.format.names import page_numbers
 from artemis_py.storage.format.records import CodecError, Record
-from artemis_py.storage.pages.index import PageIndex
+from artemis_py.storage.pages import PageIndex
 from artemis_py.storage.recovery.examination import examine
 from artemis_py.terminal_output import as_json, many, say, say_made, warn
 from artemis_py.text_table import Column, print_table

@@ -19,8 +19,7 @@ from artemis_py.config.problems import nearest
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.broker import Broker
-from artemis_py.core.operations.message_filter import MessageFilter
-from artemis_py.core.operations.scan import QueueScan, ScanCursor
+from artemis_py.core.operations.scan import MessageFilter, QueueScan, ScanCursor
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Coming, Step, Task, Until
 from artemis_py.core.transactions import Transaction

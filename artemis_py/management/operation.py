@@ -83,7 +83,7 @@ class Operation:
     ``lists`` is the list that it answers with, ``shows`` the kind of one thing; None: the ``result`` says what.
     ``is_download``: the answer is a file, and not JSON.
 
-    ``mbean`` has its signatures in Artemis' beans (``management/artemis/signatures.py``), for Jolokia and management
+    ``mbean`` has its signatures in Artemis' beans (``management/artemis/java.py``), for Jolokia and management
     messages; ``no_mbean`` says why it has none.
     """
 

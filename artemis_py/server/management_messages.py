@@ -12,7 +12,7 @@ from typing import Final, final
 from artemis_py.core.addresses.batch import Batch
 from artemis_py.errors import ArtemisError, BrokerError
 from artemis_py.management.artemis.beans import Beans
-from artemis_py.management.artemis.java_errors import JavaError
+from artemis_py.management.artemis.java import JavaError
 from artemis_py.management.artemis.management_messages import body_of, call_of
 from artemis_py.management.artemis.operations import Call, CallSteps, Outcome
 from artemis_py.management.operation import EDIT

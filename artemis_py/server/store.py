@@ -23,7 +23,7 @@ from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.disk.permissions import make_private
 from artemis_py.storage.disk.space import SpaceReserve
 from artemis_py.storage.format.names import segment_number
-from artemis_py.storage.pages.files import PageFiles, SpillLog
+from artemis_py.storage.pages import PageFiles, SpillLog
 from artemis_py.terminal_output import warn
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from artemis_py.stomp.heartbeat import HeartbeatRules
 from artemis_py.stomp.management_requests import RequestReceiver
 from artemis_py.stomp.temporaries import Temporaries
 from artemis_py.stomp.wire.bodies import BodyRules
-from artemis_py.stomp.wire.destinations import Prefixes
-from artemis_py.stomp.wire.dialect import Dialect
+from artemis_py.stomp.wire.dialect import Dialect, Prefixes
 from artemis_py.stomp.wire.frames import VERSIONS, Limits, Send
 from artemis_py.stomp.wire.parser import Parser
 from artemis_py.uploads import BodyStore, IncomingBody

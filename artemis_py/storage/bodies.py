@@ -11,9 +11,8 @@ from typing import Final, final
 from zlib import crc32
 
 from artemis_py.message import BodyFiles, LargeBody
-from artemis_py.storage.disk.disk import Disk, DiskError, NoSpaceError
+from artemis_py.storage.disk.disk import Disk, DiskError, NoSpaceError, put_aside
 from artemis_py.storage.disk.group_commit import Commit, Committer, Write
-from artemis_py.storage.disk.quarantine import put_aside
 from artemis_py.storage.format.names import body_name, first_number, is_start, read_name, start_name, start_of
 from artemis_py.uploads import BodyStore, IncomingBody
 

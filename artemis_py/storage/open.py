@@ -20,7 +20,7 @@ from artemis_py.storage.journal.index import Segment
 from artemis_py.storage.journal.index_files import delete_orphans, delete_segment, write_index
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings, JournalStart, SegmentCare
-from artemis_py.storage.pages.files import PageFiles, delete_leftovers
+from artemis_py.storage.pages import PageFiles, delete_leftovers
 from artemis_py.storage.recovery.accept_journal import Recovered, accept
 from artemis_py.storage.recovery.bodies import hold_bodies, take_over
 from artemis_py.storage.recovery.examination import REPAIRED_NAME

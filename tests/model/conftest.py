@@ -7,7 +7,7 @@ import pytest
 from artemis_py.core.queue import delivery
 from artemis_py.core.queue import depaging as page_reading
 from artemis_py.core.queue import depaging as queue_pages
-from artemis_py.storage.pages import files as page_files
+from artemis_py.storage import pages as page_files
 
 
 @pytest.fixture

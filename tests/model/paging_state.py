@@ -19,7 +19,7 @@ from artemis_py.core.transactions import Transaction
 from artemis_py.message import Message
 from artemis_py.paged_messages import Page, PagedMessage
 from artemis_py.record_log import Actor, RecordLog, RecoveredState
-from artemis_py.storage.pages.files import PageFiles, SpillLog
+from artemis_py.storage.pages import PageFiles, SpillLog
 from tests.model.compare import behind_on
 from tests.model.letters import Writer
 from tests.model.paging_model import HANDED, HELD, OUT, PENDING, PICKED, READY, Book, PagedReader

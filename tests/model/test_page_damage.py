@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from artemis_py.core.order.entry import Entry
-from artemis_py.storage.pages import files as page_files
+from artemis_py.storage import pages as page_files
 from tests.model.letters import Spec
 from tests.model.paging_model import PICKED
 from tests.model.paging_state import PagePlan

@@ -17,7 +17,7 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Head, LargeBody, Message, encode_headers
 from artemis_py.record_log import RecoveredState
 from artemis_py.selector import compile_selector
-from artemis_py.storage.pages.files import PageFiles, SpillLog
+from artemis_py.storage.pages import PageFiles, SpillLog
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 

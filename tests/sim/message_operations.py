@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 
 from artemis_py.core.budget import Budget
-from artemis_py.core.operations.message_filter import MessageFilter
-from artemis_py.core.operations.scan import SCHEDULED, QueueScan
+from artemis_py.core.operations.scan import SCHEDULED, MessageFilter, QueueScan
 from artemis_py.errors import BrokerError
 from artemis_py.selector import compile_selector
 from tests.sim.incarnation import Incarnation

@@ -10,7 +10,7 @@ from artemis_py.record_log import KeptStream
 from artemis_py.storage.disk.disk import Disk
 from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.names import page_name
-from artemis_py.storage.pages.files import PageFiles
+from artemis_py.storage.pages import PageFiles
 from tests.sim.projection import Identity, identity
 
 PageKey = tuple[int, int]

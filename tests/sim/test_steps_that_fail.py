@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import artemis_py
-from artemis_py.core.operations.message_filter import MessageFilter
+from artemis_py.core.operations.scan import MessageFilter
 from artemis_py.core.queue.queue import Queue
 from artemis_py.storage.journal.settings import JournalSettings
 from tests.sim.disk import SimDisk

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from artemis_py.management.artemis.beans import KINDS, BeanKind
+from artemis_py.management.artemis.java import signature_of
 from artemis_py.management.artemis.operations import kind_of
-from artemis_py.management.artemis.signatures import signature_of
 from artemis_py.management.jobs import JOBS
 from artemis_py.management.listing import FLAG, MAP, NUMBER, TEXT, AnyKind, Field
 from artemis_py.management.notifications import HEADERS, SENTENCES

@@ -25,7 +25,7 @@ from artemis_py.storage.format import records
 from artemis_py.storage.format.codec import Kept, decode_paged
 from artemis_py.storage.format.names import find_body, page_name
 from artemis_py.storage.format.records import CodecError
-from artemis_py.storage.pages.files import whole_records
+from artemis_py.storage.pages import whole_records
 from artemis_py.storage.recovery.accept_journal import examine_or_refuse
 from artemis_py.storage.recovery.missing_files import DataDirectories
 from artemis_py.version import VERSION

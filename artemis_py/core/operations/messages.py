@@ -20,7 +20,6 @@ from artemis_py.core.dead_letters import (
 )
 from artemis_py.core.destinations.auto_create import Resolver
 from artemis_py.core.events import DEAD, OPERATION
-from artemis_py.core.operations.message_filter import MessageFilter
 from artemis_py.core.operations.scan import (
     BEHIND,
     DELIVERING,
@@ -29,6 +28,7 @@ from artemis_py.core.operations.scan import (
     SCHEDULED,
     UNHELD,
     LocatedMessage,
+    MessageFilter,
     QueueScan,
 )
 from artemis_py.core.operations.targets import (

@@ -12,7 +12,7 @@ from artemis_py.config.tables.acceptor import AcceptorConfig
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Step
-from artemis_py.management.artemis.signatures import java_type
+from artemis_py.management.artemis.java import java_type
 from artemis_py.management.listing import AnyKind, Row, Value
 from artemis_py.management.managed import Managed
 from artemis_py.management.operations.addresses import ADDRESSES

@@ -9,9 +9,8 @@ from typing import Any, Final
 from artemis_py.errors import BadRequestError
 from artemis_py.management.artemis.attributes import Attribute, with_summary
 from artemis_py.management.artemis.beans import ACCEPTOR, ADDRESS, BROKER, DIVERT, QUEUE, Bean, BeanKind, Beans
-from artemis_py.management.artemis.java_errors import JavaError, illegal
+from artemis_py.management.artemis.java import Items, JavaError, RowsInText, illegal
 from artemis_py.management.artemis.operations import BEAN_OPERATIONS, Call, CallSteps, Outcome
-from artemis_py.management.artemis.results import Items, RowsInText
 from artemis_py.management.operation import VIEW
 
 RESOURCE: Final = "_AMQ_ResourceName"

@@ -20,15 +20,22 @@ from artemis_py.config.secrets_in_text import MASK
 from artemis_py.config.settings import AddressSettings
 from artemis_py.config.tables.fields import HONOURED, settings_of
 from artemis_py.core.budget import Budget
-from artemis_py.core.operations.message_filter import MessageFilter
-from artemis_py.core.operations.scan import BEHIND, DELIVERING, PAGED, READY, SCHEDULED, LocatedMessage
+from artemis_py.core.operations.scan import BEHIND, DELIVERING, PAGED, READY, SCHEDULED, LocatedMessage, MessageFilter
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Step
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
 from artemis_py.management.artemis.beans import ADDRESS, BROKER, KINDS, QUEUE, Bean, BeanKind
-from artemis_py.management.artemis.java_errors import failed, illegal
-from artemis_py.management.artemis.results import compact_json, text_of, value_of
-from artemis_py.management.artemis.signatures import Signature, arguments_by_name, signature_of, typed
+from artemis_py.management.artemis.java import (
+    Signature,
+    arguments_by_name,
+    compact_json,
+    failed,
+    illegal,
+    signature_of,
+    text_of,
+    typed,
+    value_of,
+)
 from artemis_py.management.listing import PAGE_SIZE_MAX
 from artemis_py.management.managed import Managed, Steps, lookup
 from artemis_py.management.operation import ALL, ATTRIBUTES, DONE, EDIT, PAGE, VIEW, Operation, arguments_of

@@ -14,7 +14,15 @@ from artemis_py.core.tasks import Step
 from artemis_py.errors import BrokerError, NotAllowedError
 from artemis_py.management.artemis.attributes import Attribute, with_summary
 from artemis_py.management.artemis.beans import BROKER, KINDS, Bean, BeanKind, Beans
-from artemis_py.management.artemis.java_errors import JavaError, failed, illegal, no_attribute, no_instance
+from artemis_py.management.artemis.java import (
+    Items,
+    JavaError,
+    compact_json,
+    failed,
+    illegal,
+    no_attribute,
+    no_instance,
+)
 from artemis_py.management.artemis.object_names import BadNameError, parse_name
 from artemis_py.management.artemis.operations import (
     BEAN_OPERATIONS,
@@ -24,7 +32,6 @@ from artemis_py.management.artemis.operations import (
     find_operation,
     without_secrets,
 )
-from artemis_py.management.artemis.results import Items, compact_json
 from artemis_py.management.jolokia.request import EXEC, LIST, READ, SEARCH, WRITE, JolokiaRequest, Options
 from artemis_py.management.jolokia.values import Encoded, Entries, in_pieces, inner, json_pieces, limited
 from artemis_py.management.operation import EDIT, VIEW, Guard

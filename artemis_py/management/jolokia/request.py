@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import unquote
 
-from artemis_py.management.artemis.java_errors import JavaError, illegal
+from artemis_py.management.artemis.java import JavaError, illegal
 from artemis_py.management.artemis.object_names import BadNameError, ObjectName, parse_name
 
 # ---- options -------------------------------------------------------------------------------------

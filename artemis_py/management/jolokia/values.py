@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, TypeVar
 
-from artemis_py.management.artemis.results import Items, RowsInText, compact_json
+from artemis_py.management.artemis.java import Items, RowsInText, compact_json
 from artemis_py.management.jolokia.request import Options
 
 Item = TypeVar("Item")

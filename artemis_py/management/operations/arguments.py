@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from artemis_py.core.dead_letters import FORCED_EXPIRE, NO_ROUTE, SENT_BY_OPERATOR, TIME_LIMIT
-from artemis_py.core.operations.message_filter import MessageFilter
-from artemis_py.core.operations.scan import STATES
+from artemis_py.core.operations.scan import STATES, MessageFilter
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.redelivery import MAX_CANCELS, MAX_DELIVERIES
 from artemis_py.errors import BadRequestError, SelectorError

@@ -14,7 +14,6 @@ from artemis_py.core.dead_letters import (
     original_number,
     retried_count,
 )
-from artemis_py.core.operations.message_filter import MessageFilter
 from artemis_py.core.operations.scan import (
     BEHIND,
     DELIVERING,
@@ -23,6 +22,7 @@ from artemis_py.core.operations.scan import (
     SCHEDULED,
     STATES,
     LocatedMessage,
+    MessageFilter,
     QueueScan,
     ScanCursor,
 )

@@ -7,9 +7,8 @@ from typing import Any, Final, NamedTuple, final
 
 from artemis_py.core.budget import Budget
 from artemis_py.core.dead_letters import Origin, origin_of, retried_count
-from artemis_py.core.operations.message_filter import MessageFilter
 from artemis_py.core.operations.messages import Change
-from artemis_py.core.operations.scan import DELIVERING, STATES, UNHELD, LocatedMessage
+from artemis_py.core.operations.scan import DELIVERING, STATES, UNHELD, LocatedMessage, MessageFilter
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Until
 from artemis_py.errors import BadRequestError

@@ -9,9 +9,8 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any, Final
 
 from artemis_py.core.budget import Budget
-from artemis_py.core.operations.message_filter import MessageFilter
 from artemis_py.core.operations.messages import DELIVERED_MAX, Change
-from artemis_py.core.operations.scan import SCHEDULED, LocatedMessage
+from artemis_py.core.operations.scan import SCHEDULED, LocatedMessage, MessageFilter
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import WAIT, Until
 from artemis_py.errors import BrokerError, NotFoundError

@@ -11,7 +11,7 @@ from typing import Any, Final, final
 from urllib.parse import parse_qsl, urlsplit
 
 from artemis_py.config.tables.declarations import WebAccess
-from artemis_py.management.artemis.java_errors import JavaError, illegal
+from artemis_py.management.artemis.java import JavaError, illegal
 from artemis_py.management.jolokia.agent import BULK_MAX, Agent, Answer
 from artemis_py.management.jolokia.request import JolokiaRequest, Options, of_json, of_path
 from artemis_py.management.operation import Guard

@@ -21,7 +21,7 @@ from artemis_py.errors import (
     QueueFullError,
     StorageError,
 )
-from artemis_py.management.artemis.java_errors import JavaError
+from artemis_py.management.artemis.java import JavaError
 from artemis_py.management.managed import Steps
 from artemis_py.message import encode_headers
 from artemis_py.security.identity import Credentials

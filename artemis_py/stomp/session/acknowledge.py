@@ -19,7 +19,7 @@ from artemis_py.stomp.session.state import Remainder, SessionState
 from artemis_py.stomp.session.subscribe import AUTO, INDIVIDUAL, SELECTOR_CHARACTERS_PER_UNIT, Subscription
 from artemis_py.stomp.session.subscriptions import Subscriptions
 from artemis_py.stomp.session.transactions import Transactions
-from artemis_py.stomp.wire.destinations import split_qualified
+from artemis_py.stomp.wire.dialect import split_qualified
 from artemis_py.stomp.wire.frames import AckRun, Frame, FrameError
 
 # ---- choosing --------------------------------------------------------------------------------------------------------

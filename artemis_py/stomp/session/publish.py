@@ -19,8 +19,7 @@ from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.transactions import Transactions
 from artemis_py.stomp.temporaries import Temporary, obtain_address
 from artemis_py.stomp.wire import writer
-from artemis_py.stomp.wire.destinations import split_qualified
-from artemis_py.stomp.wire.dialect import BLANKS
+from artemis_py.stomp.wire.dialect import BLANKS, split_qualified
 from artemis_py.stomp.wire.frames import AnyFrame, FrameError, LargeSend, Send, Shape
 from artemis_py.units import date_after
 

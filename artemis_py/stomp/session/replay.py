@@ -23,7 +23,7 @@ from artemis_py.stomp.session.subscribe import (
     writer_for,
 )
 from artemis_py.stomp.temporaries import PREFIXES
-from artemis_py.stomp.wire.destinations import split_qualified
+from artemis_py.stomp.wire.dialect import split_qualified
 from artemis_py.stomp.wire.frames import FrameError
 from artemis_py.stomp.wire.writer import MessageWriter
 

@@ -18,8 +18,7 @@ from artemis_py.security.rights import Permit, Rights
 from artemis_py.selector import Selector, compile_selector
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.temporaries import Client, obtain_address
-from artemis_py.stomp.wire.destinations import split_qualified
-from artemis_py.stomp.wire.dialect import integer, routing_type_of
+from artemis_py.stomp.wire.dialect import integer, routing_type_of, split_qualified
 from artemis_py.stomp.wire.frames import FrameError
 from artemis_py.stomp.wire.writer import HeadWriter, MessageWriter
 

@@ -1,4 +1,4 @@
-"""How one acceptor reads frames of one STOMP version, and its cache of frames already seen.
+"""How one acceptor reads destinations, and frames of one STOMP version, and its cache of frames already seen.
 
 There are three classes of SEND headers. Hop headers (receipt, transaction, content-length, and names that only the
 broker may write) belong to this frame alone and are removed. Deciding headers (destination, priority, …) form a
@@ -16,10 +16,42 @@ from artemis_py.core.dead_letters import RETRIED_HEADER
 from artemis_py.core.publish.copies import HOPS_HEADER
 from artemis_py.message import Head, encode_headers, escape_header
 from artemis_py.stomp.foreign_headers import KNOWN, ForeignHeaders
-from artemis_py.stomp.wire.destinations import Prefixes, split_qualified
 from artemis_py.stomp.wire.frames import Frame, FrameError, Limits, Refused, Send, Shape
 from artemis_py.stomp.wire.headers import decode_block, first_of_each, parse_content_length, receipt_in
 from artemis_py.units import DATE_MAX_MS, parse_long
+
+# ---- destinations ----------------------------------------------------------------------------------------------------
+
+
+class Prefixes:
+    """An acceptor's ``anycastPrefix`` and ``multicastPrefix``: a prefix is removed and decides the routing type."""
+
+    __slots__ = ("_prefixes",)
+
+    def __init__(self, anycast: tuple[str, ...], multicast: tuple[str, ...]) -> None:
+        pairs = [(prefix, ANYCAST) for prefix in anycast] + [(prefix, MULTICAST) for prefix in multicast]
+        self._prefixes = sorted(pairs, key=lambda pair: -len(pair[0]))
+
+    @staticmethod
+    def of(acceptor: AcceptorConfig) -> Prefixes:
+        """The prefixes that an acceptor's parameters set."""
+        return Prefixes(acceptor.list_param("anycastPrefix"), acceptor.list_param("multicastPrefix"))
+
+    def split(self, destination: str) -> tuple[str, str | None]:
+        """The destination without its prefix, and the prefix's routing type (None: no prefix)."""
+        for prefix, routing_type in self._prefixes:
+            if destination.startswith(prefix):
+                return destination[len(prefix) :], routing_type
+        return destination, None
+
+
+def split_qualified(name: str) -> tuple[str, str | None]:
+    """Split ``address::queue``; a name without ``::`` is an address."""
+    address, colons, queue = name.partition("::")
+    return (address, queue) if colons else (name, None)
+
+
+# ---- frames ----------------------------------------------------------------------------------------------------------
 
 MEMO_ENTRIES_MAX: Final = 4096
 MEMO_BLOCK_BYTES_MAX: Final = 1024

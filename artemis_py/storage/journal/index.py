@@ -18,7 +18,7 @@ from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.format.records import FLAG_PAGED, FLAG_RECALLED, RECORD_HEADER_BYTES, Record, inner_records
 from artemis_py.storage.format.segment_index import SegmentIndex
-from artemis_py.storage.pages.index import PageIndex
+from artemis_py.storage.pages import PageIndex
 
 _NO_FIELDS: Final[dict[str, Any]] = {}
 _OVERHEAD_BYTES: Final = RECORD_HEADER_BYTES + 64

@@ -26,7 +26,7 @@ from artemis_py.storage.journal.index import Segment
 from artemis_py.storage.journal.record_writer import RecordWriter
 from artemis_py.storage.journal.segments import NO_NEW_FILE, Segments
 from artemis_py.storage.journal.settings import JournalSettings, JournalStart, SegmentCare
-from artemis_py.storage.pages.files import PageFiles
+from artemis_py.storage.pages import PageFiles
 
 _INLINE_BYTES_MAX: Final = 65536
 _ROUND_EVERY_MS: Final = 10_000

@@ -39,7 +39,7 @@ from artemis_py.storage.format.segment_index import Gathered
 from artemis_py.storage.journal.bindings_copy import COPIED, BindingsCopy
 from artemis_py.storage.journal.index import Segment
 from artemis_py.storage.journal.settings import JournalSettings, JournalStart
-from artemis_py.storage.pages.index import places_of
+from artemis_py.storage.pages import places_of
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.errors import ArtemisError
-from artemis_py.storage.disk.disk import Disk, DiskError
-from artemis_py.storage.disk.quarantine import keep_copy
+from artemis_py.storage.disk.disk import Disk, DiskError, keep_copy
 from artemis_py.storage.format import records
 from artemis_py.storage.format.records import FileHeader
 from artemis_py.storage.journal.extent import ExtentFiles, JournalExtent

@@ -15,8 +15,7 @@ from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.format.names import page_name
 from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.journal.index import Index
-from artemis_py.storage.pages.files import whole_records
-from artemis_py.storage.pages.index import PageIndex
+from artemis_py.storage.pages import PageIndex, whole_records
 
 # ---- bodies ----------------------------------------------------------------------------------------------------------
 #

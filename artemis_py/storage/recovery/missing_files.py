@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from artemis_py.message import LargeBody
-from artemis_py.storage.disk.disk import Disk, DiskError, FileDisk
-from artemis_py.storage.disk.quarantine import put_aside
+from artemis_py.storage.disk.disk import Disk, DiskError, FileDisk, put_aside
 from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.names import body_name, page_name, page_numbers, start_in, start_of
 from artemis_py.storage.format.records import CodecError

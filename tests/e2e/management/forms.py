@@ -19,8 +19,8 @@ from urllib.parse import quote, urlencode
 import jsonschema
 
 from artemis_py.cli.main import main
+from artemis_py.management.artemis.java import NOTHING, Signature, signature_of
 from artemis_py.management.artemis.operations import kind_of
-from artemis_py.management.artemis.signatures import NOTHING, Signature, signature_of
 from artemis_py.management.listing import FLAG
 from artemis_py.management.operation import ATTRIBUTES, Operation
 from artemis_py.security.users.accounts import NEW_PASSWORD

@@ -12,7 +12,7 @@ from artemis_py.core.operations.messages import Change
 from artemis_py.core.queue.queue import Queue
 from artemis_py.management.managed import Managed
 from artemis_py.record_log import RecoveredState
-from artemis_py.storage.pages.files import PageFiles, SpillLog
+from artemis_py.storage.pages import PageFiles, SpillLog
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 from tests.unit.core.parts import NOW_MS, write

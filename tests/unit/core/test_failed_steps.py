@@ -22,7 +22,7 @@ from artemis_py.errors import BrokerError
 from artemis_py.management.operations.queues import _removed
 from artemis_py.record_log import MemoryLog, RecoveredState
 from artemis_py.selector import compile_selector
-from artemis_py.storage.pages.files import PageFiles, SpillLog
+from artemis_py.storage.pages import PageFiles, SpillLog
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 from tests.sim.test_steps_that_fail import World

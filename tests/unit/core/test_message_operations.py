@@ -9,8 +9,8 @@ import pytest
 
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.operations.message_filter import MessageFilter
 from artemis_py.core.operations.messages import Change
+from artemis_py.core.operations.scan import MessageFilter
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.selector import compile_selector
 from tests.unit.core.paged_bench import PagedBench

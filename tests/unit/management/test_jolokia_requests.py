@@ -8,9 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from artemis_py.management.artemis.java_errors import JavaError
-from artemis_py.management.artemis.results import Items, RowsInText
-from artemis_py.management.artemis.signatures import arguments_by_name, signature_of
+from artemis_py.management.artemis.java import Items, JavaError, RowsInText, arguments_by_name, signature_of
 from artemis_py.management.jolokia.request import JolokiaRequest, Options, of_json, of_path
 from artemis_py.management.jolokia.values import Entries, in_pieces, inner, json_pieces
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from artemis_py.core.operations.message_filter import MessageFilter
+from artemis_py.core.operations.scan import MessageFilter
 from artemis_py.errors import BadRequestError
 from artemis_py.management.listing import Selection
 from artemis_py.management.managed import Cursors, InPieces, Lines

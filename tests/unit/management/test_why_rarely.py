@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.core.memory import OUTPUT, TRANSACTIONS
-from artemis_py.core.operations.message_filter import MessageFilter
+from artemis_py.core.operations.scan import MessageFilter
 from artemis_py.core.order.entry import DAMAGED
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recovery_point import Recovery

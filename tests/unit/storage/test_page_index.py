@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import process_time
 
 from artemis_py.paged_messages import Page, PageShare
-from artemis_py.storage.pages.index import PageIndex
+from artemis_py.storage.pages import PageIndex
 from tests.unit.core.parts import lines_run
 
 A, B = 1, 2

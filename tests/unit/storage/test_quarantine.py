@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from artemis_py.storage.disk.quarantine import keep_copy
+from artemis_py.storage.disk.disk import keep_copy
 from artemis_py.storage.format.names import page_name, segment_name
-from artemis_py.storage.pages.files import delete_leftovers
+from artemis_py.storage.pages import delete_leftovers
 from artemis_py.storage.recovery.accept_journal import recover
 from tests.sim.disk import File, PowerCut, SimDisk
 from tests.sim.prepared import flip, prepare, records

@@ -18,7 +18,7 @@ from artemis_py.storage.format.names import segment_number
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.segments import Spares
 from artemis_py.storage.journal.settings import JournalSettings
-from artemis_py.storage.pages.files import PageFiles, SpillLog
+from artemis_py.storage.pages import PageFiles, SpillLog
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import Fault, SimDisk
 from tests.sim.prepared import QUEUE, QUEUE_ID, commit, message, open_journal

@@ -1,1 +1,0 @@
-"""Page files, and what the journal's records say about pages."""
