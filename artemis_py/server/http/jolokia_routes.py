@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -17,7 +16,7 @@ from artemis_py.management.jolokia.request import JolokiaRequest, Options, of_js
 from artemis_py.management.operation import Guard
 from artemis_py.server import operational_log as audit
 from artemis_py.server.http.requests import Answer as HttpAnswer
-from artemis_py.server.http.requests import Handler, Request, Response, json_response, parse_json
+from artemis_py.server.http.requests import Handler, Request, Response, answered, json_response, parse_json
 from artemis_py.server.http.routing import Route
 from artemis_py.server.operator_requests import OperatorRequests
 
@@ -171,7 +170,7 @@ def _carry_out(
 
     work = calls.begin(agent.run(requests, guard_of(request), note), changes=changes)
     shape = partial(_response, options, _origin(request), clock_ms, is_bulk=is_bulk)
-    return _answered(work, shape, may_be_given_up=not changes)
+    return answered(work, shape, gives_up=not changes)
 
 
 def _from_path(request: Request, options: Options) -> _Read:
@@ -203,26 +202,6 @@ def _of_json(sent: object, options: Options) -> JolokiaRequest | JavaError:
         return of_json(sent, options)
     except JavaError as error:
         return error
-
-
-def _answered(
-    work: asyncio.Future[Any], shape: Callable[[list[Answer]], Response], *, may_be_given_up: bool
-) -> asyncio.Future[Response]:
-    answer: asyncio.Future[Response] = work.get_loop().create_future()
-
-    def pass_on(done: asyncio.Future[Any]) -> None:
-        if answer.done() or done.cancelled():
-            return
-        failure = done.exception()
-        if failure is None:
-            answer.set_result(shape(done.result()))
-        else:
-            answer.set_exception(failure)
-
-    work.add_done_callback(pass_on)
-    if may_be_given_up:
-        answer.add_done_callback(lambda _: work.cancel())
-    return answer
 
 
 def _response(

@@ -20,7 +20,7 @@ from artemis_py.management.operation import EDIT, LINES, Operation, arguments_of
 from artemis_py.management.table import OPERATIONS
 from artemis_py.message import LargeBody
 from artemis_py.server import operational_log as audit
-from artemis_py.server.http.requests import Answer, Handler, Request, Response, json_response, parse_json
+from artemis_py.server.http.requests import Answer, Handler, Request, Response, answered, json_response, parse_json
 from artemis_py.server.http.routing import Route
 from artemis_py.server.operator_requests import OperatorRequests
 from artemis_py.storage.bodies import BodyReader, LargeStore
@@ -164,7 +164,7 @@ def _carry_out(
     work = calls.begin(operation.begin(managed, arguments), changes=changes)
     if changes:
         work.add_done_callback(partial(_note, operation, arguments, request))
-    return _answered(work, downloads, may_be_given_up=not changes)
+    return answered(work, partial(_response, downloads), _problem, gives_up=not changes)
 
 
 def _note(operation: Operation, arguments: dict[str, Any], request: Request, work: asyncio.Future[Result]) -> None:
@@ -203,28 +203,7 @@ def _in_body(operation: Operation, request: Request) -> dict[str, Sequence[objec
     return {name: one if isinstance(one, list) else [one] for name, one in value.items()}
 
 
-def _answered(work: asyncio.Future[Result], downloads: Downloads, *, may_be_given_up: bool) -> asyncio.Future[Response]:
-    """The response to a request under way. When the client leaves, one that changes nothing is cancelled."""
-    answer: asyncio.Future[Response] = work.get_loop().create_future()
-
-    def pass_on(done: asyncio.Future[Result]) -> None:
-        if answer.done() or done.cancelled():
-            return
-        failure = done.exception()
-        if failure is None:
-            answer.set_result(_response(done.result(), downloads))
-        elif isinstance(failure, BrokerError):
-            answer.set_result(_problem(failure))
-        else:
-            answer.set_exception(failure)
-
-    work.add_done_callback(pass_on)
-    if may_be_given_up:
-        answer.add_done_callback(lambda _: work.cancel())
-    return answer
-
-
-def _response(result: Result, downloads: Downloads) -> Response:
+def _response(downloads: Downloads, result: Result) -> Response:
     if isinstance(result, Download):
         return downloads.response(result)
     if isinstance(result, Lines):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, final
 
+from artemis_py.errors import BrokerError
 from artemis_py.security.identity import Identity
 
 _DEPTH_MAX: Final = 32
@@ -158,6 +159,38 @@ def text_response(status: int, text: str, headers: tuple[tuple[str, str], ...] =
 def json_response(status: int, value: Any) -> Response:
     """A value as JSON."""
     return Response(status, "application/json", json.dumps(value, ensure_ascii=False).encode() + b"\n")
+
+
+def answered(
+    work: Future[Any],
+    response: Callable[[Any], Response],
+    problem: Callable[[BrokerError], Response] | None = None,
+    *,
+    gives_up: bool,
+) -> Future[Response]:
+    """The answer to a request under way: ``response`` makes it of the result, ``problem`` of a BrokerError. With
+    ``gives_up``, the work is cancelled when the client leaves.
+    """
+    answer: Future[Response] = work.get_loop().create_future()
+
+    def pass_on(done: Future[Any]) -> None:
+        if answer.done() or done.cancelled():
+            return
+        failure = done.exception()
+        try:
+            if failure is None:
+                answer.set_result(response(done.result()))
+            elif problem is not None and isinstance(failure, BrokerError):
+                answer.set_result(problem(failure))
+            else:
+                answer.set_exception(failure)
+        except Exception as error:
+            answer.set_exception(error)
+
+    work.add_done_callback(pass_on)
+    if gives_up:
+        answer.add_done_callback(lambda _: work.cancel())
+    return answer
 
 
 def parse_json(body: bytes) -> object:

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from artemis_py.errors import BadRequestError, BrokerError, LimitError, NotAllowedError, NotFoundError
 from artemis_py.message import LargeBody
 from artemis_py.security.rights import Peer
-from artemis_py.server.http.requests import Answer, FileBody, Handler, Request, Response, json_response
+from artemis_py.server.http.requests import Answer, FileBody, Handler, Request, Response, answered, json_response
 from artemis_py.server.http.routing import Route
 from artemis_py.server.messages.headers import ARGUMENTS, HEADER_ARGUMENT, KEEP_ARGUMENT, PREFIX, headers_of, query_of
 from artemis_py.server.messages.publish import BusyError, ManagementReply, NotKeptError, TooLargeError
@@ -75,7 +75,7 @@ def _publish(messages: HttpMessages, request: Request) -> Answer:
     except BrokerError as error:
         return _problem(error)
     work = messages.publish(_requester(request), headers, request.parts or (request.body,))
-    return _answered(work, _published, gives_up=False)
+    return answered(work, _published, _problem, gives_up=False)
 
 
 def _published(result: dict[str, Any] | ManagementReply) -> Response:
@@ -108,7 +108,7 @@ def _take(messages: HttpMessages, open_body: OpenBody, request: Request) -> Answ
             return Response(HTTPStatus.NO_CONTENT, "text/plain; charset=utf-8", b"")
         return _as_json(taken) if as_json and isinstance(taken.body, bytes) else _as_it_is(taken, open_body)
 
-    return _answered(work, response, gives_up=True)
+    return answered(work, response, _problem, gives_up=True)
 
 
 def _may_take(messages: HttpMessages, request: Request) -> bool:
@@ -121,7 +121,7 @@ def _settle(settle: Callable[[Requester, str, str], asyncio.Future[Any]], reques
     except BrokerError as error:
         return _problem(error)
     done = Response(HTTPStatus.NO_CONTENT, "text/plain; charset=utf-8", b"")
-    return _answered(work, lambda _: done, gives_up=False)
+    return answered(work, lambda _: done, _problem, gives_up=False)
 
 
 def _requester(request: Request) -> Requester:
@@ -222,32 +222,6 @@ def _place(taken: Taken) -> str:
 def _fits(value: str) -> bool:
     """Can a header of HTTP have this value?"""
     return value.isascii() and value.isprintable() and value == value.strip()
-
-
-def _answered(
-    work: asyncio.Future[Any], response: Callable[[Any], Response], *, gives_up: bool
-) -> asyncio.Future[Response]:
-    answer: asyncio.Future[Response] = work.get_loop().create_future()
-
-    def pass_on(done: asyncio.Future[Any]) -> None:
-        if answer.done() or done.cancelled():
-            return
-        failure = done.exception()
-        if isinstance(failure, BrokerError):
-            answer.set_result(_problem(failure))
-            return
-        if failure is not None:
-            answer.set_exception(failure)
-            return
-        try:
-            answer.set_result(response(done.result()))
-        except Exception as error:
-            answer.set_exception(error)
-
-    work.add_done_callback(pass_on)
-    if gives_up:
-        answer.add_done_callback(lambda _: work.cancel())
-    return answer
 
 
 def _problem(error: BrokerError) -> Response:
