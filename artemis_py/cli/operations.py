@@ -22,7 +22,7 @@ from artemis_py.errors import ArtemisError
 from artemis_py.management.listing import FLAG
 from artemis_py.management.operation import LINES, TEXTS, Argument, Operation
 from artemis_py.management.table import OPERATIONS
-from artemis_py.management.why.finding import REASONS
+from artemis_py.management.why.question import REASONS
 from artemis_py.terminal_output import as_json, escaped, say_made, warn, warn_made
 
 _PATIENCE_S: Final = 3600.0

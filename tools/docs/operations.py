@@ -27,7 +27,7 @@ from artemis_py.management.operations.storage import CURSORS, DISKS, SEGMENTS
 from artemis_py.management.operations.transactions import TRANSACTIONS
 from artemis_py.management.operations.users import USERS
 from artemis_py.management.table import OPERATIONS
-from artemis_py.management.why.finding import REASONS
+from artemis_py.management.why.question import REASONS
 from tools.docs.table import table
 
 _HEAD: Final = """\

@@ -266,16 +266,16 @@ class SendToDeadLetters(_ToTarget):
     word = "sent"
 
     def do(self, located: LocatedMessage, now_ms: int) -> Outcome:
-        grave, queue, message = self._target, self._queue, located.message
-        if grave.is_gone():
+        target, queue, message = self._target, self._queue, located.message
+        if target.is_gone():
             return Outcome(is_done=False, reason="the dead-letter address was deleted", stops=True)
-        name = grave.address.name
+        name = target.address.name
         source = self._bindings.source_of(message, queue.reference)
-        copy = _copy(message, dead(message, name, source.name, queue.name, SENT_BY_OPERATOR), 0, grave)
-        fault = grave.fault(copy)
+        copy = _copy(message, dead(message, name, source.name, queue.name, SENT_BY_OPERATOR), 0, target)
+        fault = target.fault(copy)
         if fault:
             return Outcome(is_done=False, reason=fault)
-        outcome = _carry(queue, located, grave, copy, now_ms, 0, CANCELLED)
+        outcome = _carry(queue, located, target, copy, now_ms, 0, CANCELLED)
         if outcome.is_done:
             told: dict[str, str | int] = {
                 "message": message.id, "reason": SENT_BY_OPERATOR, "dead_letter_address": name

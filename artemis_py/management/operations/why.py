@@ -13,10 +13,9 @@ from artemis_py.management.operations.connections import CONNECTION
 from artemis_py.management.why.blocked import blocked, blocked_connection
 from artemis_py.management.why.dead import dead
 from artemis_py.management.why.dropped import dropped
-from artemis_py.management.why.finding import REASONS, learn_queues
 from artemis_py.management.why.growing import growing
 from artemis_py.management.why.not_delivered import about_message, not_delivered
-from artemis_py.management.why.question import Findings, Question
+from artemis_py.management.why.question import REASONS, Findings, Question, learn_queues
 from artemis_py.management.why.slow import slow
 
 _WINDOW_S_MAX: Final = 20

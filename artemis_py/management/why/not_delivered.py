@@ -41,14 +41,16 @@ from artemis_py.core.queue.why import (
 )
 from artemis_py.core.tasks import WAIT
 from artemis_py.management.why.dropped import about_losses, sent_count
-from artemis_py.management.why.finding import NOWHERE, Place, of_acceptor
 from artemis_py.management.why.question import (
     LINES_MAX,
     LOOKS_PER_STEP,
+    NOWHERE,
     Findings,
+    Place,
     Question,
     address_of,
     listed,
+    of_acceptor,
     some_at_a_time,
 )
 

@@ -14,9 +14,8 @@ from artemis_py.core.pages.cursor import ReadAhead
 from artemis_py.core.queue.barriers import TargetDepth
 from artemis_py.core.queue.overflow import Unbounded
 from artemis_py.management.why.causes import CAUSES, KILLED
-from artemis_py.management.why.finding import Finding
 from artemis_py.management.why.not_delivered import not_delivered
-from artemis_py.management.why.question import LINES_MAX, Question
+from artemis_py.management.why.question import LINES_MAX, Finding, Question
 from tests.model.axes import PAGED
 from tests.unit.core.paged_bench import PagedBench
 from tests.unit.core.parts import consumer_on, head_of, send, write

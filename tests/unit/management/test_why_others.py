@@ -15,9 +15,8 @@ from artemis_py.management.why.causes import CAUSES, QUESTIONS
 from artemis_py.management.why.causes import DEAD as OF_THE_DEAD
 from artemis_py.management.why.dead import dead
 from artemis_py.management.why.dropped import dropped
-from artemis_py.management.why.finding import Finding
 from artemis_py.management.why.growing import growing, in_words
-from artemis_py.management.why.question import Findings, Question
+from artemis_py.management.why.question import Finding, Findings, Question
 from artemis_py.management.why.slow import slow
 from artemis_py.server.stats import word_of
 from tests.unit.core.paged_bench import PagedBench

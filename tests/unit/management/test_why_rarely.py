@@ -16,8 +16,7 @@ from artemis_py.core.queue.recovery_point import Recovery
 from artemis_py.management.why.blocked import blocked
 from artemis_py.management.why.dead import dead
 from artemis_py.management.why.dropped import dropped
-from artemis_py.management.why.finding import Finding
-from artemis_py.management.why.question import Question
+from artemis_py.management.why.question import Finding, Question
 from artemis_py.server.stats import word_of
 from tests.unit.core.paged_bench import PagedBench
 from tests.unit.core.parts import NOW_MS, consumer_on, head_of, send, turn

@@ -16,9 +16,8 @@ from artemis_py.core.tasks import Until
 from artemis_py.errors import BrokerError
 from artemis_py.histogram import Histogram
 from artemis_py.management.managed import Awaited, Connected, Managed, Space, Stored
-from artemis_py.management.why.finding import Finding, learn_queues
 from artemis_py.management.why.not_delivered import not_delivered
-from artemis_py.management.why.question import Findings, Question
+from artemis_py.management.why.question import Finding, Findings, Question, learn_queues
 from artemis_py.record_log import MemoryLog
 from tests.unit.core.parts import NOW_MS
 
