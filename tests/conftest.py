@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, settings
 
 from artemis_py.version import IS_COMPILED, VERSION
 from tests.kit import selection
-from tests.prometheus_tools import find_tool
+from tests.kit.prometheus_tools import find_tool
 
 ROOT = Path(__file__).resolve().parents[1]
 SEED_BITS = 32

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration, running
+from tests.kit.process import HTTP, STOMP, BrokerProcess, configuration, running
 
 SETTINGS = """\
       <address-setting match="#">

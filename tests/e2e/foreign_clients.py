@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.tidy.sources import ROOT
+from tests.kit.sources import ROOT
 
 PROGRAMS = ROOT / "tests" / "clients"
 CACHE = ROOT / ".cache" / "clients"

@@ -15,8 +15,8 @@ from random import Random
 from threading import Thread
 
 from tests.e2e.kill_ledger import Key, Ledger, Session
-from tests.e2e.stomp_socket import Closed, StompSocket, frame
-from tests.wire.client_frames import ServerFrame
+from tests.kit.client import Closed, StompSocket, frame
+from tests.kit.frames import ServerFrame
 
 ALIKE = {"persistent": "true"}
 KEEP_EVERY = 40

@@ -14,11 +14,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.e2e.broker_process import BrokerProcess, eventually
 from tests.e2e.kill_actors import Actor, Client
 from tests.e2e.kill_rounds import KILLED_WHILE_STARTING, PAGING, START_S, WORK_S, KillRun
 from tests.e2e.pair import Member
-from tests.e2e.stomp_socket import Closed, frame
+from tests.kit.client import Closed, frame
+from tests.kit.process import BrokerProcess, eventually
 
 POLICY = """
     <ha-policy><shared-store><{role}>{settings}</{role}></shared-store></ha-policy>

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from tests.e2e.broker_process import BrokerProcess
 from tests.e2e.kill_actors import (
     Actor,
     Consumer,
@@ -19,7 +18,8 @@ from tests.e2e.kill_actors import (
     read_to_the_end,
 )
 from tests.e2e.kill_ledger import Ledger
-from tests.e2e.stomp_socket import Closed
+from tests.kit.client import Closed
+from tests.kit.process import BrokerProcess
 
 WORK_S = (0.02, 0.7)
 START_S = (0.0, 0.4)

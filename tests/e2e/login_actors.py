@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.e2e.broker_process import HTTP, STOMP, configuration
+from tests.kit.process import HTTP, STOMP, configuration
 
 # The password is "password" (Artemis' own test vector has this form); 100,000 iterations of PBKDF2 with HMAC-SHA1.
 ITERATIONS = 100_000

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from artemis_py.storage.format.log_events import Published
 from artemis_py.storage.format.reader import LogReader
-from tests.e2e.broker_process import BrokerProcess
-from tests.e2e.stomp_socket import Closed, StompSocket, connected, frame
-from tests.wire.client_frames import ServerFrame
+from tests.kit.client import Closed, StompSocket, connected, frame
+from tests.kit.frames import ServerFrame
+from tests.kit.process import BrokerProcess
 
 DESTINATION = "/queue/orders"
 PERSISTENT = {"destination": DESTINATION, "persistent": "true"}

@@ -11,7 +11,7 @@ from typing import Any
 import stomp
 from stomp.utils import Frame
 
-from tests.e2e.broker_process import LOOPBACK, WAIT_S, eventually
+from tests.kit.process import LOOPBACK, WAIT_S, eventually
 
 CONNECTIONS = {"1.0": stomp.StompConnection10, "1.1": stomp.StompConnection11, "1.2": stomp.StompConnection12}
 _NUMBERS = itertools.count(1)

@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess
-from tests.e2e.stomp_socket import StompSocket, connected, frame
+from tests.kit.client import StompSocket, connected, frame
+from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess
 
 pytestmark = pytest.mark.e2e
 

@@ -9,9 +9,9 @@ from typing import Final
 
 import pytest
 
-from tests.e2e.broker_process import WAIT_S
-from tests.e2e.forks import run_text
 from tests.e2e.test_reload import Edited, edited, text_of
+from tests.kit.forks import run_text
+from tests.kit.process import WAIT_S
 
 pytestmark = pytest.mark.e2e
 

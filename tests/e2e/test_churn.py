@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess
-from tests.e2e.churn_scripts import Visit, Visits
+from tests.kit.churn_scripts import Visit, Visits
+from tests.kit.process import HTTP, STOMP, BrokerProcess
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(0)]
 

@@ -10,10 +10,10 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.e2e.broker_process import BrokerProcess, running
 from tests.e2e.example_clients import PREPARE, SLOW
 from tests.e2e.foreign_clients import CLIENTS, RUN_S_MAX, Absent, ForeignClient
-from tests.e2e.users import give_user
+from tests.kit.process import BrokerProcess, running
+from tests.kit.users import give_user
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = dict(

@@ -20,10 +20,10 @@ from artemis_py.spark.consume.unsettled import Unsettled
 from artemis_py.spark.read.options import QueueOptions
 from artemis_py.spark.write.transactions import Transaction, TransactionSender
 from artemis_py.stomp.client import VERSIONS, frame
-from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess
-from tests.e2e.forks import run_text
-from tests.e2e.secured import basic, secured_broker
 from tests.e2e.test_data import END, FIRST, a_line, http
+from tests.kit.forks import run_text
+from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess
+from tests.kit.secured import basic, secured_broker
 
 pytestmark = pytest.mark.e2e
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.broker_process import WAIT_S, BrokerProcess, eventually
 from tests.e2e.stomp_py_client import StompPy
+from tests.kit.process import WAIT_S, BrokerProcess, eventually
 
 pytestmark = pytest.mark.e2e
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import stompman
 
-from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess
-from tests.e2e.stomp_socket import connected
+from tests.kit.client import connected
+from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess
 
 pytestmark = pytest.mark.e2e
 

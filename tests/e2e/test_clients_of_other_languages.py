@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.e2e.broker_process import BrokerProcess
 from tests.e2e.foreign_clients import CHECKS, CLIENTS, VERSIONS, Absent, ForeignClient
+from tests.kit.process import BrokerProcess
 
 pytestmark = pytest.mark.e2e
 

@@ -10,8 +10,8 @@ import pytest
 import stomp
 from stomp.utils import Frame
 
-from tests.e2e.broker_process import LOOPBACK, STOMP, BrokerProcess, configuration, eventually, running
 from tests.e2e.foreign_clients import PROGRAMS, Absent, node_with, read_verdicts
+from tests.kit.process import LOOPBACK, STOMP, BrokerProcess, configuration, eventually, running
 
 pytestmark = pytest.mark.e2e
 

@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.e2e.broker_process import WAIT_S, BrokerProcess, configuration, eventually
 from tests.e2e.conftest import ACCEPTORS, SETTINGS
-from tests.e2e.stomp_socket import Closed, StompSocket, connected, frame
-from tests.tidy.sources import ROOT
+from tests.kit.client import Closed, StompSocket, connected, frame
+from tests.kit.process import WAIT_S, BrokerProcess, configuration, eventually
+from tests.kit.sources import ROOT
 
 pytestmark = pytest.mark.e2e
 
@@ -22,7 +22,7 @@ BODY = b"x" * 10_000
 
 CONSUMER = """\
 import sys
-from tests.e2e.stomp_socket import connected
+from tests.kit.client import connected
 client = connected(int(sys.argv[1]))
 client.subscribe(sys.argv[2])
 print(client.message().body.decode(), flush=True)

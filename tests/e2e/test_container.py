@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from artemis_py.security.users.accounts import NEW_PASSWORD
-from tests.e2e.broker_process import LOOPBACK, BrokerProcess
-from tests.e2e.forks import run_text
-from tests.e2e.stomp_socket import connected
-from tests.tidy.sources import ROOT
+from tests.kit.client import connected
+from tests.kit.forks import run_text
+from tests.kit.process import LOOPBACK, BrokerProcess
+from tests.kit.sources import ROOT
 
 pytestmark = pytest.mark.e2e
 

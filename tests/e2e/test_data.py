@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from artemis_py.cli.data.import_messages import MESSAGES_PER_REQUEST
-from tests.e2e.broker_process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, eventually, running
-from tests.e2e.forks import run_text
-from tests.e2e.stomp_socket import StompSocket, connected, frame
+from tests.kit.client import StompSocket, connected, frame
+from tests.kit.forks import run_text
+from tests.kit.process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, eventually, running
 
 pytestmark = pytest.mark.e2e
 

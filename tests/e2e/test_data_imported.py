@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.broker_process import WAIT_S, BrokerProcess
-from tests.e2e.secured import USERS, secured_broker
-from tests.e2e.stomp_socket import StompSocket, connected
 from tests.e2e.test_data import END, FIRST, a_line, data, http, lines
 from tests.e2e.test_data_making import a_broker, an_export, asked, rows, send
 from tests.e2e.turnstile import turnstile
+from tests.kit.client import StompSocket, connected
+from tests.kit.process import WAIT_S, BrokerProcess
+from tests.kit.secured import USERS, secured_broker
 
 pytestmark = pytest.mark.e2e
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.broker_process import WAIT_S, BrokerProcess, running
-from tests.e2e.secured import USERS, secured_broker
-from tests.e2e.stomp_socket import connected, frame
 from tests.e2e.test_data import BINARY, LARGE, _many_things, a_broker, data, http, lines, take
 from tests.e2e.turnstile import Turnstile, turnstile
+from tests.kit.client import connected, frame
+from tests.kit.process import WAIT_S, BrokerProcess, running
+from tests.kit.secured import USERS, secured_broker
 
 pytestmark = pytest.mark.e2e
 FIRST_REQUESTS = 3

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, STOMP, WAIT_S, BrokerProcess, eventually, running
-from tests.e2e.forks import run_text
-from tests.e2e.secured import USERS, secured_broker
-from tests.e2e.stomp_socket import StompSocket, connected
 from tests.e2e.test_data import END, FIRST, a_line, data, http, take
+from tests.kit.client import StompSocket, connected
+from tests.kit.forks import run_text
+from tests.kit.process import HTTP, STOMP, WAIT_S, BrokerProcess, eventually, running
+from tests.kit.secured import USERS, secured_broker
 
 pytestmark = pytest.mark.e2e
 

@@ -12,10 +12,10 @@ from typing import Final
 
 import pytest
 
-from tests.certificates import Authority
-from tests.e2e.broker_process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, configuration, running
 from tests.e2e.test_messages_over_http import ask
-from tests.e2e.tls import trusting, uri
+from tests.kit.certificates import Authority
+from tests.kit.process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, configuration, running
+from tests.kit.tls import trusting, uri
 
 pytestmark = pytest.mark.e2e
 PLACES: Final = 100

@@ -11,10 +11,10 @@ import pytest
 
 from artemis_py.storage.disk.disk import FileDisk
 from artemis_py.storage.recovery.missing_files import read_given_up
-from tests.e2e.stomp_socket import connected
 from tests.e2e.test_journal_files import started
 from tests.e2e.test_journal_lost import run
 from tests.e2e.test_large_messages import PERSISTENT, configured
+from tests.kit.client import connected
 
 pytestmark = pytest.mark.e2e
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import STOP_S, WAIT_S, BrokerProcess, eventually
-from tests.e2e.forks import run_text
-from tests.e2e.stomp_socket import StompSocket, connected
 from tests.e2e.test_journal_files import PERSISTENT, configured, started
+from tests.kit.client import StompSocket, connected
+from tests.kit.forks import run_text
+from tests.kit.process import STOP_S, WAIT_S, BrokerProcess, eventually
 
 pytestmark = pytest.mark.e2e
 

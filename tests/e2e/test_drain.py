@@ -12,9 +12,9 @@ from urllib.error import HTTPError
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, LOOPBACK, WAIT_S, BrokerProcess, eventually
-from tests.e2e.stomp_socket import StompSocket, connected
 from tests.e2e.test_journal_files import PERSISTENT, configured, started
+from tests.kit.client import StompSocket, connected
+from tests.kit.process import HTTP, LOOPBACK, WAIT_S, BrokerProcess, eventually
 
 pytestmark = pytest.mark.e2e
 

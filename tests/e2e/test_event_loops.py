@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import STOMP, WAIT_S, BrokerProcess, configuration, running
-from tests.e2e.stomp_socket import connected
+from tests.kit.client import connected
+from tests.kit.process import STOMP, WAIT_S, BrokerProcess, configuration, running
 
 pytestmark = pytest.mark.e2e
 

@@ -13,11 +13,11 @@ from typing import Final
 
 import pytest
 
-from tests.certificates import Authority
-from tests.e2e.broker_process import HTTP, LOOPBACK, WAIT_S, BrokerProcess, needs_descriptors
-from tests.e2e.stomp_socket import StompSocket, connected
 from tests.e2e.test_journal_files import PERSISTENT, configured
-from tests.e2e.tls import trusting, uri
+from tests.kit.certificates import Authority
+from tests.kit.client import StompSocket, connected
+from tests.kit.process import HTTP, LOOPBACK, WAIT_S, BrokerProcess, needs_descriptors
+from tests.kit.tls import trusting, uri
 
 pytestmark = pytest.mark.e2e
 

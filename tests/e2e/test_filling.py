@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration
-from tests.e2e.stomp_socket import StompSocket, connected, frame
+from tests.kit.client import StompSocket, connected, frame
+from tests.kit.process import HTTP, STOMP, BrokerProcess, configuration
 
 pytestmark = pytest.mark.e2e
 

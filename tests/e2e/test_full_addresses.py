@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, STOMP, WAIT_S, BrokerProcess, configuration, needs_descriptors
-from tests.e2e.stomp_socket import StompSocket, connected, frame
+from tests.kit.client import StompSocket, connected, frame
+from tests.kit.process import HTTP, STOMP, WAIT_S, BrokerProcess, configuration, needs_descriptors
 
 pytestmark = pytest.mark.e2e
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, STOMP, STOP_S, BrokerProcess, eventually
-from tests.e2e.small_disk import FILLER, MEBIBYTE, fill, free_bytes, mounted
-from tests.e2e.stomp_socket import StompSocket, connected, frame
+from tests.kit.client import StompSocket, connected, frame
+from tests.kit.process import HTTP, STOMP, STOP_S, BrokerProcess, eventually
+from tests.kit.small_disk import FILLER, MEBIBYTE, fill, free_bytes, mounted
 
 pytestmark = pytest.mark.e2e
 

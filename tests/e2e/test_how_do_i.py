@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from artemis_py.cli.main import main
-from tests.e2e.broker_process import LOOPBACK, BrokerProcess, running
-from tests.e2e.forks import run_text
+from tests.kit.forks import run_text
+from tests.kit.process import LOOPBACK, BrokerProcess, running
 from tests.queues.test_document import whole
 
 ROOT = Path(__file__).resolve().parents[2]

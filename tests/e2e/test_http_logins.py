@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.certificates import PASSWORD, Authority
-from tests.e2e.broker_process import HTTP, LOOPBACK, WAIT_S, BrokerProcess, eventually
-from tests.e2e.forks import run_text
-from tests.e2e.secured import USERS, basic, secured_broker
-from tests.e2e.tls import trusting, uri
+from tests.kit.certificates import PASSWORD, Authority
+from tests.kit.forks import run_text
+from tests.kit.process import HTTP, LOOPBACK, WAIT_S, BrokerProcess, eventually
+from tests.kit.secured import USERS, basic, secured_broker
+from tests.kit.tls import trusting, uri
 
 pytestmark = pytest.mark.e2e
 

@@ -12,11 +12,11 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from tests.certificates import Authority, Issued
-from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess
-from tests.e2e.secured import basic
-from tests.e2e.stomp_socket import StompSocket
-from tests.e2e.tls import trusting, uri
+from tests.kit.certificates import Authority, Issued
+from tests.kit.client import StompSocket
+from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess
+from tests.kit.secured import basic
+from tests.kit.tls import trusting, uri
 
 pytestmark = pytest.mark.e2e
 

@@ -25,9 +25,9 @@ from artemis_py.storage.format.log_events import (
 )
 from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.scan import log_files
-from tests.e2e.broker_process import HTTP, STOMP, WAIT_S, BrokerProcess
-from tests.e2e.forks import run_text
-from tests.e2e.stomp_socket import Closed, StompSocket, connected
+from tests.kit.client import Closed, StompSocket, connected
+from tests.kit.forks import run_text
+from tests.kit.process import HTTP, STOMP, WAIT_S, BrokerProcess
 
 pytestmark = pytest.mark.e2e
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from artemis_py.storage.format.scan import log_files
-from tests.e2e.broker_process import HTTP, WAIT_S
-from tests.e2e.forks import run_text
-from tests.e2e.stomp_socket import connected
 from tests.e2e.test_journal_files import PERSISTENT, configured, started
+from tests.kit.client import connected
+from tests.kit.forks import run_text
+from tests.kit.process import HTTP, WAIT_S
 
 pytestmark = pytest.mark.e2e
 

@@ -19,8 +19,8 @@ from artemis_py.storage.format.log_events import Published
 from artemis_py.storage.format.names import read_name
 from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.scan import log_files
-from tests.e2e.broker_process import HTTP, STOMP, WAIT_S, BrokerProcess
-from tests.e2e.stomp_socket import READ_BYTES, Closed, StompSocket, connected, frame
+from tests.kit.client import READ_BYTES, Closed, StompSocket, connected, frame
+from tests.kit.process import HTTP, STOMP, WAIT_S, BrokerProcess
 
 pytestmark = pytest.mark.e2e
 

@@ -25,8 +25,8 @@ from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.records import inner_records
 from artemis_py.storage.format.scan import log_files, whole_records
 from artemis_py.storage.format.segment_index import decode_index, index_name, index_of
-from tests.e2e.broker_process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, eventually
-from tests.e2e.stomp_socket import connected
+from tests.kit.client import connected
+from tests.kit.process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, eventually
 
 pytestmark = pytest.mark.e2e
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from artemis_py.storage.format.address_index import decode_table, places_name
-from tests.e2e.broker_process import BrokerProcess
-from tests.e2e.stomp_socket import connected
 from tests.e2e.test_log_http import DAYS, LITTLE, Reader, send, started
+from tests.kit.client import connected
+from tests.kit.process import BrokerProcess
 
 pytestmark = pytest.mark.e2e
 

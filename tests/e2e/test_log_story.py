@@ -23,10 +23,10 @@ from artemis_py.storage.format.log_events import (
 )
 from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.scan import log_files
-from tests.e2e.broker_process import STOMP, BrokerProcess
-from tests.e2e.stomp_socket import StompSocket, connected
 from tests.e2e.test_journal_files import started
-from tests.sim.retained import SENDER, Telling
+from tests.kit.client import StompSocket, connected
+from tests.kit.crash.retained import SENDER, Telling
+from tests.kit.process import STOMP, BrokerProcess
 
 pytestmark = pytest.mark.e2e
 

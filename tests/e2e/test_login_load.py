@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import LOOPBACK, needs_descriptors, running
 from tests.e2e.login_actors import hashed, secured, write_users
-from tests.e2e.stomp_socket import StompSocket, frame
+from tests.kit.client import StompSocket, frame
+from tests.kit.process import LOOPBACK, needs_descriptors, running
 
 pytestmark = pytest.mark.e2e
 

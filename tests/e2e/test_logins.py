@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess, eventually, running
 from tests.e2e.login_actors import hashed, secured, write_authenticator, write_users
-from tests.e2e.stomp_socket import StompSocket, frame
+from tests.kit.client import StompSocket, frame
+from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, eventually, running
 
 pytestmark = pytest.mark.e2e
 

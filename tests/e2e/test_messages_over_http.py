@@ -17,9 +17,9 @@ import jsonschema
 import pytest
 
 from artemis_py.message import unescape_header
-from tests.e2e.broker_process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, configuration, eventually, running
-from tests.e2e.secured import basic, secured_broker
-from tests.e2e.stomp_socket import connected
+from tests.kit.client import connected
+from tests.kit.process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, configuration, eventually, running
+from tests.kit.secured import basic, secured_broker
 
 pytestmark = pytest.mark.e2e
 ADDRESSES: Final = """

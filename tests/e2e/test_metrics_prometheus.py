@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import eventually
-from tests.ports import free_ports
-from tests.tidy.sources import ROOT
+from tests.kit.ports import free_ports
+from tests.kit.process import eventually
+from tests.kit.sources import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 

@@ -8,10 +8,10 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, STOMP, configuration, misshapen, ports_left_out, running
-from tests.e2e.secured import USERS, basic, secured_broker
-from tests.e2e.stomp_socket import StompSocket, connected, frame
 from tests.e2e.test_messages_over_http import ask
+from tests.kit.client import StompSocket, connected, frame
+from tests.kit.process import HTTP, STOMP, configuration, misshapen, ports_left_out, running
+from tests.kit.secured import USERS, basic, secured_broker
 
 pytestmark = pytest.mark.e2e
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from artemis_py.terminal_output import many
-from tests.e2e.broker_process import HTTP, STOMP, WAIT_S, BrokerProcess, running
-from tests.e2e.forks import run_text
-from tests.e2e.stomp_socket import Closed, StompSocket, connected, frame
+from tests.kit.client import Closed, StompSocket, connected, frame
+from tests.kit.forks import run_text
+from tests.kit.process import HTTP, STOMP, WAIT_S, BrokerProcess, running
 
 pytestmark = pytest.mark.e2e
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, STOMP, WAIT_S, BrokerProcess, running
-from tests.e2e.stomp_socket import READ_BYTES, StompSocket, connected, frame
+from tests.kit.client import READ_BYTES, StompSocket, connected, frame
+from tests.kit.process import HTTP, STOMP, WAIT_S, BrokerProcess, running
 
 pytestmark = pytest.mark.e2e
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import running
-from tests.e2e.stomp_socket import connected
 from tests.e2e.test_untrusted_text import CONFIGURATION
+from tests.kit.client import connected
+from tests.kit.process import running
 
 pytestmark = pytest.mark.e2e
 

@@ -16,7 +16,10 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.e2e.broker_process import (
+from tests.kit.client import StompSocket, connected, frame
+from tests.kit.forks import COMMAND
+from tests.kit.ports import free_port
+from tests.kit.process import (
     HTTP,
     LOOPBACK,
     STOMP,
@@ -26,9 +29,6 @@ from tests.e2e.broker_process import (
     configuration,
     running,
 )
-from tests.e2e.forks import COMMAND
-from tests.e2e.stomp_socket import StompSocket, connected, frame
-from tests.ports import free_port
 
 pytestmark = pytest.mark.e2e
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, eventually
-from tests.e2e.stomp_socket import StompSocket, connected, frame
-from tests.wire.client_frames import ServerFrame
+from tests.kit.client import StompSocket, connected, frame
+from tests.kit.frames import ServerFrame
+from tests.kit.process import HTTP, STOMP, BrokerProcess, eventually
 
 pytestmark = pytest.mark.e2e
 

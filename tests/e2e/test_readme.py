@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import BrokerProcess, eventually, running
+from tests.kit.process import BrokerProcess, eventually, running
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text("utf-8")

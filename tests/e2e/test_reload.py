@@ -15,11 +15,11 @@ from typing import Any, Final
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, STOMP, WAIT_S, BrokerProcess
 from tests.e2e.events.event_stream import EventStream
-from tests.e2e.forks import run_text
 from tests.e2e.management.told import Told
-from tests.e2e.stomp_socket import StompSocket
+from tests.kit.client import StompSocket
+from tests.kit.forks import run_text
+from tests.kit.process import HTTP, STOMP, WAIT_S, BrokerProcess
 
 pytestmark = pytest.mark.e2e
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from tests.certificates import Authority
-from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration, running
-from tests.e2e.secured import USERS, secured_broker
-from tests.e2e.stomp_socket import StompSocket
-from tests.e2e.tls import served, uri
+from tests.kit.certificates import Authority
+from tests.kit.client import StompSocket
+from tests.kit.process import HTTP, STOMP, BrokerProcess, configuration, running
+from tests.kit.secured import USERS, secured_broker
+from tests.kit.tls import served, uri
 
 pytestmark = pytest.mark.e2e
 

@@ -12,9 +12,9 @@ import pytest
 from artemis_py.perf.scenario import Options, Run
 from artemis_py.perf.target import Target
 from bench.replays import measure_round
-from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess
 from tests.e2e.replay_actors import DESTINATION, Consumer, Publisher, Replayer, Seen, logged
-from tests.e2e.stomp_socket import connected
+from tests.kit.client import connected
+from tests.kit.process import HTTP, STOMP, BrokerProcess
 
 pytestmark = pytest.mark.e2e
 

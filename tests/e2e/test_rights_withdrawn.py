@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from artemis_py.storage.format.names import read_name
-from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess, eventually
 from tests.e2e.events.event_stream import EventStream
-from tests.e2e.secured import USERS, basic, secured_broker
-from tests.e2e.stomp_socket import StompSocket
 from tests.e2e.test_reload_security import read_again
+from tests.kit.client import StompSocket
+from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, eventually
+from tests.kit.secured import USERS, basic, secured_broker
 
 pytestmark = pytest.mark.e2e
 LARGE_BYTES = 20_000_000

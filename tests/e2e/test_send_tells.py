@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess, running
-from tests.e2e.forks import run_text
-from tests.e2e.stomp_socket import StompSocket, connected
 from tests.e2e.test_data import http as http_of
-from tests.wire.client_frames import ServerFrame
+from tests.kit.client import StompSocket, connected
+from tests.kit.forks import run_text
+from tests.kit.frames import ServerFrame
+from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, running
 
 pytestmark = pytest.mark.e2e
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import pytest
 
 from artemis_py.security.users.accounts import NEW_PASSWORD
-from tests.e2e.broker_process import BrokerProcess
-from tests.e2e.stomp_socket import StompSocket, connected
-from tests.tidy.sources import ROOT
+from tests.kit.client import StompSocket, connected
+from tests.kit.process import BrokerProcess
+from tests.kit.sources import ROOT
 
 pytestmark = pytest.mark.e2e
 

@@ -11,11 +11,11 @@ from typing import Final
 import pytest
 
 from artemis_py.storage.disk.lock import WaitingPrimary, owner_of, this_process
-from tests.e2e.broker_process import WAIT_S, eventually
-from tests.e2e.forks import run_text
 from tests.e2e.pair import HANDS_OVER, Member, Pair, gone, pair_in
-from tests.e2e.stomp_socket import connected
 from tests.e2e.test_journal_files import PERSISTENT
+from tests.kit.client import connected
+from tests.kit.forks import run_text
+from tests.kit.process import WAIT_S, eventually
 
 pytestmark = pytest.mark.e2e
 

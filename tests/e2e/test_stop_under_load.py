@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, LOOPBACK, STOP_S, BrokerProcess
-from tests.e2e.stomp_socket import StompSocket, connected, frame
 from tests.e2e.test_journal_files import PERSISTENT, configured, started
+from tests.kit.client import StompSocket, connected, frame
+from tests.kit.process import HTTP, LOOPBACK, STOP_S, BrokerProcess
 
 pytestmark = pytest.mark.e2e
 

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import WAIT_S, BrokerProcess
 from tests.e2e.pair import HANDS_OVER, Pair, pair_in
-from tests.e2e.stomp_socket import connected
 from tests.e2e.test_journal_files import PERSISTENT, configured
+from tests.kit.client import connected
+from tests.kit.process import WAIT_S, BrokerProcess
 
 pytestmark = pytest.mark.e2e
 

@@ -21,7 +21,7 @@ import pytest
 
 from tests.e2e.example_clients import node
 from tests.e2e.foreign_clients import Absent, attempt, tool
-from tests.e2e.stomp_socket import connected
+from tests.kit.client import connected
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = (ROOT / "docs" / "testing.md").read_text()

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.certificates import DAY, Authority
-from tests.e2e.broker_process import LOOPBACK, STOMP, WAIT_S, BrokerProcess, configuration, running
-from tests.e2e.stomp_socket import StompSocket
-from tests.e2e.tls import shake, trusting, uri
+from tests.kit.certificates import DAY, Authority
+from tests.kit.client import StompSocket
+from tests.kit.process import LOOPBACK, STOMP, WAIT_S, BrokerProcess, configuration, running
+from tests.kit.tls import shake, trusting, uri
 
 SEGMENT = "/log/segments/1"
 

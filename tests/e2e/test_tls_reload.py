@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from tests.certificates import DAY, Authority, Issued
-from tests.e2e.broker_process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, configuration, running
-from tests.e2e.stomp_socket import StompSocket
-from tests.e2e.tls import served, shake, trusting, uri
+from tests.kit.certificates import DAY, Authority, Issued
+from tests.kit.client import StompSocket
+from tests.kit.process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, configuration, running
+from tests.kit.tls import served, shake, trusting, uri
 
 
 @dataclass

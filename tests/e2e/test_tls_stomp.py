@@ -19,11 +19,11 @@ import stomp
 from websockets.sync.client import connect
 
 from artemis_py.cli.main import main
-from tests.certificates import DAY, PASSWORD, Authority, Issued
-from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess, configuration, needs_descriptors, running
 from tests.e2e.stomp_py_client import Listener
-from tests.e2e.stomp_socket import StompSocket
-from tests.e2e.tls import OPENSSL, needs_openssl, shake, trusting, uri
+from tests.kit.certificates import DAY, PASSWORD, Authority, Issued
+from tests.kit.client import StompSocket
+from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, configuration, needs_descriptors, running
+from tests.kit.tls import OPENSSL, needs_openssl, shake, trusting, uri
 
 HTTP = "tcp://127.0.0.1:0?protocols=HTTP"
 SUITE = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"

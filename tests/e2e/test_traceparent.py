@@ -9,8 +9,8 @@ import pytest
 from websockets.sync.client import connect as connect_web
 from websockets.typing import Subprotocol
 
-from tests.e2e.broker_process import STOMP, WAIT_S, BrokerProcess, configuration, running
-from tests.e2e.stomp_socket import StompSocket, frame
+from tests.kit.client import StompSocket, frame
+from tests.kit.process import STOMP, WAIT_S, BrokerProcess, configuration, running
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 STATE = "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE;with spaces \\c and \\n"

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration, eventually, running
 from tests.e2e.foreign_clients import PROGRAMS, Absent, node_with
-from tests.e2e.forks import COMMAND, run_text
 from tests.e2e.span_collector import SpanCollector, collecting
-from tests.e2e.stomp_socket import StompSocket
+from tests.kit.client import StompSocket
+from tests.kit.forks import COMMAND, run_text
+from tests.kit.process import HTTP, STOMP, BrokerProcess, configuration, eventually, running
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = dict(

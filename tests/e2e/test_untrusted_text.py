@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from artemis_py.cli.main import main
-from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess, running
-from tests.e2e.stomp_socket import StompSocket
+from tests.kit.client import StompSocket
+from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, running
 
 pytestmark = pytest.mark.e2e
 

@@ -7,8 +7,8 @@ from typing import Final
 
 import pytest
 
-from tests.e2e.stomp_socket import StompSocket
 from tests.e2e.test_reload import Edited, edited, text_of
+from tests.kit.client import StompSocket
 
 pytestmark = pytest.mark.e2e
 

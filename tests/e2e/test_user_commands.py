@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from artemis_py.security.users.accounts import NEW_PASSWORD
-from tests.e2e.broker_process import BrokerProcess, configuration, running
-from tests.e2e.forks import run_text
-from tests.e2e.stomp_socket import StompSocket
-from tests.e2e.users import give_user
+from tests.kit.client import StompSocket
+from tests.kit.forks import run_text
+from tests.kit.process import BrokerProcess, configuration, running
+from tests.kit.users import give_user
 
 ROOT = Path(__file__).resolve().parents[2]
 SECTION = (ROOT / "docs" / "security.md").read_text("utf-8").split("\n## ")[1]

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser import Browser, chromium, why_no_browser
-from tests.e2e.broker_process import LOOPBACK, STOMP, BrokerProcess, configuration, eventually, running
 from tests.e2e.foreign_clients import PROGRAMS, Absent, node_modules
-from tests.tidy.sources import ROOT
+from tests.kit.browser import Browser, chromium, why_no_browser
+from tests.kit.process import LOOPBACK, STOMP, BrokerProcess, configuration, eventually, running
+from tests.kit.sources import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
 

@@ -13,10 +13,10 @@ import pytest
 
 from artemis_py.cli.main import main
 from artemis_py.testing import ArtemisBroker
-from tests.e2e.broker_process import HTTP, STOMP, configuration, running
-from tests.e2e.forks import run_text
 from tests.e2e.management.told import Told
-from tests.e2e.stomp_socket import Closed, StompSocket
+from tests.kit.client import Closed, StompSocket
+from tests.kit.forks import run_text
+from tests.kit.process import HTTP, STOMP, configuration, running
 
 pytestmark = pytest.mark.e2e
 

@@ -9,7 +9,7 @@ from artemis_py.core.memory import FRAME_BYTES, HEADER_BYTES
 from artemis_py.stomp.wire.frames import COMMANDS, AckRun, AnyFrame, FrameError
 from artemis_py.stomp.wire.parser import Parser
 from tests.fuzz.fuzzing import Fuzzer, Input, Judge, outcome_of
-from tests.unit.stomp.frame_tools import acks_of, comparable, feed_all, parser
+from tests.kit.broker_frames import acks_of, comparable, feed_all, parser
 
 VERSIONS = ("1.0", "1.1", "1.2")
 LIMITS = {"maxHeaderBytes": 600, "maxHeaderLineBytes": 200, "maxHeaders": 20, "maxBodyBytes": 400}

@@ -15,8 +15,8 @@ from artemis_py.server.http.requests import FileBody, HttpLimits, Request, Respo
 from artemis_py.server.http.routing import Route
 from artemis_py.server.log_view import LogView
 from tests.fuzz.fuzzing import Fuzzer, Input, Judge
+from tests.kit.metrics_fakes import FakeBroker, exporter_of
 from tests.unit.journal_readers.test_cursors import JournalWithCursors
-from tests.unit.metrics_fakes import FakeBroker, exporter_of
 from tests.unit.test_http import SteppedHttp
 from tests.unit.test_log_view import Desk
 

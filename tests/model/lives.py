@@ -13,8 +13,8 @@ from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.record_writer import RecordWriter
 from artemis_py.storage.journal.settings import JournalSettings, SegmentCare
 from artemis_py.storage.recovery.accept_journal import recover
-from tests.sim.committer import SteppedCommitter
-from tests.sim.disk import SimDisk
+from tests.kit.committer import SteppedCommitter
+from tests.kit.disk import SimDisk
 
 _SETTINGS: Final = JournalSettings(file_bytes=8192, compact_files_min=2)
 

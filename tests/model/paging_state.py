@@ -20,14 +20,14 @@ from artemis_py.message import Message
 from artemis_py.paged_messages import Page, PagedMessage
 from artemis_py.record_log import Actor, RecordLog, RecoveredState
 from artemis_py.storage.pages import PageFiles, SpillLog
+from tests.kit.committer import SteppedCommitter
+from tests.kit.disk import SimDisk
 from tests.model.compare import behind_on
 from tests.model.letters import Writer
 from tests.model.paging_model import HANDED, HELD, OUT, PENDING, PICKED, READY, Book, PagedReader
 from tests.model.plans import ADDRESS, REJECT, AddressPlan, Plan, QueuePlan
 from tests.model.reader_model import Letter
 from tests.model.side_by_side import START_MS
-from tests.sim.committer import SteppedCommitter
-from tests.sim.disk import SimDisk
 
 
 class WatchedCopies(Copies):

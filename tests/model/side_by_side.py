@@ -14,6 +14,7 @@ from artemis_py.errors import LimitError
 from artemis_py.message import Message
 from artemis_py.record_log import RecoveredState
 from artemis_py.selector import compile_selector
+from tests.kit.tiny_turns import TinySteps
 from tests.model.compare import active_ids, compare
 from tests.model.letters import Spec, Writer
 from tests.model.lives import StrictRecords, first_life, next_life
@@ -21,7 +22,6 @@ from tests.model.observe import Event, LiveLog, ObservedConsumer, observe
 from tests.model.plans import Plan
 from tests.model.queue_model import QueueModel
 from tests.model.reader_model import Item, Letter, Reader
-from tests.tiny_turns import TinySteps
 
 START_MS: Final = 1_000_000
 PLENTY: Final = 1 << 30

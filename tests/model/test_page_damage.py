@@ -9,12 +9,12 @@ import pytest
 
 from artemis_py.core.order.entry import Entry
 from artemis_py.storage import pages as page_files
+from tests.kit.disk import File
 from tests.model.letters import Spec
 from tests.model.paging_model import PICKED
 from tests.model.paging_state import PagePlan
 from tests.model.paging_world import PagingWorld
 from tests.model.plans import AddressPlan, QueuePlan
-from tests.sim.disk import File
 
 pytestmark = pytest.mark.model
 

@@ -18,8 +18,8 @@ from artemis_py.message import Head, LargeBody, Message, encode_headers
 from artemis_py.record_log import RecoveredState
 from artemis_py.selector import compile_selector
 from artemis_py.storage.pages import PageFiles, SpillLog
-from tests.sim.committer import SteppedCommitter
-from tests.sim.disk import SimDisk
+from tests.kit.committer import SteppedCommitter
+from tests.kit.disk import SimDisk
 
 pytestmark = pytest.mark.model
 

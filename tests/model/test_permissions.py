@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from artemis_py.core.addresses.address import Address
+from tests.kit.permitted import Person, SecuredBroker, setting
 from tests.model.permissions_model import OWN, Existing, Need, Rule, Table, without_own_names, words
-from tests.wire.permitted import Person, SecuredBroker, setting
 
 pytestmark = pytest.mark.model
 

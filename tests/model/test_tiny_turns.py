@@ -7,9 +7,9 @@ from typing import Final
 
 import pytest
 
+from tests.kit.tiny_turns import TinySteps
 from tests.model.side_by_side import SideBySide
 from tests.model.soak import report, run_world, worlds
-from tests.tiny_turns import TinySteps
 
 pytestmark = [pytest.mark.model, pytest.mark.interpreted]
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tests.tidy.sources import ROOT
+from tests.kit.sources import ROOT
 
 FOLDER = ROOT / "monitoring" / "grafana" / "dashboards"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from artemis_py.management.table import OPERATIONS
+from tests.kit.sources import ROOT
 from tests.monitoring.shortened import WINDOW, alerts_in, shortened_rules
 from tests.tidy.documents import anchors
-from tests.tidy.sources import ROOT
 
 RULES = ROOT / "monitoring" / "alerts.yml"
 TEXT = RULES.read_text("utf-8")

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.kit.metrics_fakes import FakeBroker, exporter_of
+from tests.kit.sources import ROOT
 from tests.monitoring.dashboard_files import FOLDER, dashboards, expressions, panels
-from tests.tidy.sources import ROOT
-from tests.unit.metrics_fakes import FakeBroker, exporter_of
 
 FOR_QUEUES = re.compile(r"\bartemis_(message|consumer|messages|delivering|oldest|slow|paged|persistent)_\w+\{")
 

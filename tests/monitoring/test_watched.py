@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.broker_process import eventually
+from tests.kit.process import eventually
+from tests.kit.sources import ROOT
 from tests.monitoring.dashboard_files import expressions, variables
 from tests.monitoring.shortened import WINDOW, alerts_in, shortened_rules
 from tests.monitoring.troubles import Troubles, troubles
 from tests.monitoring.watching import Prometheus, prometheus_of
-from tests.tidy.sources import ROOT
 
 pytestmark = [pytest.mark.e2e]
 

@@ -11,12 +11,12 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.certificates import DAY, Authority
-from tests.e2e.broker_process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess
-from tests.e2e.small_disk import free_bytes
-from tests.e2e.stomp_socket import Closed, StompSocket, connected
-from tests.e2e.tls import uri
-from tests.e2e.users import give_user
+from tests.kit.certificates import DAY, Authority
+from tests.kit.client import Closed, StompSocket, connected
+from tests.kit.process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess
+from tests.kit.small_disk import free_bytes
+from tests.kit.tls import uri
+from tests.kit.users import give_user
 
 GIBIBYTE = 1 << 30
 SYNC_S = 0.2

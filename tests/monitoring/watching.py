@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.broker_process import LOOPBACK
 from tests.e2e.test_metrics_prometheus import Server, running
-from tests.ports import free_port
+from tests.kit.ports import free_port
+from tests.kit.process import LOOPBACK
 
 _CONFIGURATION = """\
 global:

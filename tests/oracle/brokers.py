@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from tests.e2e.broker_process import eventually
+from tests.kit.ports import free_ports as fresh_ports
+from tests.kit.process import eventually
 from tests.oracle.client import LOOPBACK, Client
-from tests.ports import free_ports as fresh_ports
 
 STOP_S = 20.0
 ROOT = Path(__file__).resolve().parents[2]

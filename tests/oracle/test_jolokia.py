@@ -16,7 +16,7 @@ import pytest
 
 from artemis_py.management.artemis.beans import KINDS
 from artemis_py.management.artemis.operations import BEAN_OPERATIONS
-from tests.e2e.broker_process import HTTP, LOOPBACK, STOMP, running
+from tests.kit.process import HTTP, LOOPBACK, STOMP, running
 from tests.oracle.artemis_broker import artemis_home
 from tests.oracle.jolokia_broker import CONFIGURATION, JolokiaBroker, artemis_with_web
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.broker_process import eventually
+from tests.kit.process import eventually
 from tests.oracle.artemis_broker import artemis_broker, artemis_home
 from tests.oracle.brokers import BrokerUnderTest
 from tests.oracle.client import WAIT_S, Client, Frame

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import eventually
+from tests.kit.permitted import denied, setting
+from tests.kit.process import eventually
 from tests.oracle.artemis_broker import START_S, artemis_home
 from tests.oracle.brokers import free_ports, running
 from tests.oracle.client import Client, Frame
-from tests.wire.permitted import denied, setting
 
 pytestmark = pytest.mark.timeout(300)
 

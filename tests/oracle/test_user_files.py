@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import BrokerProcess, eventually
-from tests.e2e.stomp_socket import StompSocket
+from tests.kit.client import StompSocket
+from tests.kit.process import BrokerProcess, eventually
 from tests.oracle.artemis_broker import START_S, artemis_home
 from tests.oracle.brokers import free_ports, stop, wait_until_listening
 

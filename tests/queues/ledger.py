@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tests.queues.life import Life
-from tests.sim.retained import Archive
-from tests.wire.client_frames import ServerFrame
-from tests.wire.in_process import Client
+from tests.kit.crash.retained import Archive
+from tests.kit.frames import ServerFrame
+from tests.kit.in_process import Client
+from tests.kit.life import Life
 
 FLAT = "consumer-window-size:-1"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from artemis_py.core.replay.manager import Replays
 from artemis_py.storage.format.log_events import Event, Published
 from artemis_py.storage.format.reader import events_of
-from tests.queues.life import Life
-from tests.sim.retained import Archive
-from tests.wire.client_frames import ServerFrame
-from tests.wire.in_process import Client
+from tests.kit.crash.retained import Archive
+from tests.kit.frames import ServerFrame
+from tests.kit.in_process import Client
+from tests.kit.life import Life
 
 QUEUE = "destination:/queue/q"
 ADDRESSES = """<address name="far"><anycast>

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.core.memory import ID_BYTES, IDS
+from tests.kit.frames import ServerFrame
 from tests.queues.ledger import FLAT, Ledger, bookmarks
-from tests.wire.client_frames import ServerFrame
 
 pytestmark = pytest.mark.wire
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.queues.bench import Bench
+from tests.kit.bench import Bench
+from tests.kit.frames import ServerFrame
+from tests.kit.life import Life
 from tests.queues.ledger import Ledger
-from tests.queues.life import Life
-from tests.wire.client_frames import ServerFrame
 
 pytestmark = pytest.mark.wire
 

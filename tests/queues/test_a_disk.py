@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from artemis_py.config.tables.queue_settings import FILE_BACKED_DEPTH
-from tests.queues.life import Life
-from tests.sim.disk import SimDisk
-from tests.sim.retained import Archive
-from tests.unit.holdings.live_server import Client, LiveServer, frame
+from tests.kit.crash.retained import Archive
+from tests.kit.disk import SimDisk
+from tests.kit.life import Life
+from tests.kit.live_server import Client, LiveServer, frame
 
 pytestmark = pytest.mark.wire
 

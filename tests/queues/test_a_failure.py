@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.queues.bench import Bench
-from tests.queues.life import Life
-from tests.wire.client_frames import ServerFrame
+from tests.kit.bench import Bench
+from tests.kit.frames import ServerFrame
+from tests.kit.life import Life
 
 pytestmark = pytest.mark.wire
 

@@ -7,9 +7,9 @@ from datetime import datetime
 import pytest
 
 from artemis_py.errors import ConfigError
-from tests.queues.bench import Bench
-from tests.queues.life import Life
-from tests.wire.client_frames import ServerFrame
+from tests.kit.bench import Bench
+from tests.kit.frames import ServerFrame
+from tests.kit.life import Life
 
 pytestmark = pytest.mark.wire
 

@@ -12,15 +12,15 @@ from artemis_py.core.queue.recovery_point import Recovery
 from artemis_py.core.replay import recovery_points as fills
 from artemis_py.server.replays import ReplayTurns
 from artemis_py.storage.journal.settings import JournalSettings
-from tests.queues.life import Life
+from tests.kit.crash.incarnation import Incarnation
+from tests.kit.crash.opening import SimStore
+from tests.kit.crash.projection import Projection
+from tests.kit.crash.retained import Archive
+from tests.kit.documents import errors_of, load_core
+from tests.kit.in_process import configuration
+from tests.kit.life import Life
+from tests.kit.views import addresses, view
 from tests.queues.replays import Stage
-from tests.queues.views import addresses, view
-from tests.sim.incarnation import Incarnation
-from tests.sim.opening import SimStore
-from tests.sim.projection import Projection
-from tests.sim.retained import Archive
-from tests.unit.config.documents import errors_of, load_core
-from tests.wire.in_process import configuration
 
 pytestmark = pytest.mark.wire
 

@@ -10,9 +10,9 @@ import pytest
 from artemis_py.config.reader import loads
 from artemis_py.security.identity import Identity
 from artemis_py.security.rights import Authorizer
-from tests.queues.life import Life
+from tests.kit.crash.retained import Archive
+from tests.kit.life import Life
 from tests.queues.replays import QUEUE, Stage, bookmarks, stage, timed
-from tests.sim.retained import Archive
 
 pytestmark = pytest.mark.wire
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.queues.bench import Bench
+from tests.kit.bench import Bench
 from tests.queues.replays import QUEUE, Stage, stage, timed
 
 pytestmark = pytest.mark.wire

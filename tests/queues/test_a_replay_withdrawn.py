@@ -6,9 +6,9 @@ import pytest
 
 from artemis_py.security.identity import Identity
 from artemis_py.security.rights import Authorizer
+from tests.kit.documents import load_core
+from tests.kit.permitted import denied, setting
 from tests.queues.replays import Stage
-from tests.unit.config.documents import load_core
-from tests.wire.permitted import denied, setting
 
 
 @pytest.mark.parametrize(

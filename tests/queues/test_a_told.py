@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.core.events import Event
-from tests.queues.bench import Bench
+from tests.kit.bench import Bench
 from tests.queues.test_q_alerts import Lines, log_with, told
 
 pytestmark = pytest.mark.wire

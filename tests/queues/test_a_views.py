@@ -9,12 +9,12 @@ import pytest
 from artemis_py.core.broker import Broker
 from artemis_py.message import Message
 from artemis_py.storage.format.records import MESSAGE
-from tests.queues.bench import Bench
-from tests.queues.life import Life
-from tests.queues.views import DESK, EU, ONE, addresses, view
-from tests.sim.disk import SimDisk
-from tests.sim.prepared import last_segment, records
-from tests.wire.permitted import SecuredBroker, denied, setting
+from tests.kit.bench import Bench
+from tests.kit.crash.prepared import last_segment, records
+from tests.kit.disk import SimDisk
+from tests.kit.life import Life
+from tests.kit.permitted import SecuredBroker, denied, setting
+from tests.kit.views import DESK, EU, ONE, addresses, view
 
 pytestmark = pytest.mark.wire
 

@@ -11,9 +11,9 @@ import pytest
 from artemis_py.cli.explain import as_json, compose
 from artemis_py.cli.main import main
 from artemis_py.config.explain import explain
-from tests.queues.bench import Bench
-from tests.queues.views import EU, EU_US, ONE, addresses, view
-from tests.unit.config.documents import document, errors_of, load_core, warnings_of
+from tests.kit.bench import Bench
+from tests.kit.documents import document, errors_of, load_core, warnings_of
+from tests.kit.views import EU, EU_US, ONE, addresses, view
 
 pytestmark = pytest.mark.wire
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.queues.bench import ONE_AT_A_TIME, Bench, declared
-from tests.wire.client_frames import ServerFrame
+from tests.kit.bench import ONE_AT_A_TIME, Bench, declared
+from tests.kit.frames import ServerFrame
 
 pytestmark = pytest.mark.wire
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.core.publish.copies import HOPS_MAX
-from tests.queues.life import Life
+from tests.kit.life import Life
 
 pytestmark = pytest.mark.wire
 

@@ -13,8 +13,8 @@ from artemis_py.config.tables import queue_conflicts
 from artemis_py.config.tables.queue_conflicts import CONFLICTS, Conflict
 from artemis_py.config.tables.queue_settings import NAMES, QueueSettings
 from artemis_py.errors import ConfigError, Problem
-from tests.queues.bench import declared
-from tests.queues.life import Life
+from tests.kit.bench import declared
+from tests.kit.life import Life
 
 pytestmark = pytest.mark.wire
 

@@ -10,12 +10,12 @@ import pytest
 
 from artemis_py.cli.main import main
 from artemis_py.config.reader import loads
-from tests.queues.bench import ONE_AT_A_TIME, Bench
-from tests.queues.life import Life
+from tests.kit.bench import ONE_AT_A_TIME, Bench
+from tests.kit.crash.retained import Archive
+from tests.kit.frames import ServerFrame
+from tests.kit.life import Life
+from tests.kit.sources import ROOT
 from tests.queues.replays import Stage
-from tests.sim.retained import Archive
-from tests.tidy.sources import ROOT
-from tests.wire.client_frames import ServerFrame
 
 pytestmark = pytest.mark.wire
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.queues.bench import ONE_AT_A_TIME
-from tests.queues.life import Life
-from tests.wire.client_frames import ServerFrame
-from tests.wire.in_process import Client
+from tests.kit.bench import ONE_AT_A_TIME
+from tests.kit.frames import ServerFrame
+from tests.kit.in_process import Client
+from tests.kit.life import Life
 
 pytestmark = pytest.mark.wire
 

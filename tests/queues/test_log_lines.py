@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.core.events import Event
-from tests.queues.bench import Bench
-from tests.unit.core.paged_bench import PagedBench
-from tests.unit.core.parts import NOW_MS, consumer_on, send
+from tests.kit.bench import Bench
+from tests.kit.core import NOW_MS, consumer_on, send
+from tests.kit.paged_bench import PagedBench
 
 pytestmark = pytest.mark.wire
 

@@ -20,9 +20,9 @@ from artemis_py.server.operational_log import (
     OperationalLog,
     line_of,
 )
-from tests.queues.bench import ONE_AT_A_TIME, Bench
-from tests.queues.life import Life
-from tests.unit.core.parts import lines_run, queue_config
+from tests.kit.bench import ONE_AT_A_TIME, Bench
+from tests.kit.core import lines_run, queue_config
+from tests.kit.life import Life
 
 pytestmark = pytest.mark.wire
 

@@ -8,8 +8,8 @@ from math import ceil
 
 import pytest
 
-from tests.queues.bench import Bench, declared
-from tests.queues.life import Life
+from tests.kit.bench import Bench, declared
+from tests.kit.life import Life
 
 pytestmark = pytest.mark.wire
 

@@ -6,8 +6,8 @@ import pytest
 
 from artemis_py.core.order.entry import PURGED
 from artemis_py.errors import ConfigError
-from tests.queues.bench import ONE_AT_A_TIME, Bench
-from tests.queues.life import Life
+from tests.kit.bench import ONE_AT_A_TIME, Bench
+from tests.kit.life import Life
 
 pytestmark = pytest.mark.wire
 

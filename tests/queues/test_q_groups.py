@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.queues.bench import ONE_AT_A_TIME, Bench
+from tests.kit.bench import ONE_AT_A_TIME, Bench
 
 pytestmark = pytest.mark.wire
 

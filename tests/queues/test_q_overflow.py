@@ -7,9 +7,9 @@ import pytest
 from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.order.entry import PURGED
 from artemis_py.message import Head, encode_headers
-from tests.queues.bench import ONE_AT_A_TIME, Bench
-from tests.queues.life import Life
-from tests.wire.client_frames import ServerFrame
+from tests.kit.bench import ONE_AT_A_TIME, Bench
+from tests.kit.frames import ServerFrame
+from tests.kit.life import Life
 
 pytestmark = pytest.mark.wire
 

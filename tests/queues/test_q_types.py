@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.errors import ConfigError
-from tests.queues.bench import ONE_AT_A_TIME, Bench
+from tests.kit.bench import ONE_AT_A_TIME, Bench
 
 pytestmark = pytest.mark.wire
 

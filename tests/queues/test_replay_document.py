@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from artemis_py.cli.main import main
+from tests.kit.sources import ROOT
 from tests.queues.replays import Stage
 from tests.queues.test_document import whole
-from tests.tidy.sources import ROOT
 
 pytestmark = pytest.mark.wire
 

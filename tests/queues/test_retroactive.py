@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.queues.bench import Bench
-from tests.queues.life import Life
+from tests.kit.bench import Bench
+from tests.kit.life import Life
 
 pytestmark = pytest.mark.wire
 

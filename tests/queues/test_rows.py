@@ -10,8 +10,8 @@ from functools import cache
 
 from artemis_py.config.tables.declarations import QueueConfig
 from artemis_py.config.tables.fields import settings_of
+from tests.kit.sources import ROOT
 from tests.queues.rows import AMPS, ARTEMIS, ATTRIBUTES, QPID, SUBTLETIES, SUBTLETIES_COUNT
-from tests.tidy.sources import ROOT
 
 _QPID_NUMBER = re.compile(r"_Q_(\d+)(?=_)")
 _AMPS_NUMBER = re.compile(r"_A_(\d+)(?=_)")

@@ -8,7 +8,7 @@ import sys
 import time
 import traceback
 
-from tests.sim.world import CrashWorld
+from tests.kit.crash.world import CrashWorld
 
 
 def main() -> int:

@@ -12,13 +12,13 @@ from contextlib import suppress
 from artemis_py.storage.format.log_events import Event, Published, Recalled
 from artemis_py.storage.format.reader import events_of
 from artemis_py.storage.journal.settings import JournalSettings
-from tests.queues.views import addresses, view
-from tests.sim.disk import PowerCut, SimDisk
-from tests.sim.incarnation import Incarnation
-from tests.sim.opening import SimStore
-from tests.sim.projection import Projection
-from tests.sim.retained import Archive
-from tests.wire.in_process import START_MS, Client, configuration
+from tests.kit.crash.incarnation import Incarnation
+from tests.kit.crash.opening import SimStore
+from tests.kit.crash.projection import Projection
+from tests.kit.crash.retained import Archive
+from tests.kit.disk import PowerCut, SimDisk
+from tests.kit.in_process import START_MS, Client, configuration
+from tests.kit.views import addresses, view
 
 RETAINED = """<journal-retention-directory unit="DAYS" period="7">retained</journal-retention-directory>"""
 DESK = "<address name='a.x'><anycast><queue name='desk'/></anycast></address>"

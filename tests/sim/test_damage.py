@@ -7,8 +7,7 @@ import pytest
 from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.records import FILE_HEADER_BYTES
 from artemis_py.storage.recovery.accept_journal import Recovered, recover
-from tests.sim.disk import SimDisk
-from tests.sim.prepared import (
+from tests.kit.crash.prepared import (
     QUEUE_ID,
     batch_starts,
     commit,
@@ -20,6 +19,7 @@ from tests.sim.prepared import (
     prepare,
     records,
 )
+from tests.kit.disk import SimDisk
 
 FIRST = segment_name(1)
 SECOND = segment_name(2)

@@ -10,9 +10,9 @@ import pytest
 from artemis_py.pending_output import Part, PendingOutput
 from artemis_py.stomp.session.subscribe import Subscription
 from artemis_py.stomp.session.subscriptions import Subscriptions
-from tests.sim.deliveries import Medium, TooEarly
-from tests.sim.prepared import QUEUE_ID, commit, last_segment, message, open_journal, prepare, records
-from tests.sim.world import CrashWorld
+from tests.kit.crash.deliveries import Medium, TooEarly
+from tests.kit.crash.prepared import QUEUE_ID, commit, last_segment, message, open_journal, prepare, records
+from tests.kit.crash.world import CrashWorld
 
 WORLDS_MAX = 100
 

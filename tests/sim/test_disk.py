@@ -7,7 +7,7 @@ import random
 import pytest
 
 from artemis_py.storage.disk.disk import DiskError
-from tests.sim.disk import SECTOR_BYTES, Fault, PowerCut, SimDisk
+from tests.kit.disk import SECTOR_BYTES, Fault, PowerCut, SimDisk
 
 SIZE = 4 * SECTOR_BYTES
 

@@ -17,9 +17,9 @@ from artemis_py.storage.journal.extent import NAMES as EXTENTS
 from artemis_py.storage.journal.extent import ExtentFiles, JournalExtent
 from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.recovery.accept_journal import LossError, recover
-from tests.sim.damaged import FILE_BYTES, Made, batches, found_in, judge, make, published_by
-from tests.sim.disk import File, SimDisk
-from tests.sim.prepared import QUEUE, QUEUE_ID, commit, cut, flip, open_journal, overwrite, records
+from tests.kit.crash.damaged import FILE_BYTES, Made, batches, found_in, judge, make, published_by
+from tests.kit.crash.prepared import QUEUE, QUEUE_ID, commit, cut, flip, open_journal, overwrite, records
+from tests.kit.disk import File, SimDisk
 
 STRIDE = 13
 MASKS = (0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0xFF)

@@ -17,13 +17,13 @@ from artemis_py.errors import ConfigError
 from artemis_py.storage.format.codec import Kept, decode_message, encode_message
 from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.terminal_output import shown_time
-from tests.sim.disk import SimDisk
-from tests.sim.incarnation import Incarnation
-from tests.sim.opening import SimStore
-from tests.sim.prepared import message
-from tests.sim.projection import Projection
-from tests.wire.client_frames import ServerFrame
-from tests.wire.in_process import START_MS, Client, configuration
+from tests.kit.crash.incarnation import Incarnation
+from tests.kit.crash.opening import SimStore
+from tests.kit.crash.prepared import message
+from tests.kit.crash.projection import Projection
+from tests.kit.disk import SimDisk
+from tests.kit.frames import ServerFrame
+from tests.kit.in_process import START_MS, Client, configuration
 
 _WHOLE = ("-9223372036854775808", "-2147483648", "-2", "-1", "0", "1", "2147483647", "9223372036854775807")
 _BROKEN = ("-1e308", "-2.5", "0", "1e-308", "1e15", "1e308")

@@ -8,12 +8,12 @@ import pytest
 
 from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.recovery.accept_journal import recover
-from tests.sim.disk import Fault, SimDisk
-from tests.sim.incarnation import Incarnation
-from tests.sim.opening import SimStore
-from tests.sim.prepared import QUEUE, QUEUE_ID, commit, kept_ids, message, open_journal
-from tests.sim.projection import Projection
-from tests.sim.world import CONFIGURATION, DUPLICATE_IDS_KEPT
+from tests.kit.crash.incarnation import Incarnation
+from tests.kit.crash.opening import SimStore
+from tests.kit.crash.prepared import QUEUE, QUEUE_ID, commit, kept_ids, message, open_journal
+from tests.kit.crash.projection import Projection
+from tests.kit.crash.world import CONFIGURATION, DUPLICATE_IDS_KEPT
+from tests.kit.disk import Fault, SimDisk
 
 FAULTS = {
     "full disk": Fault(0, "No space left on device", verbs=("write",)),

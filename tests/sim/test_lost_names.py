@@ -16,9 +16,9 @@ from artemis_py.storage.recovery import examination
 from artemis_py.storage.recovery.accept_journal import LossError, recover
 from artemis_py.storage.recovery.damage_report import damage_lines
 from artemis_py.storage.recovery.examination import UNKNOWN, QueueNames
-from tests.sim.damaged import Made, found_in, published_by
-from tests.sim.disk import SimDisk
-from tests.sim.prepared import QUEUE, commit, flip, open_journal, overwrite, prepare, records
+from tests.kit.crash.damaged import Made, found_in, published_by
+from tests.kit.crash.prepared import QUEUE, commit, flip, open_journal, overwrite, prepare, records
+from tests.kit.disk import SimDisk
 from tests.sim.test_every_byte import MASKS
 
 QUEUES = {1: ("orders", "shop"), 2: ("invoices", "shop"), 3: ("letters", "post")}

@@ -13,12 +13,11 @@ from artemis_py.storage.format.records import BATCH, FILE_HEADER_BYTES
 from artemis_py.storage.journal.extent import NAMES
 from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.recovery.accept_journal import recover
-from tests.sim.check import nothing_half_done, survivors_match
-from tests.sim.disk import File, PowerCut, SimDisk
-from tests.sim.incarnation import Incarnation
-from tests.sim.opening import SimStore
-from tests.sim.paging import paged_items
-from tests.sim.prepared import (
+from tests.kit.crash.check import nothing_half_done, survivors_match
+from tests.kit.crash.incarnation import Incarnation
+from tests.kit.crash.opening import SimStore
+from tests.kit.crash.paging import paged_items
+from tests.kit.crash.prepared import (
     QUEUE,
     QUEUE_ID,
     commit,
@@ -29,10 +28,11 @@ from tests.sim.prepared import (
     overwrite,
     records,
 )
-from tests.sim.projection import Projection
-from tests.sim.retained import Archive
-from tests.sim.world import CONFIGURATION, DUPLICATE_IDS_KEPT, PAGING, CrashWorld
-from tests.wire.in_process import Client
+from tests.kit.crash.projection import Projection
+from tests.kit.crash.retained import Archive
+from tests.kit.crash.world import CONFIGURATION, DUPLICATE_IDS_KEPT, PAGING, CrashWorld
+from tests.kit.disk import File, PowerCut, SimDisk
+from tests.kit.in_process import Client
 
 SETTINGS = JournalSettings(file_bytes=65536, compact_files_min=0, duplicate_ids_kept=DUPLICATE_IDS_KEPT)
 

@@ -6,10 +6,10 @@ import copy
 import random
 
 from artemis_py.record_log import RecoveredState
-from tests.sim.disk import File, PowerCut, SimDisk
-from tests.sim.opening import SimStore
-from tests.sim.projection import Projection
-from tests.sim.world import DUPLICATE_IDS_KEPT, CrashWorld
+from tests.kit.crash.opening import SimStore
+from tests.kit.crash.projection import Projection
+from tests.kit.crash.world import DUPLICATE_IDS_KEPT, CrashWorld
+from tests.kit.disk import File, PowerCut, SimDisk
 
 STARTS = 40
 

@@ -21,13 +21,13 @@ import artemis_py
 from artemis_py.core.operations.scan import MessageFilter
 from artemis_py.core.queue.queue import Queue
 from artemis_py.storage.journal.settings import JournalSettings
-from tests.sim.disk import SimDisk
-from tests.sim.incarnation import Incarnation
-from tests.sim.opening import SimStore
-from tests.sim.projection import Projection
-from tests.sim.retained import Archive, Untrue
-from tests.wire.client_frames import ServerFrame
-from tests.wire.in_process import START_MS, Client, configuration
+from tests.kit.crash.incarnation import Incarnation
+from tests.kit.crash.opening import SimStore
+from tests.kit.crash.projection import Projection
+from tests.kit.crash.retained import Archive, Untrue
+from tests.kit.disk import SimDisk
+from tests.kit.frames import ServerFrame
+from tests.kit.in_process import START_MS, Client, configuration
 
 pytestmark = pytest.mark.interpreted
 

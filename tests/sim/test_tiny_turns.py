@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from tests.sim.world import CrashWorld, Report
-from tests.tiny_turns import make_turns_tiny, put_everything_off
+from tests.kit.crash.world import CrashWorld, Report
+from tests.kit.tiny_turns import make_turns_tiny, put_everything_off
 
 WORLDS = 60
 

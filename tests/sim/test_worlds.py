@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.sim.projection import Projection
-from tests.sim.world import DUPLICATE_IDS_KEPT, CrashWorld, Report
+from tests.kit.crash.projection import Projection
+from tests.kit.crash.world import DUPLICATE_IDS_KEPT, CrashWorld, Report
 
 SHORT_WORLDS = 200
 LONG_WORLDS = 20

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration, running
-from tests.e2e.stomp_socket import StompSocket, connected
-from tests.wire.client_frames import ServerFrame
+from tests.kit.client import StompSocket, connected
+from tests.kit.frames import ServerFrame
+from tests.kit.process import HTTP, STOMP, BrokerProcess, configuration, running
 
 SETTINGS = """\
       <address-setting match="#"><default-address-routing-type>ANYCAST</default-address-routing-type>

@@ -14,7 +14,7 @@ from typing import Final
 import pyspark
 
 from artemis_py.spark.runtime.java import ensure_java
-from tests.e2e.broker_process import eventually
+from tests.kit.process import eventually
 
 _MASTER: Final = "org.apache.spark.deploy.master.Master"
 _WORKER: Final = "org.apache.spark.deploy.worker.Worker"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from artemis_py.errors import PipelineError
-from tests.e2e.broker_process import BrokerProcess
+from tests.kit.process import BrokerProcess
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

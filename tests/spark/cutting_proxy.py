@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from tests.e2e.broker_process import LOOPBACK
+from tests.kit.process import LOOPBACK
 
 
 class Proxy(ABC):

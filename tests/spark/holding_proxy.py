@@ -8,8 +8,8 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tests.kit.frames import ServerFrame, ServerStream
 from tests.spark.cutting_proxy import Proxy
-from tests.wire.client_frames import ServerFrame, ServerStream
 
 _ACK = re.compile(rb"\n*ACK\n(?:.+\n)*?bookmarks:(?P<named>[1-9][\d,]*)\n")
 """One that names messages; others only ask how the queue is."""

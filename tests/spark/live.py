@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.broker_process import HTTP, STOMP, WAIT_S, BrokerProcess, configuration
-from tests.e2e.stomp_socket import StompSocket, frame
+from tests.kit.client import StompSocket, frame
+from tests.kit.process import HTTP, STOMP, WAIT_S, BrokerProcess, configuration
 
 ADDRESSES = '<address name="DLQ"><anycast><queue name="DLQ"/></anycast></address>'
 SETTINGS = """\

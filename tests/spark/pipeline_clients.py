@@ -9,7 +9,7 @@ from random import Random
 from threading import Event, Thread
 from zlib import crc32
 
-from tests.e2e.stomp_socket import Closed, StompSocket, frame
+from tests.kit.client import Closed, StompSocket, frame
 from tests.spark.pipeline_ledger import PipelineLedger, Sent
 
 PAUSE_S = 0.4

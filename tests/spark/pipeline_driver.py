@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from artemis_py.spark import session
-from tests.e2e.broker_process import eventually
+from tests.kit.process import eventually
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -20,7 +20,7 @@ import pyarrow.dataset as arrow_dataset
 from artemis_py.spark.read.aggregated_tables import AggregateReader
 from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.options import read_options
-from tests.e2e.broker_process import eventually
+from tests.kit.process import eventually
 from tests.spark.conftest import ROOT
 from tests.spark.live import LiveBroker
 from tests.spark.pipeline_clients import Acknowledger, PipelineClient, Receipted, Transacted

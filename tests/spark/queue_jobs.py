@@ -15,10 +15,10 @@ from artemis_py.spark.consume.link import Link
 from artemis_py.spark.consume.reader import QueueStreamReader
 from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.options import read_options
-from tests.e2e.stomp_socket import StompSocket
+from tests.kit.client import StompSocket
+from tests.kit.frames import ServerFrame
 from tests.spark.cutting_proxy import CuttingProxy
 from tests.spark.live import LiveBroker, live_broker
-from tests.wire.client_frames import ServerFrame
 
 ROOMY = 'max-per-subscription-backlog="1000000"'
 QUEUES = f"""\

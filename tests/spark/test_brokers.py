@@ -18,7 +18,7 @@ from artemis_py.spark import lag
 from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.stream.reader import AWAY, LogStreamReader
-from tests.e2e.broker_process import eventually
+from tests.kit.process import eventually
 from tests.spark.live import LiveBroker, live_broker, send_many
 from tests.spark.made_log import START_MS, MadeLog
 

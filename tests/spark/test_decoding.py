@@ -26,8 +26,8 @@ from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.format.scan import Damage, log_files
 from artemis_py.storage.format.segment_index import index_of
 from artemis_py.storage.retention.retention import RetentionSettings
+from tests.kit.journal_story import Story
 from tests.spark.raw_log import RawFile, damaged_files, files
-from tests.unit.journal_readers.parts import Story
 
 Row = dict[str, Any]
 SESSIONS: dict[Any, dict[str, str]] = {

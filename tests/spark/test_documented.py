@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import artemis_py.spark
-from tests.e2e.broker_process import BrokerProcess, eventually
-from tests.e2e.stomp_socket import connected
+from tests.kit.client import connected
+from tests.kit.process import BrokerProcess, eventually
 from tests.spark.brokers import bodies, drained, url_of
 from tests.spark.live import send_many
 

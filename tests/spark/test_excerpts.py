@@ -30,8 +30,8 @@ from artemis_py.storage.format.segment_index import decode_index, index_name
 from artemis_py.storage.retention import survey as surveys
 from artemis_py.storage.retention.retention import RetentionSettings
 from artemis_py.storage.retention.survey import spans
+from tests.kit.journal_story import Story
 from tests.spark.made_log import START_MS, MadeLog, survey
-from tests.unit.journal_readers.parts import Story
 
 Row = dict[str, Any]
 

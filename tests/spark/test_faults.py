@@ -21,7 +21,7 @@ from artemis_py.errors import PipelineError
 from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.stream.reader import LogStreamReader
-from tests.e2e.broker_process import eventually
+from tests.kit.process import eventually
 from tests.spark.live import LiveBroker, live_broker, send_many
 
 PLACES: Final = ("url", "directory")

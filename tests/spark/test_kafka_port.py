@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.broker_process import BrokerProcess
-from tests.e2e.stomp_socket import connected
+from tests.kit.client import connected
+from tests.kit.process import BrokerProcess
 from tests.spark.brokers import journalled_broker, taken
 from tests.spark.test_documented import Reader, blocks
 

@@ -19,7 +19,7 @@ from artemis_py.spark.read.aggregated_tables import AggregateReader
 from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.read.plan import Range, Share
-from tests.e2e.stomp_socket import StompSocket
+from tests.kit.client import StompSocket
 from tests.spark.live import LiveBroker, live_broker, send_many
 from tests.spark.readers import rows_read
 

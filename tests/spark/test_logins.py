@@ -19,10 +19,10 @@ from artemis_py.spark.read.plan import opened
 from artemis_py.spark.write.options import sink_options
 from artemis_py.spark.write.send_frames import send_plan
 from artemis_py.spark.write.sink import Published, publish
-from tests.certificates import PASSWORD, Authority
-from tests.e2e.broker_process import BrokerProcess
-from tests.e2e.secured import USERS, secured_broker
-from tests.e2e.tls import uri
+from tests.kit.certificates import PASSWORD, Authority
+from tests.kit.process import BrokerProcess
+from tests.kit.secured import USERS, secured_broker
+from tests.kit.tls import uri
 
 SCHEMA = t.StructType([t.StructField("value", t.StringType())])
 FAST_S = 20.0

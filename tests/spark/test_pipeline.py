@@ -21,8 +21,8 @@ from pyarrow import dataset
 from artemis_py.cli.main import main
 from artemis_py.spark import views
 from artemis_py.spark.catalog import VIEWS
-from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration, eventually, running
-from tests.e2e.stomp_socket import connected
+from tests.kit.client import connected
+from tests.kit.process import HTTP, STOMP, BrokerProcess, configuration, eventually, running
 from tests.spark.brokers import drained
 from tests.spark.story import RING, Story, told
 

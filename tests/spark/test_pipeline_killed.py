@@ -12,7 +12,7 @@ from zlib import crc32
 
 import pytest
 
-from tests.e2e.stomp_socket import connected
+from tests.kit.client import connected
 from tests.spark.live import SETTINGS, LiveBroker, live_broker
 from tests.spark.pipeline_driver import COPIED, COPIES
 from tests.spark.pipeline_kills import PipelineRun

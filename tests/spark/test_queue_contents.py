@@ -16,9 +16,9 @@ from artemis_py.spark.read import queue_contents
 from artemis_py.spark.read.aggregated_tables import AggregateReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.storage.retention.retention import RetentionSettings
+from tests.kit.journal_story import QUEUES, START_MS, Story
 from tests.spark.live import live_broker, send_many
 from tests.spark.made_log import survey
-from tests.unit.journal_readers.parts import QUEUES, START_MS, Story
 
 Row = dict[str, Any]
 

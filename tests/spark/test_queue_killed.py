@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from artemis_py.spark import lag
-from tests.e2e.broker_process import eventually
+from tests.kit.process import eventually
 from tests.spark.conftest import ROOT
 from tests.spark.holding_proxy import HoldingProxy, holding_acks, numbers
 from tests.spark.live import LiveBroker, send_many

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark.consume.batch import unpacked
-from tests.e2e.broker_process import eventually
+from tests.kit.process import eventually
 from tests.spark.live import LiveBroker, send_many
 from tests.spark.queue_jobs import attempts, count, empty, held, query, queue_broker, taken
 

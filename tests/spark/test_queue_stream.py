@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from artemis_py.spark import lag
-from tests.e2e.broker_process import eventually
+from tests.kit.process import eventually
 from tests.spark.live import LiveBroker, send_many
 from tests.spark.queue_jobs import count, empty, held, queue_broker, source, taken
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.spark.runtime.java import ensure_java
-from tests.e2e.broker_process import BrokerProcess
+from tests.kit.process import BrokerProcess
 from tests.spark.brokers import journalled_broker
 from tests.spark.conftest import ROOT
 

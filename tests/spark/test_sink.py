@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from artemis_py.spark import register, session
-from tests.e2e.broker_process import BrokerProcess, eventually
-from tests.e2e.stomp_socket import connected
+from tests.kit.client import connected
+from tests.kit.process import BrokerProcess, eventually
 from tests.spark.brokers import added, bodies, crashing_broker, drained, url_of
 from tests.spark.faulty import STEPS, FaultySource
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.broker_process import BrokerProcess, eventually
+from tests.kit.process import BrokerProcess, eventually
 from tests.spark.brokers import CrashingBroker, bodies, crashing_broker, drained
 from tests.spark.conftest import ROOT
 from tests.spark.cutting_proxy import cutting

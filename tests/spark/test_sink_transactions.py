@@ -17,9 +17,9 @@ from artemis_py.errors import PipelineError
 from artemis_py.spark.write.options import sink_options
 from artemis_py.spark.write.send_frames import SendPlan, send_plan
 from artemis_py.spark.write.sink import Published, publish, warn_of_ids, warn_of_losses
-from tests.e2e.broker_process import LOOPBACK, BrokerProcess, eventually, running
-from tests.e2e.stomp_socket import connected
-from tests.ports import free_port
+from tests.kit.client import connected
+from tests.kit.ports import free_port
+from tests.kit.process import LOOPBACK, BrokerProcess, eventually, running
 from tests.spark.brokers import added, bodies, crashing_broker, drained, journalled, taken, url_of
 from tests.spark.cutting_proxy import cutting
 

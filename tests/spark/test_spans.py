@@ -15,11 +15,11 @@ from artemis_py.spark.read.aggregated_tables import AggregateReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.read.spans import rows_of_broker
 from artemis_py.spark.tables.schema import arrow_schema
-from tests.e2e.stomp_socket import StompSocket
+from tests.kit.client import StompSocket
+from tests.kit.journal_story import START_MS
 from tests.spark.live import SETTINGS, live_broker, send_many
 from tests.spark.made_log import survey
 from tests.spark.test_queue_contents import made
-from tests.unit.journal_readers.parts import START_MS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -20,7 +20,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from artemis_py.spark import lag
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.stream.reader import LogStreamReader
-from tests.e2e.broker_process import eventually
+from tests.kit.process import eventually
 from tests.spark.live import LiveBroker, live_broker, send_many
 from tests.spark.made_log import START_MS, MadeLog
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.sim.opening import SimStore
-from tests.sim.projection import Projection
-from tests.sim.retained import Archive
-from tests.sim.world import CrashWorld
+from tests.kit.crash.opening import SimStore
+from tests.kit.crash.projection import Projection
+from tests.kit.crash.retained import Archive
+from tests.kit.crash.world import CrashWorld
 from tests.spark.test_spans import in_spans, rows_of
 
 COMPARED_MIN = 100

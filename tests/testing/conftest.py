@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from artemis_py.testing import ArtemisBroker
-from tests.e2e.stomp_socket import StompSocket
+from tests.kit.client import StompSocket
 
 
 @pytest.fixture

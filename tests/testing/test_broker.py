@@ -15,8 +15,8 @@ import pytest
 
 from artemis_py.errors import ArtemisError, ConfigError
 from artemis_py.testing import ArtemisBroker, BrokerDownError, SendError, StoredMessage
-from tests.cost import yardstick_s
-from tests.e2e.stomp_socket import StompSocket
+from tests.kit.client import StompSocket
+from tests.kit.cost import yardstick_s
 
 ROOT = Path(__file__).resolve().parents[2]
 

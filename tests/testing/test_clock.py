@@ -11,7 +11,7 @@ import pytest
 
 from artemis_py.server.operational_log import LOGGER_NAME
 from artemis_py.testing import ArtemisBroker
-from tests.e2e.stomp_socket import Closed, StompSocket, frame
+from tests.kit.client import Closed, StompSocket, frame
 
 REDELIVERY = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
   <security-enabled>false</security-enabled>

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.testing import ArtemisBroker, BrokerDownError, SendError
-from tests.e2e.stomp_socket import Closed, StompSocket
+from tests.kit.client import Closed, StompSocket
 
 UNSYNCED = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
   <security-enabled>false</security-enabled>

@@ -10,8 +10,8 @@ import time
 import pytest
 
 from artemis_py.testing import ArtemisBroker, NotReachedError, WouldBlockError
-from tests.e2e.broker_process import eventually
-from tests.e2e.stomp_socket import StompSocket
+from tests.kit.client import StompSocket
+from tests.kit.process import eventually
 
 SOON = 0.05
 ONE_AT_A_TIME = {"destination": "orders", "id": "1", "ack": "client-individual", "consumer-window-size": "0"}

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.sources import ROOT, project_files, shown, text_files
 from tests.tidy.documents import anchors, broken_links, missing_citations, pages_of_the_site, targets_without_help
-from tests.tidy.sources import ROOT, project_files, shown, text_files
 
 
 def test_links_lead_somewhere() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.kit.sources import package_sources
 from tests.tidy.imports import (
     CORE_MAY_NOT_IMPORT,
     banned_imports,
@@ -12,7 +13,6 @@ from tests.tidy.imports import (
     room_cycles,
     unused_modules,
 )
-from tests.tidy.sources import package_sources
 
 ENTRIES = frozenset({"artemis_py.__main__", "artemis_py.spark.discovery.pyspark_artemis", "artemis_py.testing.plugin"})
 """Where Python, Spark and pytest begin."""

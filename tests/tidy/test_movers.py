@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tests.kit.sources import PACKAGE, python_files, shown
 from tests.tidy.movers import moved_counters
-from tests.tidy.sources import PACKAGE, python_files, shown
 
 
 def test_contents_alone_moves_counters() -> None:

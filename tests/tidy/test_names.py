@@ -6,8 +6,8 @@ import tomllib
 
 import pytest
 
+from tests.kit.sources import ROOT, shown, text_files
 from tests.tidy.names import DISTRIBUTION, told_from_an_index
-from tests.tidy.sources import ROOT, shown, text_files
 
 _RULE = {"tests/tidy/names.py", "tests/tidy/test_names.py"}
 

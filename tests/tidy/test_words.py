@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from artemis_py.cli.main import COMMANDS, command_of
-from tests.tidy.sources import ROOT, project_files, shown
+from tests.kit.sources import ROOT, project_files, shown
 from tests.tidy.words import docstrings_of, phrases_in, prose_of
 
 

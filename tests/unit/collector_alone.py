@@ -13,7 +13,7 @@ import pytest
 from artemis_py.core.budget import TURN_UNITS
 from artemis_py.server import garbage_collector as collector
 from artemis_py.server.garbage_collector import GarbageCollector
-from tests.loops import called_back
+from tests.kit.loops import called_back
 
 
 class Node:

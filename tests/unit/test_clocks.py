@@ -15,9 +15,8 @@ from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import Turns
 from artemis_py.server.wall_clock import WallClock
 from artemis_py.stomp.service import StompService
-from tests.wire.client_frames import ServerStream
-from tests.wire.in_process import START_MS, configuration
-from tests.wire.names import counted_names
+from tests.kit.frames import ServerStream
+from tests.kit.in_process import START_MS, configuration, counted_names
 
 MS = 1_000_000
 HOUR_MS = 3_600_000

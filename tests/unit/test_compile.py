@@ -16,7 +16,7 @@ from types import ModuleType
 
 import pytest
 
-from tests.tidy.sources import ROOT
+from tests.kit.sources import ROOT
 
 MODULES = {
     "shapes.py": "class Shape:\n    def __init__(self, width: int) -> None:\n        self.width = width\n",

@@ -14,7 +14,7 @@ from artemis_py.core.transactions import Transaction
 from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.store import TransientStore
 from artemis_py.storage.disk.space import DiskSpace, space_of
-from tests.unit.core.parts import broker_of, queue_config, send, send_in
+from tests.kit.core import broker_of, queue_config, send, send_in
 
 
 class Disk:

@@ -13,8 +13,8 @@ import pytest
 from artemis_py.core.tasks import Until
 from artemis_py.management.operation import arguments_of
 from artemis_py.management.table import OPERATIONS
-from tests.unit.core.paged_bench import PagedBench
-from tests.unit.core.parts import head_of, lines_run, send
+from tests.kit.core import head_of, lines_run, send
+from tests.kit.paged_bench import PagedBench
 
 COUNT: Final = 20_000
 STEP_LINES_MAX: Final = 12_000

@@ -21,7 +21,7 @@ from artemis_py.server.http.monitoring_routes import health_routes, metrics_rout
 from artemis_py.server.http.ports import connect
 from artemis_py.server.http.requests import Handler, HttpLimits, Request, Response
 from artemis_py.server.http.routing import Route
-from tests.unit.metrics_fakes import FakeBroker, exporter_of
+from tests.kit.metrics_fakes import FakeBroker, exporter_of
 
 GET = b"GET /echo HTTP/1.1\r\nHost: broker\r\n\r\n"
 

@@ -20,7 +20,7 @@ from artemis_py.server.http.log_routes import file_response, requested_range
 from artemis_py.server.http.ports import connect
 from artemis_py.server.http.requests import Answer, FileBody, Handler, HttpLimits, Request, Response
 from artemis_py.server.http.routing import Route, Routes
-from tests.loops import called_back, until
+from tests.kit.loops import called_back, until
 from tests.unit.test_http import SteppedHttp, answer, answers
 from tests.unit.test_http_authentication import AUTHORIZER, SmallDesk
 

@@ -18,7 +18,7 @@ from artemis_py.server.http.ports import connect
 from artemis_py.server.http.requests import HttpLimits, Request, Response
 from artemis_py.server.http.response_writer import SAFETY
 from artemis_py.server.http.routing import Route
-from tests.unit.config.documents import load_core
+from tests.kit.documents import load_core
 from tests.unit.test_http import FakeTransport, SteppedHttp, answer, answers
 
 USERS: Final = {"ann": "s3cret:€", "bob": "other"}

@@ -17,7 +17,7 @@ from artemis_py.server.http.requests import FileBody, HttpLimits
 from artemis_py.server.http.response_writer import is_near
 from artemis_py.server.server import BUSY_SHARE, WINDOW_NS, Load
 from artemis_py.server.stats import ServerStats
-from tests.e2e.broker_process import eventually
+from tests.kit.process import eventually
 
 WAIT_S = 120.0
 PIECES = 4

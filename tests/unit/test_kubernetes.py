@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from artemis_py.version import VERSION
-from tests.tidy.sources import ROOT
+from tests.kit.sources import ROOT
 
 FOLDER = ROOT / "packaging" / "kubernetes"
 DOCUMENTS = [

@@ -15,7 +15,7 @@ import pytest
 from artemis_py.server.descriptors import Descriptors, lowest_free, raise_limit
 from artemis_py.server.failures import LINES_MAX, WINDOW_S, Faults, RateLimitedLog
 from artemis_py.server.listener import Listener
-from tests.loops import called_back, until
+from tests.kit.loops import called_back, until
 
 LOOPBACK = "127.0.0.1"
 

@@ -16,7 +16,7 @@ from artemis_py.storage.disk.disk import DiskError
 from artemis_py.storage.format.segment_index import SegmentIndex, encode_index, index_name, index_of
 from artemis_py.storage.journal.index_files import index_beside
 from artemis_py.storage.log_id import known_id, log_id
-from tests.unit.journal_readers.parts import message
+from tests.kit.journal_story import message
 from tests.unit.journal_readers.test_cursors import JournalWithCursors
 
 

@@ -15,7 +15,7 @@ from artemis_py.storage.format.names import segment_number
 from artemis_py.storage.format.records import FILE_HEADER_BYTES
 from artemis_py.storage.format.segment_index import index_name
 from artemis_py.storage.retention.retention import RetainedFile
-from tests.unit.journal_readers.parts import message
+from tests.kit.journal_story import message
 from tests.unit.test_log_view import Desk
 
 

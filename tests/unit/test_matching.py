@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from artemis_py.config.matching import Repository, WildcardSyntax, check_match, has_wildcard, setting_matches
 from artemis_py.errors import MatchError
-from tests.unit.core.parts import lines_run
+from tests.kit.core import lines_run
 
 DOT = WildcardSyntax()
 SLASH = WildcardSyntax(delimiter="/")

@@ -21,8 +21,8 @@ from artemis_py.metrics.catalogue import ADDRESS_GAUGES, ALIAS_GAUGES, LOOK_GAUG
 from artemis_py.metrics.exposition import SAMPLES_PER_CHUNK, render_gauges
 from artemis_py.security.rights import Checks
 from artemis_py.version import VERSION
-from tests.unit.core.parts import lines_run
-from tests.unit.metrics_fakes import NOW_MS, FakeBroker, FakeServer, FakeSettings, exporter_of
+from tests.kit.core import lines_run
+from tests.kit.metrics_fakes import NOW_MS, FakeBroker, FakeServer, FakeSettings, exporter_of
 
 OPENMETRICS = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.1"
 
@@ -426,7 +426,7 @@ def test_a_queue_deleted_between_two_pieces_does_no_harm() -> None:
 
 def test_prometheus_client_is_not_imported_before_the_first_scrape() -> None:
     program = (
-        "import sys; from tests.unit.metrics_fakes import FakeBroker, exporter_of;"
+        "import sys; from tests.kit.metrics_fakes import FakeBroker, exporter_of;"
         "e = exporter_of(FakeBroker()); before = 'prometheus_client' in sys.modules;"
         "e.prepare(); print(before, 'prometheus_client' in sys.modules)"
     )

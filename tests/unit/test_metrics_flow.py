@@ -16,8 +16,8 @@ from artemis_py.metrics.queues import LOOKS_PER_STEP, QueueTotals, look_at
 from artemis_py.server import blocked_senders as blocked
 from artemis_py.server.blocked_senders import BlockedSenders
 from artemis_py.storage.disk.space import DiskSpace, bytes_until_full
-from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, lines_run, queue_config, send, turn
-from tests.unit.metrics_fakes import BOUNDS_S, FakeBroker, FakeServer, exporter_of
+from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, lines_run, queue_config, send, turn
+from tests.kit.metrics_fakes import BOUNDS_S, FakeBroker, FakeServer, exporter_of
 
 OPENMETRICS = "application/openmetrics-text;version=1.0.0"
 

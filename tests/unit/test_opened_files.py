@@ -12,7 +12,7 @@ import pytest
 
 from artemis_py.cli.main import main
 from artemis_py.security.users.passwords import hashed
-from tests.certificates import Authority
+from tests.kit.certificates import Authority
 
 SECRET = "changeit-9c1"
 MASKED = "ENC(80cf731af62c290)"

@@ -15,7 +15,7 @@ from artemis_py.config.reader import load
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.security.user_files import KnownUser
 from artemis_py.server.management import OperatedUsers
-from tests.unit.config.documents import document
+from tests.kit.documents import document
 
 
 class AtOnce:

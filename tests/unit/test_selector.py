@@ -10,7 +10,7 @@ from artemis_py.errors import SelectorError
 from artemis_py.selector import BROKER_LIMITS, compile_selector
 from artemis_py.selector.evaluate import Value
 from artemis_py.selector.grammar import MAX_NESTING
-from tests.unit.core.parts import lines_run
+from tests.kit.core import lines_run
 
 HEADERS: dict[str, Value] = {
     "name": "James",

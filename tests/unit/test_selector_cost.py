@@ -13,7 +13,7 @@ from artemis_py.selector import SelectorLimits, compile_selector, evaluate
 from artemis_py.selector import like as likes
 from artemis_py.selector.evaluate import TEXT_LENGTH_MAX
 from artemis_py.selector.lexer import INTEGER_BITS_MAX
-from tests.cost import cpu_s, yardstick_s
+from tests.kit.cost import cpu_s, yardstick_s
 
 PATTERNS: dict[str, Callable[[int], tuple[str, str]]] = {
     "percents": lambda n: ("%" * n + "b", "a" * n),

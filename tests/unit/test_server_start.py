@@ -14,7 +14,7 @@ from artemis_py.core.broker import Broker
 from artemis_py.server import server as server_module
 from artemis_py.server.server import Server
 from artemis_py.storage.format.names import body_name
-from tests.loops import called_back, until
+from tests.kit.loops import called_back, until
 
 CONFIGURATION = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
 <journal-directory>{folder}/journal</journal-directory>

@@ -11,7 +11,7 @@ from artemis_py.config.settings import BrokerConfig, SharedStoreConfig
 from artemis_py.server.standby import Candidate, FailbackWatch
 from artemis_py.storage.disk.disk import DiskError
 from artemis_py.storage.disk.lock import ACTIVE, STOPPED, UNUSED, DirectoryLock, WaitingPrimary, primary_waits
-from tests.loops import until
+from tests.kit.loops import until
 
 PRIMARY, BACKUP = SharedStoreConfig(is_backup=False), SharedStoreConfig(is_backup=True)
 

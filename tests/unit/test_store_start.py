@@ -19,7 +19,7 @@ from artemis_py.server.store import Store
 from artemis_py.storage.disk import disk as disk_module
 from artemis_py.storage.disk import permissions, space
 from artemis_py.storage.disk.disk import DiskError
-from tests.sim.prepared import QUEUE, QUEUE_ID, message
+from tests.kit.crash.prepared import QUEUE, QUEUE_ID, message
 
 CALLS = frozenset({"open", "pwrite", "fsync", "fdatasync", "ftruncate", "rename", "stat", "fstat", "scandir"})
 

@@ -12,9 +12,9 @@ from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.server.journal_store import Surveyor
 from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.journal.settings import JournalSettings
-from tests.e2e.broker_process import eventually
-from tests.sim.disk import SimDisk
-from tests.sim.prepared import QUEUE, QUEUE_ID, commit, open_journal
+from tests.kit.crash.prepared import QUEUE, QUEUE_ID, commit, open_journal
+from tests.kit.disk import SimDisk
+from tests.kit.process import eventually
 
 
 def _segment(path: Path, original: str) -> None:

@@ -10,9 +10,9 @@ import pytest
 from artemis_py.cli.main import main
 from artemis_py.config.reader import load
 from artemis_py.server.tls.context import TlsFiles
-from tests.certificates import DAY, PASSWORD, Authority
-from tests.e2e.broker_process import configuration
-from tests.e2e.tls import uri
+from tests.kit.certificates import DAY, PASSWORD, Authority
+from tests.kit.process import configuration
+from tests.kit.tls import uri
 
 AUTHORITY = Authority()
 

@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from artemis_py.server.tls.connection import SLICE_BYTES, Records
-from tests.certificates import Authority
+from tests.kit.certificates import Authority
 
 AUTHORITY = Authority()
 

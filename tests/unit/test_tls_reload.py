@@ -10,7 +10,7 @@ import pytest
 
 from artemis_py.server.tls.acceptors import TlsAcceptors
 from artemis_py.server.tls.reload import Reload
-from tests.loops import until
+from tests.kit.loops import until
 
 
 class Look:

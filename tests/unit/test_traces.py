@@ -12,8 +12,8 @@ from artemis_py.management.managed import Life
 from artemis_py.server import traces
 from artemis_py.server.traces import KEPT_MAX, RUNNING_MAX, Traces
 from artemis_py.storage.format.segment_index import index_name
-from tests.loops import until
-from tests.unit.journal_readers.parts import message
+from tests.kit.journal_story import message
+from tests.kit.loops import until
 from tests.unit.test_log_view import Desk
 
 WANTED = 2

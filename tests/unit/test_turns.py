@@ -18,8 +18,7 @@ from artemis_py.server.garbage_collector import WORK_MAX
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import Turns
 from artemis_py.stomp.service import StompService
-from tests.wire.in_process import START_MS, configuration
-from tests.wire.names import counted_names
+from tests.kit.in_process import START_MS, configuration, counted_names
 
 CONNECT = b"CONNECT\naccept-version:1.2\nhost:x\n\n\0"
 SEND = b"SEND\ndestination:/queue/q\nreceipt:1\n\n\0"

@@ -16,7 +16,7 @@ from artemis_py.server.configuration.reading import stamps_of
 from artemis_py.server.journal_store import accept_losses, lock_journal
 from artemis_py.server.store import TransientStore, unread_journal
 from artemis_py.storage.disk.disk import DiskError
-from tests.unit.config.documents import load_core
+from tests.kit.documents import load_core
 
 
 @pytest.fixture(params=["the directory", "one above it"])

@@ -17,7 +17,7 @@ from artemis_py.server.failures import RateLimitedLog
 from artemis_py.server.security import security_of
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.user_files import UserFilesWatch
-from tests.unit.config.documents import document
+from tests.kit.documents import document
 
 WAIT_S = 20
 MODULE = "org.apache.activemq.artemis.spi.core.security.jaas.{} {} {};"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.tidy.sources import ROOT
+from tests.kit.sources import ROOT
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from artemis_py.config.matching import WildcardSyntax
 from artemis_py.config.wildcards import WildcardIndex, is_wildcard
-from tests.unit.core.parts import lines_run
+from tests.kit.core import lines_run
 
 SLASH = WildcardSyntax(delimiter="/")
 ANY_GREATER = WildcardSyntax(any_words=">")

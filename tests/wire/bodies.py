@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from artemis_py.message import LargeBody, Message
 from artemis_py.storage.format.names import read_name
-from tests.wire.in_process import InProcessBroker
+from tests.kit.in_process import InProcessBroker
 
 
 def files_of(world: InProcessBroker) -> set[int]:

@@ -14,7 +14,7 @@ one or more come), ``beat-and-wait C MS``, ``beat-and-stay-alive C MS`` (the sam
 from __future__ import annotations
 
 from artemis_py.core.order.entry import PURGED
-from tests.wire.in_process import Client
+from tests.kit.in_process import Client
 from tests.wire.transcript_run import StepFunction, TranscriptRun
 
 Words = list[str]

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from tests.kit.selection import is_in_the_third
-from tests.tiny_turns import make_turns_tiny
+from tests.kit.tiny_turns import make_turns_tiny
 from tests.wire.one_turn import ABOUT_ONE_TURN
 
 MANY: Final = 200

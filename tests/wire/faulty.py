@@ -7,9 +7,9 @@ from typing import Any
 
 from artemis_py.server.connection import Connection
 from artemis_py.server.turns import READ_BYTES_MAX
-from tests.wire.client_frames import ServerStream
-from tests.wire.fakes import FakeTransport
-from tests.wire.in_process import Client, InProcessBroker
+from tests.kit.fake_loop import FakeTransport
+from tests.kit.frames import ServerStream
+from tests.kit.in_process import Client, InProcessBroker
 
 Fails = Callable[[int, str], BaseException | None]
 """Given the number of a call, from 0 on, and its name: what it raises."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.wire.client_frames import ServerFrame
+from tests.kit.frames import ServerFrame
 from tests.wire.transcript import unescaped
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.-]*)\}")

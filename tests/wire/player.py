@@ -6,10 +6,10 @@ replaced by 1, 2, 3… A client connects (as a socket) when a step first names i
 
 from __future__ import annotations
 
+from tests.kit.in_process import InProcessBroker
 from tests.wire.broker_steps import BROKER_STEPS
 from tests.wire.cutting import Cutting
 from tests.wire.frame_steps import FRAME_STEPS
-from tests.wire.in_process import InProcessBroker
 from tests.wire.transcript import Step, expected_frames, lines_for, sent_bytes
 from tests.wire.transcript_run import TranscriptRun
 

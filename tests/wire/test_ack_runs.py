@@ -10,7 +10,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.stomp.wire.frames import ACK_RECEIPT_BYTES_MAX, Limits
-from tests.wire.in_process import InProcessBroker, configuration
+from tests.kit.in_process import InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Message
+from tests.kit.frames import ServerFrame
+from tests.kit.in_process import InProcessBroker, configuration
 from tests.wire.bodies import files_of
-from tests.wire.client_frames import ServerFrame
-from tests.wire.in_process import InProcessBroker, configuration
 
 pytestmark = [pytest.mark.wire, pytest.mark.model]
 

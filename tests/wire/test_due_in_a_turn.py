@@ -9,7 +9,7 @@ import pytest
 
 from artemis_py.core.tasks import AnySteps, Until
 from artemis_py.server.operator_requests import OperatorRequests
-from tests.wire.in_process import Client, InProcessBroker, configuration
+from tests.kit.in_process import Client, InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire
 

@@ -6,7 +6,7 @@ import pytest
 
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.arrivals import Arrivals
-from tests.wire.in_process import InProcessBroker, configuration
+from tests.kit.in_process import InProcessBroker, configuration
 
 pytestmark = [pytest.mark.wire, pytest.mark.interpreted]
 

@@ -6,7 +6,7 @@ import pytest
 
 from artemis_py.message import Message
 from artemis_py.record_log import MemoryLog
-from tests.wire.in_process import InProcessBroker, configuration
+from tests.kit.in_process import InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire
 

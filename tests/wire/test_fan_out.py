@@ -10,7 +10,7 @@ from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.publish.publish import Publisher
 from artemis_py.core.queue.arrivals import Arrivals
 from artemis_py.server import turns
-from tests.wire.in_process import InProcessBroker, configuration
+from tests.kit.in_process import InProcessBroker, configuration
 
 COUNT = 300
 

@@ -10,7 +10,7 @@ from itertools import product
 
 import pytest
 
-from tests.wire.in_process import Client, InProcessBroker, configuration
+from tests.kit.in_process import Client, InProcessBroker, configuration
 
 VERSIONS = ("1.0", "1.1", "1.2")
 RESERVED = (

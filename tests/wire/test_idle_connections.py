@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from artemis_py.stomp.session.session import Session
-from tests.wire.in_process import Client, InProcessBroker, configuration
+from tests.kit.in_process import Client, InProcessBroker, configuration
 
 CONNECT = b"CONNECT\naccept-version:1.2\nhost:x\n\n\0"
 SUBSCRIBE = b"SUBSCRIBE\nid:1\ndestination:/queue/q\n\n\0"

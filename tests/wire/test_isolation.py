@@ -16,8 +16,8 @@ from artemis_py.server.client_socket import LINGER_MS
 from artemis_py.server.failures import LINES_MAX, RateLimitedLog, TurnError
 from artemis_py.stomp.session.session import Session
 from artemis_py.stomp.session.subscriptions import Subscriptions
+from tests.kit.in_process import Client
 from tests.wire.faulty import FaultyClient, at, named, never, since
-from tests.wire.in_process import Client
 from tests.wire.test_large import LargeBodiesBroker
 
 pytestmark = pytest.mark.wire

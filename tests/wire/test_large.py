@@ -9,11 +9,11 @@ from artemis_py.record_log import Actor, MemoryLog
 from artemis_py.server.client_socket import HIGH_BYTES
 from artemis_py.server.turns import READ_BYTES_MAX
 from artemis_py.storage.bodies import PIECE_BYTES, UNWRITTEN_BYTES_MAX
-from tests.sim.disk import Fault
+from tests.kit.disk import Fault
+from tests.kit.frames import ServerFrame
+from tests.kit.in_process import Client, InProcessBroker, configuration
 from tests.wire.bodies import bodies_on_queues, files_of
-from tests.wire.client_frames import ServerFrame
 from tests.wire.cutting import ByteByByte, Cutting, Whole
-from tests.wire.in_process import Client, InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire
 

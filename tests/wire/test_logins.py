@@ -9,8 +9,8 @@ import pytest
 from artemis_py.errors import ArtemisError
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.login import CONNECTIONS, DEADLINE, EXPIRED, Login
-from tests.wire.client_frames import ServerFrame
-from tests.wire.in_process import START_MS, Client, InProcessBroker, configuration
+from tests.kit.frames import ServerFrame
+from tests.kit.in_process import START_MS, Client, InProcessBroker, configuration
 
 CONNECT = b"CONNECT\naccept-version:1.2\nhost:x\nlogin:ann\npasscode:secret\n\n\0"
 SEND = b"SEND\ndestination:/queue/q\n\nhello\0"

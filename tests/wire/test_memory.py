@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.wire.in_process import Client, InProcessBroker, configuration
+from tests.kit.in_process import Client, InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire
 

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from tests.wire.permitted import SecuredBroker, denied, setting
+from tests.kit.permitted import SecuredBroker, denied, setting
 from tests.wire.test_forged_headers import PATTERNS, VALUES, acceptable, read_weakly
 
 ALL = dict.fromkeys(

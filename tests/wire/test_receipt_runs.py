@@ -8,8 +8,8 @@ import pytest
 
 from artemis_py.record_log import MemoryLog
 from artemis_py.stomp.wire.parser import Parser
-from tests.unit.stomp.frame_tools import feed_all, parser
-from tests.wire.in_process import InProcessBroker, configuration
+from tests.kit.broker_frames import feed_all, parser
+from tests.kit.in_process import InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.wire.in_process import Client, InProcessBroker, configuration
+from tests.kit.in_process import Client, InProcessBroker, configuration
 
 QUEUES = """<addresses>
 <address name="ring"><anycast><queue name="ring" ring-size="2"/></anycast></address>

@@ -10,8 +10,8 @@ import pytest
 
 from artemis_py.server.client_socket import LINGER_MS
 from artemis_py.server.security import RightsCheck
-from tests.unit.config.documents import load_core
-from tests.wire.permitted import Person, SecuredBroker, denied, setting
+from tests.kit.documents import load_core
+from tests.kit.permitted import Person, SecuredBroker, denied, setting
 
 SHOP = '<addresses><address name="orders"><anycast><queue name="orders"/></anycast></address></addresses>'
 READS = setting("#", send="boss", consume="clerk,boss", browse="clerk,boss")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.errors import BrokerError, ConfigError, NotFoundError
-from tests.wire.in_process import InProcessBroker, configuration
+from tests.kit.in_process import InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire
 

@@ -16,8 +16,7 @@ from artemis_py.errors import NotFoundError
 from artemis_py.server.messages.take import HttpMessages, Requester, Taken, TakeOptions
 from artemis_py.server.operator_requests import OperatorRequests
 from artemis_py.stomp.service import StompService, Traffic
-from tests.wire.in_process import InProcessBroker, configuration
-from tests.wire.names import counted_names
+from tests.kit.in_process import InProcessBroker, configuration, counted_names
 
 pytestmark = pytest.mark.wire
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from artemis_py.config.settings import BrokerConfig
+from tests.kit.in_process import Client, InProcessBroker, configuration
+from tests.kit.web_client import BinaryWebClient, SlowWebClient, WebClient
 from tests.wire.bodies import bodies_on_queues, files_of
 from tests.wire.cutting import AtOnePlace, ByteByByte, Cutting, Whole, places
-from tests.wire.in_process import Client, InProcessBroker, configuration
 from tests.wire.player import Player
 from tests.wire.transcript import Transcript, read_transcript
-from tests.wire.web_client import BinaryWebClient, SlowWebClient, WebClient
 
 TINY_PLACES = 10
 DIRECTORY = Path(__file__).parent / "transcripts"

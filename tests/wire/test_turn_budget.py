@@ -10,9 +10,9 @@ from sys import maxsize
 import pytest
 
 from artemis_py.core.budget import TURN_UNITS
+from tests.kit.fake_loop import FakeLoop, FakeTransport
+from tests.kit.in_process import Client, InProcessBroker, configuration
 from tests.wire.cutting import Whole
-from tests.wire.fakes import FakeLoop, FakeTransport
-from tests.wire.in_process import Client, InProcessBroker, configuration
 from tests.wire.one_turn import ABOUT_ONE_TURN
 from tests.wire.player import Player
 from tests.wire.test_transcripts import CASES

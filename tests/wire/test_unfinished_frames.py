@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.server import turns
-from tests.wire.in_process import InProcessBroker, configuration
+from tests.kit.in_process import InProcessBroker, configuration
 
 COUNT = 400
 

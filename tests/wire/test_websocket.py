@@ -10,11 +10,11 @@ import pytest
 
 from artemis_py.core.budget import TURN_UNITS
 from artemis_py.server.websocket.websocket import PING_MS, SHARED_BYTES_MAX, WebSocket
-from tests.wire.client_frames import ServerFrame
-from tests.wire.in_process import Client, InProcessBroker, configuration
+from tests.kit.frames import ServerFrame
+from tests.kit.in_process import Client, InProcessBroker, configuration
+from tests.kit.web_client import BinaryWebClient, WebClient
+from tests.kit.web_frames import BINARY, CLOSE, CONTINUATION, PING, RSV1, TEXT, WebStream, frame, request
 from tests.wire.test_large import BODY, CORE, LargeBodiesBroker, sent
-from tests.wire.web_client import BinaryWebClient, WebClient
-from tests.wire.web_frames import BINARY, CLOSE, CONTINUATION, PING, RSV1, TEXT, WebStream, frame, request
 
 pytestmark = pytest.mark.wire
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.wire.client_frames import ServerFrame
-from tests.wire.in_process import InProcessBroker, configuration
+from tests.kit.frames import ServerFrame
+from tests.kit.in_process import InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.wire.client_frames import ServerFrame
+from tests.kit.frames import ServerFrame
+from tests.kit.in_process import InProcessBroker
 from tests.wire.cutting import Cutting
-from tests.wire.in_process import InProcessBroker
 from tests.wire.matching import Captures, ExpectedFrame, difference
 from tests.wire.transcript import unescaped
 

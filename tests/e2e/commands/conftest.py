@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, WAIT_S, BrokerProcess, configuration, running
 from tests.e2e.commands.user import User
+from tests.kit.process import HTTP, WAIT_S, BrokerProcess, configuration, running
 
 STOMP = "tcp://127.0.0.1:0?protocols=STOMP"
 NAMES = ("orders", "jobs", "odd / name")

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.broker_process import WAIT_S
 from tests.e2e.commands.user import User
 from tests.e2e.terminal import Terminal
+from tests.kit.process import WAIT_S
 
 pytestmark = pytest.mark.e2e
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import LOOPBACK
 from tests.e2e.commands.user import User
-from tests.e2e.secured import USERS, secured_broker
+from tests.kit.process import LOOPBACK
+from tests.kit.secured import USERS, secured_broker
 
 pytestmark = pytest.mark.e2e
 

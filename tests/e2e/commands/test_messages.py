@@ -10,11 +10,11 @@ import sys
 
 import pytest
 
-from tests.certificates import PASSWORD, Authority
-from tests.e2e.broker_process import LOOPBACK, WAIT_S
 from tests.e2e.commands.user import User
-from tests.e2e.secured import USERS, secured_broker
-from tests.e2e.tls import uri
+from tests.kit.certificates import PASSWORD, Authority
+from tests.kit.process import LOOPBACK, WAIT_S
+from tests.kit.secured import USERS, secured_broker
+from tests.kit.tls import uri
 
 pytestmark = pytest.mark.e2e
 

@@ -9,7 +9,7 @@ import pytest
 from artemis_py.cli.main import main
 from artemis_py.management.table import OPERATIONS
 from tests.e2e.commands.user import User
-from tests.e2e.stomp_socket import StompSocket
+from tests.kit.client import StompSocket
 
 pytestmark = pytest.mark.e2e
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.broker_process import WAIT_S, BrokerProcess
 from tests.e2e.commands.user import User
+from tests.kit.process import WAIT_S, BrokerProcess
 
 pytestmark = pytest.mark.e2e
 

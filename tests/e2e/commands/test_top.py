@@ -10,7 +10,7 @@ from threading import Event, Thread
 import pytest
 
 from tests.e2e.commands.user import User
-from tests.e2e.stomp_socket import connected
+from tests.kit.client import connected
 
 pytestmark = pytest.mark.e2e
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess
-from tests.e2e.forks import run_command
 from tests.e2e.terminal import Terminal
+from tests.kit.forks import run_command
+from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.browser import Browser, chromium
-from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration, running
 from tests.e2e.console.screen import Screen
+from tests.kit.browser import Browser, chromium
+from tests.kit.process import HTTP, STOMP, BrokerProcess, configuration, running
 
 ADDRESSES = """
       <address name="orders"><anycast><queue name="orders"/></anycast></address>

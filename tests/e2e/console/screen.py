@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tests.browser import Browser
-from tests.e2e.broker_process import LOOPBACK, BrokerProcess, eventually
+from tests.kit.browser import Browser
+from tests.kit.process import LOOPBACK, BrokerProcess, eventually
 
 WAIT_S: Final = 120.0
 _SHOWN: Final = "const shown = (it) => it.offsetParent !== null || it.closest('dialog[open]');"

@@ -9,11 +9,11 @@ import urllib.request
 
 import pytest
 
-from tests.browser import why_no_browser
-from tests.e2e.broker_process import WAIT_S, eventually
 from tests.e2e.console.screen import Screen
-from tests.e2e.forks import run_text
-from tests.e2e.stomp_socket import Closed, StompSocket
+from tests.kit.browser import why_no_browser
+from tests.kit.client import Closed, StompSocket
+from tests.kit.forks import run_text
+from tests.kit.process import WAIT_S, eventually
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser import Browser, why_no_browser
-from tests.e2e.broker_process import HTTP, STOMP, WAIT_S, BrokerProcess, configuration, eventually, running
 from tests.e2e.console.screen import Screen
-from tests.e2e.secured import USERS, secured_broker
-from tests.e2e.stomp_socket import StompSocket
+from tests.kit.browser import Browser, why_no_browser
+from tests.kit.client import StompSocket
+from tests.kit.process import HTTP, STOMP, WAIT_S, BrokerProcess, configuration, eventually, running
+from tests.kit.secured import USERS, secured_broker
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
 

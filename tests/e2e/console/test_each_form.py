@@ -13,8 +13,8 @@ import pytest
 from artemis_py.cli.main import command_of
 from artemis_py.management.operation import VIEW, Operation
 from artemis_py.management.table import OPERATIONS
-from tests.browser import why_no_browser
 from tests.e2e.console.screen import Screen
+from tests.kit.browser import why_no_browser
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
 FORMS: Final = """

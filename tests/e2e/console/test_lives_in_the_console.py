@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.browser import Browser, why_no_browser
-from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration, running
 from tests.e2e.console.screen import Screen
-from tests.e2e.stomp_socket import StompSocket
+from tests.kit.browser import Browser, why_no_browser
+from tests.kit.client import StompSocket
+from tests.kit.process import HTTP, STOMP, BrokerProcess, configuration, running
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
 ADDRESSES = "".join(

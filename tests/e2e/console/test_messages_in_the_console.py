@@ -9,10 +9,10 @@ from typing import Final
 import pytest
 
 from artemis_py.management.table import OPERATIONS
-from tests.browser import why_no_browser
-from tests.e2e.broker_process import BrokerProcess
 from tests.e2e.console.screen import Screen
-from tests.e2e.stomp_socket import StompSocket
+from tests.kit.browser import why_no_browser
+from tests.kit.client import StompSocket
+from tests.kit.process import BrokerProcess
 
 IDS: Final = {operation.id for operation in OPERATIONS}
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]

@@ -6,9 +6,9 @@ from typing import Final
 
 import pytest
 
-from tests.browser import why_no_browser
 from tests.e2e.console.screen import Screen
-from tests.e2e.stomp_socket import StompSocket
+from tests.kit.browser import why_no_browser
+from tests.kit.client import StompSocket
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
 

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import urlencode
 
-from tests.e2e.broker_process import LOOPBACK, WAIT_S
+from tests.kit.process import LOOPBACK, WAIT_S
 
 
 @dataclass(frozen=True)

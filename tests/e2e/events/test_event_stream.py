@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, LOOPBACK, STOMP, WAIT_S, configuration, eventually, running
 from tests.e2e.events.event_stream import EventStream
 from tests.e2e.management.told import ADDRESSES, Told
-from tests.e2e.secured import basic, secured_broker
-from tests.e2e.stomp_socket import StompSocket
+from tests.kit.client import StompSocket
+from tests.kit.process import HTTP, LOOPBACK, STOMP, WAIT_S, configuration, eventually, running
+from tests.kit.secured import basic, secured_broker
 
 pytestmark = pytest.mark.e2e
 

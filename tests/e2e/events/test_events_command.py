@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import STOMP, configuration, eventually, running
 from tests.e2e.management.told import ADDRESSES, Told
-from tests.ports import free_port
+from tests.kit.ports import free_port
+from tests.kit.process import STOMP, configuration, eventually, running
 
 pytestmark = pytest.mark.e2e
 

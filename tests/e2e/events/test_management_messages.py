@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration, ports_left_out, running
 from tests.e2e.management.manager import WHERE, Manager
 from tests.e2e.management.told import ADDRESSES, Told
-from tests.e2e.secured import secured_broker
-from tests.e2e.stomp_socket import StompSocket
+from tests.kit.client import StompSocket
+from tests.kit.process import HTTP, STOMP, BrokerProcess, configuration, ports_left_out, running
+from tests.kit.secured import secured_broker
 
 pytestmark = pytest.mark.e2e
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, STOMP, configuration, running
 from tests.e2e.management.told import ADDRESSES, Told
-from tests.e2e.stomp_socket import StompSocket
-from tests.wire.client_frames import ServerFrame
+from tests.kit.client import StompSocket
+from tests.kit.frames import ServerFrame
+from tests.kit.process import HTTP, STOMP, configuration, running
 
 pytestmark = pytest.mark.e2e
 WHERE = "activemq.notifications"

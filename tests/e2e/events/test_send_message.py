@@ -12,7 +12,7 @@ from tests.e2e.events.test_management_messages import _managing
 from tests.e2e.management.beans import address_bean, execute, post, queue_bean
 from tests.e2e.management.manager import Manager
 from tests.e2e.management.told import Told
-from tests.e2e.secured import USERS, secured_broker
+from tests.kit.secured import USERS, secured_broker
 
 pytestmark = pytest.mark.e2e
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, STOMP, configuration, running
 from tests.e2e.management.told import ADDRESSES, SETTINGS, Told, stored
+from tests.kit.process import HTTP, STOMP, configuration, running
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from tests.e2e.management.told import Told
-from tests.e2e.stomp_socket import StompSocket
+from tests.kit.client import StompSocket
 
 WHERE: Final = "activemq.management"
 MANAGER: Final = "manager"

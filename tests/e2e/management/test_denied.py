@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess, ports_left_out
-from tests.e2e.secured import basic, secured_broker
+from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, ports_left_out
+from tests.kit.secured import basic, secured_broker
 
 pytestmark = pytest.mark.e2e
 

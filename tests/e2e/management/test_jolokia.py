@@ -11,10 +11,10 @@ from urllib.parse import quote as escaped
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, configuration, running
 from tests.e2e.management.beans import BASE, BROKER, address_bean, execute, post, queue_bean, read
 from tests.e2e.management.told import ADDRESSES, Told
-from tests.e2e.secured import basic, secured_broker
+from tests.kit.process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, configuration, running
+from tests.kit.secured import basic, secured_broker
 
 pytestmark = pytest.mark.e2e
 ALL: Final = "org.apache.activemq.artemis:*"

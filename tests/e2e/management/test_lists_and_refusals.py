@@ -8,8 +8,8 @@ from urllib.parse import quote
 import pytest
 
 from artemis_py.cli.operations import VIEWS
-from tests.e2e.broker_process import ports_left_out
 from tests.e2e.management.told import Told
+from tests.kit.process import ports_left_out
 
 pytestmark = pytest.mark.e2e
 

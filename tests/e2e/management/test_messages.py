@@ -15,9 +15,9 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, running
 from tests.e2e.management.scenes.messages import browsed, send
 from tests.e2e.management.told import Told
+from tests.kit.process import HTTP, STOMP, BrokerProcess, running
 
 pytestmark = pytest.mark.e2e
 

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import pytest
 
-from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess
 from tests.e2e.management.told import Told
-from tests.e2e.secured import basic, secured_broker
-from tests.e2e.stomp_socket import StompSocket
+from tests.kit.client import StompSocket
+from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess
+from tests.kit.secured import basic, secured_broker
 
 pytestmark = pytest.mark.e2e
 _LOGIN: Final = basic("ann")

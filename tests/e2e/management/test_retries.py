@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, STOMP, configuration, running
 from tests.e2e.management.told import Told
+from tests.kit.process import HTTP, STOMP, configuration, running
 
 pytestmark = pytest.mark.e2e
 

@@ -11,8 +11,8 @@ from typing import Final
 
 import pytest
 
-from tests.e2e.broker_process import WAIT_S
 from tests.e2e.management.told import Told
+from tests.kit.process import WAIT_S
 
 pytestmark = pytest.mark.e2e
 ROOT: Final = Path(__file__).resolve().parents[3]

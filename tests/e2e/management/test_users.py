@@ -12,10 +12,10 @@ from urllib.parse import quote as escaped
 
 import pytest
 
-from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess
 from tests.e2e.management.test_denied import status_of
-from tests.e2e.secured import USERS, basic, secured_broker
-from tests.e2e.stomp_socket import StompSocket
+from tests.kit.client import StompSocket
+from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess
+from tests.kit.secured import USERS, basic, secured_broker
 
 pytestmark = pytest.mark.e2e
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration
 from tests.e2e.management.told import ADDRESSES, Told, stored
+from tests.kit.process import HTTP, STOMP, BrokerProcess, configuration
 
 pytestmark = pytest.mark.e2e
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess
-from tests.e2e.forks import run_text
-from tests.e2e.stomp_socket import StompSocket
+from tests.kit.client import StompSocket
+from tests.kit.forks import run_text
+from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess
 
 ADDRESSES: Final = """
       <address name="orders"><anycast><queue name="orders"/></anycast></address>

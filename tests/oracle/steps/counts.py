@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from tests.e2e.broker_process import eventually
+from tests.kit.process import eventually
 from tests.oracle.scenario_run import ScenarioRun
 from tests.oracle.steps.base import Step
 

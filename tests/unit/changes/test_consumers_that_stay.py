@@ -7,7 +7,7 @@ from typing import Any, Final
 from artemis_py.core.broker import Broker
 from artemis_py.core.reload import Redeployment
 from artemis_py.core.tasks import WAIT
-from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, queue_config
+from tests.kit.core import NOW_MS, broker_of, consumer_on, queue_config
 
 _FORCE: Final = {"#": {"config_delete_queues": "FORCE", "config_delete_addresses": "FORCE"}}
 _STUCK: Final = ("stuck", "lone")

@@ -15,8 +15,8 @@ from artemis_py.config.tables.declarations import QueueConfig
 from artemis_py.config.tables.fields import BOOLEAN, CHOICE, DOUBLE, HONOURED, TEXT, Setting, settings_of
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue.recipe import own_settings
+from tests.kit.core import NOW_MS, broker_of, queue_config
 from tests.unit.changes.fingerprint import fingerprint
-from tests.unit.core.parts import NOW_MS, broker_of, queue_config
 
 ROOT: Final = Path(__file__).parents[3]
 _TEXTS: Final[dict[str, tuple[Any, Any]]] = {

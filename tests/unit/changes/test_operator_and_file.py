@@ -17,8 +17,8 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recipe import own_settings
 from artemis_py.core.queue_reference import AutoDelete
 from artemis_py.errors import BrokerError
+from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, held, queue_config, send, turn
 from tests.unit.changes.test_each_setting import _BASES, broker_with, facts, values_of
-from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, held, queue_config, send, turn
 
 _ROWS: Final = {row.attribute: row for row in settings_of(QueueConfig).values()}
 _PAIRS: Final = ((0, 1), (None, 0))

@@ -8,7 +8,7 @@ from artemis_py.config.changes import NOTHING, NOW, RESTART, WHEN_IDLE, Change, 
 from artemis_py.config.tables.core_settings import CoreSettings
 from artemis_py.config.tables.fields import settings_of
 from artemis_py.server.configuration.reading import in_force
-from tests.unit.config.documents import load_core
+from tests.kit.documents import load_core
 
 _QUEUE = '<addresses><address name="a"><anycast><queue name="q" {}/></anycast></address>{}</addresses>'
 _SETTING = '<address-settings><address-setting match="{}">{}</address-setting></address-settings>'

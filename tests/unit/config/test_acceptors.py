@@ -6,7 +6,7 @@ import pytest
 
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.config.tables.acceptor import PARAMS, is_loopback, known_params
-from tests.unit.config.documents import acceptor, errors_of, load_core, warnings_of
+from tests.kit.documents import acceptor, errors_of, load_core, warnings_of
 
 
 def made(uri: str, more: str = "") -> AcceptorConfig:

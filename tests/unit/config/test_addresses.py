@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.config.documents import divert, errors_of, load_core, queue, setting, settings, warnings_of
+from tests.kit.documents import divert, errors_of, load_core, queue, setting, settings, warnings_of
 
 
 def test_addresses_with_their_queues_in_the_order_of_the_file() -> None:

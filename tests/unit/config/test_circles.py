@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.errors import Problem
-from tests.unit.config.documents import problems_of, settings
+from tests.kit.documents import problems_of, settings
 
 
 def circles(core: str) -> list[Problem]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.cli import check, explain, main
-from tests.unit.config.documents import document, queue, setting, settings
+from tests.kit.documents import document, queue, setting, settings
 
 LIMITED = """<default-max-consumers>3</default-max-consumers><max-size-bytes>10M</max-size-bytes>
 <address-full-policy>DROP</address-full-policy>"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.errors import ConfigError
-from tests.unit.config.documents import load_core, queue, setting, settings
+from tests.kit.documents import load_core, queue, setting, settings
 
 SHARED = 'group-type="SHARED_GROUPS"'
 RING_IN_ORDER = (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.config.reader import load
-from tests.unit.config.documents import document, errors_of, load_core
+from tests.kit.documents import document, errors_of, load_core
 
 PORTS = (
     '<acceptors><acceptor name="net">tcp://0.0.0.0:0?protocols=STOMP</acceptor>\n'

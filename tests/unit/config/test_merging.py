@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.config.merging import SettingsEntry, SettingsRepository
-from tests.unit.config.documents import errors_of, load_core, settings, warnings_of
+from tests.kit.documents import errors_of, load_core, settings, warnings_of
 
 
 def repository(entries: dict[str, dict[str, object]], **options: str) -> SettingsRepository:

@@ -9,7 +9,7 @@ import pytest
 
 from artemis_py.cli import check
 from artemis_py.config.problems import CODES
-from tests.unit.config.documents import load_core, problems_of, queue, setting, settings, warnings_of
+from tests.kit.documents import load_core, problems_of, queue, setting, settings, warnings_of
 
 _RETENTION = '<journal-retention-directory period="7" unit="DAYS">kept</journal-retention-directory>'
 

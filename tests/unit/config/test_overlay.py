@@ -12,7 +12,7 @@ from artemis_py.config.properties_file import expand_paths, read_properties
 from artemis_py.config.reader import load, loads
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.errors import ConfigError
-from tests.unit.config.documents import document
+from tests.kit.documents import document
 
 XML = """<name>xml</name>
 <acceptors><acceptor name="stomp">tcp://localhost:61613?protocols=STOMP</acceptor></acceptors>

@@ -22,7 +22,7 @@ from artemis_py.config.tables.fields import (
     settings_of,
 )
 from artemis_py.config.tables.queue_settings import always_waits, known_attributes, queue_settings, written_attributes
-from tests.unit.config.documents import errors_of, load_core, queue, setting, settings
+from tests.kit.documents import errors_of, load_core, queue, setting, settings
 
 ROWS = {row.attribute: row for row in settings_of(QueueConfig).values()}
 WITH_DEFAULT = [ROWS[attribute] for attribute in QUEUE_DEFAULTS]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.config.tables.queue_settings import queue_settings
-from tests.unit.config.documents import errors_of, load_core, problems_of, queue, setting, settings, warnings_of
+from tests.kit.documents import errors_of, load_core, problems_of, queue, setting, settings, warnings_of
 
 PLAIN = (None, None, None, None)
 PAGES = "<address-full-policy>PAGE</address-full-policy>"

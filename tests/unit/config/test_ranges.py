@@ -23,7 +23,7 @@ from artemis_py.config.tables.fields import (
     parse_value,
     settings_of,
 )
-from tests.unit.config.documents import errors_of, load_core, queue, setting
+from tests.kit.documents import errors_of, load_core, queue, setting
 
 CORE = {
     "max-disk-usage": (["-1", "0", "100"], ["-2", "101", "x", "1.5"]),

@@ -8,7 +8,7 @@ import pytest
 
 from artemis_py.config.xml.document import fast_schema
 from artemis_py.errors import Problem
-from tests.unit.config.documents import acceptor, divert, errors_of, load_core, problems_of, queue, setting
+from tests.kit.documents import acceptor, divert, errors_of, load_core, problems_of, queue, setting
 
 DIVERT = "<address>x</address><forwarding-address>y</forwarding-address>"
 MAPPING = '<role-mapping from="a" to="b"/>'

@@ -13,7 +13,7 @@ from artemis_py.config.reader import loads
 from artemis_py.config.secrets_in_text import masked, masked_line
 from artemis_py.config.tables.declarations import Origin
 from artemis_py.errors import ConfigError
-from tests.unit.config.documents import document
+from tests.kit.documents import document
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.unit.config.documents import load_core, warnings_of
+from tests.kit.documents import load_core, warnings_of
 
 
 def settings(*inside: str) -> str:

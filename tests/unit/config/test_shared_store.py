@@ -10,7 +10,7 @@ import pytest
 from artemis_py.config.reader import loads
 from artemis_py.config.settings import SharedStoreConfig
 from artemis_py.errors import ConfigError
-from tests.unit.config.documents import document
+from tests.kit.documents import document
 
 STOMP = '<acceptors><acceptor name="s">tcp://127.0.0.1:0?protocols=STOMP</acceptor></acceptors>'
 

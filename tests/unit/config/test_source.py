@@ -10,7 +10,7 @@ import pytest
 from artemis_py.config.reader import load, loads
 from artemis_py.config.xml.source import find_doctype, in_our_words
 from artemis_py.errors import ConfigError, Problem
-from tests.unit.config.documents import document, load_core
+from tests.kit.documents import document, load_core
 
 XINCLUDE = 'xmlns:xi="http://www.w3.org/2001/XInclude"'
 FRAGMENT = '<addresses xmlns="urn:activemq:core">\n<address name="a">\n<anycast>{}</anycast></address></addresses>'

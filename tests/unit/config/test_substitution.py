@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.config.xml.source import RESCANS_MAX, substitute
-from tests.unit.config.documents import document, load_core, problems_of
+from tests.kit.documents import document, load_core, problems_of
 
 
 @pytest.mark.parametrize(

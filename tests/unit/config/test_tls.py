@@ -8,7 +8,7 @@ import pytest
 
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.config.tables.acceptor import OPENSSL_NAMES
-from tests.unit.config.documents import acceptor, errors_of, load_core, warnings_of
+from tests.kit.documents import acceptor, errors_of, load_core, warnings_of
 
 TLS = "tcp://localhost:1?sslEnabled=true;"
 KEY = f"{TLS}keyStorePath=broker.pem;"

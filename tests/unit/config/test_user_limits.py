@@ -6,7 +6,7 @@ from pathlib import Path
 
 from artemis_py.config.reader import load
 from artemis_py.config.settings import UserLimits
-from tests.unit.config.documents import document, errors_of, load_core, warnings_of
+from tests.kit.documents import document, errors_of, load_core, warnings_of
 
 
 def limits(inside: str, match: str = "ann") -> str:

@@ -14,7 +14,7 @@ from artemis_py.core.queue.messages import PendingMessages
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Account, Message
 from artemis_py.selector import compile_selector
-from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, lines_run, queue_config, send, write
+from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, lines_run, queue_config, send, write
 
 DEPTHS = (500, 20_000)
 ALLOWANCE = 1.1

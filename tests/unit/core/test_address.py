@@ -13,7 +13,7 @@ from artemis_py.core.addresses.full_policy import why_dropped
 from artemis_py.core.memory import Holdings
 from artemis_py.core.order.entry import PURGED
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Account
-from tests.unit.core.parts import NOW_MS, broker_of, head_of, queue_config, send
+from tests.kit.core import NOW_MS, broker_of, head_of, queue_config, send
 
 
 def address_of(**settings: Any) -> Address:

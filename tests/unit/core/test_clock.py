@@ -15,7 +15,7 @@ from artemis_py.core.events import SET_ASIDE
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.scheduled import AGAIN_MS
 from artemis_py.errors import StorageError
-from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, queue_config, send, turn
+from tests.kit.core import NOW_MS, broker_of, consumer_on, queue_config, send, turn
 
 FAR_MS = 10**12
 HOUR_MS = 3_600_000

@@ -12,7 +12,7 @@ from artemis_py.core.transactions import Transaction
 from artemis_py.errors import AddressFullError, DuplicateError
 from artemis_py.message import Account
 from artemis_py.record_log import MemoryLog, RecoveredState
-from tests.unit.core.parts import NOW_MS, broker_of, queue_config, send_in
+from tests.kit.core import NOW_MS, broker_of, queue_config, send_in
 
 
 class IdLog(MemoryLog):

@@ -12,7 +12,7 @@ from artemis_py.message import Account, Message
 from artemis_py.pending_output import Part
 from artemis_py.selector import Selector, compile_selector
 from artemis_py.stomp.wire.writer import MessageWriter
-from tests.unit.core.parts import NOW_MS, PLENTY, entry_of, head_of
+from tests.kit.core import NOW_MS, PLENTY, entry_of, head_of
 
 
 def consumer_of(window: int = UNLIMITED, *, settles: bool = False, selector: str | None = None) -> Consumer:

@@ -10,7 +10,7 @@ from artemis_py.core.addresses.address import ANYCAST, MULTICAST
 from artemis_py.core.broker import Broker
 from artemis_py.core.events import LOOPED
 from artemis_py.core.publish.copies import HOPS_HEADER, HOPS_MAX
-from tests.unit.core.parts import (
+from tests.kit.core import (
     NOW_MS,
     broker_of,
     consumer_on,

@@ -7,7 +7,7 @@ from typing import Any
 
 from artemis_py.core.broker import Broker
 from artemis_py.management.operations.queues import QUEUES
-from tests.unit.core.parts import NOW_MS, broker_of, queue_config
+from tests.kit.core import NOW_MS, broker_of, queue_config
 
 Settings = dict[str, dict[str, Any]]
 SETTINGS: Settings = {"orders": {"dead_letter_address": "parked"}, "#": {"expiry_address": "late"}}

@@ -10,7 +10,7 @@ import pytest
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue.queue import Queue
-from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, lines_run, queue_config, send
+from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, lines_run, queue_config, send
 from tests.unit.core.test_queue import counting
 
 TYPES: dict[str, dict[str, Any]] = {

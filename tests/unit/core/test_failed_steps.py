@@ -23,10 +23,8 @@ from artemis_py.management.operations.queues import _removed
 from artemis_py.record_log import MemoryLog, RecoveredState
 from artemis_py.selector import compile_selector
 from artemis_py.storage.pages import PageFiles, SpillLog
-from tests.sim.committer import SteppedCommitter
-from tests.sim.disk import SimDisk
-from tests.sim.test_steps_that_fail import World
-from tests.unit.core.parts import (
+from tests.kit.committer import SteppedCommitter
+from tests.kit.core import (
     NOW_MS,
     broker_of,
     consumer_on,
@@ -36,6 +34,8 @@ from tests.unit.core.parts import (
     send_in,
     turn,
 )
+from tests.kit.disk import SimDisk
+from tests.sim.test_steps_that_fail import World
 
 pytestmark = pytest.mark.interpreted
 

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from bench.fairness import LeasedQueue
-from tests.unit.core.parts import lines_run
+from tests.kit.core import lines_run
 
 pytestmark = pytest.mark.interpreted
 

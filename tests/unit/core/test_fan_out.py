@@ -13,7 +13,7 @@ from artemis_py.core.queue.arrivals import Arrivals
 from artemis_py.core.transactions import Transaction
 from artemis_py.message import Message
 from artemis_py.record_log import Depth
-from tests.unit.core.parts import (
+from tests.kit.core import (
     NOW_MS,
     broker_of,
     consumer_on,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.fifo import Fifo
-from tests.unit.core.parts import entry_of, ids, lines_run
+from tests.kit.core import entry_of, ids, lines_run
 
 BLOCK = 256
 MILLION = 1_000_000

@@ -11,7 +11,7 @@ from artemis_py.core.addresses.batch import FilterResults
 from artemis_py.core.budget import Budget
 from artemis_py.message import Account, Head, Message
 from artemis_py.selector import compile_expression, compile_selector
-from tests.wire.in_process import InProcessBroker, configuration
+from tests.kit.in_process import InProcessBroker, configuration
 
 CONNECT = b"CONNECT\naccept-version:1.2\nhost:x\n\n\0"
 DIFFERENT = "color <> 'color %'"

@@ -10,8 +10,8 @@ from artemis_py.config.settings import QueueConfig
 from artemis_py.core.operations.import_messages import Import, QueueResult, Shares
 from artemis_py.core.queue.arrivals import Arrivals
 from artemis_py.core.queue_reference import AutoDelete
-from tests.unit.core.paged_bench import PagedBench
-from tests.unit.core.parts import head_of
+from tests.kit.core import head_of
+from tests.kit.paged_bench import PagedBench
 
 pytestmark = pytest.mark.interpreted  # a method of a compiled class cannot be replaced
 

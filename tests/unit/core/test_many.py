@@ -13,7 +13,7 @@ from artemis_py.core.addresses.address import ANYCAST, MULTICAST
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue.queue import Queue
 from artemis_py.record_log import MemoryLog, RecoveredState
-from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, lines_run, queue_config, send, write
+from tests.kit.core import NOW_MS, broker_of, consumer_on, lines_run, queue_config, send, write
 
 FEW: Final = 50
 MANY: Final = 1000

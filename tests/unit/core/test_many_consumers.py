@@ -9,7 +9,7 @@ import pytest
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue.queue import Queue
-from tests.unit.core.parts import (
+from tests.kit.core import (
     NOW_MS,
     broker_of,
     consumer_on,

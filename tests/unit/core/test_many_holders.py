@@ -15,7 +15,7 @@ from artemis_py.core.order.entry import DEAD, LEASE_EXPIRED
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Message
 from artemis_py.record_log import Actor, MemoryLog
-from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, held, ids, queue_config, send, turn
+from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, held, ids, queue_config, send, turn
 
 LEASE_MS: Final = 1000
 MESSAGES: Final = 1200

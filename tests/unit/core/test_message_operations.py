@@ -13,8 +13,8 @@ from artemis_py.core.operations.messages import Change
 from artemis_py.core.operations.scan import MessageFilter
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.selector import compile_selector
-from tests.unit.core.paged_bench import PagedBench
-from tests.unit.core.parts import consumer_on, head_of, held, send
+from tests.kit.core import consumer_on, head_of, held, send
+from tests.kit.paged_bench import PagedBench
 
 EU = "region = 'eu'"
 

@@ -12,7 +12,7 @@ from artemis_py.core.order.priority import PriorityOrder, levels_of_priorities
 from artemis_py.core.order.sorted import VALUE_MAX, HeaderRank, SortedOrder, ValueRank, utf16_order
 from artemis_py.message import Account, Head, HeaderName, Message, encode_headers
 from artemis_py.selector import compile_expression
-from tests.unit.core.parts import NOW_MS
+from tests.kit.core import NOW_MS
 
 
 def keyed(id: int, key: str | None, *, priority: int = 4) -> Entry:

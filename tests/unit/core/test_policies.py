@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue.distribution import Distribution, RoundRobin
 from artemis_py.core.queue.overflow import Ring, Unbounded
-from tests.unit.core.parts import PLENTY, lines_run
+from tests.kit.core import PLENTY, lines_run
 
 # ---- overflow ------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.order import Cursor
 from artemis_py.core.order.priority import PriorityOrder
-from tests.unit.core.parts import entry_of, ids, lines_run
+from tests.kit.core import entry_of, ids, lines_run
 
 
 def order_of(*priorities: int) -> PriorityOrder:

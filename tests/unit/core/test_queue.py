@@ -13,7 +13,7 @@ from artemis_py.core.order.entry import PURGED
 from artemis_py.core.queue.attributes import amend, amended
 from artemis_py.core.queue.queue import Queue
 from artemis_py.selector import Selector, compile_selector
-from tests.unit.core.parts import (
+from tests.kit.core import (
     NOW_MS,
     PLENTY,
     broker_of,

@@ -12,7 +12,7 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.destinations.registry import ANYBODY
 from artemis_py.core.events import LIMITED
 from artemis_py.errors import LimitError
-from tests.unit.core.parts import (
+from tests.kit.core import (
     NOW_MS,
     broker_of,
     consumer_on,

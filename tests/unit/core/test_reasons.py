@@ -23,7 +23,7 @@ from artemis_py.core.queue.why import (
     why_no_room,
     why_nobody,
 )
-from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, queue_config, send, turn
+from tests.kit.core import NOW_MS, broker_of, consumer_on, queue_config, send, turn
 
 
 def made(**attributes: Any) -> tuple[Broker, Queue]:

@@ -18,7 +18,7 @@ from artemis_py.core.queue.recipe import describe
 from artemis_py.errors import BrokerError, LimitError, NotFoundError, SelectorError
 from artemis_py.message import Account, Message
 from artemis_py.record_log import MemoryLog, RecoveredState, Survivor
-from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, queue_config, send
+from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, queue_config, send
 
 
 def made(attributes: dict[str, Any] | None = None, settings: dict[str, Any] | None = None) -> Queue:

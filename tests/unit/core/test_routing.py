@@ -11,7 +11,7 @@ from artemis_py.config.matching import WildcardSyntax
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST
 from artemis_py.core.broker import Broker
 from artemis_py.errors import BrokerError, NotFoundError
-from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, ids, queue_config, send, turn
+from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, ids, queue_config, send, turn
 
 
 def counts(broker: Broker, *names: str) -> list[int]:

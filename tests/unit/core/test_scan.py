@@ -10,8 +10,8 @@ import pytest
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.operations.scan import DELIVERING, PAGED, READY, SCHEDULED, STATES, QueueScan
-from tests.unit.core.paged_bench import PagedBench
-from tests.unit.core.parts import consumer_on, head_of, held, ids, send
+from tests.kit.core import consumer_on, head_of, held, ids, send
+from tests.kit.paged_bench import PagedBench
 
 ORDERS: list[dict[str, Any]] = [{}, {"queue_type": "standard"}, {"sort_key": "tag"}]
 

@@ -12,8 +12,8 @@ import pytest
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.operations.scan import SCHEDULED, STATES, QueueScan, ScanCursor
-from tests.unit.core.paged_bench import PagedBench
-from tests.unit.core.parts import consumer_on, head_of, held, send
+from tests.kit.core import consumer_on, head_of, held, send
+from tests.kit.paged_bench import PagedBench
 from tests.unit.core.test_scan import act, everything, send_some
 
 QUEUES: list[dict[str, Any]] = [{}, {"queue_type": "standard"}, {"sort_key": "tag"}, {"target_queue_depth": 7}]

@@ -8,7 +8,7 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import CONSUMER_SLOW, Event
 from artemis_py.core.queue.queue import Queue
-from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, queue_config, send, turn
+from tests.kit.core import NOW_MS, broker_of, consumer_on, queue_config, send, turn
 
 PERIOD_MS = 5_000
 

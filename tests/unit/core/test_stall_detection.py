@@ -12,7 +12,7 @@ from artemis_py.core.events import HELD_UP, Event
 from artemis_py.core.order.entry import PURGED
 from artemis_py.core.queue.delivery import FIRST_MS
 from artemis_py.core.queue.queue import Queue
-from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, queue_config, send, turn
+from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, queue_config, send, turn
 
 ONE_EACH: dict[str, Any] = {"max_per_subscription_backlog": 1}
 ONCE: dict[str, Any] = {"delivery_semantics": "at-most-once", "max_per_subscription_backlog": 1}

@@ -20,9 +20,9 @@ from artemis_py.errors import ArtemisError, NotFoundError
 from artemis_py.message import Account, Message
 from artemis_py.record_log import MemoryLog, RecoveredState, Survivor
 from artemis_py.storage.pages import PageFiles, SpillLog
-from tests.sim.committer import SteppedCommitter
-from tests.sim.disk import SimDisk
-from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, lines_run, queue_config, send, turn
+from tests.kit.committer import SteppedCommitter
+from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, lines_run, queue_config, send, turn
+from tests.kit.disk import SimDisk
 
 PERIOD_MS = 100
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from artemis_py.core.lazy_heap import drop_void
 from artemis_py.core.order.entry import PURGED, Entry
 from artemis_py.core.queue_timers import Schedule
-from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, entry_of, queue_config, send, turn
+from tests.kit.core import NOW_MS, broker_of, consumer_on, entry_of, queue_config, send, turn
 
 FAR_MS = 10**12
 COUNT = 20_000

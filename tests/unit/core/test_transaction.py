@@ -13,7 +13,7 @@ from artemis_py.core.transactions import Transaction
 from artemis_py.errors import AddressFullError, DuplicateError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Message
 from artemis_py.record_log import MemoryLog
-from tests.unit.core.parts import (
+from tests.kit.core import (
     NOW_MS,
     broker_of,
     consumer_on,

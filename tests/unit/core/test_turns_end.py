@@ -18,7 +18,7 @@ from artemis_py.core.queue.messages import Contents
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Task
 from artemis_py.errors import ArtemisError
-from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, lines_run, queue_config, send, write
+from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, lines_run, queue_config, send, write
 
 pytestmark = pytest.mark.interpreted
 

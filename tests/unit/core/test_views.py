@@ -9,7 +9,7 @@ from artemis_py.config.tables.views import View, addresses_in, view_of
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.message import Message
-from tests.unit.core.parts import NOW_MS, broker_of, head_of, ids, lines_run, queue_config, send
+from tests.kit.core import NOW_MS, broker_of, head_of, ids, lines_run, queue_config, send
 
 
 def view(name: str, underlying: str, target: str | None = None, address: str = "") -> QueueConfig:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.churn_scripts import Visit, Visits
-from tests.unit.holdings.live_server import LiveServer, census, no_collector
+from tests.kit.churn_scripts import Visit, Visits
+from tests.kit.live_server import LiveServer, census, no_collector
 from tests.unit.holdings.test_freed import settled
 
 ROUNDS = 3

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.core.order.entry import PURGED
-from tests.unit.holdings.live_server import CONNECT, Client, LiveServer, flat, frame
+from tests.kit.live_server import CONNECT, Client, LiveServer, flat, frame
 
 KIBIBYTE = 1024
 CORE = """<address-settings><address-setting match="full"><max-size-bytes>1000</max-size-bytes>

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from artemis_py.core.order.entry import PURGED
-from tests.e2e.churn_scripts import Visits
-from tests.unit.holdings.live_server import LiveServer, frame
+from tests.kit.churn_scripts import Visits
+from tests.kit.live_server import LiveServer, frame
 from tests.unit.holdings.test_churn import CORE, clear, nobody_is_here
 from tests.unit.holdings.test_freed import settled
 

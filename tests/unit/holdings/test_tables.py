@@ -15,7 +15,7 @@ from artemis_py.record_log import MemoryLog
 from artemis_py.server.operational_log import OperationalLog
 from artemis_py.stomp.service import CHARACTERS_MAX, ENTRIES_MAX, TARGET_CHARACTERS_MAX, Routes
 from artemis_py.stomp.wire.dialect import MEMO_BYTES_MAX, Dialect
-from tests.wire.in_process import START_MS, configuration
+from tests.kit.in_process import START_MS, configuration
 
 COUNT = 12_000
 MEBIBYTE = 1 << 20

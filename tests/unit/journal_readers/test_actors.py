@@ -16,7 +16,7 @@ from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.records import RECORD_HEADER_BYTES
 from artemis_py.storage.format.scan import log_files, whole_records
 from artemis_py.storage.journal.audit import LogActor
-from tests.unit.journal_readers.parts import Story, message
+from tests.kit.journal_story import Story, message
 
 
 @pytest.fixture

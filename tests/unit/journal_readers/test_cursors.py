@@ -27,7 +27,7 @@ from artemis_py.storage.recovery.accept_journal import recover
 from artemis_py.storage.retention.cursors import CURSORS_MAX, Cursor, CursorError, Cursors, Lag, wanted_cursor
 from artemis_py.storage.retention.retained_bodies import RetainedBodies
 from artemis_py.storage.retention.retention import Retention, RetentionSettings
-from tests.unit.journal_readers.parts import START_MS, ImmediateCommitter, message
+from tests.kit.journal_story import START_MS, ImmediateCommitter, message
 
 DAY_MS = 86_400_000
 TTL_S = 3600

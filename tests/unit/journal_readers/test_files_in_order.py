@@ -16,7 +16,7 @@ from artemis_py.storage.journal.extent import ExtentFiles, JournalExtent, read_e
 from artemis_py.storage.journal.index import Segment
 from artemis_py.storage.journal.segments import SegmentRetirement
 from artemis_py.storage.retention.retention import RetainedLog, RetentionSettings
-from tests.sim.disk import SimDisk
+from tests.kit.disk import SimDisk
 from tests.unit.journal_readers.test_cursors import JournalWithCursors
 from tests.unit.storage.test_large import Keeping
 

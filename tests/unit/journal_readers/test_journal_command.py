@@ -19,7 +19,7 @@ from artemis_py.storage.format.scan import log_files
 from artemis_py.storage.journal.bindings_copy import NAME as COPY
 from artemis_py.storage.journal.extent import NAMES as EXTENTS
 from artemis_py.storage.retention.retention import RetentionSettings
-from tests.unit.journal_readers.parts import QUEUES, START_MS, Story
+from tests.kit.journal_story import QUEUES, START_MS, Story
 
 
 @pytest.fixture

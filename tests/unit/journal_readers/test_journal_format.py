@@ -35,8 +35,8 @@ from artemis_py.storage.format.records import (
     decode_record,
 )
 from artemis_py.storage.format.scan import Damage, log_files
-from tests.tidy.sources import ROOT
-from tests.unit.journal_readers.parts import Story
+from tests.kit.journal_story import Story
+from tests.kit.sources import ROOT
 
 PAGE = (ROOT / "docs" / "journal-format.md").read_text("utf-8")
 

@@ -14,8 +14,8 @@ from artemis_py.storage.format.scan import log_files, whole_records
 from artemis_py.storage.recovery import repair as repair_module
 from artemis_py.storage.recovery.accept_journal import LossError, recover
 from artemis_py.storage.recovery.examination import examine
-from tests.sim.damaged import found_in, published_by
-from tests.unit.journal_readers.parts import Story
+from tests.kit.crash.damaged import found_in, published_by
+from tests.kit.journal_story import Story
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from artemis_py.message import LargeBody
 from artemis_py.storage.format.log_events import Published
 from artemis_py.storage.format.names import body_name, start_name
 from artemis_py.storage.format.reader import LogReader
-from tests.unit.journal_readers.parts import Story, message
+from tests.kit.journal_story import Story, message
 
 NUMBER = (1 << 32) + 1
 NAME = body_name(NUMBER, durable=True)

@@ -37,7 +37,7 @@ from artemis_py.storage.format.records import (
 )
 from artemis_py.storage.format.scan import log_files, whole_records
 from artemis_py.storage.retention.retention import RetentionSettings
-from tests.unit.journal_readers.parts import START_MS, Story, Told
+from tests.kit.journal_story import START_MS, Story, Told
 
 
 def told(events: Iterable[Event]) -> list[Told]:

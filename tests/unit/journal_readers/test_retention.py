@@ -21,7 +21,7 @@ from artemis_py.storage.journal.segments import SegmentRetirement
 from artemis_py.storage.journal.settings import JournalSettings, JournalStart, SegmentCare
 from artemis_py.storage.retention import retention
 from artemis_py.storage.retention.retention import LogEnd, Retention, RetentionSettings, retained_name
-from tests.unit.journal_readers.parts import FILE_BYTES, START_MS, ImmediateCommitter, Story
+from tests.kit.journal_story import FILE_BYTES, START_MS, ImmediateCommitter, Story
 
 DAY_MS = 86_400_000
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.errors import BadRequestError, BrokerError
-from tests.queues.bench import Bench
-from tests.queues.life import Life
+from tests.kit.bench import Bench
+from tests.kit.life import Life
 from tests.unit.management.operated import Operated
 
 TWO_QUEUES = "<address name='news'><multicast><queue name='n1'/><queue name='n2'/></multicast></address>"

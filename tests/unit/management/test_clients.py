@@ -6,7 +6,7 @@ import pytest
 
 from artemis_py.core.order.entry import PURGED
 from artemis_py.errors import BrokerError, NotFoundError
-from tests.queues.bench import Bench
+from tests.kit.bench import Bench
 from tests.unit.management.operated import Operated
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
-from tests.queues.bench import Bench
-from tests.queues.life import Life
-from tests.unit.core.parts import NOW_MS
+from tests.kit.bench import Bench
+from tests.kit.core import NOW_MS
+from tests.kit.in_process import configuration
+from tests.kit.life import Life
 from tests.unit.management.operated import Operated
-from tests.wire.in_process import configuration
 
 QUEUES = """<addresses><address name='q'><anycast><queue name='q'/></anycast></address>
 <address name='r'><anycast><queue name='r'/></anycast></address>

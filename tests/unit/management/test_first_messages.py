@@ -10,7 +10,7 @@ import pytest
 from artemis_py.errors import BadRequestError
 from artemis_py.management.artemis.beans import QUEUE, Beans
 from artemis_py.management.artemis.operations import find_operation
-from tests.queues.bench import Bench
+from tests.kit.bench import Bench
 from tests.unit.management.operated import Operated
 
 

@@ -13,8 +13,8 @@ from artemis_py.management.listing import Selection
 from artemis_py.management.managed import Cursors, InPieces, Lines
 from artemis_py.management.operation import arguments_of
 from artemis_py.management.table import OPERATIONS
-from tests.unit.core.paged_bench import PagedBench
-from tests.unit.core.parts import head_of, send
+from tests.kit.core import head_of, send
+from tests.kit.paged_bench import PagedBench
 
 BY_ID = {operation.id: operation for operation in OPERATIONS}
 

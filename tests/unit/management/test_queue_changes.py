@@ -11,8 +11,8 @@ import pytest
 from artemis_py.config.tables.queue_settings import NAMES, parts_of
 from artemis_py.core.queue.attributes import REFUSALS
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
-from tests.queues.bench import Bench
-from tests.queues.life import Life
+from tests.kit.bench import Bench
+from tests.kit.life import Life
 from tests.unit.management.operated import Operated
 
 ROOT = Path(__file__).parents[3]

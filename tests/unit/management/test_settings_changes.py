@@ -10,11 +10,11 @@ import pytest
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
 from artemis_py.management.artemis.beans import BROKER, Beans
 from artemis_py.management.artemis.operations import find_operation
-from tests.queues.bench import Bench
-from tests.queues.life import Life
-from tests.unit.core.parts import NOW_MS
+from tests.kit.bench import Bench
+from tests.kit.core import NOW_MS
+from tests.kit.in_process import configuration
+from tests.kit.life import Life
 from tests.unit.management.operated import Operated
-from tests.wire.in_process import configuration
 
 QUEUES = "<addresses><address name='q'><anycast><queue name='q'/></anycast></address></addresses>"
 FILE = """<address-settings><address-setting match='#'><max-delivery-attempts>7</max-delivery-attempts>

@@ -8,7 +8,7 @@ import pytest
 
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
 from artemis_py.management.operations.broker import in_words
-from tests.queues.bench import Bench
+from tests.kit.bench import Bench
 from tests.unit.management.operated import Operated
 
 

@@ -10,7 +10,7 @@ import pytest
 from artemis_py.cli.main import main
 from artemis_py.config.reader import load
 from artemis_py.management.simulation import Limits, Load, Model, Outcome
-from tests.unit.core.parts import head_of, send
+from tests.kit.core import head_of, send
 from tests.unit.management.why_parts import Asked
 
 _FILE = """\

@@ -16,9 +16,9 @@ from artemis_py.core.queue.overflow import Unbounded
 from artemis_py.management.why.causes import CAUSES, KILLED
 from artemis_py.management.why.not_delivered import not_delivered
 from artemis_py.management.why.question import LINES_MAX, Finding, Question
+from tests.kit.core import consumer_on, head_of, send, write
+from tests.kit.paged_bench import PagedBench
 from tests.model.axes import PAGED
-from tests.unit.core.paged_bench import PagedBench
-from tests.unit.core.parts import consumer_on, head_of, send, write
 
 WORLDS = 150
 _HISTORY = {*KILLED.values(), "expired"}

@@ -10,8 +10,8 @@ import pytest
 from artemis_py.core.consumer import Consumer
 from artemis_py.management.why.not_delivered import LOOKS_MAX, about_message, not_delivered
 from artemis_py.management.why.question import NOWHERE, Findings, Question
-from tests.unit.core.paged_bench import PagedBench
-from tests.unit.core.parts import NOW_MS, consumer_on, head_of, lines_run, send, turn
+from tests.kit.core import NOW_MS, consumer_on, head_of, lines_run, send, turn
+from tests.kit.paged_bench import PagedBench
 from tests.unit.management.why_parts import Asked, FakeClient, one
 
 _URI = "tcp://127.0.0.1:0?protocols=STOMP;stompConsumerWindowSize"

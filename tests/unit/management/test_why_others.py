@@ -19,8 +19,8 @@ from artemis_py.management.why.growing import growing, in_words
 from artemis_py.management.why.question import Finding, Findings, Question
 from artemis_py.management.why.slow import slow
 from artemis_py.server.stats import word_of
-from tests.unit.core.paged_bench import PagedBench
-from tests.unit.core.parts import NOW_MS, consumer_on, head_of, send, turn
+from tests.kit.core import NOW_MS, consumer_on, head_of, send, turn
+from tests.kit.paged_bench import PagedBench
 from tests.unit.management.why_parts import Asked, FakeClient, one
 
 PLAIN = '<address name="a"><multicast>\n<queue name="q"/>\n</multicast></address>'

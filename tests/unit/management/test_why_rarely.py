@@ -18,8 +18,8 @@ from artemis_py.management.why.dead import dead
 from artemis_py.management.why.dropped import dropped
 from artemis_py.management.why.question import Finding, Question
 from artemis_py.server.stats import word_of
-from tests.unit.core.paged_bench import PagedBench
-from tests.unit.core.parts import NOW_MS, consumer_on, head_of, send, turn
+from tests.kit.core import NOW_MS, consumer_on, head_of, send, turn
+from tests.kit.paged_bench import PagedBench
 from tests.unit.management.why_parts import Asked, one
 
 MIB = 1 << 20

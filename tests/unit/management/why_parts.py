@@ -19,7 +19,7 @@ from artemis_py.management.managed import Awaited, Connected, Managed, Space, St
 from artemis_py.management.why.not_delivered import not_delivered
 from artemis_py.management.why.question import Finding, Findings, Question, learn_queues
 from artemis_py.record_log import MemoryLog
-from tests.unit.core.parts import NOW_MS
+from tests.kit.core import NOW_MS
 
 _FILE = """\
 <configuration xmlns="urn:activemq">

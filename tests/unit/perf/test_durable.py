@@ -19,7 +19,7 @@ from artemis_py.perf.process import syncs_of
 from artemis_py.perf.scenario import Options, Run
 from artemis_py.perf.sync import fdatasync_ns, median_us
 from artemis_py.perf.target import Target
-from tests.ports import free_port
+from tests.kit.ports import free_port
 from tests.unit.perf.fake_broker import FakeBroker, Faults
 from tests.unit.perf.test_scenarios import MESSAGES, load, measure
 

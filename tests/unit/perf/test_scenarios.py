@@ -15,7 +15,7 @@ from artemis_py.perf.registry import SCENARIOS, choose
 from artemis_py.perf.scenario import Options, Run, check_broker, run_rounds, warm_up
 from artemis_py.perf.sync import SyncProducers
 from artemis_py.perf.target import Target
-from tests.e2e.broker_process import eventually
+from tests.kit.process import eventually
 from tests.unit.perf.fake_broker import FakeBroker, Faults
 
 MESSAGES = 400

@@ -10,7 +10,7 @@ from artemis_py.errors import PerfError
 from artemis_py.perf.registry import choose
 from artemis_py.perf.scenario import Options, Run
 from artemis_py.perf.target import Target
-from tests.ports import free_port
+from tests.kit.ports import free_port
 
 ANSWERS = """
 import socket, sys

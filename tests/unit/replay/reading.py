@@ -15,7 +15,7 @@ from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.replay.log import RetainedFiles, RetainedReplayLog
 from artemis_py.storage.retention.retention import Retention
-from tests.unit.journal_readers.parts import ImmediateCommitter
+from tests.kit.journal_story import ImmediateCommitter
 
 Row = tuple[int, int, int, int]
 """Of a message: lsn, time of its batch, number of its session, its own number."""

@@ -11,7 +11,7 @@ from artemis_py.storage.bodies import LargeStore
 from artemis_py.storage.disk.disk import DiskError, FileDisk, NoSpaceError
 from artemis_py.storage.retention import retained_bodies
 from artemis_py.storage.retention.retained_bodies import RetainedBodies
-from tests.unit.journal_readers.parts import ImmediateCommitter
+from tests.kit.journal_story import ImmediateCommitter
 
 DATA = bytes(range(256)) * 40
 

@@ -14,7 +14,7 @@ from artemis_py.storage.format.records import FILE_HEADER_BYTES, Record
 from artemis_py.storage.format.scan import whole_records
 from artemis_py.storage.journal.index_files import index_beside, write_survey
 from artemis_py.storage.retention.survey import Survey
-from tests.unit.journal_readers.parts import message
+from tests.kit.journal_story import message
 from tests.unit.replay.reading import ALL, Reading, chosen, told
 from tests.unit.test_log_view import Desk
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 
 from artemis_py.storage.retention.retention import Retention, RetentionSettings
-from tests.unit.journal_readers.parts import Story
+from tests.kit.journal_story import Story
 from tests.unit.replay.reading import Reading, told
 
 TURNS = 60

@@ -11,8 +11,8 @@ from artemis_py.core.replay.manager import Replays
 from artemis_py.core.replay.recovery_points import Backfills
 from artemis_py.core.replay.replay import Addresses, Replay, pace_of
 from artemis_py.server.replays import ReplayTurns
+from tests.kit.in_process import InProcessBroker, configuration
 from tests.unit.core.made_log import MadeLog
-from tests.wire.in_process import InProcessBroker, configuration
 
 
 class Replaying:

@@ -19,8 +19,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from tests.e2e.broker_process import eventually
-from tests.ports import free_ports
+from tests.kit.ports import free_ports
+from tests.kit.process import eventually
 
 SLAPD = shutil.which("slapd") or shutil.which("slapd", path="/usr/sbin")
 MODULES = Path("/usr/lib/ldap")

@@ -28,8 +28,8 @@ from artemis_py.security.users.accounts import Accounts, UserFiles
 from artemis_py.security.users.authenticator import PropertiesUsers
 from artemis_py.security.users.passwords import hashed
 from artemis_py.security.users.tables import TableError, escaped_key, escaped_value, roles_table, users_table
-from tests.certificates import Authority
-from tests.unit.config.documents import document
+from tests.kit.certificates import Authority
+from tests.kit.documents import document
 
 HASH = str(hashed("hidden", 1))
 USERS = f"""# who may log in

@@ -11,7 +11,7 @@ from artemis_py.config.reader import load
 from artemis_py.errors import ArtemisError
 from artemis_py.security.user_files import known_users
 from artemis_py.security.users.passwords import hashed
-from tests.unit.config.documents import document
+from tests.kit.documents import document
 from tests.unit.security.test_instance import RECORDED
 
 MODULES = "org.apache.activemq.artemis.spi.core.security.jaas."

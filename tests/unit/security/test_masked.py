@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.errors import ConfigError
 from artemis_py.security.masked import CODEC_CLASS, Codec, MaskedError, acceptor_password, codec_of, reveal
-from tests.unit.config.documents import load_core
+from tests.kit.documents import load_core
 
 # Texts that `artemis mask` printed.
 VECTORS = [

@@ -14,7 +14,7 @@ from artemis_py.errors import AuthenticatorError, ConfigError
 from artemis_py.security import realms
 from artemis_py.security.identity import Authenticator, Credentials, Identity
 from artemis_py.security.realms import open_realms
-from tests.unit.config.documents import document
+from tests.kit.documents import document
 
 ASKED: list[str] = []
 

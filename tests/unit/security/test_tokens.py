@@ -17,7 +17,7 @@ import pytest
 from artemis_py.errors import ArtemisError, AuthenticatorError
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.tokens import LIFETIME_S, RETRY_S, SetUrl
-from tests.e2e.broker_process import eventually
+from tests.kit.process import eventually
 
 jwt = pytest.importorskip("jwt", reason="PyJWT is not installed (extra jwt)")
 from cryptography.hazmat.primitives.asymmetric import ec, rsa  # noqa: E402

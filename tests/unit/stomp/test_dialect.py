@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from artemis_py.message import escape_header
 from artemis_py.stomp.wire.frames import Refused
-from tests.unit.stomp.frame_tools import comparable, only_send, parser
+from tests.kit.broker_frames import comparable, only_send, parser
 
 ALL = ("1.0", "1.1", "1.2")
 

@@ -7,7 +7,7 @@ import pytest
 from artemis_py.core.events import FOREIGN_HEADER, NO_ID, Event, Events
 from artemis_py.server.operational_log import OperationalLog, line_of
 from artemis_py.stomp.foreign_headers import FAMILIES, KNOWN, OWN, ForeignHeaders
-from tests.queues.bench import Bench
+from tests.kit.bench import Bench
 
 
 def told(bench: Bench) -> dict[tuple[str, str], Event]:

@@ -6,7 +6,7 @@ import pytest
 
 from artemis_py.stomp.heartbeat import HeartbeatIntervals, HeartbeatRules, negotiate
 from artemis_py.stomp.wire.frames import FrameError
-from tests.unit.stomp.frame_tools import acceptor
+from tests.kit.broker_frames import acceptor
 
 
 def rules(ttl_override_ms: int = -1, **params: object) -> HeartbeatRules:

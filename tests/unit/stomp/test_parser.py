@@ -7,7 +7,7 @@ import pytest
 from artemis_py.stomp.wire.dialect import MEMO_BLOCK_BYTES_MAX, MEMO_ENTRIES_MAX, Dialect
 from artemis_py.stomp.wire.frames import AckRun, Frame, Refused, Send
 from artemis_py.stomp.wire.parser import Parser
-from tests.unit.stomp.frame_tools import acceptor, comparable, feed_all, parser
+from tests.kit.broker_frames import acceptor, comparable, feed_all, parser
 
 SEND = b"SEND\ndestination:/queue/x\n\n"
 STREAM = (

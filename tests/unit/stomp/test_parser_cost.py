@@ -8,9 +8,9 @@ import pytest
 
 from artemis_py.stomp.wire.frames import AnyFrame, FrameError
 from artemis_py.stomp.wire.parser import Parser
-from tests.cost import cpu_s
-from tests.unit.core.parts import lines_run
-from tests.unit.stomp.frame_tools import feed_all, parser
+from tests.kit.broker_frames import feed_all, parser
+from tests.kit.core import lines_run
+from tests.kit.cost import cpu_s
 
 LF_FRAME = b"SEND\ndestination:/queue/x\nfoo:bar\n\nhello\0"
 CRLF_FRAME = LF_FRAME.replace(b"\n", b"\r\n")

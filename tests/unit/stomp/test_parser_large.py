@@ -14,9 +14,9 @@ from artemis_py.stomp.wire.frames import LargeSend, Send
 from artemis_py.stomp.wire.parser import Parser
 from artemis_py.storage.bodies import LargeStore, Upload
 from artemis_py.storage.format.names import body_name
-from tests.sim.committer import SteppedCommitter
-from tests.sim.disk import SimDisk
-from tests.unit.stomp.frame_tools import acceptor
+from tests.kit.broker_frames import acceptor
+from tests.kit.committer import SteppedCommitter
+from tests.kit.disk import SimDisk
 
 LIMIT = 50
 bodies = st.one_of(st.binary(max_size=10), st.binary(min_size=LIMIT - 2, max_size=LIMIT + 2), st.binary(max_size=300))

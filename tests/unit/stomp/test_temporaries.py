@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from artemis_py.stomp.temporaries import Client, Temporaries
-from tests.wire.names import counted_names
+from tests.kit.in_process import counted_names
 
 UUID = "/temp-queue/0b9a52c1-6a7e-4f0e-8a54-0d6d3f2a9b11"
 PLAIN = "/temp-queue/mine"

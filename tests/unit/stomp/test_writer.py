@@ -9,7 +9,7 @@ from artemis_py.core.order.entry import Entry
 from artemis_py.pending_output import Part
 from artemis_py.stomp.wire import writer
 from artemis_py.stomp.wire.writer import MessageWriter
-from tests.unit.stomp.frame_tools import entry
+from tests.kit.broker_frames import entry
 
 ALL = ("1.0", "1.1", "1.2")
 

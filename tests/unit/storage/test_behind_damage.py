@@ -22,8 +22,7 @@ from artemis_py.storage.format.records import (
 from artemis_py.storage.format.scan import Damage, lowest_lsn, whole_records
 from artemis_py.storage.recovery.accept_journal import recover
 from artemis_py.storage.recovery.examination import Examined
-from tests.sim.disk import SimDisk
-from tests.sim.prepared import (
+from tests.kit.crash.prepared import (
     QUEUE,
     QUEUE_ID,
     commit,
@@ -36,6 +35,7 @@ from tests.sim.prepared import (
     prepare,
     records,
 )
+from tests.kit.disk import SimDisk
 
 FIRST = segment_name(1)
 

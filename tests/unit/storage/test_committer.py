@@ -11,7 +11,7 @@ import pytest
 
 from artemis_py.storage.disk.disk import DiskError
 from artemis_py.storage.disk.group_commit import Commit, ThreadCommitter, Write
-from tests.sim.disk import Fault, SimDisk
+from tests.kit.disk import Fault, SimDisk
 
 
 @pytest.mark.parametrize("failure", [DiskError("no space"), ValueError("a mistake")])

@@ -9,8 +9,8 @@ import pytest
 
 from artemis_py.storage.disk.disk import NoSpaceError
 from artemis_py.storage.disk.group_commit import Commit, ThreadCommitter, Write, bytes_of, write_commit
-from tests.e2e.broker_process import eventually
-from tests.sim.disk import Fault, SimDisk
+from tests.kit.disk import Fault, SimDisk
+from tests.kit.process import eventually
 
 
 class WatchedDisk(SimDisk):

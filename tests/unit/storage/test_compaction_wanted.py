@@ -9,9 +9,9 @@ import pytest
 from artemis_py.message import Message
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings
-from tests.sim.committer import SteppedCommitter
-from tests.sim.disk import SimDisk
-from tests.sim.prepared import QUEUE, QUEUE_ID, commit, message, open_journal
+from tests.kit.committer import SteppedCommitter
+from tests.kit.crash.prepared import QUEUE, QUEUE_ID, commit, message, open_journal
+from tests.kit.disk import SimDisk
 
 FILE_BYTES = 4096
 

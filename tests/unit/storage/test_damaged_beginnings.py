@@ -10,7 +10,7 @@ import pytest
 
 from artemis_py.server.log_view import LogView
 from artemis_py.storage.format.names import segment_name
-from tests.unit.journal_readers.parts import message
+from tests.kit.journal_story import message
 from tests.unit.test_log_view import Desk
 
 

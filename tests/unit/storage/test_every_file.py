@@ -21,9 +21,9 @@ from artemis_py.storage.format.names import page_numbers, read_name
 from artemis_py.storage.format.reader import events_of
 from artemis_py.storage.format.scan import Damage, log_file
 from artemis_py.storage.recovery.accept_journal import LossError
-from tests.sim.damaged import published_by
-from tests.sim.disk import SimDisk
-from tests.sim.prepared import overwrite, records
+from tests.kit.crash.damaged import published_by
+from tests.kit.crash.prepared import overwrite, records
+from tests.kit.disk import SimDisk
 from tests.unit.storage.test_room_to_the_end import Life, threads
 
 __all__ = ["threads"]

@@ -18,9 +18,8 @@ from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.recovery.accept_journal import LossError, recover
 from artemis_py.storage.recovery.examination import LOST_RECORDS_MAX, examine
 from artemis_py.storage.retention.retention import retained_name
-from tests.sim.damaged import found_in, make
-from tests.sim.disk import SECTOR_BYTES, File, SimDisk
-from tests.sim.prepared import (
+from tests.kit.crash.damaged import found_in, make
+from tests.kit.crash.prepared import (
     QUEUE,
     QUEUE_ID,
     commit,
@@ -33,6 +32,7 @@ from tests.sim.prepared import (
     prepare,
     records,
 )
+from tests.kit.disk import SECTOR_BYTES, File, SimDisk
 
 
 def test_a_record_lost_before_a_group_costs_one_record() -> None:

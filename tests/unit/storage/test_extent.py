@@ -8,7 +8,7 @@ import pytest
 
 from artemis_py.storage.disk.disk import NoSpaceError
 from artemis_py.storage.journal.extent import NAMES, ExtentFiles, JournalExtent, read_extent
-from tests.sim.disk import Fault, SimDisk
+from tests.kit.disk import Fault, SimDisk
 
 FULL = "No space left on device"
 

@@ -24,8 +24,8 @@ from artemis_py.storage.journal.index_files import delete_segment, write_index
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings, SegmentCare
 from artemis_py.storage.recovery.accept_journal import recover
-from tests.sim.committer import SteppedCommitter
-from tests.sim.prepared import QUEUE, QUEUE_ID, kept_ids, message
+from tests.kit.committer import SteppedCommitter
+from tests.kit.crash.prepared import QUEUE, QUEUE_ID, kept_ids, message
 
 CALLS = frozenset(
     {"open", "pwrite", "fsync", "fdatasync", "ftruncate", "truncate", "rename", "stat", "fstat", "posix_fallocate"}

@@ -16,9 +16,9 @@ from artemis_py.storage.journal.index_files import beside_segment
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.recovery.accept_journal import recover
-from tests.sim.committer import SteppedCommitter
-from tests.sim.disk import SimDisk
-from tests.sim.prepared import QUEUE, QUEUE_ID, commit, kept_ids, message, open_journal
+from tests.kit.committer import SteppedCommitter
+from tests.kit.crash.prepared import QUEUE, QUEUE_ID, commit, kept_ids, message, open_journal
+from tests.kit.disk import SimDisk
 
 BODY = bytes(500)
 

@@ -19,9 +19,9 @@ from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.retention import retained_bodies
 from artemis_py.storage.retention.retained_bodies import RetainedBodies
 from artemis_py.storage.retention.retention import Retention, RetentionSettings
-from tests.sim.committer import SteppedCommitter
-from tests.sim.disk import Fault, SimDisk
-from tests.sim.prepared import QUEUE, QUEUE_ID, OpenedDisk, commit, flip, kept_ids, open_disk, open_journal
+from tests.kit.committer import SteppedCommitter
+from tests.kit.crash.prepared import QUEUE, QUEUE_ID, OpenedDisk, commit, flip, kept_ids, open_disk, open_journal
+from tests.kit.disk import Fault, SimDisk
 
 
 class Bodies:

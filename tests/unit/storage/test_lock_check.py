@@ -15,8 +15,8 @@ from artemis_py.cli import main as cli
 from artemis_py.storage.disk.disk import LockedError
 from artemis_py.storage.disk.lock import DirectoryLock, this_process
 from artemis_py.storage.disk.lock_check import LockHolder, file_system_of, held_lock, trials
-from tests.e2e.broker_process import eventually
-from tests.e2e.forks import COMMAND
+from tests.kit.forks import COMMAND
+from tests.kit.process import eventually
 
 MOUNTS = r"""
 22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw

@@ -20,8 +20,8 @@ from artemis_py.storage.format.names import first_number, is_start, read_name, s
 from artemis_py.storage.recovery.accept_journal import LossError
 from artemis_py.storage.recovery.damage_report import loss_lines
 from artemis_py.storage.recovery.missing_files import GIVEN_UP_NAME, note_given_up, read_given_up
-from tests.sim.disk import PowerCut, SimDisk
-from tests.sim.prepared import QUEUE, QUEUE_ID, message
+from tests.kit.crash.prepared import QUEUE, QUEUE_ID, message
+from tests.kit.disk import PowerCut, SimDisk
 from tests.unit.storage.test_room_to_the_end import Life, threads, turn
 
 __all__ = ["threads"]

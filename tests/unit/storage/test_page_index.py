@@ -6,7 +6,7 @@ from time import process_time
 
 from artemis_py.paged_messages import Page, PageShare
 from artemis_py.storage.pages import PageIndex
-from tests.unit.core.parts import lines_run
+from tests.kit.core import lines_run
 
 A, B = 1, 2
 COUNT = 10

@@ -8,8 +8,8 @@ from artemis_py.storage.disk.disk import keep_copy
 from artemis_py.storage.format.names import page_name, segment_name
 from artemis_py.storage.pages import delete_leftovers
 from artemis_py.storage.recovery.accept_journal import recover
-from tests.sim.disk import File, PowerCut, SimDisk
-from tests.sim.prepared import flip, prepare, records
+from tests.kit.crash.prepared import flip, prepare, records
+from tests.kit.disk import File, PowerCut, SimDisk
 
 FIRST = segment_name(1)
 

@@ -16,10 +16,10 @@ from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.records import GROUP, MESSAGE, inner_records
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.recovery.accept_journal import recover
-from tests.sim.committer import SteppedCommitter
-from tests.sim.disk import SimDisk
-from tests.sim.prepared import QUEUE, QUEUE_ID, commit, message, open_journal, records
-from tests.unit.journal_readers.parts import Story
+from tests.kit.committer import SteppedCommitter
+from tests.kit.crash.prepared import QUEUE, QUEUE_ID, commit, message, open_journal, records
+from tests.kit.disk import SimDisk
+from tests.kit.journal_story import Story
 
 
 def begin() -> tuple[SimDisk, Journal, SteppedCommitter]:

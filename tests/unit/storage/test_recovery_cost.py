@@ -10,9 +10,9 @@ import pytest
 
 from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.recovery.accept_journal import recover
-from tests.sim.disk import SimDisk
-from tests.sim.prepared import QUEUE, QUEUE_ID, commit, kept_ids, message, open_journal
-from tests.unit.core.parts import lines_run
+from tests.kit.core import lines_run
+from tests.kit.crash.prepared import QUEUE, QUEUE_ID, commit, kept_ids, message, open_journal
+from tests.kit.disk import SimDisk
 
 PER_BATCH = 500
 LINES_MAX = 115

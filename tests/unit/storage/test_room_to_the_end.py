@@ -21,8 +21,8 @@ from artemis_py.server.journal_store import JournalStore, Surveyor
 from artemis_py.storage.disk.disk import DiskError, FileDisk
 from artemis_py.storage.disk.space import RESERVE_NAME
 from artemis_py.storage.recovery.accept_journal import recover
-from tests.sim.committer import SteppedCommitter
-from tests.sim.prepared import QUEUE, QUEUE_ID, kept_ids
+from tests.kit.committer import SteppedCommitter
+from tests.kit.crash.prepared import QUEUE, QUEUE_ID, kept_ids
 from tests.unit.storage.tight_system import TightSystem
 
 pytestmark = pytest.mark.interpreted

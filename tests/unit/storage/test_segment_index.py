@@ -24,7 +24,7 @@ from artemis_py.storage.journal.index_files import delete_orphans, delete_segmen
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings, SegmentCare
 from artemis_py.storage.recovery.accept_journal import recover
-from tests.unit.journal_readers.parts import ImmediateCommitter, Story, message
+from tests.kit.journal_story import ImmediateCommitter, Story, message
 
 
 def sent(number: int, address: str, body: bytes = b"") -> Message:

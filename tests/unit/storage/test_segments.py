@@ -11,9 +11,9 @@ from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.journal.extent import NAMES, JournalExtent, read_extent
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings
-from tests.sim.committer import SteppedCommitter
-from tests.sim.disk import SimDisk
-from tests.sim.prepared import QUEUE, QUEUE_ID, commit, kept_ids, message, open_journal
+from tests.kit.committer import SteppedCommitter
+from tests.kit.crash.prepared import QUEUE, QUEUE_ID, commit, kept_ids, message, open_journal
+from tests.kit.disk import SimDisk
 
 FILE_BYTES = 4096
 

@@ -19,9 +19,9 @@ from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.segments import Spares
 from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.pages import PageFiles, SpillLog
-from tests.sim.committer import SteppedCommitter
-from tests.sim.disk import Fault, SimDisk
-from tests.sim.prepared import QUEUE, QUEUE_ID, commit, message, open_journal
+from tests.kit.committer import SteppedCommitter
+from tests.kit.crash.prepared import QUEUE, QUEUE_ID, commit, message, open_journal
+from tests.kit.disk import Fault, SimDisk
 
 
 class TightDisk(SimDisk):

@@ -20,9 +20,9 @@ from artemis_py.security.certificate import certificate_of, pem_of, subject_of
 from artemis_py.security.der import INTEGER, SEQUENCE, encoded, items_in, read_item, sequence
 from artemis_py.security.stores.store import StoreError, WantedKey
 from artemis_py.server.tls.context import Loaded, TlsFiles, read_store
-from tests.certificates import PASSWORD, Authority
-from tests.e2e.broker_process import configuration
-from tests.e2e.tls import needs_openssl, openssl, uri
+from tests.kit.certificates import PASSWORD, Authority
+from tests.kit.process import configuration
+from tests.kit.tls import needs_openssl, openssl, uri
 
 KEY = ec.generate_private_key(ec.SECP256R1())
 RSA_KEY = rsa.generate_private_key(65537, 2048)

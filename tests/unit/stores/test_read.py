@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from artemis_py.security.stores.store import Store, StoreError, WantedKey
 from artemis_py.server.tls.context import read_store
-from tests.certificates import PASSWORD, Authority, Issued
-from tests.e2e.tls import converted, keytool, needs_keytool, needs_openssl, openssl
+from tests.kit.certificates import PASSWORD, Authority, Issued
+from tests.kit.tls import converted, keytool, needs_keytool, needs_openssl, openssl
 
 ABOVE = Authority("Above")
 AUTHORITY = Authority("Between", ABOVE)

@@ -33,8 +33,8 @@ from artemis_py.storage.retention.retention import RetentionSettings
 from artemis_py.tracing.journeys import Journeys
 from artemis_py.tracing.reading import DirectorySource
 from artemis_py.tracing.span import FinishedSpan, parent_of
-from tests.unit.journal_readers import parts
-from tests.unit.journal_readers.parts import START_MS, Story
+from tests.kit import journal_story
+from tests.kit.journal_story import START_MS, Story
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 VALID = f"00-{TRACE}-b7ad6b7169203331-01"
@@ -217,12 +217,12 @@ def traced_message(number: int, body: bytes = b"", origin: int = 0, **headers: s
     return plain_message(number, body, origin, traceparent=parent, **headers)
 
 
-plain_message = parts.message
+plain_message = journal_story.message
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_random_traffic_becomes_the_spans_it_should(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    monkeypatch.setattr(parts, "message", lambda number, body=b"", origin=0: (
+    monkeypatch.setattr(journal_story, "message", lambda number, body=b"", origin=0: (
         traced_message if number % 3 else plain_message)(number, body, origin))  # fmt: skip
     story = Story(tmp_path / "journal", RetentionSettings(tmp_path / "kept", None, None))
     story.generate(Random(seed), 60)

@@ -13,7 +13,7 @@ from artemis_py.cli.interrupt import EXIT_INTERRUPTED
 from artemis_py.cli.main import main
 from artemis_py.tracing.reading import DirectorySource
 from artemis_py.tracing.source import Part
-from tests.unit.journal_readers.parts import Story
+from tests.kit.journal_story import Story
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -10,7 +10,7 @@ from artemis_py.config.reader import load
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.users.accounts import NEW_PASSWORD, FirstUser, files_of, make_first_user
 from artemis_py.security.users.authenticator import PropertiesUsers
-from tests.unit.config.documents import document
+from tests.kit.documents import document
 
 ASKED = '<users-file first-user="boss">people</users-file>'
 

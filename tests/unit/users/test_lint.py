@@ -16,7 +16,7 @@ from artemis_py.security.user_files import all_user_files, user_files_to_change
 from artemis_py.security.users.accounts import UserFiles
 from artemis_py.security.users.lint import problems_of_users
 from artemis_py.security.users.passwords import hashed
-from tests.unit.config.documents import document
+from tests.kit.documents import document
 
 SETTINGS = (
     '<security-settings><security-setting match="#"><permission type="send" roles="amq,staff"/></security-setting>'

@@ -11,7 +11,7 @@ import pytest
 from artemis_py.cli import main, password_input
 from artemis_py.config.security_settings import PERMISSIONS
 from artemis_py.security.users.passwords import stored_password
-from tests.unit.config.documents import document
+from tests.kit.documents import document
 
 CORE = (
     '<acceptors><acceptor name="s">tcp://127.0.0.1:1?protocols=STOMP</acceptor></acceptors><security-settings>'

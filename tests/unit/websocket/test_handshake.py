@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from artemis_py.server.websocket.protocol_detection import is_http
 from artemis_py.server.websocket.rules import WebSocketRules
 from artemis_py.server.websocket.websocket import REQUEST_BYTES_MAX, Handshake
-from tests.wire.web_frames import ACCEPT, WebStream, request
+from tests.kit.web_frames import ACCEPT, WebStream, request
 
 
 def answer(data: bytes, rules: WebSocketRules | None = None) -> WebStream:

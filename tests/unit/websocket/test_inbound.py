@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from artemis_py.server.websocket.rules import WebSocketRules
 from artemis_py.server.websocket.websocket import FRAME_UNITS, SLICE_BYTES, WHOLE_UNITS, Handshake, Inbound
-from tests.wire.web_frames import (
+from tests.kit.web_frames import (
     BINARY,
     CLOSE,
     CONTINUATION,

@@ -9,7 +9,7 @@ import pytest
 
 from tests.e2e.management.scene import Scene, rows
 from tests.e2e.management.told import Told
-from tests.e2e.stomp_socket import Closed, StompSocket
+from tests.kit.client import Closed, StompSocket
 
 _CLIENTS: list[StompSocket] = []
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tests.e2e.broker_process import HTTP, STOMP, configuration
 from tests.e2e.management.scene import Scene, holds
 from tests.e2e.management.told import ADDRESSES, Told
+from tests.kit.process import HTTP, STOMP, configuration
 
 _ONE_MORE: Final = ADDRESSES + '      <address name="new"><anycast><queue name="new"/></anycast></address>\n'
 

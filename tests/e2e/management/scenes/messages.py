@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from tests.e2e.management.scene import Scene, holds
 from tests.e2e.management.told import Told
-from tests.e2e.stomp_socket import StompSocket
+from tests.kit.client import StompSocket
 
 _CLIENTS: list[StompSocket] = []
 

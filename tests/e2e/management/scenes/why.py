@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from tests.e2e.management.scene import Scene
 from tests.e2e.management.told import Told
-from tests.e2e.stomp_socket import StompSocket
+from tests.kit.client import StompSocket
 
 _CLIENTS: Final[list[StompSocket]] = []
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.wire.client_frames import ServerFrame
-from tests.wire.in_process import Client, InProcessBroker
-from tests.wire.web_frames import BINARY, CLOSE, PING, PONG, TEXT, WebMessage, WebStream, frame, request
+from tests.kit.frames import ServerFrame
+from tests.kit.in_process import Client, InProcessBroker
+from tests.kit.web_frames import BINARY, CLOSE, PING, PONG, TEXT, WebMessage, WebStream, frame, request
 
 PIECE_BYTES = 60_000
 """Less than the broker takes in one frame."""

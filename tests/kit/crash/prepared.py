@@ -12,8 +12,8 @@ from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.open import Disks, OpenStore, StoreSettings, Workers, open_files
 from artemis_py.storage.recovery.accept_journal import Recovered, examine_or_refuse
-from tests.sim.committer import SteppedCommitter
-from tests.sim.disk import SimDisk
+from tests.kit.committer import SteppedCommitter
+from tests.kit.disk import SimDisk
 
 QUEUE_ID = 1
 QUEUE = {

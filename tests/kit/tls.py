@@ -13,8 +13,8 @@ from urllib.parse import quote
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from tests.certificates import PASSWORD, Authority, Issued
-from tests.e2e.broker_process import LOOPBACK, WAIT_S
+from tests.kit.certificates import PASSWORD, Authority, Issued
+from tests.kit.process import LOOPBACK, WAIT_S
 
 KEYTOOL = shutil.which("keytool")
 OPENSSL = shutil.which("openssl")

@@ -13,9 +13,9 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.management.managed import Managed
 from artemis_py.record_log import RecoveredState
 from artemis_py.storage.pages import PageFiles, SpillLog
-from tests.sim.committer import SteppedCommitter
-from tests.sim.disk import SimDisk
-from tests.unit.core.parts import NOW_MS, write
+from tests.kit.committer import SteppedCommitter
+from tests.kit.core import NOW_MS, write
+from tests.kit.disk import SimDisk
 from tests.unit.management.why_parts import FakeHealth
 
 QUEUES = ("q", "other", "graves", "late")

@@ -6,9 +6,9 @@ import random
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from tests.sim.incarnation import Incarnation
-from tests.sim.retained import LEASING, SENDER, WITH_BARRIERS
-from tests.wire.client_frames import ServerFrame
+from tests.kit.crash.incarnation import Incarnation
+from tests.kit.crash.retained import LEASING, SENDER, WITH_BARRIERS
+from tests.kit.frames import ServerFrame
 
 Fact: TypeAlias = tuple[str, Any]
 """("body", bytes) was stored; ("message", id) was stored; ("settled", (queue id, message id)); ("done before", (queue

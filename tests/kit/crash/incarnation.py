@@ -15,18 +15,17 @@ from artemis_py.server.replays import ReplayTurns
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import Turns
 from artemis_py.stomp.service import StompService
-from tests.sim.deliveries import Deliveries
-from tests.sim.opening import SimStore
-from tests.sim.projection import Projection
-from tests.wire.fakes import FakeLoop
-from tests.wire.in_process import Client
-from tests.wire.names import counted_names
+from tests.kit.crash.deliveries import Deliveries
+from tests.kit.crash.opening import SimStore
+from tests.kit.crash.projection import Projection
+from tests.kit.fake_loop import FakeLoop
+from tests.kit.in_process import Client, counted_names
 
 
 class Incarnation:
     """A running broker. ``base`` is the durable state it began with, which is that of ``store``.
 
-    Each client of ``tests.wire.in_process`` runs on it as on an ``InProcessBroker``.
+    Each client of ``tests.kit.in_process`` runs on it as on an ``InProcessBroker``.
     """
 
     def __init__(self, config: BrokerConfig, store: SimStore, base: Projection, now_ms: int) -> None:

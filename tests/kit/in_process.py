@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from itertools import count
 
 from artemis_py.config.reader import loads
 from artemis_py.config.settings import BrokerConfig
@@ -17,12 +18,12 @@ from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import READ_BYTES_MAX, Turns
 from artemis_py.server.websocket.rules import WebSocketRules
 from artemis_py.stomp.service import StompService
+from artemis_py.stomp.temporaries import Temporaries
 from artemis_py.storage.bodies import LargeStore
-from tests.sim.committer import SteppedCommitter
-from tests.sim.disk import SimDisk
-from tests.wire.client_frames import ServerFrame, ServerStream
-from tests.wire.fakes import FakeLoop, FakeTransport
-from tests.wire.names import counted_names
+from tests.kit.committer import SteppedCommitter
+from tests.kit.disk import SimDisk
+from tests.kit.fake_loop import FakeLoop, FakeTransport
+from tests.kit.frames import ServerFrame, ServerStream
 
 START_MS = 1_700_000_000_000
 PREFIXES = "anycastPrefix=/queue/;multicastPrefix=/topic/"
@@ -37,6 +38,12 @@ def configuration(core: str = "", acceptor: str = "") -> BrokerConfig:
         {core}
         </core></configuration>"""
     )
+
+
+def counted_names() -> Temporaries:
+    """Temporary destinations with the secrets t1, t2, ... in place of random ones, so that a run can be repeated."""
+    numbers = count(1)
+    return Temporaries(lambda: f"t{next(numbers)}")
 
 
 class Client:

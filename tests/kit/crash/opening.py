@@ -15,12 +15,12 @@ from artemis_py.storage.open import Disks, Parts, StoreSettings, Workers, open_f
 from artemis_py.storage.recovery.accept_journal import examine_or_refuse
 from artemis_py.storage.replay.log import RetainedReplayLog
 from artemis_py.storage.retention.retention import RetireCallbacks
-from tests.sim.archived import ArchiveFiles
-from tests.sim.committer import SteppedCommitter
-from tests.sim.disk import SimDisk
-from tests.sim.paging import WitnessedPages
-from tests.sim.retained import Archive
-from tests.sim.witness import WitnessedRecords, WitnessedStory
+from tests.kit.committer import SteppedCommitter
+from tests.kit.crash.archived import ArchiveFiles
+from tests.kit.crash.paging import WitnessedPages
+from tests.kit.crash.retained import Archive
+from tests.kit.crash.witness import WitnessedRecords, WitnessedStory
+from tests.kit.disk import SimDisk
 
 
 def _pages(disk: Disk, reader: Committer, say: Callable[[str], None]) -> WitnessedPages:

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import pytest
 
-from tests.e2e.forks import COMMAND, Forked, starts_alike
+from tests.kit.forks import COMMAND, Forked, starts_alike
 
 LOOPBACK = "127.0.0.1"
 WAIT_S = 120.0

@@ -28,7 +28,7 @@ from artemis_py.storage.format.names import segment_number
 from artemis_py.storage.format.reader import events_of
 from artemis_py.storage.format.scan import Damage
 from artemis_py.storage.journal.index_files import delete_segment
-from tests.sim.disk import SimDisk
+from tests.kit.disk import SimDisk
 
 LEASING = ("leased", "strict")
 """Queues on which others may settle what a client holds, and what nobody holds."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 
 from artemis_py.storage.journal.settings import JournalSettings
-from tests.queues.bench import ONE_AT_A_TIME, declared
-from tests.sim.disk import SimDisk
-from tests.sim.incarnation import Incarnation
-from tests.sim.opening import SimStore
-from tests.sim.projection import Projection
-from tests.sim.retained import Archive
-from tests.wire.in_process import Client, configuration
+from tests.kit.bench import ONE_AT_A_TIME, declared
+from tests.kit.crash.incarnation import Incarnation
+from tests.kit.crash.opening import SimStore
+from tests.kit.crash.projection import Projection
+from tests.kit.crash.retained import Archive
+from tests.kit.disk import SimDisk
+from tests.kit.in_process import Client, configuration
 
 
 class Life:

@@ -6,9 +6,9 @@ from collections.abc import Collection
 
 from artemis_py.storage.format.names import segment_number
 from artemis_py.storage.format.records import BATCH, FILE_HEADER_BYTES, CodecError, Record, decode_record
-from tests.sim.disk import SimDisk
-from tests.sim.projection import Operation
-from tests.sim.witness import WitnessedRecords
+from tests.kit.crash.projection import Operation
+from tests.kit.crash.witness import WitnessedRecords
+from tests.kit.disk import SimDisk
 
 
 class TooEarly(AssertionError):

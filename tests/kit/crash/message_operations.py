@@ -8,7 +8,7 @@ from artemis_py.core.budget import Budget
 from artemis_py.core.operations.scan import SCHEDULED, MessageFilter, QueueScan
 from artemis_py.errors import BrokerError
 from artemis_py.selector import compile_selector
-from tests.sim.incarnation import Incarnation
+from tests.kit.crash.incarnation import Incarnation
 
 QUEUES = (
     "work",

@@ -16,10 +16,10 @@ from artemis_py.storage.format.names import read_name
 from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.format.segment_index import INDEX_SUFFIX, decode_index, index_of
 from artemis_py.storage.recovery.accept_journal import Recovered
-from tests.sim.incarnation import Incarnation
-from tests.sim.paging import paged_items
-from tests.sim.projection import Identity, Projection, difference, view_of
-from tests.sim.traffic import STANDARD, TYPED, Fact
+from tests.kit.crash.incarnation import Incarnation
+from tests.kit.crash.paging import paged_items
+from tests.kit.crash.projection import Identity, Projection, difference, view_of
+from tests.kit.crash.traffic import STANDARD, TYPED, Fact
 
 
 class Broken(AssertionError):

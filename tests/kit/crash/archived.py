@@ -10,8 +10,8 @@ from artemis_py.storage.format.records import decode_file_header
 from artemis_py.storage.format.scan import LogFile
 from artemis_py.storage.replay.log import SegmentFiles
 from artemis_py.storage.retention.retention import RetainedFile
-from tests.sim.disk import SimDisk
-from tests.sim.retained import Archive
+from tests.kit.crash.retained import Archive
+from tests.kit.disk import SimDisk
 
 
 class ArchiveFiles(SegmentFiles):

@@ -11,7 +11,7 @@ from artemis_py.storage.disk.disk import Disk
 from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.names import page_name
 from artemis_py.storage.pages import PageFiles
-from tests.sim.projection import Identity, identity
+from tests.kit.crash.projection import Identity, identity
 
 PageKey = tuple[int, int]
 

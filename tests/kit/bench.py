@@ -5,8 +5,8 @@ frames out.
 from __future__ import annotations
 
 from artemis_py.core.queue.queue import Queue
-from tests.wire.client_frames import ServerFrame
-from tests.wire.in_process import Client, InProcessBroker, configuration
+from tests.kit.frames import ServerFrame
+from tests.kit.in_process import Client, InProcessBroker, configuration
 
 ONE_AT_A_TIME = "consumer-window-size:0"
 """A SUBSCRIBE header: never more than one unacknowledged message."""

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-CACHE = Path(__file__).resolve().parents[1] / ".cache" / "prometheus"
+CACHE = Path(__file__).resolve().parents[2] / ".cache" / "prometheus"
 DOWNLOAD_SECONDS_MAX = 120
 
 

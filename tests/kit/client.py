@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from types import TracebackType
 
-from tests.e2e.broker_process import LOOPBACK, WAIT_S
-from tests.wire.client_frames import ServerFrame, ServerStream
+from tests.kit.frames import ServerFrame, ServerStream
+from tests.kit.process import LOOPBACK, WAIT_S
 
 READ_BYTES = 262144
 _NUMBERS = itertools.count(1)

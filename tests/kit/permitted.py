@@ -6,8 +6,8 @@ from artemis_py.config.reader import loads
 from artemis_py.core.queue.queue import Queue
 from artemis_py.security.identity import Identity
 from artemis_py.security.rights import Authorizer
-from tests.wire.client_frames import ServerFrame
-from tests.wire.in_process import PREFIXES, Client, InProcessBroker
+from tests.kit.frames import ServerFrame
+from tests.kit.in_process import PREFIXES, Client, InProcessBroker
 
 _ESCAPES = str.maketrans({"\\": "\\\\", ":": "\\c", "\n": "\\n", "\r": "\\r"})
 

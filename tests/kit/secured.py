@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess
+from tests.kit.process import HTTP, STOMP, BrokerProcess
 
 USERS: Final[Mapping[str, str]] = {"ann": "ann's secret", "bob": "bob's secret", "eve": "eve's secret"}
 _ROLES: Final = "editors=ann\nviewers=bob\nworkers=ann,bob,eve\n"

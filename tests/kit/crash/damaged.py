@@ -10,8 +10,8 @@ from artemis_py.storage.format.names import segment_number
 from artemis_py.storage.format.records import BATCH, GROUP, MESSAGE, Record, inner_records
 from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.recovery.accept_journal import Recovered, recover
-from tests.sim.disk import File, SimDisk
-from tests.sim.prepared import QUEUE, commit, message, open_journal, records
+from tests.kit.crash.prepared import QUEUE, commit, message, open_journal, records
+from tests.kit.disk import File, SimDisk
 
 FILE_BYTES = 700
 QUEUES = {1: "orders", 2: "invoices", 3: "empty"}

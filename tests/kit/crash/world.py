@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from artemis_py.storage.journal.settings import JournalSettings
-from tests.sim.check import (
+from tests.kit.crash.check import (
     Broken,
     files_match,
     indexes_match,
@@ -16,14 +16,14 @@ from tests.sim.check import (
     records_match,
     survivors_match,
 )
-from tests.sim.disk import Fault, PowerCut, SimDisk
-from tests.sim.incarnation import Incarnation
-from tests.sim.message_operations import handle
-from tests.sim.opening import SimStore
-from tests.sim.projection import Projection
-from tests.sim.retained import Archive
-from tests.sim.traffic import Fact, Trader
-from tests.wire.in_process import START_MS, configuration
+from tests.kit.crash.incarnation import Incarnation
+from tests.kit.crash.message_operations import handle
+from tests.kit.crash.opening import SimStore
+from tests.kit.crash.projection import Projection
+from tests.kit.crash.retained import Archive
+from tests.kit.crash.traffic import Fact, Trader
+from tests.kit.disk import Fault, PowerCut, SimDisk
+from tests.kit.in_process import START_MS, configuration
 
 DUPLICATE_IDS_KEPT = 8
 FAULTS = 0.2

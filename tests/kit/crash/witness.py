@@ -11,8 +11,8 @@ from artemis_py.record_log import Actor
 from artemis_py.storage.disk.disk import Disk
 from artemis_py.storage.journal.audit import AuditTrail
 from artemis_py.storage.journal.record_writer import RecordWriter
-from tests.sim.paging import WitnessedPages
-from tests.sim.projection import Operation, identity
+from tests.kit.crash.paging import WitnessedPages
+from tests.kit.crash.projection import Operation, identity
 
 
 class WitnessedStory(AuditTrail):
