@@ -13,7 +13,7 @@ from tests.e2e.kill_ledger import Key, Ledger
 
 def problems_of_log(folder: Path, ledger: Ledger) -> list[str]:
     """What the log of a run lacks, has twice or has though nobody sent it; empty when it agrees with the ledger."""
-    log = LogReader([folder / "retained", folder / "journal"], bodies=[folder / "large"])
+    log = LogReader([folder / "kept", folder / "journal"], bodies=[folder / "large"])
     published, settled = told_by(log)
     problems = [f"damage in the log: {damage}" for damage in log.damages if not damage.torn]
     for key, fate in ledger.fates.items():

@@ -19,7 +19,7 @@ from tests.e2e.kill_actors import (
 )
 from tests.e2e.kill_ledger import Ledger
 from tests.kit.client import Closed
-from tests.kit.process import BrokerProcess
+from tests.kit.process import STOMP, BrokerProcess, configuration, retained
 
 WORK_S = (0.02, 0.7)
 START_S = (0.0, 0.4)
@@ -29,36 +29,12 @@ PAGING = 0.5
 DRAWS = "plain", "single", "left", "right", "in", "out", "again", "fan::fan.one", "fan::fan.two"
 """Every queue, as a destination to read it by."""
 
-CONFIGURATION = """\
-<?xml version="1.0"?>
-<configuration xmlns="urn:activemq">
-  <core xmlns="urn:activemq:core">
-    <name>killed</name>
-    <persistence-enabled>true</persistence-enabled>
-    <journal-directory>{folder}/journal</journal-directory>
-    <bindings-directory>{folder}/bindings</bindings-directory>
-    <paging-directory>{folder}/paging</paging-directory>
-    <large-messages-directory>{folder}/large</large-messages-directory>
-    {retention}{policy}
+CORE = """\
     <journal-file-size>256K</journal-file-size>
     <journal-compact-min-files>3</journal-compact-min-files>
     <journal-compact-percentage>50</journal-compact-percentage>
-    <security-enabled>false</security-enabled>
-    <acceptors>
-      <acceptor name="stomp">
-        tcp://127.0.0.1:0?protocols=STOMP;anycastPrefix=/queue/;multicastPrefix=/topic/
-      </acceptor>
-    </acceptors>
-    <addresses>
-      <address name="fan"><multicast><queue name="fan.one"/><queue name="fan.two"/></multicast></address>
-    </addresses>
-    <address-settings>
-      <address-setting match="#"><max-delivery-attempts>-1</max-delivery-attempts>{paging}</address-setting>
-    </address-settings>
-  </core>
-</configuration>
 """
-
+FAN = '<address name="fan"><multicast><queue name="fan.one"/><queue name="fan.two"/></multicast></address>'
 PAGES = """
         <max-size-messages>{messages}</max-size-messages>
         <max-size-bytes>{size}</max-size-bytes>
@@ -92,9 +68,8 @@ class KillRun:
         self.tally = Tally()
         self.trouble: list[str] = []
         self.unfinished = Unfinished()
-        element = f'<journal-retention-directory unit="DAYS" period="1">{folder}/retained</journal-retention-directory>'
         self._file = folder / "broker.xml"
-        self._retention = element if retention else ""
+        self._retention = retained(folder) if retention else ""
         self._broker: BrokerProcess | None = None
 
     def run(self, kills: int) -> None:
@@ -136,7 +111,11 @@ class KillRun:
 
     def configuration(self, paging: str, policy: str = "") -> str:
         """The broker.xml of one process."""
-        return CONFIGURATION.format(folder=self.folder, retention=self._retention, paging=paging, policy=policy)
+        settings = (
+            f'<address-setting match="#"><max-delivery-attempts>-1</max-delivery-attempts>{paging}</address-setting>'
+        )
+        core = CORE + self._retention + policy
+        return configuration({"stomp": STOMP}, folder=self.folder, core=core, addresses=FAN, settings=settings)
 
     def _start(self, paging: str) -> BrokerProcess:
         self._file.write_text(self.configuration(paging), "utf-8")

@@ -10,29 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.error import HTTPError
 
-from tests.kit.process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, eventually
+from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, configuration, eventually
 
 _STATES = re.compile(
     r"^(?:\S+Z \S+ )?broker \S+ is (?:a stand-by: it waits for (?P<waits_for>.*)|(?P<ready>ready): .*)$", re.MULTILINE
 )
 
-CONFIGURATION = """\
-<configuration xmlns="urn:activemq">
-  <core xmlns="urn:activemq:core">
-    <name>pair</name>
-    <journal-directory>{folder}/data/journal</journal-directory>
-    <paging-directory>{folder}/data/paging</paging-directory>
-    <large-messages-directory>{folder}/data/large</large-messages-directory>
-    <security-enabled>false</security-enabled>
-    {core}
-    <ha-policy><shared-store><{role}>{settings}</{role}></shared-store></ha-policy>
-    <acceptors>
-      <acceptor name="stomp">{stomp}</acceptor>
-      <acceptor name="http">{http}</acceptor>
-    </acceptors>
-  </core>
-</configuration>
-"""
 HANDS_OVER = "<failover-on-shutdown>true</failover-on-shutdown>"
 
 
@@ -83,7 +66,8 @@ class Pair:
         """One more process; it says soon what it does."""
         number = len(self.members)
         file = self.folder / f"{number}.xml"
-        text = CONFIGURATION.format(folder=self.folder, role=role, settings=settings, core=core, stomp=STOMP, http=HTTP)
+        core += f"<ha-policy><shared-store><{role}>{settings}</{role}></shared-store></ha-policy>"
+        text = configuration(folder=self.folder / "data", core=core)
         file.write_text(text, "utf-8")
         member = Member(["run", str(file)], self.folder / f"{number}.log")
         self.members.append(member)

@@ -19,39 +19,23 @@ import pytest
 from artemis_py.cli.data.import_messages import MESSAGES_PER_REQUEST
 from tests.kit.client import StompSocket, connected, frame
 from tests.kit.forks import run_text
-from tests.kit.process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, eventually, running
+from tests.kit.process import BOTH, LOOPBACK, WAIT_S, BrokerProcess, configuration, eventually, running
 
 pytestmark = pytest.mark.e2e
 
-CONFIGURATION = """\
-<?xml version="1.0"?>
-<configuration xmlns="urn:activemq">
-  <core xmlns="urn:activemq:core">
-    <name>{name}</name>
-    <journal-directory>{folder}/journal</journal-directory>
-    <large-messages-directory>{folder}/large-messages</large-messages-directory>
-    <paging-directory>{folder}/paging</paging-directory>
-    <bindings-directory>{folder}/bindings</bindings-directory>
-    <security-enabled>false</security-enabled>
-    <acceptors>
-      <acceptor name="stomp">{stomp};stompMinLargeMessageSize=100000</acceptor>
-      <acceptor name="http">{http};stompMinLargeMessageSize=100000</acceptor>
-    </acceptors>
-    <addresses>
+ACCEPTORS = {name: f"{uri};stompMinLargeMessageSize=100000" for name, uri in BOTH.items()}
+ADDRESSES = """\
       <address name="orders"><anycast><queue name="orders"/></anycast></address>
       <address name="later"><anycast><queue name="later"/></anycast></address>
       <address name="news"><multicast><queue name="news.a"/><queue name="news.b"/></multicast></address>
-    </addresses>
-    <address-settings>
+"""
+SETTINGS = """\
       <address-setting match="#">
         <max-size-messages>{in_memory}</max-size-messages>
         <page-size-bytes>4K</page-size-bytes>
         <redelivery-delay>0</redelivery-delay>
       </address-setting>
       <address-setting match="locked"><auto-create-queues>false</auto-create-queues></address-setting>
-    </address-settings>
-  </core>
-</configuration>
 """
 FIRST = '{"export":{"format":1,"id":"x"}}\n'
 END = '{"end":{}}\n'
@@ -63,7 +47,8 @@ def a_broker(folder: Path, name: str, in_memory: int = 5) -> tuple[str, Path]:
     """A configuration, and the folder of its files."""
     place = folder / name
     place.mkdir()
-    text = CONFIGURATION.format(name=name, folder=place, stomp=STOMP, http=HTTP, in_memory=in_memory)
+    settings = SETTINGS.format(in_memory=in_memory)
+    text = configuration(ACCEPTORS, folder=place, name=name, core="", addresses=ADDRESSES, settings=settings)
     (place / "broker.xml").write_text(text, "utf-8")
     return text, place
 

@@ -18,37 +18,11 @@ import pytest
 from tests.e2e.test_data import END, FIRST, a_line, data, http, take
 from tests.kit.client import StompSocket, connected
 from tests.kit.forks import run_text
-from tests.kit.process import HTTP, STOMP, WAIT_S, BrokerProcess, eventually, running
+from tests.kit.process import HTTP, STOMP, SWEPT, WAIT_S, BrokerProcess, configuration, eventually, running
 from tests.kit.secured import USERS, secured_broker
 
 pytestmark = pytest.mark.e2e
 
-CONFIGURATION = """\
-<?xml version="1.0"?>
-<configuration xmlns="urn:activemq">
-  <core xmlns="urn:activemq:core">
-    <name>{name}</name>
-    <journal-directory>{folder}/journal</journal-directory>
-    <large-messages-directory>{folder}/large-messages</large-messages-directory>
-    <paging-directory>{folder}/paging</paging-directory>
-    <bindings-directory>{folder}/bindings</bindings-directory>
-    <security-enabled>false</security-enabled>
-    <address-queue-scan-period>200</address-queue-scan-period>
-    {more}
-    <acceptors>
-      <acceptor name="stomp">{stomp}</acceptor>
-      <acceptor name="http">{http}</acceptor>
-    </acceptors>
-    <addresses>{addresses}</addresses>
-    <address-settings>
-      <address-setting match="#">
-        {settings}{creates}</auto-create-queues>
-        <auto-create-addresses>{creates}</auto-create-addresses>
-      </address-setting>
-    </address-settings>
-  </core>
-</configuration>
-"""
 DECLARED = """
       <address name="jobs">
         <anycast>
@@ -98,15 +72,15 @@ def a_broker(
     place = folder / name
     place.mkdir(exist_ok=True)
     (place / "broker.log").unlink(missing_ok=True)  # what an earlier run of it said
-    text = CONFIGURATION.format(
-        name=name,
+    created = str(creates).lower()
+    text = configuration(
+        {"stomp": STOMP, "http": HTTP + http_more},
         folder=place,
-        stomp=STOMP,
-        http=HTTP + http_more,
+        name=name,
+        core=SWEPT + more,
         addresses=addresses,
-        creates=str(creates).lower(),
-        more=more,
-        settings=settings,
+        settings=f"""<address-setting match="#">{settings}{created}</auto-create-queues>
+        <auto-create-addresses>{created}</auto-create-addresses></address-setting>""",
     )
     with running(text, place) as broker:
         yield broker

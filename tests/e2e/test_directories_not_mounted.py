@@ -11,10 +11,10 @@ import pytest
 
 from artemis_py.storage.disk.disk import FileDisk
 from artemis_py.storage.recovery.missing_files import read_given_up
-from tests.e2e.test_journal_files import started
 from tests.e2e.test_journal_lost import run
 from tests.e2e.test_large_messages import PERSISTENT, configured
 from tests.kit.client import connected
+from tests.kit.process import started
 
 pytestmark = pytest.mark.e2e
 
@@ -22,17 +22,14 @@ LARGE = 3
 SMALL = 30
 BODY = bytes(150_000)
 SETTINGS = """\
-<paging-directory>{folder}/paging</paging-directory>
-<address-settings>
   <address-setting match="many"><max-size-messages>5</max-size-messages><page-size-bytes>1K</page-size-bytes>
   </address-setting>
-</address-settings>
 """
 
 
 def filled(folder: Path) -> Path:
     """A stopped broker with large bodies and with pages; returns its configuration."""
-    file = configured(folder, retention=SETTINGS.format(folder=folder))
+    file = configured(folder, settings=SETTINGS)
     with started(file) as broker:
         with connected(broker.port) as client:
             for number in range(LARGE):

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.test_journal_files import PERSISTENT, configured, started
+from tests.e2e.small_files import PERSISTENT, configured
 from tests.kit.client import StompSocket, connected
 from tests.kit.forks import run_text
-from tests.kit.process import STOP_S, WAIT_S, BrokerProcess, eventually
+from tests.kit.process import STOP_S, WAIT_S, BrokerProcess, eventually, retained, started
 
 pytestmark = pytest.mark.e2e
 
@@ -108,10 +108,9 @@ def test_a_broker_that_does_nothing_notices_too(tmp_path: Path, name: str, vanis
 def test_a_retained_log_that_vanishes_is_noticed_before_the_next_segment(
     tmp_path: Path, vanish: Callable[[Path], None]
 ) -> None:
-    retention = f'<journal-retention-directory period="1">{tmp_path}/retained</journal-retention-directory>'
-    with started(configured(tmp_path, retention=retention)) as broker:
-        vanish(tmp_path / "retained")
-        assert f"{tmp_path}/retained" in ended(broker)
+    with started(configured(tmp_path, core=retained(tmp_path))) as broker:
+        vanish(tmp_path / "kept")
+        assert f"{tmp_path}/kept" in ended(broker)
 
 
 def test_a_lock_file_that_somebody_removed(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from urllib.error import HTTPError
 
 import pytest
 
-from tests.e2e.test_journal_files import PERSISTENT, configured, started
+from tests.e2e.small_files import PERSISTENT, configured
 from tests.kit.client import StompSocket, connected
-from tests.kit.process import HTTP, LOOPBACK, WAIT_S, BrokerProcess, eventually
+from tests.kit.process import BOTH, LOOPBACK, WAIT_S, BrokerProcess, eventually, started
 
 pytestmark = pytest.mark.e2e
 
@@ -24,10 +24,7 @@ LONG_MS = 60_000
 def _configured(folder: Path, timeout_ms: int) -> Path:
     graceful = "<graceful-shutdown-enabled>true</graceful-shutdown-enabled>"
     timeout = f"<graceful-shutdown-timeout>{timeout_ms}</graceful-shutdown-timeout>"
-    file = configured(folder, retention=graceful + timeout)
-    http = f'<acceptor name="http">{HTTP}</acceptor></acceptors>'
-    file.write_text(file.read_text("utf-8").replace("</acceptors>", http), "utf-8")
-    return file
+    return configured(folder, core=graceful + timeout, acceptors=BOTH)
 
 
 def _told_to_stop(broker: BrokerProcess, count: int) -> None:

@@ -6,17 +6,16 @@ import http.client
 import os
 import socket
 import ssl
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from tests.e2e.test_journal_files import PERSISTENT, configured
+from tests.e2e.small_files import PERSISTENT, configured
 from tests.kit.certificates import Authority
 from tests.kit.client import StompSocket, connected
-from tests.kit.process import HTTP, LOOPBACK, WAIT_S, BrokerProcess, needs_descriptors
+from tests.kit.process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, needs_descriptors, retained, started
 from tests.kit.tls import trusting, uri
 
 pytestmark = pytest.mark.e2e
@@ -26,28 +25,21 @@ CLIENTS = 1000
 LOG_BYTES_MAX = 100_000
 
 
-@contextmanager
-def _limited(file: Path) -> Iterator[BrokerProcess]:
+def _limited(file: Path) -> AbstractContextManager[BrokerProcess]:
     """A broker that may have few descriptors, as after ``ulimit -S -n``: the soft limit it may raise itself."""
-    broker = BrokerProcess(["run", str(file)], file.with_suffix(".log"), descriptors=(LIMIT // 2, LIMIT))
-    try:
-        broker.await_ready()
-        yield broker
-    finally:
-        broker.kill()
+    return started(file, descriptors=(LIMIT // 2, LIMIT))
+
+
+def _configured(folder: Path, *, core: str = "", addresses: str = "", **acceptors: str) -> Path:
+    """The configuration of a broker with small files, and pages, and large bodies, and an HTTP acceptor."""
+    pages = '<address-setting match="pages.#"><max-size-bytes>20K</max-size-bytes></address-setting>'
+    acceptors = {"stomp": f"{STOMP};handshakeTimeout=600000", "http": HTTP, **acceptors}
+    return configured(folder, core=core, addresses=addresses, settings=pages, acceptors=acceptors)
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """The configuration of a broker with small files, and pages, and large bodies, and an HTTP acceptor."""
-    file = configured(tmp_path)
-    text = file.read_text("utf-8")
-    http = f'<acceptor name="http">{HTTP}</acceptor></acceptors>'
-    pages = '<address-setting match="pages.#"><max-size-bytes>20K</max-size-bytes></address-setting></address-settings>'
-    text = text.replace("</acceptors>", http).replace("</address-settings>", pages)
-    text = text.replace("protocols=STOMP;", "protocols=STOMP;handshakeTimeout=600000;")
-    file.write_text(text, "utf-8")
-    return file
+    return _configured(tmp_path)
 
 
 def _ask(broker: BrokerProcess, path: str, context: ssl.SSLContext | None = None) -> int:
@@ -86,12 +78,11 @@ SILENT: Final = {
 
 
 @pytest.mark.parametrize("data", SILENT.values(), ids=SILENT.keys())
-def test_health_and_metrics_answer_whatever_the_others_do(file: Path, tmp_path: Path, data: bytes | None) -> None:
+def test_health_and_metrics_answer_whatever_the_others_do(tmp_path: Path, data: bytes | None) -> None:
     authority = Authority()
     key = authority.issue("localhost").pem(tmp_path / "key.pem")
-    https = f'<acceptor name="https">{uri("HTTP", keyStorePath=key, handshakeTimeout=600000)}</acceptor></acceptors>'
-    queue = '<addresses><address name="q"><anycast><queue name="q"/></anycast></address></addresses></core>'
-    file.write_text(file.read_text("utf-8").replace("</acceptors>", https).replace("</core>", queue), "utf-8")
+    queue = '<address name="q"><anycast><queue name="q"/></anycast></address>'
+    file = _configured(tmp_path, addresses=queue, https=uri("HTTP", keyStorePath=key, handshakeTimeout=600000))
     context = trusting(authority)
     with _limited(file) as broker, ExitStack() as stack:
         working = stack.enter_context(connected(broker.port))
@@ -131,10 +122,8 @@ def test_a_request_takes_the_place_of_whoever_is_idle(file: Path) -> None:
         assert found == [200] * 16
 
 
-def test_readers_of_the_log_leave_descriptors_to_storage(file: Path, tmp_path: Path) -> None:
-    kept = f'<journal-retention-directory period="1" unit="DAYS">{tmp_path}/kept</journal-retention-directory></core>'
-    slow = f'<acceptor name="slow">{HTTP};maxLogBytesPerSecond=1</acceptor></acceptors>'
-    file.write_text(file.read_text("utf-8").replace("</core>", kept).replace("</acceptors>", slow), "utf-8")
+def test_readers_of_the_log_leave_descriptors_to_storage(tmp_path: Path) -> None:
+    file = _configured(tmp_path, core=retained(tmp_path), slow=f"{HTTP};maxLogBytesPerSecond=1")
     with _limited(file) as broker, ExitStack() as stack:
         working = stack.enter_context(connected(broker.port))
         for number in range(20):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.client import StompSocket, connected, frame
-from tests.kit.process import HTTP, STOMP, BrokerProcess, configuration
+from tests.kit.process import BrokerProcess, configuration, retained
 
 pytestmark = pytest.mark.e2e
 
@@ -33,17 +33,11 @@ class Place:
 
     def broker(self, *addresses: str) -> BrokerProcess:
         """The next one, ready."""
-        folder = self._folder
-        text = configuration({"stomp": STOMP, "http": HTTP}, addresses="".join(addresses), settings=SETTINGS)
-        kept = f"""<persistence-enabled>true</persistence-enabled>
-            <journal-directory>{folder}/journal</journal-directory>
-            <paging-directory>{folder}/paging</paging-directory>
-            <large-messages-directory>{folder}/large</large-messages-directory>
-            <journal-file-size>64K</journal-file-size>
-            <journal-retention-directory unit="DAYS" period="7">{folder}/kept</journal-retention-directory>"""
-        file = folder / "broker.xml"
-        file.write_text(text.replace("<persistence-enabled>false</persistence-enabled>", kept), "utf-8")
-        broker = BrokerProcess(["run", str(file)], folder / "broker.log")
+        core = f"<journal-file-size>64K</journal-file-size>{retained(self._folder)}"
+        text = configuration(folder=self._folder, core=core, addresses="".join(addresses), settings=SETTINGS)
+        file = self._folder / "broker.xml"
+        file.write_text(text, "utf-8")
+        broker = BrokerProcess(["run", str(file)], self._folder / "broker.log")
         broker.await_ready()
         return broker
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.kit.client import StompSocket, connected, frame
-from tests.kit.process import HTTP, STOMP, WAIT_S, BrokerProcess, configuration, needs_descriptors
+from tests.kit.process import WAIT_S, BrokerProcess, configuration, needs_descriptors
 
 pytestmark = pytest.mark.e2e
 
@@ -196,7 +196,7 @@ def test_a_ring_settles_at_its_size_under_concurrent_senders(shared_broker: Brok
 
 def test_an_idle_connection_costs_little(start_broker: Callable[[str], BrokerProcess]) -> None:
     needs_descriptors(1_500)
-    broker = start_broker(configuration({"stomp": STOMP, "http": HTTP}))
+    broker = start_broker(configuration())
     first = connected(broker.port)
     idle: list[StompSocket] = []
     memory_each: list[float] = []

@@ -11,26 +11,12 @@ from pathlib import Path
 import pytest
 
 from tests.kit.client import StompSocket, connected, frame
-from tests.kit.process import HTTP, STOMP, STOP_S, BrokerProcess, eventually
+from tests.kit.process import STOP_S, BrokerProcess, configuration, eventually, retained, started
 from tests.kit.small_disk import FILLER, MEBIBYTE, fill, free_bytes, mounted
 
 pytestmark = pytest.mark.e2e
 
-CONFIGURATION = """\
-<?xml version="1.0"?>
-<configuration xmlns="urn:activemq">
-  <core xmlns="urn:activemq:core">
-    <name>small</name>
-    <persistence-enabled>{persistence}</persistence-enabled>
-    <journal-directory>{disk}/journal</journal-directory>
-    <bindings-directory>{disk}/bindings</bindings-directory>
-    <paging-directory>{disk}/paging</paging-directory>
-    <large-messages-directory>{disk}/large</large-messages-directory>
-    {more}
-    <journal-file-size>{file_size}</journal-file-size>
-    <security-enabled>false</security-enabled>
-    <acceptors><acceptor name="stomp">{stomp}</acceptor><acceptor name="http">{http}</acceptor></acceptors>
-    <address-settings>
+SETTINGS = """\
       <address-setting match="#"><auto-delete-queues>false</auto-delete-queues></address-setting>
       <address-setting match="fails.#"><disk-full-policy>FAIL</disk-full-policy></address-setting>
       <address-setting match="pages.#">
@@ -39,13 +25,9 @@ CONFIGURATION = """\
         <page-size-bytes>256K</page-size-bytes>
         <address-full-policy>PAGE</address-full-policy>
       </address-setting>
-    </address-settings>
-  </core>
-</configuration>
 """
 PERSISTENT = {"persistent": "true"}
 NO_LIMIT = "<max-disk-usage>-1</max-disk-usage><disk-scan-period>200</disk-scan-period>"
-RETENTION = '<journal-retention-directory unit="DAYS" period="7">{disk}/kept</journal-retention-directory>'
 
 
 @pytest.fixture
@@ -59,21 +41,15 @@ ROOM = 3 * MEBIBYTE
 
 
 @contextmanager
-def started(
-    disk: Path, more: str = NO_LIMIT, *, persistence: str = "true", file_size: str = "1M"
+def on_disk(
+    disk: Path, more: str = NO_LIMIT, *, persists: bool = True, file_size: str = "1M"
 ) -> Iterator[BrokerProcess]:
     """A broker with everything on this disk, its configuration and log elsewhere."""
+    core = f"<journal-file-size>{file_size}</journal-file-size>{more}"
     file = disk.parent / "broker.xml"
-    named = {"disk": disk, "stomp": STOMP, "http": HTTP, "persistence": persistence, "file_size": file_size}
-    text = CONFIGURATION.format(more=more.format(disk=disk), **named)
-    file.write_text(text, "utf-8")
-    broker = BrokerProcess(["run", str(file)], disk.parent / "broker.log")
-    try:
-        broker.await_ready()
+    file.write_text(configuration(folder=disk, persists=persists, core=core, settings=SETTINGS), "utf-8")
+    with started(file) as broker:
         yield broker
-        assert "Traceback" not in broker.said, broker.said
-    finally:
-        broker.kill()
 
 
 def send(client: StompSocket, address: str, count: int, size: int = 1000) -> None:
@@ -128,7 +104,7 @@ def refused(port: int, address: str, body: bytes = b"no") -> str:
 def test_at_the_last_byte_consumers_drain_everything_over_restarts(disk: Path) -> None:
     """The room that the journal needs for acknowledgements is the broker's own; what they free comes back to it."""
     total = 400
-    with started(disk) as broker:
+    with on_disk(disk) as broker:
         with connected(broker.port) as client:
             send(client, "fails.a", total, 16_000)
         fill(disk)
@@ -137,11 +113,11 @@ def test_at_the_last_byte_consumers_drain_everything_over_restarts(disk: Path) -
     taken = 20
     for _ in range(4):  # there was a crash loop
         fill(disk)
-        with started(disk) as broker:
+        with on_disk(disk) as broker:
             assert take(broker.port, "fails.a", 5) == [str(number) for number in range(taken, taken + 5)]
             taken += 5
             assert broker.stop() == 0, broker.said
-    with started(disk) as broker:
+    with on_disk(disk) as broker:
         assert take(broker.port, "fails.a", total - taken) == [str(number) for number in range(taken, total)]
         broker.await_metric(0, "artemis_disk_without_room")
         broker.eventually("what was consumed gives its room back", lambda: free_bytes(disk), lambda free: free > ROOM)
@@ -152,7 +128,7 @@ def test_at_the_last_byte_consumers_drain_everything_over_restarts(disk: Path) -
 
 def test_senders_are_held_back_from_the_first_byte_of_the_reserve(disk: Path) -> None:
     """Until there is as much room as the reserve again: then they go on by themselves."""
-    with started(disk) as broker, connected(broker.port) as waiting:
+    with on_disk(disk) as broker, connected(broker.port) as waiting:
         send(waiting, "waits", 100)
         fill(disk)
         with connected(broker.port) as client:
@@ -173,7 +149,7 @@ def test_senders_are_held_back_from_the_first_byte_of_the_reserve(disk: Path) ->
 def test_the_limit_is_looked_at_before_the_period_is_over(disk: Path) -> None:
     """With the period of an hour a sender filled the disk to its end."""
     more = "<max-disk-usage>70</max-disk-usage><disk-scan-period>3600000</disk-scan-period>"
-    with started(disk, more) as broker:
+    with on_disk(disk, more) as broker:
         with connected(broker.port) as client:
             send_until_refused(client, "fails.a")
         assert "is full" in broker.said
@@ -184,7 +160,7 @@ def test_the_limit_is_looked_at_before_the_period_is_over(disk: Path) -> None:
 
 def test_a_page_file_that_finds_no_room_stops_nobody(disk: Path) -> None:
     """What an address had taken in is written to the reserve; then its senders are refused, and consumers get all."""
-    with started(disk) as broker:
+    with on_disk(disk) as broker:
         with connected(broker.port) as client:
             send(client, "pages.a", 200, 5000)
         assert broker.metric("artemis_number_of_pages", address="pages.a") > 1
@@ -193,7 +169,7 @@ def test_a_page_file_that_finds_no_room_stops_nobody(disk: Path) -> None:
             confirmed = send_until_refused(client, "pages.a", 200)
         fill(disk)
         broker.kill()
-    with started(disk) as broker:
+    with on_disk(disk) as broker:
         (disk / FILLER).unlink()
         assert take(broker.port, "pages.a", confirmed) == [str(number) for number in range(confirmed)]
         broker.await_metric(0, "artemis_disk_full")
@@ -201,7 +177,7 @@ def test_a_page_file_that_finds_no_room_stops_nobody(disk: Path) -> None:
 
 
 def test_a_large_body_that_finds_no_room_is_refused_and_its_room_comes_back(disk: Path) -> None:
-    with started(disk) as broker:
+    with on_disk(disk) as broker:
         with connected(broker.port) as client:
             send(client, "a", 10)
             send(client, "a", 1, 300_000)
@@ -225,7 +201,7 @@ def test_a_large_body_that_finds_no_room_is_refused_and_its_room_comes_back(disk
 
 def test_without_a_journal_pages_wait_for_room(disk: Path) -> None:
     """What was taken in stays in memory meanwhile; it is written when others were consumed."""
-    with started(disk, persistence="false") as broker, connected(broker.port) as sender:
+    with on_disk(disk, persists=False) as broker, connected(broker.port) as sender:
         send(sender, "pages.a", 200)
         fill(disk)
         for number in range(200, 5000):
@@ -243,7 +219,7 @@ def test_history_goes_before_an_acknowledgement_finds_no_room(disk: Path, reserv
     left of the reserve. The broker goes on, whatever moment somebody takes the room that is left.
     """
     total = 500
-    with started(disk, NO_LIMIT + RETENTION, file_size="64K") as broker:
+    with on_disk(disk, NO_LIMIT + retained(disk), file_size="64K") as broker:
         with connected(broker.port) as client:
             send(client, "fails.a", total, 24_000)
         assert take(broker.port, "fails.a", 100) == [str(number) for number in range(100)]
@@ -262,19 +238,19 @@ def test_history_goes_before_an_acknowledgement_finds_no_room(disk: Path, reserv
 
 
 def test_a_stop_on_a_full_disk(disk: Path) -> None:
-    with started(disk) as broker, connected(broker.port) as client:
+    with on_disk(disk) as broker, connected(broker.port) as client:
         send(client, "fails.a", 100)
         fill(disk)
         for _ in range(9):
             client.raw(frame("SEND", {"destination": "/queue/fails.a", **PERSISTENT}, bytes(9000)))
         assert broker.stop(signal.SIGINT) == 0, broker.said
-    with started(disk) as broker:
+    with on_disk(disk) as broker:
         assert take(broker.port, "fails.a", 100) == [str(number) for number in range(100)]
 
 
 def test_without_even_the_reserve_it_ends_and_says_what_to_do(disk: Path) -> None:
     """Nothing that was confirmed is lost; with room it starts again."""
-    with started(disk) as broker, connected(broker.port) as client:
+    with on_disk(disk) as broker, connected(broker.port) as client:
         (disk / "journal" / "reserve.room").unlink()
         fill(disk)
         confirmed = send_until_the_end(client, "a")
@@ -284,7 +260,7 @@ def test_without_even_the_reserve_it_ends_and_says_what_to_do(disk: Path) -> Non
         assert "No space left on device" in failed
         assert advice.startswith("free space on that file system and start the broker again")
     (disk / FILLER).unlink()
-    with started(disk) as broker:
+    with on_disk(disk) as broker:
         broker.eventually(
             "messages", lambda: broker.metric("artemis_message_count", queue="a"), lambda seen: seen >= confirmed
         )

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.test_log_http import started
+from tests.e2e.test_log_http import logged
 from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess
 
 pytestmark = pytest.mark.e2e
@@ -20,7 +20,7 @@ SLOW = 130
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    with started(tmp_path_factory.mktemp("hostile")) as one:
+    with logged(tmp_path_factory.mktemp("hostile")) as one:
         yield one
         assert one.process.poll() is None, one.said
         assert "Traceback" not in one.said

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import resource
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from zlib import crc32
 
@@ -25,57 +23,12 @@ from artemis_py.storage.format.log_events import (
 )
 from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.scan import log_files
+from tests.e2e.small_files import PERSISTENT, configured
 from tests.kit.client import Closed, StompSocket, connected
 from tests.kit.forks import run_text
-from tests.kit.process import HTTP, STOMP, WAIT_S, BrokerProcess
+from tests.kit.process import BOTH, WAIT_S, retained, started
 
 pytestmark = pytest.mark.e2e
-
-CONFIGURATION = """\
-<?xml version="1.0"?>
-<configuration xmlns="urn:activemq">
-  <core xmlns="urn:activemq:core">
-    <name>files</name>
-    <persistence-enabled>true</persistence-enabled>
-    <journal-directory>{folder}/journal</journal-directory>
-    <bindings-directory>{folder}/bindings</bindings-directory>
-    <paging-directory>{folder}/paging</paging-directory>
-    <large-messages-directory>{folder}/large</large-messages-directory>
-    {retention}
-    <journal-file-size>64K</journal-file-size>
-    <security-enabled>false</security-enabled>
-    <message-expiry-scan-period>50</message-expiry-scan-period>
-    <acceptors><acceptor name="stomp">{acceptor}</acceptor></acceptors>
-    <address-settings>
-      <address-setting match="#">
-        <dead-letter-address>DLQ</dead-letter-address>
-        <max-delivery-attempts>1</max-delivery-attempts>
-        <redelivery-delay>0</redelivery-delay>
-      </address-setting>
-      <address-setting match="ring"><default-ring-size>1</default-ring-size></address-setting>
-    </address-settings>
-  </core>
-</configuration>
-"""
-PERSISTENT = {"persistent": "true"}
-
-
-def configured(folder: Path, *, retention: str = "") -> Path:
-    """The configuration file of a broker with everything in ``folder``."""
-    file = folder / "broker.xml"
-    file.write_text(CONFIGURATION.format(folder=folder, retention=retention, acceptor=STOMP), "utf-8")
-    return file
-
-
-@contextmanager
-def started(file: Path, *arguments: str) -> Iterator[BrokerProcess]:
-    """A broker that is ready; afterwards its process is gone, whatever happened."""
-    broker = BrokerProcess(["run", str(file), *arguments], file.with_suffix(".log"))
-    try:
-        broker.await_ready()
-        yield broker
-    finally:
-        broker.kill()
 
 
 def bodies_of(port: int, destination: str, count: int) -> list[bytes]:
@@ -115,10 +68,7 @@ def test_a_directory_that_cannot_be_locked_is_told(tmp_path: Path) -> None:
 
 def test_the_use_of_the_disk_is_measured(tmp_path: Path) -> None:
     """The share of the file system that the journal is on; without a journal it is 0."""
-    file = configured(tmp_path)
-    http = f'<acceptor name="http">{HTTP}</acceptor></acceptors>'
-    file.write_text(file.read_text("utf-8").replace("</acceptors>", http), "utf-8")
-    with started(file) as broker:
+    with started(configured(tmp_path, acceptors=BOTH)) as broker:
         assert 0 < broker.metric("artemis_disk_store_usage") <= 1
         assert broker.stop() == 0
 
@@ -236,8 +186,7 @@ def test_files_of_another_version_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_the_retained_log_tells_what_became_of_every_message(tmp_path: Path) -> None:
-    kept = f'<journal-retention-directory unit="DAYS" period="1">{tmp_path}/kept</journal-retention-directory>'
-    file = configured(tmp_path, retention=kept)
+    file = configured(tmp_path, core=retained(tmp_path))
     with started(file) as broker:
         with connected(broker.port) as client:
             live_a_life(client)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from artemis_py.storage.format.scan import log_files
-from tests.e2e.test_journal_files import PERSISTENT, configured, started
+from tests.e2e.small_files import PERSISTENT, configured
 from tests.kit.client import connected
 from tests.kit.forks import run_text
-from tests.kit.process import HTTP, WAIT_S
+from tests.kit.process import BOTH, WAIT_S, started
 
 pytestmark = pytest.mark.e2e
 
@@ -21,9 +21,7 @@ BODY = b"%04d" + bytes(996)
 
 def filled(folder: Path) -> Path:
     """A stopped broker with messages in several journal files; returns its configuration."""
-    file = configured(folder)
-    http = f'<acceptor name="http">{HTTP}</acceptor></acceptors>'
-    file.write_text(file.read_text("utf-8").replace("</acceptors>", http), "utf-8")
+    file = configured(folder, acceptors=BOTH)
     with started(file) as broker:
         with connected(broker.port) as client:
             for number in range(COUNT):

@@ -58,7 +58,7 @@ def test_the_retained_log_tells_the_same(tmp_path: Path, seed: int) -> None:
     run = KillRun(tmp_path, seed, retention=True)
     run.run(RETAINED_KILLS)
     assert run.problems == [], run.summary()
-    assert any((tmp_path / "retained").iterdir()), "nothing was retained"
+    assert any((tmp_path / "kept").iterdir()), "nothing was retained"
     assert problems_of_log(tmp_path, run.ledger) == []
 
 

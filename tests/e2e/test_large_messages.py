@@ -6,8 +6,6 @@ import hashlib
 import resource
 import shutil
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,29 +18,10 @@ from artemis_py.storage.format.names import read_name
 from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.scan import log_files
 from tests.kit.client import READ_BYTES, Closed, StompSocket, connected, frame
-from tests.kit.process import HTTP, STOMP, WAIT_S, BrokerProcess
+from tests.kit.process import HTTP, STOMP, WAIT_S, BrokerProcess, configuration, retained, started
 
 pytestmark = pytest.mark.e2e
 
-CONFIGURATION = """\
-<?xml version="1.0"?>
-<configuration xmlns="urn:activemq">
-  <core xmlns="urn:activemq:core">
-    <name>large</name>
-    <persistence-enabled>{persistent}</persistence-enabled>
-    <journal-directory>{folder}/journal</journal-directory>
-    <large-messages-directory>{folder}/large</large-messages-directory>
-    {retention}
-    <journal-file-size>64K</journal-file-size>
-    <security-enabled>false</security-enabled>
-    <max-disk-usage>100</max-disk-usage>
-    <acceptors>
-      <acceptor name="stomp">{acceptor};maxBodyBytes=2000000000</acceptor>
-      <acceptor name="http">{http}</acceptor>
-    </acceptors>
-  </core>
-</configuration>
-"""
 MEBIBYTE = 1 << 20
 RSS_BYTES_MAX = 150_000_000
 PASSAGES_MAX = 5
@@ -55,23 +34,14 @@ BODY = CHUNK[:500_000]
 PERSISTENT: dict[str, Any] = {"persistent": "true"}
 
 
-def configured(folder: Path, *, persistent: bool = True, retention: str = "") -> Path:
+def configured(folder: Path, *, persistent: bool = True, core: str = "", settings: str = "") -> Path:
     """The configuration file of a broker with everything in ``folder``."""
+    acceptors = {"stomp": f"{STOMP};maxBodyBytes=2000000000", "http": HTTP}
+    core = f"<journal-file-size>64K</journal-file-size><max-disk-usage>100</max-disk-usage>{core}"
     file = folder / "broker.xml"
-    fields = {"persistent": str(persistent).lower(), "retention": retention, "acceptor": STOMP, "http": HTTP}
-    file.write_text(CONFIGURATION.format(folder=folder, **fields), "utf-8")
+    text = configuration(acceptors, folder=folder, persists=persistent, core=core, settings=settings)
+    file.write_text(text, "utf-8")
     return file
-
-
-@contextmanager
-def started(file: Path) -> Iterator[BrokerProcess]:
-    """A broker that is ready; afterwards its process is gone, whatever happened."""
-    broker = BrokerProcess(["run", str(file)], file.with_suffix(".log"))
-    try:
-        broker.await_ready()
-        yield broker
-    finally:
-        broker.kill()
 
 
 def bodies_in(folder: Path) -> list[str]:
@@ -300,11 +270,11 @@ def test_a_flipped_bit_in_a_body_is_told_and_the_message_ends_at_dead_letter(
 ) -> None:
     """No consumer gets it as if it were whole: its connection ends in the middle of the frame."""
     dead = (
-        '<address-settings><address-setting match="q"><max-delivery-attempts>2</max-delivery-attempts>'
+        '<address-setting match="q"><max-delivery-attempts>2</max-delivery-attempts>'
         "<dead-letter-address>dead</dead-letter-address><auto-create-dead-letter-resources>true"
-        "</auto-create-dead-letter-resources></address-setting></address-settings>"
+        "</auto-create-dead-letter-resources></address-setting>"
     )
-    with started(configured(tmp_path, persistent=persistent, retention=dead)) as broker:
+    with started(configured(tmp_path, persistent=persistent, settings=dead)) as broker:
         with connected(broker.port) as producer:
             producer.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, BODY)
             producer.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, b"small")
@@ -328,12 +298,8 @@ def test_a_flipped_bit_in_a_body_is_told_and_the_message_ends_at_dead_letter(
 
 def test_damage_in_a_page_costs_no_other_body(tmp_path: Path) -> None:
     """The bodies of all that stands behind it were removed at the start, and its reader was never answered."""
-    pages_all = (
-        f"<paging-directory>{tmp_path}/paging</paging-directory>"
-        '<address-settings><address-setting match="#"><max-size-messages>0</max-size-messages></address-setting>'
-        "</address-settings>"
-    )
-    file = configured(tmp_path, retention=pages_all)
+    pages_all = '<address-setting match="#"><max-size-messages>0</max-size-messages></address-setting>'
+    file = configured(tmp_path, settings=pages_all)
     bodies = [bytes([letter]) * 200_000 for letter in b"abc"]
     with started(file) as broker:
         with connected(broker.port) as client:
@@ -378,8 +344,7 @@ def test_a_disk_that_fails_ends_the_broker(tmp_path: Path) -> None:
 
 
 def test_a_retained_log_keeps_its_bodies(tmp_path: Path) -> None:
-    kept = f'<journal-retention-directory unit="DAYS" period="1">{tmp_path}/kept</journal-retention-directory>'
-    with started(configured(tmp_path, retention=kept)) as broker:
+    with started(configured(tmp_path, core=retained(tmp_path))) as broker:
         with connected(broker.port) as client:
             client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, BODY)
             client.subscribe("/queue/q")

@@ -26,54 +26,26 @@ from artemis_py.storage.format.records import inner_records
 from artemis_py.storage.format.scan import log_files, whole_records
 from artemis_py.storage.format.segment_index import decode_index, index_name, index_of
 from tests.kit.client import connected
-from tests.kit.process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, eventually
+from tests.kit.process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, configuration, eventually, retained, started
 
 pytestmark = pytest.mark.e2e
 
-CONFIGURATION = """\
-<?xml version="1.0"?>
-<configuration xmlns="urn:activemq">
-  <core xmlns="urn:activemq:core">
-    <name>logged</name>
-    <persistence-enabled>{persistence}</persistence-enabled>
-    <journal-directory>{folder}/journal</journal-directory>
-    <paging-directory>{folder}/paging</paging-directory>
-    <large-messages-directory>{folder}/large</large-messages-directory>
-    {retention}
-    <journal-file-size>64K</journal-file-size>
-    <max-disk-usage>{disk_percent_max}</max-disk-usage>
-    <disk-scan-period>50</disk-scan-period>
-    <security-enabled>false</security-enabled>
-    <acceptors>
-      <acceptor name="stomp">{stomp}</acceptor>
-      <acceptor name="http">{http}</acceptor>
-    </acceptors>
-  </core>
-</configuration>
-"""
-DAYS = '<journal-retention-directory unit="DAYS" period="1">{folder}/kept</journal-retention-directory>'
-LITTLE = '<journal-retention-directory storage-limit="200K">{folder}/kept</journal-retention-directory>'
+DAYS = 'unit="DAYS" period="1"'
+LITTLE = 'storage-limit="200K"'
 PERSISTENT = {"persistent": "true"}
 
 
 @contextmanager
-def started(
+def logged(
     folder: Path, retention: str = DAYS, *, persistence: bool = True, disk_percent_max: int = -1, http: str = HTTP
 ) -> Iterator[BrokerProcess]:
-    """A broker with everything in ``folder``; afterwards its process is gone, whatever happened."""
+    """A broker with everything in ``folder``. ``retention``: how much of its log is kept."""
+    core = f"""<journal-file-size>64K</journal-file-size><disk-scan-period>50</disk-scan-period>
+    <max-disk-usage>{disk_percent_max}</max-disk-usage>{retained(folder, retention) if retention else ""}"""
     file = folder / "broker.xml"
-    text = CONFIGURATION.format(
-        folder=folder, retention=retention.format(folder=folder), persistence=str(persistence).lower(),
-        disk_percent_max=disk_percent_max, stomp=STOMP, http=http,
-    )  # fmt: skip
-    file.write_text(text, "utf-8")
-    broker = BrokerProcess(["run", str(file)], folder / "broker.log")
-    try:
-        broker.await_ready()
+    file.write_text(configuration({"stomp": STOMP, "http": http}, folder=folder, persists=persistence, core=core))
+    with started(file) as broker:
         yield broker
-        assert "Traceback" not in broker.said, broker.said
-    finally:
-        broker.kill()
 
 
 class Reader:
@@ -173,7 +145,7 @@ class Traffic:
 
 def test_a_reader_that_follows_a_busy_log_gets_every_record_once(tmp_path: Path) -> None:
     """Only what is durable, by ranges, while segments are closed, retained and removed from the journal."""
-    with started(tmp_path) as broker:
+    with logged(tmp_path) as broker:
         reader = Reader(broker)
         traffic = Traffic(broker)
         read: dict[int, bytes] = {}
@@ -226,7 +198,7 @@ def flat(data: bytes) -> Iterator[records.Record]:
 
 
 def test_a_segment_that_moves_and_goes_while_it_is_read(tmp_path: Path) -> None:
-    with started(tmp_path, LITTLE) as broker:
+    with logged(tmp_path, LITTLE) as broker:
         reader = Reader(broker)
         send(broker, 300)
         first = reader.log()["segments"][0]
@@ -257,7 +229,7 @@ def test_a_segment_that_moves_and_goes_while_it_is_read(tmp_path: Path) -> None:
 
 
 def test_an_open_answer_ends_whole_although_the_file_goes(tmp_path: Path) -> None:
-    with started(tmp_path, LITTLE) as broker:
+    with logged(tmp_path, LITTLE) as broker:
         send(broker, 100)
         reader = Reader(broker)
         want = reader.bytes_of(1)
@@ -282,7 +254,7 @@ def test_an_open_answer_ends_whole_although_the_file_goes(tmp_path: Path) -> Non
 
 def test_large_bodies_are_read_by_number(tmp_path: Path) -> None:
     body = hashlib.sha256(b"large").digest() * 10_000
-    with started(tmp_path) as broker:
+    with logged(tmp_path) as broker:
         reader = Reader(broker)
         send(broker, 1, body=body)
         (record,) = [one for one in flat(reader.bytes_of(1)) if one.type_code == records.MESSAGE]
@@ -318,7 +290,7 @@ def busy(broker: BrokerProcess) -> Iterator[None]:
 
 def test_a_busy_broker_lets_readers_on_its_machine_wait(tmp_path: Path) -> None:
     """Four pieces of 1 MiB at 4 MiB/s: the fourth leaves three quarters of a second after the first at the earliest."""
-    with started(tmp_path, http=f"{HTTP};busyLogBytesPerSecond=4194304") as broker:
+    with logged(tmp_path, http=f"{HTTP};busyLogBytesPerSecond=4194304") as broker:
         reader = Reader(broker)
         body = bytes(4 << 20)
         send(broker, 1, body=body)
@@ -341,7 +313,7 @@ def test_a_busy_broker_lets_readers_on_its_machine_wait(tmp_path: Path) -> None:
 
 
 def test_a_killed_broker_tells_the_same_log_again(tmp_path: Path) -> None:
-    with started(tmp_path) as broker:
+    with logged(tmp_path) as broker:
         reader = Reader(broker)
         send(broker, 250)
         reader.put("reader", lsn=7, owner="a query", ttl_s=1000)
@@ -353,7 +325,7 @@ def test_a_killed_broker_tells_the_same_log_again(tmp_path: Path) -> None:
     assert not last.exists()
     (tmp_path / "journal" / index_name(before["segments"][1]["name"])).write_bytes(b'{"format":1,"seg')
     (tmp_path / "journal" / "artemis-journal-000000000099.index").write_bytes(b"{}")
-    with started(tmp_path) as broker:
+    with logged(tmp_path) as broker:
         reader = Reader(broker)
         eventually("the indexes are made", last.exists, bool)
         after = reader.log()
@@ -378,7 +350,7 @@ def test_a_log_that_begins_anew_has_another_id(tmp_path: Path) -> None:
             for path in (tmp_path / name).rglob("*"):
                 if path.is_file():
                     path.unlink()
-        with started(tmp_path) as broker:
+        with logged(tmp_path) as broker:
             ids.append(Reader(broker).log()["id"])
             assert broker.stop() == 0
     assert ids[0] == ids[1] == ids[2] != ids[3]
@@ -398,7 +370,7 @@ def pass_through(broker: BrokerProcess, count: int) -> None:
 
 def test_a_cursor_holds_what_retention_would_remove_until_it_lapses(tmp_path: Path) -> None:
     """storage-limit is two segments."""
-    with started(tmp_path, LITTLE) as broker:
+    with logged(tmp_path, LITTLE) as broker:
         reader = Reader(broker)
         reader.put("slow", lsn=0, owner="me")
         pass_through(broker, 700)
@@ -428,13 +400,13 @@ def test_a_cursor_holds_what_retention_would_remove_until_it_lapses(tmp_path: Pa
 
 
 def test_a_full_disk_wins_over_a_cursor(tmp_path: Path) -> None:
-    with started(tmp_path, LITTLE) as broker:
+    with logged(tmp_path, LITTLE) as broker:
         Reader(broker).put("slow", lsn=0, owner="me")
         pass_through(broker, 700)
         held = len(log_files([tmp_path / "kept"]))
         assert held > 5
         assert broker.stop() == 0
-    with started(tmp_path, LITTLE, disk_percent_max=0) as broker:
+    with logged(tmp_path, LITTLE, disk_percent_max=0) as broker:
         reader = Reader(broker)
         left = len(log_files([tmp_path / "kept"]))
         assert left <= 3
@@ -452,7 +424,7 @@ def test_a_full_disk_wins_over_a_cursor(tmp_path: Path) -> None:
 
 
 def test_cursors_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with started(tmp_path) as broker:
+    with logged(tmp_path) as broker:
         url = f"http://{LOOPBACK}:{broker.ports['http']}"
         send(broker, 3)
         Reader(broker).put("one", lsn=2, owner="the owner")
@@ -475,7 +447,7 @@ def test_cursors_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_broken_requests(tmp_path: Path) -> None:
-    with started(tmp_path) as broker:
+    with logged(tmp_path) as broker:
         reader = Reader(broker)
         send(broker, 3)
         size = reader.log()["segments"][0]["bytes"]
@@ -517,14 +489,14 @@ def test_broken_requests(tmp_path: Path) -> None:
 
 
 def test_without_retention_no_cursor_and_without_a_journal_no_log(tmp_path: Path) -> None:
-    with started(tmp_path, "") as broker:
+    with logged(tmp_path, "") as broker:
         reader = Reader(broker)
         send(broker, 3)
         assert reader.log()["segments"][0]["messages"] == 3
         status, text = reader.ask("/log/cursors/c", "PUT", {"lsn": 1})
         assert (status, b"set journal-retention-directory" in text) == (409, True)
         assert broker.stop() == 0
-    with started(tmp_path, "", persistence=False) as broker:
+    with logged(tmp_path, "", persistence=False) as broker:
         reader = Reader(broker)
         for path in ("/log", "/log/segments/1", "/log/cursors", "/log/cursors/c"):
             assert reader.ask(path) == (404, b"this broker keeps no log: persistence-enabled is false\n")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from artemis_py.storage.format.address_index import decode_table, places_name
-from tests.e2e.test_log_http import DAYS, LITTLE, Reader, send, started
+from tests.e2e.test_log_http import DAYS, LITTLE, Reader, logged, send
 from tests.kit.client import connected
 from tests.kit.process import BrokerProcess
 
@@ -30,7 +30,7 @@ def surveyed(broker: BrokerProcess, reader: Reader, count: int) -> list[dict[str
 
 
 def test_closed_segments_get_places_and_keep_them_when_they_are_retained(tmp_path: Path) -> None:
-    with started(tmp_path, DAYS) as broker:
+    with logged(tmp_path, DAYS) as broker:
         reader = Reader(broker)
         for _ in range(3):
             send(broker, 60, "/queue/one")
@@ -66,14 +66,14 @@ def test_closed_segments_get_places_and_keep_them_when_they_are_retained(tmp_pat
         assert broker.stop() == 0
     (tmp_path / "kept" / places_name("artemis-journal-000000009999-20260131T235959.999Z.log")).write_bytes(b"x")
     (tmp_path / "journal" / places_name("artemis-journal-000000009999.log")).write_bytes(b"x")
-    with started(tmp_path, DAYS) as broker:
+    with logged(tmp_path, DAYS) as broker:
         assert not any(tmp_path.glob("*/*9999*"))
         surveyed(broker, Reader(broker), len(found))
         assert broker.stop() == 0
 
 
 def test_places_go_with_their_segment(tmp_path: Path) -> None:
-    with started(tmp_path, LITTLE) as broker:
+    with logged(tmp_path, LITTLE) as broker:
         reader = Reader(broker)
         for _ in range(4):
             send(broker, 150, "/queue/one")

@@ -23,39 +23,27 @@ from artemis_py.storage.format.log_events import (
 )
 from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.scan import log_files
-from tests.e2e.test_journal_files import started
 from tests.kit.client import StompSocket, connected
 from tests.kit.crash.retained import SENDER, Telling
-from tests.kit.process import STOMP, BrokerProcess
+from tests.kit.process import STOMP, BrokerProcess, configuration, retained, started
 
 pytestmark = pytest.mark.e2e
 
-CONFIGURATION = """\
-<?xml version="1.0"?>
-<configuration xmlns="urn:activemq">
-  <core xmlns="urn:activemq:core">
-    <name>story</name>
-    <persistence-enabled>true</persistence-enabled>
-    <journal-directory>{folder}/journal</journal-directory>
-    <bindings-directory>{folder}/bindings</bindings-directory>
-    <paging-directory>{folder}/paging</paging-directory>
-    <large-messages-directory>{folder}/large</large-messages-directory>
-    <journal-retention-directory unit="DAYS" period="1">{folder}/kept</journal-retention-directory>
+CORE = """\
     <journal-file-size>64K</journal-file-size>
     <journal-compact-min-files>2</journal-compact-min-files>
     <journal-compact-percentage>80</journal-compact-percentage>
-    <security-enabled>false</security-enabled>
     <message-expiry-scan-period>20</message-expiry-scan-period>
-    <acceptors><acceptor name="stomp">{acceptor}</acceptor></acceptors>
     <diverts>
       <divert name="moved"><address>door</address><forwarding-address>room</forwarding-address>
         <exclusive>true</exclusive></divert>
     </diverts>
-    <addresses>
+"""
+ADDRESSES = """\
       <address name="late"><anycast><queue name="late"/></anycast></address>
       <address name="mayfly"><anycast><queue name="mayfly" purge-on-no-consumers="true"/></anycast></address>
-    </addresses>
-    <address-settings>
+"""
+SETTINGS = """\
       <address-setting match="#">
         <dead-letter-address>dead</dead-letter-address>
         <auto-create-dead-letter-resources>true</auto-create-dead-letter-resources>
@@ -77,9 +65,6 @@ CONFIGURATION = """\
       <address-setting match="deep.news">
         <max-size-messages>2</max-size-messages><page-size-bytes>1K</page-size-bytes>
       </address-setting>
-    </address-settings>
-  </core>
-</configuration>
 """
 
 
@@ -144,7 +129,7 @@ class Biographies:
             case Purged(reason=reason, count=count):
                 self.purged.append((reason, count))
             case Started(name=name, start=start):
-                assert name == "story"
+                assert name == "e2e"
                 self.starts.add(start)
 
     def _add_all(self, message_ids: tuple[int, ...], words: str) -> None:
@@ -331,7 +316,9 @@ def check_pages(told: Biographies) -> None:
 
 def test_every_message_has_its_biography(tmp_path: Path) -> None:
     file = tmp_path / "broker.xml"
-    file.write_text(CONFIGURATION.format(folder=tmp_path, acceptor=STOMP), "utf-8")
+    core = CORE + retained(tmp_path)
+    text = configuration({"stomp": STOMP}, folder=tmp_path, core=core, addresses=ADDRESSES, settings=SETTINGS)
+    file.write_text(text, "utf-8")
     with started(file) as broker:
         for part in (works, loses_a_consumer, overflows, pages, abandons):
             part(broker)

@@ -18,7 +18,7 @@ import pytest
 
 from artemis_py.message import unescape_header
 from tests.kit.client import connected
-from tests.kit.process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, configuration, eventually, running
+from tests.kit.process import HTTP, LOOPBACK, STOMP, SWEPT, WAIT_S, BrokerProcess, configuration, eventually, running
 from tests.kit.secured import basic, secured_broker
 
 pytestmark = pytest.mark.e2e
@@ -112,24 +112,23 @@ class Web:
         return int(self.broker.metric("artemis_message_count", queue=queue))
 
 
-def _configuration() -> str:
-    text = configuration({"stomp": STOMP, "http": HTTP_WITH_LIMITS}, addresses=ADDRESSES, settings=SETTINGS)
-    return text.replace("<address-settings>", f"<diverts>{DIVERTS}</diverts><address-settings>")
+def _configuration(folder: Path | None = None) -> str:
+    acceptors = {"stomp": STOMP, "http": HTTP_WITH_LIMITS}
+    core = f"{SWEPT}<diverts>{DIVERTS}</diverts>"
+    return configuration(acceptors, folder=folder, core=core, addresses=ADDRESSES, settings=SETTINGS)
 
 
 @pytest.fixture
 def web(tmp_path: Path) -> Iterator[Web]:
     """A broker of its own."""
-    text = _configuration()
-    with running(text, tmp_path) as broker:
+    with running(_configuration(), tmp_path) as broker:
         yield Web(broker)
 
 
 @pytest.fixture(scope="module")
 def unmoved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
     """A broker for requests that change nothing."""
-    text = _configuration()
-    with running(text, tmp_path_factory.mktemp("unmoved")) as broker:
+    with running(_configuration(), tmp_path_factory.mktemp("unmoved")) as broker:
         yield Web(broker)
 
 
@@ -652,15 +651,8 @@ def test_permissions_are_those_of_the_address(tmp_path: Path) -> None:
 
 def kept_broker(folder: Path) -> BrokerProcess:
     """A broker with a journal."""
-    text = _configuration()
-    places = "".join(
-        f"<{name}-directory>{folder}/{name}</{name}-directory>" for name in ("journal", "paging", "large-messages")
-    )
-    text = text.replace(
-        "<persistence-enabled>false</persistence-enabled>", f"<persistence-enabled>true</persistence-enabled>{places}"
-    )
     file = folder / "broker.xml"
-    file.write_text(text, "utf-8")
+    file.write_text(_configuration(folder), "utf-8")
     broker = BrokerProcess(["run", str(file)], folder / "broker.log")
     broker.await_ready()
     return broker

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.client import StompSocket, connected, frame
-from tests.kit.process import HTTP, STOMP, BrokerProcess, configuration
+from tests.kit.process import BrokerProcess, configuration
 
 pytestmark = pytest.mark.e2e
 
@@ -53,7 +53,7 @@ def closes_unread(client: StompSocket) -> None:
 def test_a_reset_with_unread_messages_stops_nobody_else(
     start_broker: Callable[[str], BrokerProcess], leave: Callable[[StompSocket], None], end: bytes
 ) -> None:
-    broker = start_broker(configuration({"stomp": STOMP, "http": HTTP}))
+    broker = start_broker(configuration())
     broker.await_metric(0, "artemis_connections")
     before_anybody = sockets_of(broker)
     with ExitStack() as stack:
@@ -88,7 +88,7 @@ def test_a_reset_with_unread_messages_stops_nobody_else(
 
 
 def test_frames_behind_a_reset_are_still_carried_out(start_broker: Callable[[str], BrokerProcess]) -> None:
-    broker = start_broker(configuration({"stomp": STOMP, "http": HTTP}))
+    broker = start_broker(configuration())
     victim = connected(broker.port)
     with held(broker):
         victim.raw(frame("SEND", {"destination": "/queue/last"}, b"words") + frame("DISCONNECT"))

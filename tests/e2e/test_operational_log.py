@@ -10,7 +10,7 @@ import pytest
 
 from tests.e2e.test_messages_over_http import ask
 from tests.kit.client import StompSocket, connected, frame
-from tests.kit.process import HTTP, STOMP, configuration, misshapen, ports_left_out, running
+from tests.kit.process import STOMP, configuration, misshapen, ports_left_out, running
 from tests.kit.secured import USERS, basic, secured_broker
 
 pytestmark = pytest.mark.e2e
@@ -23,7 +23,7 @@ LINE = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (\S+) queue=(\S+) (.
 
 
 def test_the_operational_log_of_a_broker(tmp_path: Path) -> None:
-    text = configuration({"stomp": STOMP, "http": HTTP}, addresses=QUEUES)
+    text = configuration(addresses=QUEUES)
     with running(text, tmp_path) as broker, connected(broker.port) as sender:
         for number in range(100):
             for queue in ("ring", "deep"):
@@ -99,8 +99,7 @@ def test_what_happened_to_a_client_or_its_messages(tmp_path: Path) -> None:
 def test_lines_of_the_start(tmp_path: Path) -> None:
     """What is wrong with the configuration has time, code, file and line, as all that follows."""
     setting = "<thread-pool-max-size>3</thread-pool-max-size>"
-    text = configuration({"stomp": STOMP}).replace("<acceptors>", f"{setting}<acceptors>")
-    with running(text, tmp_path) as broker:
+    with running(configuration({"stomp": STOMP}, core=setting), tmp_path) as broker:
         first, *others = broker.said.splitlines()
     assert re.fullmatch(r"\S+Z CFG-1005 file=\S+ line=\d+ note\[tuning\]: .*thread-pool-max-size.*", first), first
     assert [line.split()[1] for line in others[:2]] == ["BRK-1002", "BRK-1004"]

@@ -14,31 +14,17 @@ import pytest
 from artemis_py.terminal_output import many
 from tests.kit.client import Closed, StompSocket, connected, frame
 from tests.kit.forks import run_text
-from tests.kit.process import HTTP, STOMP, WAIT_S, BrokerProcess, running
+from tests.kit.process import WAIT_S, BrokerProcess, configuration, running
 
 pytestmark = pytest.mark.e2e
 
 PERSISTENT = {"persistent": "true"}
-CONFIGURATION = """\
-<?xml version="1.0"?>
-<configuration xmlns="urn:activemq">
-  <core xmlns="urn:activemq:core">
-    <name>paging</name>
-    <persistence-enabled>{persistence}</persistence-enabled>
-    <journal-directory>{folder}/journal</journal-directory>
-    <large-messages-directory>{folder}/large-messages</large-messages-directory>
-    <paging-directory>{folder}/paging</paging-directory>
-    <journal-file-size>{file_size}</journal-file-size>
-    <security-enabled>false</security-enabled>
-    <message-expiry-scan-period>20</message-expiry-scan-period>
-    {more}
-    <acceptors><acceptor name="stomp">{stomp}</acceptor><acceptor name="http">{http}</acceptor></acceptors>
-    <addresses>
+ADDRESSES = """\
       <address name="late"><anycast><queue name="late"/></anycast></address>
       <address name="dead"><anycast><queue name="dead"/></anycast></address>
       <address name="news"><multicast><queue name="news.a"/><queue name="news.b"/></multicast></address>
-    </addresses>
-    <address-settings>
+"""
+SETTINGS = """\
       <address-setting match="#">
         <expiry-address>late</expiry-address>
         <max-size-messages>5</max-size-messages>
@@ -46,12 +32,9 @@ CONFIGURATION = """\
         <redelivery-delay>0</redelivery-delay>
         <max-delivery-attempts>3</max-delivery-attempts>
         <dead-letter-address>dead</dead-letter-address>
-        {settings}
+        {more}
       </address-setting>
       <address-setting match="late"><max-size-messages>-1</max-size-messages></address-setting>
-    </address-settings>
-  </core>
-</configuration>
 """
 Start = Callable[..., AbstractContextManager[BrokerProcess]]
 
@@ -63,15 +46,11 @@ def start(tmp_path: Path) -> Start:
     def begin(
         *, persistence: bool = True, settings: str = "", more: str = "", file_size: str = "64K", page_size: str = "1K"
     ) -> AbstractContextManager[BrokerProcess]:
-        text = CONFIGURATION.format(
-            folder=tmp_path,
-            persistence=str(persistence).lower(),
-            settings=settings,
-            more=more,
-            file_size=file_size,
-            page_size=page_size,
-            stomp=STOMP,
-            http=HTTP,
+        core = f"<journal-file-size>{file_size}</journal-file-size>{more}"
+        core += "<message-expiry-scan-period>20</message-expiry-scan-period>"
+        all_settings = SETTINGS.format(page_size=page_size, more=settings)
+        text = configuration(
+            folder=tmp_path, persists=persistence, core=core, addresses=ADDRESSES, settings=all_settings
         )
         return running(text, tmp_path)
 

@@ -9,32 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.kit.client import READ_BYTES, StompSocket, connected, frame
-from tests.kit.process import HTTP, STOMP, WAIT_S, BrokerProcess, running
+from tests.kit.process import WAIT_S, BrokerProcess, configuration, running
 
 pytestmark = pytest.mark.e2e
 
-CONFIGURATION = """\
-<?xml version="1.0"?>
-<configuration xmlns="urn:activemq">
-  <core xmlns="urn:activemq:core">
-    <name>load</name>
-    <persistence-enabled>{persistence}</persistence-enabled>
-    <journal-directory>{folder}/journal</journal-directory>
-    <large-messages-directory>{folder}/large-messages</large-messages-directory>
-    <paging-directory>{folder}/paging</paging-directory>
-    <security-enabled>false</security-enabled>
-    <max-disk-usage>100</max-disk-usage>
-    <acceptors><acceptor name="stomp">{stomp}</acceptor><acceptor name="http">{http}</acceptor></acceptors>
-    <addresses><address name="fan"><multicast>{queues}</multicast></address></addresses>
-    <address-settings>
-      <address-setting match="#">
-        <max-size-bytes>{memory}</max-size-bytes>
-        <page-size-bytes>{page_size}</page-size-bytes>
-      </address-setting>
-    </address-settings>
-  </core>
-</configuration>
-"""
 BODY_BYTES = 1024
 BLOCK = 100
 TURN_S_MAX_ALONE = 0.1
@@ -77,15 +55,19 @@ class Watch:
 
 
 @contextmanager
-def started(
+def watched(
     folder: Path, *, durable: bool = False, memory: str = "4M", page_size: str = "1M", queues: int = 1
 ) -> Iterator[tuple[BrokerProcess, Watch]]:
     """A broker whose addresses page what is above ``memory``."""
     names = "".join(f'<queue name="fan.{number}"/>' for number in range(queues))
-    text = CONFIGURATION.format(
-        folder=folder, persistence=str(durable).lower(), stomp=STOMP, http=HTTP, queues=names, memory=memory,
-        page_size=page_size,
-    )  # fmt: skip
+    text = configuration(
+        folder=folder,
+        persists=durable,
+        core="<max-disk-usage>100</max-disk-usage>",
+        addresses=f'<address name="fan"><multicast>{names}</multicast></address>',
+        settings=f"""<address-setting match="#"><max-size-bytes>{memory}</max-size-bytes>
+        <page-size-bytes>{page_size}</page-size-bytes></address-setting>""",
+    )
     with running(text, folder) as broker:
         yield broker, Watch(broker)
 
@@ -131,7 +113,7 @@ def test_ten_million_messages_pass_in_flat_memory(tmp_path: Path, durable: bool)
 
 def flat(folder: Path, durable: bool, count: int, memory: str, memory_bytes_max: int, turn_s_max: float | None) -> None:
     """So many messages go in, and then out."""
-    with started(folder, durable=durable, memory=memory, page_size="10M") as (broker, watch):
+    with watched(folder, durable=durable, memory=memory, page_size="10M") as (broker, watch):
         fill(broker, watch, "/queue/q", count, persistent=str(durable).lower())
         assert broker.metric("artemis_number_of_pages", address="q") > 1
         with connected(broker.port) as client:
@@ -156,7 +138,7 @@ def fan_out(folder: Path, queues: int, turn_s_max: float | None) -> None:
     """One consumer that reads nothing costs pages, not memory, and nobody else's time."""
     count = 2_000
     with (
-        started(folder, memory="1M", page_size="256K", queues=queues) as (broker, watch),
+        watched(folder, memory="1M", page_size="256K", queues=queues) as (broker, watch),
         connected(broker.port) as c,
     ):
         for number in range(1, queues):
@@ -178,7 +160,7 @@ def fan_out(folder: Path, queues: int, turn_s_max: float | None) -> None:
 def test_many_selective_consumers_on_one_queue(tmp_path: Path, consumers: int) -> None:
     """Each finds its few among all the others', which nobody keeps in memory for it."""
     count = 4_000
-    with started(tmp_path, memory="1M", page_size="512K") as (broker, watch), connected(broker.port) as client:
+    with watched(tmp_path, memory="1M", page_size="512K") as (broker, watch), connected(broker.port) as client:
         blocks = [frame("SEND", {"destination": "/queue/q", "key": key}, b"x" * 500) for key in range(consumers)]
         for _ in range(count // consumers):
             client.raw(b"".join(blocks))
@@ -204,7 +186,7 @@ def test_a_browser_of_a_very_long_queue(tmp_path: Path) -> None:
 
 def browse(folder: Path, count: int, turn_s_max: float | None) -> None:
     """Somebody looks at so many messages in small pages; nobody takes any."""
-    with started(folder, memory="1M", page_size="64K") as (broker, watch), connected(broker.port) as client:
+    with watched(folder, memory="1M", page_size="64K") as (broker, watch), connected(broker.port) as client:
         fill(broker, watch, "/queue/q", count)
         subscribe(client, "/queue/q", browser="true")
         drain(client, watch, count + 1)

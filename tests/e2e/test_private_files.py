@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.test_untrusted_text import CONFIGURATION
+from tests.e2e.test_untrusted_text import logged
 from tests.kit.client import connected
 from tests.kit.process import running
 
@@ -22,9 +22,7 @@ def modes(folder: Path) -> dict[str, int]:
 
 def used(folder: Path, data: Path) -> str:
     """Has a broker make a file of each kind below ``data``; returns what it said."""
-    text = CONFIGURATION.format(folder=data).replace(
-        "<max-disk-usage>", "<journal-file-size>64K</journal-file-size><max-disk-usage>"
-    )
+    text = logged(data, "<journal-file-size>64K</journal-file-size>")
     before = os.umask(0)
     try:
         with running(text, folder) as broker:

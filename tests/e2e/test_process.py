@@ -130,7 +130,7 @@ def test_a_broker_that_nobody_can_send_to_is_not_ready(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_stops_it_with_clients_connected(tmp_path: Path, number: signal.Signals) -> None:
-    with running(configuration({"stomp": STOMP, "http": HTTP}), tmp_path) as broker:
+    with running(configuration(), tmp_path) as broker:
         idle, consumer, greeted_by_nobody = connected(broker.port), connected(broker.port), StompSocket(broker.port)
         consumer.subscribe("/queue/x")
         consumer.ask("SEND", {"destination": "/queue/x"}, b"unsettled")

@@ -7,7 +7,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,34 +16,18 @@ import pytest
 
 from tests.kit.client import StompSocket, connected, frame
 from tests.kit.frames import ServerFrame
-from tests.kit.process import HTTP, STOMP, BrokerProcess, eventually
+from tests.kit.process import BrokerProcess, configuration, eventually, retained, started
 
 pytestmark = pytest.mark.e2e
 
-CONFIGURATION = """\
-<?xml version="1.0"?>
-<configuration xmlns="urn:activemq">
-  <core xmlns="urn:activemq:core">
-    <name>killed</name>
-    <persistence-enabled>true</persistence-enabled>
-    <journal-directory>{folder}/journal</journal-directory>
-    <paging-directory>{folder}/paging</paging-directory>
-    <large-messages-directory>{folder}/large-messages</large-messages-directory>
-    <journal-file-size>64K</journal-file-size>
-    {more}
-    <security-enabled>false</security-enabled>
-    <acceptors><acceptor name="stomp">{stomp}</acceptor><acceptor name="http">{http}</acceptor></acceptors>
-    <addresses>
+ADDRESSES = """\
       <address name="q"><anycast><queue name="q" {attributes}/></anycast></address>
       <address name="news"><multicast/></address>
-    </addresses>
-    <address-settings>
+"""
+SETTINGS = """\
       <address-setting match="#"><page-size-bytes>1K</page-size-bytes>
         <max-read-page-bytes>1M</max-read-page-bytes></address-setting>
       <address-setting match="news"><retroactive-message-count>5</retroactive-message-count></address-setting>
-    </address-settings>
-  </core>
-</configuration>
 """
 BURST = 5
 ACKNOWLEDGED = 10
@@ -147,20 +131,14 @@ class JournalFolder:
     def __init__(self, folder: Path, attributes: str, more: str = "") -> None:
         self.folder = folder
         self.file = folder / "broker.xml"
-        self.file.write_text(
-            CONFIGURATION.format(folder=folder, stomp=STOMP, http=HTTP, attributes=attributes, more=more), "utf-8"
-        )
+        core = f"<journal-file-size>64K</journal-file-size>{more}"
+        addresses = ADDRESSES.format(attributes=attributes)
+        text = configuration(folder=folder, core=core, addresses=addresses, settings=SETTINGS)
+        self.file.write_text(text, "utf-8")
 
-    @contextmanager
-    def broker(self) -> Iterator[BrokerProcess]:
+    def broker(self) -> AbstractContextManager[BrokerProcess]:
         """The next one, killed in the end if it still runs."""
-        broker = BrokerProcess(["run", str(self.file)], self.folder / "broker.log")
-        try:
-            broker.await_ready()
-            yield broker
-            assert "Traceback" not in broker.said, broker.said
-        finally:
-            broker.kill()
+        return started(self.file)
 
     def killed_in_traffic(self, destination: str, acks_max: int, promised_min: int) -> Traffic:
         """A first life: clients at work until so many messages are confirmed and acknowledged, then SIGKILL."""
@@ -362,8 +340,7 @@ def test_leases_after_a_kill(depth: str, tmp_path: Path) -> None:
     """Killed while leases end and while messages are acknowledged by bookmark: what was acknowledged does not come
     again, and the rest comes until it is.
     """
-    retained = f"<journal-retention-directory period='1'>{tmp_path / 'kept'}</journal-retention-directory>"
-    journal = JournalFolder(tmp_path, f"{LEASES} {depth}", retained)
+    journal = JournalFolder(tmp_path, f"{LEASES} {depth}", retained(tmp_path))
     traffic = Traffic()
     with (
         journal.broker() as broker,

@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,30 +19,10 @@ from tests.e2e.events.event_stream import EventStream
 from tests.e2e.management.told import Told
 from tests.kit.client import StompSocket
 from tests.kit.forks import run_text
-from tests.kit.process import HTTP, STOMP, WAIT_S, BrokerProcess
+from tests.kit.process import BOTH, STOMP, WAIT_S, BrokerProcess, configuration, started
 
 pytestmark = pytest.mark.e2e
 
-_FILE: Final = """\
-<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
-<name>e2e</name>
-<persistence-enabled>{persistent}</persistence-enabled>
-<security-enabled>false</security-enabled>
-<journal-directory>data/journal</journal-directory>
-<paging-directory>data/paging</paging-directory>
-<large-messages-directory>data/large</large-messages-directory>
-<journal-file-size>256K</journal-file-size>
-{core}
-<acceptors>
-<acceptor name="stomp">{stomp}</acceptor>
-<acceptor name="http">{http}</acceptor>
-{acceptors}
-</acceptors>
-<addresses>{addresses}</addresses>
-<address-settings>{settings}</address-settings>
-<diverts>{diverts}</diverts>
-</core></configuration>
-"""
 _UNWATCHED: Final = "<configuration-file-refresh-period>-1</configuration-file-refresh-period>"
 _FORCE: Final = (
     '<address-setting match="#"><config-delete-addresses>FORCE</config-delete-addresses>'
@@ -59,19 +39,18 @@ def text_of(
     *addresses: str,
     settings: str = "",
     diverts: str = "",
-    acceptors: str = "",
+    acceptors: Mapping[str, str] | None = None,
     core: str = "",
     persistent: bool = False,
 ) -> str:
-    return _FILE.format(
-        persistent=str(persistent).lower(),
+    core += f"<journal-file-size>256K</journal-file-size><diverts>{diverts}</diverts>"
+    return configuration(
+        {**BOTH, **(acceptors or {})},
+        folder=Path("data"),
+        persists=persistent,
         core=core,
-        stomp=STOMP,
-        http=HTTP,
-        acceptors=acceptors,
         addresses="".join(addresses) or queue("other"),
         settings=settings,
-        diverts=diverts,
     )
 
 
@@ -125,15 +104,10 @@ def edited(text: str, folder: Path, named: Path | None = None) -> Iterator[Edite
     file = named or folder / "broker.xml"
     if named is None:
         file.write_text(text, "utf-8")
-    broker = BrokerProcess(["run", str(file)], folder / "broker.log", folder=folder)
-    try:
-        broker.await_ready()
+    with started(file, log=folder / "broker.log", folder=folder) as broker:
         yield Edited(Told(broker), file)
         if broker.process.poll() is None:
             assert broker.stop() == 0, broker.said
-        assert "Traceback" not in broker.said, broker.said
-    finally:
-        broker.kill()
 
 
 MAX_1: Final = text_of(queue("q", 'max-consumers="1"'))
@@ -187,7 +161,7 @@ def test_included_files_and_properties_count(tmp_path: Path) -> None:
     begin, end = '<addresses xmlns="urn:activemq:core">', "</addresses>"
     part.write_text(begin + queue("q", 'max-consumers="1"') + end, "utf-8")
     include = '<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="addresses.xml"/>'
-    text = text_of().replace(f"<addresses>{queue('other')}</addresses>", include)
+    text = text_of().replace(f"<addresses>\n{queue('other')}\n    </addresses>", include)
     with edited(text, tmp_path) as it:
         part.write_text(begin + queue("q", 'max-consumers="2"') + end, "utf-8")
         it.await_attribute("q", "maxConsumers", 2)
@@ -348,14 +322,13 @@ def test_an_update_of_a_declared_queue_lasts_until_the_file_is_touched(tmp_path:
 
 def test_acceptors_come_and_go(tmp_path: Path) -> None:
     """Connections of an acceptor that has not changed stay; those of one that has are closed with a reason."""
-    two = f'<acceptor name="two">{STOMP}{{}}</acceptor>'
     with edited(text_of(queue("q")), tmp_path) as it, it.told.client() as first:
-        it.write(text_of(queue("q"), acceptors=two.format("")))
+        it.write(text_of(queue("q"), acceptors={"two": STOMP}))
         it.reload()
         port = it.broker.eventually("port", lambda: port_of(it, "two"), lambda seen: seen > 0)
         with StompSocket(port) as second:
             second.connect()
-            it.write(text_of(queue("q"), acceptors=two.format(";stompConsumerWindowSize=1")))
+            it.write(text_of(queue("q"), acceptors={"two": f"{STOMP};stompConsumerWindowSize=1"}))
             it.reload()
             assert "The acceptor of this connection has changed" in second.expect("ERROR").text
         it.write(text_of(queue("q")))

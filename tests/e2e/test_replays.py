@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
 import pytest
@@ -14,48 +13,21 @@ from artemis_py.perf.target import Target
 from bench.replays import measure_round
 from tests.e2e.replay_actors import DESTINATION, Consumer, Publisher, Replayer, Seen, logged
 from tests.kit.client import connected
-from tests.kit.process import HTTP, STOMP, BrokerProcess
+from tests.kit.process import BrokerProcess, configuration, retained, started
 
 pytestmark = pytest.mark.e2e
 
-CONFIGURATION = """\
-<?xml version="1.0"?>
-<configuration xmlns="urn:activemq">
-  <core xmlns="urn:activemq:core">
-    <name>replayed</name>
-    <journal-directory>{folder}/journal</journal-directory>
-    <paging-directory>{folder}/paging</paging-directory>
-    <large-messages-directory>{folder}/large</large-messages-directory>
-    <journal-retention-directory unit="DAYS" period="1">{folder}/kept</journal-retention-directory>
-    <journal-file-size>64K</journal-file-size>
-    <max-disk-usage>-1</max-disk-usage>
-    <security-enabled>false</security-enabled>
-    <acceptors>
-      <acceptor name="stomp">{stomp}</acceptor>
-      <acceptor name="http">{http}</acceptor>
-    </acceptors>
-    <address-settings>
-      <address-setting match="#"><max-size-bytes>30000</max-size-bytes>
-        <page-size-bytes>20000</page-size-bytes></address-setting>
-    </address-settings>
-  </core>
-</configuration>
-"""
+SETTINGS = """<address-setting match="#"><max-size-bytes>30000</max-size-bytes>
+<page-size-bytes>20000</page-size-bytes></address-setting>"""
 PUBLISHERS = 3
 
 
-@contextmanager
-def started(folder: Path) -> Iterator[BrokerProcess]:
-    """A broker with everything in ``folder``; afterwards its process is gone, whatever happened."""
+def replayed(folder: Path) -> AbstractContextManager[BrokerProcess]:
+    """A broker with everything in ``folder``."""
+    core = f"<journal-file-size>64K</journal-file-size><max-disk-usage>-1</max-disk-usage>{retained(folder)}"
     file = folder / "broker.xml"
-    file.write_text(CONFIGURATION.format(folder=folder, stomp=STOMP, http=HTTP), "utf-8")
-    broker = BrokerProcess(["run", str(file)], folder / "broker.log")
-    try:
-        broker.await_ready()
-        yield broker
-        assert "Traceback" not in broker.said, broker.said
-    finally:
-        broker.kill()
+    file.write_text(configuration(folder=folder, core=core, settings=SETTINGS), "utf-8")
+    return started(file)
 
 
 def await_seen(broker: BrokerProcess, seen: Seen, count: int) -> None:
@@ -85,7 +57,7 @@ def test_everything_once_while_it_is_published(tmp_path: Path) -> None:
     """Replays begin before, while and after messages are published; the log is in many segments, retained and not, and
     the address pages when its consumer comes late.
     """
-    with started(tmp_path) as broker:
+    with replayed(tmp_path) as broker:
         early, during, slow, late, spark = Seen(), Seen(), Seen(), Seen(), Seen()
         replayers = [Replayer(broker, early)]
         publishers = [Publisher(broker, f"p{number}").start() for number in range(PUBLISHERS)]
@@ -116,7 +88,7 @@ def test_a_killed_broker_is_replayed_from_the_last_bookmark(tmp_path: Path) -> N
     views = [Seen(), Seen()]
     publishers: list[Publisher] = []
     for life in range(4):
-        with started(tmp_path) as broker, ExitStack() as ended:
+        with replayed(tmp_path) as broker, ExitStack() as ended:
             for view in views:
                 ended.callback(Replayer(broker, view).stop)
             working = [Publisher(broker, f"p{life}{number}").start() for number in range(PUBLISHERS)]
@@ -131,7 +103,7 @@ def test_a_killed_broker_is_replayed_from_the_last_bookmark(tmp_path: Path) -> N
                 publisher.stop()
             if consumer is not None:
                 consumer.stop()
-    with started(tmp_path) as broker:
+    with replayed(tmp_path) as broker:
         anew = Seen()
         for view in (*views, anew):
             catch_up(broker, view)
@@ -142,7 +114,7 @@ def test_a_killed_broker_is_replayed_from_the_last_bookmark(tmp_path: Path) -> N
 def test_spark_shows_the_same_numbers(tmp_path: Path) -> None:
     """The column ``offset``, of a running broker over HTTP and of its directories."""
     readers = pytest.importorskip("tests.spark.readers", reason="pyspark is not installed")
-    with started(tmp_path) as broker:
+    with replayed(tmp_path) as broker:
         publisher = Publisher(broker, "p").start()
         seen = Seen()
         replayer = Replayer(broker, seen)
@@ -159,7 +131,7 @@ def test_spark_shows_the_same_numbers(tmp_path: Path) -> None:
 
 def test_a_hundred_replays_at_once_and_a_bookmark_after_a_restart(tmp_path: Path) -> None:
     """Each shows everything, and ends with the connection."""
-    with started(tmp_path) as broker:
+    with replayed(tmp_path) as broker:
         publisher = Publisher(broker, "p").start()
         first = Seen()
         replayer = Replayer(broker, first)
@@ -167,7 +139,7 @@ def test_a_hundred_replays_at_once_and_a_bookmark_after_a_restart(tmp_path: Path
         publisher.stop()
         replayer.stop()
         assert broker.stop() == 0
-    with started(tmp_path) as broker, ExitStack() as ended:
+    with replayed(tmp_path) as broker, ExitStack() as ended:
         views = [Seen() for _ in range(100)]
         publisher = Publisher(broker, "q").start()
         for view in views:
@@ -189,7 +161,7 @@ def test_a_hundred_replays_at_once_and_a_bookmark_after_a_restart(tmp_path: Path
 def test_the_benchmark_measures_with_and_without_replays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bench.replays.ENOUGH_BYTES", 0)
     monkeypatch.setattr("bench.replays.PHASES", 1)
-    with started(tmp_path) as broker:
+    with replayed(tmp_path) as broker:
         run = Run(Target("127.0.0.1", broker.port), Options(messages=1000, seconds=0.2, rate=500.0))
         metrics = measure_round(run)
         assert broker.stop() == 0

@@ -14,27 +14,14 @@ from tests.e2e.test_data import http as http_of
 from tests.kit.client import StompSocket, connected
 from tests.kit.forks import run_text
 from tests.kit.frames import ServerFrame
-from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, running
+from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, configuration, running
 
 pytestmark = pytest.mark.e2e
 
 LATE = "temp-queue.0123456789abcdef0123456789abcdef.x"
 """A temporary destination whose client has gone."""
 
-CONFIGURATION = """\
-<?xml version="1.0"?>
-<configuration xmlns="urn:activemq">
-  <core xmlns="urn:activemq:core">
-    <name>where</name>
-    <journal-directory>{folder}/journal</journal-directory>
-    <large-messages-directory>{folder}/large</large-messages-directory>
-    <paging-directory>{folder}/paging</paging-directory>
-    <bindings-directory>{folder}/bindings</bindings-directory>
-    <security-enabled>false</security-enabled>
-    <acceptors>
-      <acceptor name="stomp">tcp://127.0.0.1:0?protocols=STOMP;anycastPrefix=/queue/</acceptor>
-      <acceptor name="http">tcp://127.0.0.1:0?protocols=HTTP</acceptor>
-    </acceptors>
+DIVERTS = """\
     <diverts>
       <divert name="d1"><address>away</address><forwarding-address>orders</forwarding-address>
         <exclusive>true</exclusive></divert>
@@ -47,7 +34,8 @@ CONFIGURATION = """\
       <divert name="d7"><address>large</address><forwarding-address>nobody</forwarding-address></divert>
       <divert name="d3"><address>doubled</address><forwarding-address>orders</forwarding-address></divert>
     </diverts>
-    <addresses>
+"""
+ADDRESSES = """\
       <address name="orders"><anycast><queue name="orders"/></anycast></address>
       <address name="news"><multicast><queue name="news.a"/><queue name="news.b"/>
         <queue name="news.red"><filter string="color = 'red'"/></queue></multicast></address>
@@ -74,8 +62,8 @@ CONFIGURATION = """\
       <address name="wild.#"><multicast><queue name="wild"/></multicast></address>
       <address name="buried"><multicast/></address>
       <address name="DLQ"><anycast><queue name="DLQ"/></anycast></address>
-    </addresses>
-    <address-settings>
+"""
+SETTINGS = """\
       <address-setting match="full"><max-size-messages>2</max-size-messages>
         <address-full-policy>DROP</address-full-policy></address-setting>
       <address-setting match="waiting"><max-size-messages>2</max-size-messages>
@@ -86,15 +74,14 @@ CONFIGURATION = """\
         <address-full-policy>PAGE</address-full-policy></address-setting>
       <address-setting match="buried"><dead-letter-address>DLQ</dead-letter-address>
         <send-to-dla-on-no-route>true</send-to-dla-on-no-route></address-setting>
-    </address-settings>
-  </core>
-</configuration>
 """
 
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[BrokerProcess]:
-    with running(CONFIGURATION.format(folder=tmp_path), tmp_path) as broker:
+    with running(
+        configuration(folder=tmp_path, core=DIVERTS, addresses=ADDRESSES, settings=SETTINGS), tmp_path
+    ) as broker:
         yield broker
 
 

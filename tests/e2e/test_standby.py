@@ -12,7 +12,7 @@ import pytest
 
 from artemis_py.storage.disk.lock import WaitingPrimary, owner_of, this_process
 from tests.e2e.pair import HANDS_OVER, Member, Pair, gone, pair_in
-from tests.e2e.test_journal_files import PERSISTENT
+from tests.e2e.small_files import PERSISTENT
 from tests.kit.client import connected
 from tests.kit.forks import run_text
 from tests.kit.process import WAIT_S, eventually
@@ -35,14 +35,14 @@ def test_a_backup_waits_and_takes_over_from_a_killed_primary(pair: Pair) -> None
     assert owner is not None
     assert (owner.process, owner.host, owner.state) == (first.process.pid, socket.gethostname(), "active")
     assert backup.readiness() == (503, f"stand-by: waits for the lock of {owner.shown} in {pair.journal}")
-    assert backup.metrics("artemis_active", broker="pair") == [0]
+    assert backup.metrics("artemis_active", broker="e2e") == [0]
     assert "stomp" not in backup.ports
     http = backup.ports["http"]
     first.kill()
     backup.await_state("ready")
     assert backup.ports["http"] == http, "the port was closed in between"
     assert backup.readiness() == (200, "")
-    assert backup.metrics("artemis_active", broker="pair") == [1]
+    assert backup.metrics("artemis_active", broker="e2e") == [1]
     with connected(backup.port) as client:
         client.subscribe("/queue/q")
         assert client.message().body == b"kept"

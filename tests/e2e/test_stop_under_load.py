@@ -7,15 +7,15 @@ import signal
 import threading
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from http.client import HTTPException
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.test_journal_files import PERSISTENT, configured, started
+from tests.e2e.small_files import PERSISTENT, configured
 from tests.kit.client import StompSocket, connected, frame
-from tests.kit.process import HTTP, LOOPBACK, STOP_S, BrokerProcess
+from tests.kit.process import BOTH, LOOPBACK, STOP_S, SWEPT, BrokerProcess, retained, started
 
 pytestmark = pytest.mark.e2e
 
@@ -123,11 +123,7 @@ class Load:
 
 
 def _configured(folder: Path) -> Path:
-    retained = f'<journal-retention-directory unit="DAYS" period="1">{folder}/kept</journal-retention-directory>'
-    file = configured(folder, retention=retained + "<address-queue-scan-period>20</address-queue-scan-period>")
-    http = f'<acceptor name="http">{HTTP}</acceptor></acceptors>'
-    file.write_text(file.read_text("utf-8").replace("</acceptors>", http), "utf-8")
-    return file
+    return configured(folder, core=retained(folder) + SWEPT, acceptors=BOTH)
 
 
 def _stopped_under_load(broker: BrokerProcess, life: int, end: Callable[[BrokerProcess], None]) -> set[bytes]:
@@ -179,15 +175,6 @@ def _drained(broker: BrokerProcess, client: StompSocket) -> Iterator[bytes]:
         yield client.message().body.removesuffix(b"-" + LARGE)
 
 
-@contextmanager
-def _starting(file: Path) -> Iterator[BrokerProcess]:
-    broker = BrokerProcess(["run", str(file)], file.with_suffix(".log"))
-    try:
-        yield broker
-    finally:
-        broker.kill()
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_stop_while_it_starts(tmp_path: Path, number: signal.Signals) -> None:
     """As soon as it holds its locks: the end is in good order; the next start finds everything as it was."""
@@ -198,10 +185,9 @@ def test_a_stop_while_it_starts(tmp_path: Path, number: signal.Signals) -> None:
         assert broker.stop() == 0
     lock = tmp_path / "journal" / "server.lock"
     for _ in range(3):
-        with _starting(file) as broker:
+        with started(file, ready=False) as broker:
             process = f"artemis_py process={broker.process.pid} "
             broker.eventually("the lock", lambda: lock.read_text("ascii").startswith(process), bool)  # noqa: B023
             assert broker.stop(number) == 0, broker.said
-            assert "Traceback" not in broker.said
     with started(file) as broker:
         broker.await_metric(1, "artemis_message_count", queue="q")

@@ -10,15 +10,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.pair import HANDS_OVER, Pair, pair_in
-from tests.e2e.test_journal_files import PERSISTENT, configured
+from tests.e2e.small_files import PERSISTENT, configured
 from tests.kit.client import connected
-from tests.kit.process import WAIT_S, BrokerProcess
+from tests.kit.process import WAIT_S, BrokerProcess, started
 
 pytestmark = pytest.mark.e2e
 
@@ -65,12 +65,8 @@ class Supervisor:
 
 @contextmanager
 def supervised(file: Path, supervisor: Supervisor) -> Iterator[BrokerProcess]:
-    broker = BrokerProcess(["run", str(file)], file.with_suffix(".log"), environment=supervisor.environment, anew=True)
-    try:
+    with closing(supervisor), started(file, ready=False, environment=supervisor.environment, anew=True) as broker:
         yield broker
-    finally:
-        broker.kill()
-        supervisor.close()
 
 
 def test_a_start_and_a_stop(tmp_path: Path) -> None:

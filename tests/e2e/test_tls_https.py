@@ -17,7 +17,7 @@ import pytest
 
 from tests.kit.certificates import DAY, Authority
 from tests.kit.client import StompSocket
-from tests.kit.process import LOOPBACK, STOMP, WAIT_S, BrokerProcess, configuration, running
+from tests.kit.process import LOOPBACK, STOMP, WAIT_S, BrokerProcess, configuration, retained, running
 from tests.kit.tls import shake, trusting, uri
 
 SEGMENT = "/log/segments/1"
@@ -60,13 +60,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         "soon": uri("HTTP", keyStorePath=soon),
         "slow": uri("HTTP", keyStorePath=own, maxLogBytesPerSecond=1_000_000),
     }
-    text = configuration(acceptors).replace(
-        "<persistence-enabled>false</persistence-enabled>",
-        f"<journal-directory>{folder}/journal</journal-directory><journal-file-size>10485760</journal-file-size>"
-        f"<journal-retention-directory period='1'>{folder}/retention</journal-retention-directory>"
-        f"<large-messages-directory>{folder}/large</large-messages-directory>"
-        f"<paging-directory>{folder}/paging</paging-directory><bindings-directory>{folder}/bindings</bindings-directory>",
-    )
+    core = f"<journal-file-size>10485760</journal-file-size>{retained(folder)}"
+    text = configuration(acceptors, folder=folder, core=core)
     with running(text, folder) as broker:
         with StompSocket(broker.port) as client:
             client.connect()

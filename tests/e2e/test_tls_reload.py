@@ -62,10 +62,8 @@ def world(tmp_path: Path) -> Iterator[World]:
         "http": HTTP,
     }  # fmt: skip
     (tmp_path / "key.pemcfg").write_text("source.key=key.pem\nsource.cert=chain.pem\n")
-    text = configuration(acceptors).replace(
-        "<security-enabled>",
-        "<configuration-file-refresh-period>100</configuration-file-refresh-period><security-enabled>",
-    )
+    core = "<configuration-file-refresh-period>100</configuration-file-refresh-period>"
+    text = configuration(acceptors, core=core)
     with running(text, tmp_path) as broker:
         yield World(broker, tmp_path, authority)
 

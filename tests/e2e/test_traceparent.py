@@ -10,7 +10,7 @@ from websockets.sync.client import connect as connect_web
 from websockets.typing import Subprotocol
 
 from tests.kit.client import StompSocket, frame
-from tests.kit.process import STOMP, WAIT_S, BrokerProcess, configuration, running
+from tests.kit.process import STOMP, SWEPT, WAIT_S, BrokerProcess, configuration, running
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 STATE = "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE;with spaces \\c and \\n"
@@ -34,12 +34,8 @@ pytestmark = pytest.mark.e2e
 
 def text_of(folder: Path) -> str:
     large = STOMP + ";stompMinLargeMessageSize=10000"
-    text = configuration({"stomp": large}, addresses=ADDRESSES, settings=SETTINGS)
-    kinds = ("journal", "bindings", "paging", "large-messages")
-    places = "<message-expiry-scan-period>100</message-expiry-scan-period>"
-    places += "".join(f"<{kind}-directory>{folder}/{kind}</{kind}-directory>" for kind in kinds)
-    text = text.replace("<persistence-enabled>false</persistence-enabled>", places)
-    return text.replace("<address-settings>", f"{DIVERT}<address-settings>", 1)
+    core = f"{SWEPT}<message-expiry-scan-period>100</message-expiry-scan-period>{DIVERT}"
+    return configuration({"stomp": large}, folder=folder, core=core, addresses=ADDRESSES, settings=SETTINGS)
 
 
 @pytest.fixture(scope="module")

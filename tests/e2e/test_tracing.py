@@ -17,7 +17,7 @@ from tests.e2e.foreign_clients import PROGRAMS, Absent, node_with
 from tests.e2e.span_collector import SpanCollector, collecting
 from tests.kit.client import StompSocket
 from tests.kit.forks import COMMAND, run_text
-from tests.kit.process import HTTP, STOMP, BrokerProcess, configuration, eventually, running
+from tests.kit.process import HTTP, STOMP, SWEPT, BrokerProcess, configuration, eventually, retained, running
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = dict(
@@ -29,11 +29,8 @@ pytestmark = pytest.mark.e2e
 
 def retaining(folder: Path, stomp: str = STOMP, http: str = HTTP) -> str:
     """A configuration with a retained log below a folder."""
-    text = configuration({"stomp": stomp, "http": http}, settings=DEAD, addresses=DLQ)
-    kinds = ("journal", "bindings", "paging", "large-messages")
-    kept = "".join(f"<{kind}-directory>{folder}/{kind}</{kind}-directory>" for kind in kinds)
-    kept += f'<journal-retention-directory period="1" unit="DAYS">{folder}/retention</journal-retention-directory>'
-    return text.replace("<persistence-enabled>false</persistence-enabled>", kept)
+    core = SWEPT + retained(folder)
+    return configuration({"stomp": stomp, "http": http}, folder=folder, core=core, settings=DEAD, addresses=DLQ)
 
 
 DLQ = '<address name="DLQ"><anycast><queue name="DLQ"/></anycast></address>'
@@ -133,7 +130,7 @@ def test_directories_tell_the_same_as_the_broker(broker: BrokerProcess, tmp_path
         client.ask("ACK", {"id": client.expect("MESSAGE").header("ack")})
         over_http = spans("--url", url_of(broker), "--json")
         folder = broker.log.parent
-        read = spans("--journal", str(folder / "journal"), str(folder / "retention"), "--json")
+        read = spans("--journal", str(folder / "journal"), str(folder / "kept"), "--json")
         assert over_http.stdout == read.stdout
         assert over_http.stdout.count("queue same") == 1
         late = spans("--url", url_of(broker), "--json", "--from", "2100-01-01")

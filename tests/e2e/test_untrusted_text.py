@@ -11,35 +11,20 @@ import pytest
 
 from artemis_py.cli.main import main
 from tests.kit.client import StompSocket
-from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, running
+from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, configuration, retained, running
 
 pytestmark = pytest.mark.e2e
 
 ODD = "\x1b[31m\n\r\x7f\x9b\u202e\u2028forged"
 WRITTEN = ODD.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
 """As a header of STOMP 1.2 has it."""
-CONFIGURATION = """\
-<?xml version="1.0"?>
-<configuration xmlns="urn:activemq">
-  <core xmlns="urn:activemq:core">
-    <name>odd</name>
-    <persistence-enabled>true</persistence-enabled>
-    <journal-directory>{folder}/journal</journal-directory>
-    <paging-directory>{folder}/paging</paging-directory>
-    <large-messages-directory>{folder}/large</large-messages-directory>
-    <journal-retention-directory unit="DAYS" period="1">{folder}/kept</journal-retention-directory>
-    <max-disk-usage>-1</max-disk-usage>
-    <security-enabled>false</security-enabled>
-    <acceptors>
-      <acceptor name="stomp">tcp://127.0.0.1:0?anycastPrefix=/queue/;multicastPrefix=/topic/</acceptor>
-      <acceptor name="http">tcp://127.0.0.1:0?protocols=HTTP</acceptor>
-    </acceptors>
-    <address-settings>
-      <address-setting match="#"><max-size-messages>2</max-size-messages></address-setting>
-    </address-settings>
-  </core>
-</configuration>
-"""
+
+
+def logged(folder: Path, core: str = "") -> str:
+    """A configuration that pages, and keeps its log below ``folder``."""
+    settings = '<address-setting match="#"><max-size-messages>2</max-size-messages></address-setting>'
+    core += f"<max-disk-usage>-1</max-disk-usage>{retained(folder)}"
+    return configuration(folder=folder, core=core, settings=settings)
 
 
 def all_of(broker: BrokerProcess) -> None:
@@ -78,7 +63,7 @@ def all_of(broker: BrokerProcess) -> None:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What a broker leaves behind that heard odd text only; ``said`` is what it printed."""
     path = tmp_path_factory.mktemp("odd")
-    with running(CONFIGURATION.format(folder=path), path) as broker:
+    with running(logged(path), path) as broker:
         all_of(broker)
         assert broker.stop() == 0
         (path / "said").write_text(broker.said, "utf-8")
@@ -141,7 +126,7 @@ def test_explain_and_check(folder: Path, form: str, tmp_path: Path, capsys: pyte
     file = tmp_path / "broker.xml"
     odd = ODD.replace("\x1b", "").replace("\r", "&#13;").replace("\n", "&#10;")
     file.write_text(
-        CONFIGURATION.format(folder=tmp_path).replace("max-size-messages>2<", f"dead-letter-address>{odd}<").replace(
+        logged(tmp_path).replace("max-size-messages>2<", f"dead-letter-address>{odd}<").replace(
             "</max-size-messages>", "</dead-letter-address>"
         ),
         "utf-8",

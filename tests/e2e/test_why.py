@@ -16,7 +16,7 @@ from artemis_py.testing import ArtemisBroker
 from tests.e2e.management.told import Told
 from tests.kit.client import Closed, StompSocket
 from tests.kit.forks import run_text
-from tests.kit.process import HTTP, STOMP, configuration, running
+from tests.kit.process import SWEPT, configuration, retained, running
 
 pytestmark = pytest.mark.e2e
 
@@ -41,11 +41,8 @@ SETTINGS = """
 
 
 def text_of(folder: Path) -> str:
-    text = configuration({"stomp": STOMP, "http": HTTP}, addresses=ADDRESSES, settings=SETTINGS)
-    kinds = ("journal", "bindings", "paging", "large-messages")
-    kept = "".join(f"<{kind}-directory>{folder}/{kind}</{kind}-directory>" for kind in kinds)
-    kept += f'<journal-retention-directory period="1" unit="DAYS">{folder}/retention</journal-retention-directory>'
-    return text.replace("<persistence-enabled>false</persistence-enabled>", kept)
+    core = SWEPT + retained(folder)
+    return configuration(folder=folder, core=core, addresses=ADDRESSES, settings=SETTINGS)
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +137,7 @@ def test_the_life_of_a_dead_letter(told: Told, folder: Path, capsys: pytest.Capt
     nothing = capsys.readouterr()
     assert nothing.out == ""
     assert "the log has no such message" in nothing.err
-    directories = [str(folder / name) for name in ("journal", "retention")]
+    directories = [str(folder / name) for name in ("journal", "kept")]
     assert main(["trace", message.header("message-id") or "", "--journal", *directories]) == 0
     assert "copied" in capsys.readouterr().out
     assert main(["trace"]) == 1
@@ -171,7 +168,7 @@ def test_a_slow_consumer_is_closed(told: Told) -> None:
 
 def test_the_plugin_says_what_the_operation_says() -> None:
     """Word for word, of a broker with a reason of each kind."""
-    with ArtemisBroker(config=configuration({"stomp": STOMP, "http": HTTP}), queues=["orders"]) as broker:
+    with ArtemisBroker(config=configuration(), queues=["orders"]) as broker:
         assert broker.http_url is not None
         with StompSocket(broker.port) as client:
             client.connect(client_id="desk")

@@ -12,7 +12,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -38,14 +38,19 @@ _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 STOMP = "tcp://127.0.0.1:0?protocols=STOMP;anycastPrefix=/queue/;multicastPrefix=/topic/"
 HTTP = "tcp://127.0.0.1:0?protocols=HTTP"
 
-CONFIGURATION = """\
+BOTH = {"stomp": STOMP, "http": HTTP}
+SWEPT = "<address-queue-scan-period>200</address-queue-scan-period>"
+"""Unused queues go soon."""
+DIRECTORIES = {"journal": "journal", "bindings": "bindings", "paging": "paging", "large-messages": "large"}
+"""Where files are, by the beginning of the element that says so."""
+_CONFIGURATION = """\
 <?xml version="1.0"?>
 <configuration xmlns="urn:activemq">
   <core xmlns="urn:activemq:core">
-    <name>e2e</name>
-    <persistence-enabled>false</persistence-enabled>
+    <name>{name}</name>
+    <persistence-enabled>{persists}</persistence-enabled>
     <security-enabled>false</security-enabled>
-    <address-queue-scan-period>200</address-queue-scan-period>
+    {core}
     <acceptors>
 {acceptors}
     </acceptors>
@@ -60,10 +65,38 @@ CONFIGURATION = """\
 """
 
 
-def configuration(acceptors: Mapping[str, str], *, addresses: str = "", settings: str = "") -> str:
-    """A broker.xml with these acceptors (name → URI), and XML for its addresses and address-settings."""
-    lines = (f'      <acceptor name="{name}">{uri}</acceptor>' for name, uri in acceptors.items())
-    return CONFIGURATION.format(acceptors="\n".join(lines), addresses=addresses, settings=settings)
+def configuration(
+    acceptors: Mapping[str, str] = BOTH,
+    *,
+    folder: Path | None = None,
+    persists: bool = True,
+    name: str = "e2e",
+    core: str = SWEPT,
+    addresses: str = "",
+    settings: str = "",
+) -> str:
+    """A broker.xml with these acceptors (name → URI), and XML for its addresses, its address-settings and ``core``.
+    Its files are below ``folder``, in ``DIRECTORIES``; without one it has none.
+    """
+    directories = "" if folder is None else directories_below(folder)
+    return _CONFIGURATION.format(
+        name=name,
+        persists=str(folder is not None and persists).lower(),
+        core=directories + core,
+        acceptors="\n".join(f'      <acceptor name="{one}">{uri}</acceptor>' for one, uri in acceptors.items()),
+        addresses=addresses,
+        settings=settings,
+    )
+
+
+def directories_below(folder: Path) -> str:
+    """XML for ``core``: where the broker has its files."""
+    return "".join(f"<{name}-directory>{folder / at}</{name}-directory>" for name, at in DIRECTORIES.items())
+
+
+def retained(folder: Path, limits: str = 'unit="DAYS" period="1"') -> str:
+    """XML for ``core``: the log is kept, below ``folder``."""
+    return f"<journal-retention-directory {limits}>{folder / 'kept'}</journal-retention-directory>"
 
 
 def eventually(what: str, probe: Callable[[], Value], wanted: Callable[[Value], bool], wait_s: float = WAIT_S) -> Value:
@@ -211,15 +244,27 @@ class BrokerProcess:
 
 
 @contextmanager
-def running(text: str, folder: Path, environment: Mapping[str, str] | None = None) -> Iterator[BrokerProcess]:
-    """A broker of this configuration, from its readiness to its end; whatever happens, its process is gone then."""
-    file = folder / "broker.xml"
-    file.write_text(text, "utf-8")
-    broker = BrokerProcess(["run", str(file)], folder / "broker.log", environment=environment)
+def started(
+    file: Path, *arguments: str, log: Path | None = None, ready: bool = True, **options: Any
+) -> Iterator[BrokerProcess]:
+    """A broker of this file, from its readiness on, or with ``ready=False`` from its start. Its end is up to the test;
+    whatever happens, its process is gone then. ``options`` are those of a BrokerProcess.
+    """
+    broker = BrokerProcess(["run", str(file), *arguments], log or file.with_suffix(".log"), **options)
     try:
-        broker.await_ready()
+        if ready:
+            broker.await_ready()
         yield broker
-        assert broker.stop() == broker.code_expected, broker.said
         assert "Traceback" not in broker.said, broker.said
     finally:
         broker.kill()
+
+
+@contextmanager
+def running(text: str, folder: Path, environment: Mapping[str, str] | None = None) -> Iterator[BrokerProcess]:
+    """A broker of this configuration, from its readiness to its end in good order."""
+    file = folder / "broker.xml"
+    file.write_text(text, "utf-8")
+    with started(file, environment=environment) as broker:
+        yield broker
+        assert broker.stop() == broker.code_expected, broker.said

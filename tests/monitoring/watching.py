@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import urllib.parse
-import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.test_metrics_prometheus import Server, running
-from tests.kit.ports import free_port
 from tests.kit.process import LOOPBACK
+from tests.kit.prometheus_server import Server, prometheus_with
 
 _CONFIGURATION = """\
 global:
@@ -32,16 +30,13 @@ _JOB = """\
 class Prometheus:
     """Answers queries. ``targets`` are the instances that it scrapes, by name of the broker."""
 
-    def __init__(self, server: Server, port: int, targets: Mapping[str, str]) -> None:
+    def __init__(self, server: Server, targets: Mapping[str, str]) -> None:
         self.server = server
         self.targets = targets
-        self._url = f"http://{LOOPBACK}:{port}/api/v1/"
 
     def get(self, path: str, **parameters: str) -> Any:
         """What the API says under this path."""
-        url = f"{self._url}{path}?{urllib.parse.urlencode(parameters)}"
-        with urllib.request.urlopen(url, timeout=120) as answer:
-            return json.load(answer)["data"]
+        return json.loads(self.server.get(f"/api/v1/{path}?{urllib.parse.urlencode(parameters)}"))["data"]
 
     def query(self, expression: str) -> list[dict[str, str]]:
         """The labels of what an expression finds now."""
@@ -61,16 +56,6 @@ def prometheus_of(
     jobs = [
         _JOB.format(name=name, target=target, interval=intervals.get(name, "500ms")) for name, target in targets.items()
     ]
-    file = folder / "prometheus.yml"
-    file.write_text(_CONFIGURATION.format(rules=folder / "rules.yml") + "".join(jobs), "utf-8")
-    port = free_port()
-    command = [
-        program,
-        f"--config.file={file}",
-        f"--storage.tsdb.path={folder / 'tsdb'}",
-        f"--web.listen-address={LOOPBACK}:{port}",
-        "--enable-feature=exemplar-storage",
-        "--log.level=warn",
-    ]
-    with running(command, folder / "prometheus.log", f"http://{LOOPBACK}:{port}/-/ready") as server:
-        yield Prometheus(server, port, targets)
+    text = _CONFIGURATION.format(rules=folder / "rules.yml") + "".join(jobs)
+    with prometheus_with(program, text, folder, "--enable-feature=exemplar-storage") as server:
+        yield Prometheus(server, targets)

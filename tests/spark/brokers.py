@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.kit.client import StompSocket, connected
 from tests.kit.frames import ServerFrame
-from tests.kit.process import HTTP, STOMP, BrokerProcess, configuration, running
+from tests.kit.process import HTTP, STOMP, SWEPT, BrokerProcess, configuration, running
 
 SETTINGS = """\
       <address-setting match="#"><default-address-routing-type>ANYCAST</default-address-routing-type>
@@ -28,14 +28,7 @@ SETTINGS = """\
 def journalled(folder: Path, *, stomp_port: int = 0, more: str = "", settings: str = SETTINGS) -> str:
     """A broker.xml that keeps everything in ``folder``; ``more`` is XML for ``core``."""
     acceptors = {"stomp": STOMP.replace(":0?", f":{stomp_port}?"), "http": HTTP}
-    folders = "".join(
-        f"<{name}-directory>{folder / name}</{name}-directory>"
-        for name in ("bindings", "journal", "large-messages", "paging")
-    )
-    return configuration(acceptors, settings=settings).replace(
-        "<persistence-enabled>false</persistence-enabled>",
-        f"<persistence-enabled>true</persistence-enabled>{folders}{more}",
-    )
+    return configuration(acceptors, folder=folder, core=SWEPT + more, settings=settings)
 
 
 @contextmanager

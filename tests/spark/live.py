@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.kit.client import StompSocket, frame
-from tests.kit.process import HTTP, STOMP, WAIT_S, BrokerProcess, configuration
+from tests.kit.process import HTTP, STOMP, SWEPT, WAIT_S, BrokerProcess, configuration, retained
 
 ADDRESSES = '<address name="DLQ"><anycast><queue name="DLQ"/></anycast></address>'
 SETTINGS = """\
@@ -57,18 +57,15 @@ class LiveBroker:
     def _start(self, ports: dict[str, int]) -> BrokerProcess:
         self._lives += 1
         acceptors = {name: uri.replace(":0?", f":{ports[name]}?") for name, uri in (("stomp", STOMP), ("http", HTTP))}
-        folders = "".join(
-            f"<{name}-directory>{self.folder / name}</{name}-directory>"
-            for name in ("bindings", "journal", "large-messages", "paging")
+        limits = "" if self._limits is None else retained(self.folder, self._limits)
+        text = configuration(
+            acceptors,
+            folder=self.folder,
+            name=self._name,
+            core=f"{SWEPT}<journal-file-size>{self._file_bytes}</journal-file-size>{limits}",
+            addresses=self._addresses,
+            settings=self._settings,
         )
-        retention = f"<journal-retention-directory {self._limits}>{self.retained}</journal-retention-directory>"
-        text = configuration(acceptors, addresses=self._addresses, settings=self._settings).replace(
-            "<persistence-enabled>false</persistence-enabled>",
-            f"<persistence-enabled>true</persistence-enabled>{folders}"
-            f"<journal-file-size>{self._file_bytes}</journal-file-size>"
-            f"{'' if self._limits is None else retention}",
-        )
-        text = text.replace("<name>e2e</name>", f"<name>{self._name}</name>")
         file = self.folder / "broker.xml"
         file.write_text(text, "utf-8")
         process = BrokerProcess(["run", str(file)], self.folder / f"broker{self._lives}.log")
@@ -78,7 +75,7 @@ class LiveBroker:
     @property
     def retained(self) -> Path:
         """Where closed segments go."""
-        return self.folder / "retained"
+        return self.folder / "kept"
 
     @property
     def url(self) -> str:

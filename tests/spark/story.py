@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.kit.client import StompSocket, connected
 from tests.kit.frames import ServerFrame
-from tests.kit.process import HTTP, STOMP, BrokerProcess, configuration, running
+from tests.kit.process import SWEPT, BrokerProcess, configuration, retained, running
 
 RING = 5
 SETTINGS = f"""\
@@ -71,17 +71,9 @@ class Story:
 
 def broker_xml(folder: Path) -> str:
     """A broker.xml with a journal and everything of it kept."""
-    directories = "".join(
-        f"<{name}-directory>{folder / name}</{name}-directory>"
-        for name in ("bindings", "journal", "large-messages", "paging")
-    )
-    kept = f'<journal-retention-directory unit="DAYS" period="1">{folder / "kept"}</journal-retention-directory>'
-    more = "<journal-file-size>64K</journal-file-size><message-expiry-scan-period>20</message-expiry-scan-period>"
-    text = configuration({"stomp": STOMP, "http": HTTP}, settings=SETTINGS, addresses=ADDRESSES)
-    return text.replace(
-        "<persistence-enabled>false</persistence-enabled>",
-        f"<persistence-enabled>true</persistence-enabled>{directories}{kept}{more}",
-    )
+    core = f"""{SWEPT}{retained(folder)}<journal-file-size>64K</journal-file-size>
+    <message-expiry-scan-period>20</message-expiry-scan-period>"""
+    return configuration(folder=folder, core=core, settings=SETTINGS, addresses=ADDRESSES)
 
 
 @contextmanager

@@ -38,7 +38,7 @@ class ReplaceableLog:
         if self.broker is not None:
             self.broker.kill()
         shutil.rmtree(self.folder / "journal", ignore_errors=True)
-        shutil.rmtree(self.folder / "retained", ignore_errors=True)
+        shutil.rmtree(self.folder / "kept", ignore_errors=True)
         if self.broker is not None:
             self.broker.start_again()
             _send(self.broker, first, count)

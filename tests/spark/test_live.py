@@ -273,7 +273,7 @@ def test_a_large_body_that_is_not_whole(traffic: Traffic, tmp_path: Path) -> Non
     """Nor is one taken for it that stands beside the log under the same number, and has another size."""
     copy = tmp_path / "copy"
     shutil.copytree(traffic.broker.folder, copy, ignore=shutil.ignore_patterns("paging"))
-    [body] = copy.glob("large-messages/*.body")
+    [body] = copy.glob("large/*.body")
     body.write_bytes(LARGE[:-1])
     shutil.copy(body, copy / "journal" / body.name)
 

@@ -22,7 +22,7 @@ from artemis_py.cli.main import main
 from artemis_py.spark import views
 from artemis_py.spark.catalog import VIEWS
 from tests.kit.client import connected
-from tests.kit.process import HTTP, STOMP, BrokerProcess, configuration, eventually, running
+from tests.kit.process import BrokerProcess, configuration, eventually, running
 from tests.spark.brokers import drained
 from tests.spark.story import RING, Story, told
 
@@ -192,7 +192,7 @@ def test_a_log_that_tells_only_half_says_so(
         client.ask("SEND", {"destination": "/queue/half", "persistent": "true"}, b"x")
     assert main(["pipeline", "losses", "--url", url]) == 0
     assert "is kept without journal-retention-directory" in capsys.readouterr().out
-    with running(configuration({"stomp": STOMP, "http": HTTP}), tmp_path) as broker:
+    with running(configuration(), tmp_path) as broker:
         assert main(["pipeline", "losses", "--url", f"http://127.0.0.1:{broker.ports['http']}"]) == 1
     assert "persistence-enabled is false; set it to true, and name a journal-ret" in capsys.readouterr().err
 

@@ -472,7 +472,7 @@ def test_a_broker_with_another_log(own: LiveBroker) -> None:
         assert stream.plan()
         assert stream.run() == sent
         own.kill()
-        for name in ("journal", "bindings", "retained", "paging", "large-messages"):
+        for name in ("journal", "bindings", "kept", "paging", "large"):
             shutil.rmtree(own.folder / name, ignore_errors=True)
         own.start_again()
         send(own, 100, 12)

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.e2e.commands.user import User
-from tests.kit.process import HTTP, WAIT_S, BrokerProcess, configuration, running
+from tests.kit.process import WAIT_S, BrokerProcess, configuration, running
 
 STOMP = "tcp://127.0.0.1:0?protocols=STOMP"
 NAMES = ("orders", "jobs", "odd / name")
@@ -19,7 +19,7 @@ ADDRESSES = "".join(f'<address name="{name}"><anycast><queue name="{name}"/></an
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    text = configuration({"stomp": STOMP, "http": HTTP}, addresses=ADDRESSES)
+    text = configuration(addresses=ADDRESSES)
     with running(text, tmp_path_factory.mktemp("broker")) as one:
         yield one
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.console.screen import Screen
 from tests.kit.browser import Browser, chromium
-from tests.kit.process import HTTP, STOMP, BrokerProcess, configuration, running
+from tests.kit.process import BrokerProcess, configuration, running
 
 ADDRESSES = """
       <address name="orders"><anycast><queue name="orders"/></anycast></address>
@@ -34,7 +34,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    text = configuration({"stomp": STOMP, "http": HTTP}, addresses=ADDRESSES, settings=SETTINGS)
+    text = configuration(addresses=ADDRESSES, settings=SETTINGS)
     with running(text, tmp_path_factory.mktemp("broker")) as process:
         yield process
 

@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.console.screen import Screen
 from tests.kit.browser import Browser, why_no_browser
 from tests.kit.client import StompSocket
-from tests.kit.process import HTTP, STOMP, WAIT_S, BrokerProcess, configuration, eventually, running
+from tests.kit.process import WAIT_S, BrokerProcess, configuration, eventually, running
 from tests.kit.secured import USERS, secured_broker
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
@@ -69,7 +69,7 @@ def test_what_is_not_allowed_is_said(browser: Browser, secured: BrokerProcess) -
 
 
 def test_the_broker_goes_and_comes_back(browser: Browser, tmp_path: Path) -> None:
-    text = configuration({"stomp": STOMP, "http": HTTP})
+    text = configuration()
     with running(text, tmp_path) as first:
         screen = Screen(browser, first)
         screen.open("/")
@@ -101,7 +101,7 @@ def test_one_stream_tells_what_changes(screen: Screen) -> None:
 def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     names = (f"q{number:05}" for number in range(MANY))
     addresses = "".join(f'<address name="{it}"><anycast><queue name="{it}"/></anycast></address>\n' for it in names)
-    text = configuration({"stomp": STOMP, "http": HTTP}, addresses=addresses)
+    text = configuration(addresses=addresses)
     with running(text, tmp_path_factory.mktemp("crowded")) as process:
         yield process
 

@@ -12,7 +12,7 @@ import pytest
 from tests.e2e.console.screen import Screen
 from tests.kit.browser import Browser, why_no_browser
 from tests.kit.client import StompSocket
-from tests.kit.process import HTTP, STOMP, BrokerProcess, configuration, running
+from tests.kit.process import HTTP, STOMP, SWEPT, BrokerProcess, configuration, retained, running
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
 ADDRESSES = "".join(
@@ -28,13 +28,9 @@ ROLES = "amq = ann,bob\nnight-shift = ann\n"
 @pytest.fixture(scope="module")
 def keeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     folder = tmp_path_factory.mktemp("keeper")
-    kinds = ("journal", "bindings", "paging", "large-messages")
-    places = "".join(f"<{kind}-directory>{folder}/{kind}</{kind}-directory>" for kind in kinds)
-    kept = f'<journal-retention-directory period="1" unit="DAYS">{folder}/kept</journal-retention-directory>'
-    text = configuration(
-        {"stomp": f"{STOMP};connectionsAllowed=20", "http": HTTP}, addresses=ADDRESSES, settings=SETTINGS
-    )
-    text = text.replace("<persistence-enabled>false</persistence-enabled>", places + kept)
+    acceptors = {"stomp": f"{STOMP};connectionsAllowed=20", "http": HTTP}
+    core = SWEPT + retained(folder)
+    text = configuration(acceptors, folder=folder, core=core, addresses=ADDRESSES, settings=SETTINGS)
     (folder / "artemis-users.properties").write_text(USERS, "latin-1")
     (folder / "artemis-roles.properties").write_text(ROLES, "latin-1")
     with running(text, folder) as process:

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.management.told import ADDRESSES, Told
-from tests.kit.process import HTTP, STOMP, configuration, running
+from tests.kit.process import configuration, running
 
 
 @pytest.fixture
 def told(tmp_path: Path) -> Iterator[Told]:
     """A broker of its own."""
-    with running(configuration({"stomp": STOMP, "http": HTTP}, addresses=ADDRESSES), tmp_path) as broker:
+    with running(configuration(addresses=ADDRESSES), tmp_path) as broker:
         yield Told(broker)

@@ -14,7 +14,7 @@ import pytest
 from tests.e2e.events.event_stream import EventStream
 from tests.e2e.management.told import ADDRESSES, Told
 from tests.kit.client import StompSocket
-from tests.kit.process import HTTP, LOOPBACK, STOMP, WAIT_S, configuration, eventually, running
+from tests.kit.process import LOOPBACK, WAIT_S, configuration, eventually, running
 from tests.kit.secured import basic, secured_broker
 
 pytestmark = pytest.mark.e2e
@@ -217,7 +217,7 @@ def test_one_that_reads_nothing_loses_events_and_is_told_how_many(told: Told) ->
 
 
 def test_streams_end_when_the_broker_stops(tmp_path: Path) -> None:
-    with running(configuration({"stomp": STOMP, "http": HTTP}, addresses=ADDRESSES), tmp_path) as broker:
+    with running(configuration(addresses=ADDRESSES), tmp_path) as broker:
         with EventStream(broker.ports["http"], watch=("queues",)) as events:
             events.until("state")
             broker.process.send_signal(signal.SIGTERM)

@@ -11,7 +11,7 @@ import pytest
 from tests.e2e.management.manager import WHERE, Manager
 from tests.e2e.management.told import ADDRESSES, Told
 from tests.kit.client import StompSocket
-from tests.kit.process import HTTP, STOMP, BrokerProcess, configuration, ports_left_out, running
+from tests.kit.process import configuration, ports_left_out, running, started
 from tests.kit.secured import secured_broker
 
 pytestmark = pytest.mark.e2e
@@ -141,21 +141,12 @@ def test_requests_of_a_connection_are_carried_out_in_order(told: Told) -> None:
 
 
 def test_a_change_that_was_answered_survives_a_crash(tmp_path: Path) -> None:
-    text = configuration({"stomp": STOMP, "http": HTTP}, addresses=ADDRESSES)
-    where = "".join(
-        f"<{kind}-directory>{tmp_path / kind}</{kind}-directory>"
-        for kind in ("journal", "bindings", "paging", "large-messages")
-    )
-    text = text.replace("<persistence-enabled>false</persistence-enabled>", where)
+    text = configuration(folder=tmp_path, addresses=ADDRESSES)
     file = tmp_path / "broker.xml"
     file.write_text(text)
-    broker = BrokerProcess(["run", str(file)], tmp_path / "broker.log")
-    try:
-        broker.await_ready()
+    with started(file) as broker:
         assert Manager(Told(broker).client()).ask("queue.orders", "pause") == (True, None)
         broker.process.send_signal(signal.SIGKILL)
-    finally:
-        broker.kill()
     with running(text, tmp_path) as again:
         assert Told(again).queue("orders")["paused"] is True
 

@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.management.told import ADDRESSES, Told
 from tests.kit.client import StompSocket
 from tests.kit.frames import ServerFrame
-from tests.kit.process import HTTP, STOMP, configuration, running
+from tests.kit.process import configuration, running
 
 pytestmark = pytest.mark.e2e
 WHERE = "activemq.notifications"
@@ -64,10 +64,9 @@ def test_a_selector_chooses_notifications(told: Told) -> None:
 
 
 def test_sessions_are_not_told_of_if_the_configuration_says_so(tmp_path: Path) -> None:
-    text = configuration({"stomp": STOMP, "http": HTTP}, addresses=ADDRESSES)
     silent = "<suppress-session-notifications>true</suppress-session-notifications>"
     other = f"{silent}<management-notification-address>told.here</management-notification-address>"
-    with running(text.replace("<acceptors>", f"{other}<acceptors>"), tmp_path) as broker:
+    with running(configuration(core=other, addresses=ADDRESSES), tmp_path) as broker:
         told = Told(broker)
         with told.client() as client:
             client.subscribe("told.here", ack="auto")

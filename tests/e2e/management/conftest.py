@@ -8,20 +8,19 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.management.told import ADDRESSES, SETTINGS, Told, stored
-from tests.kit.process import HTTP, STOMP, configuration, running
+from tests.kit.process import configuration, running
 
 
 @pytest.fixture
 def told_to_store(tmp_path: Path) -> Iterator[Told]:
     """A broker of its own, with a journal."""
-    text = configuration({"stomp": STOMP, "http": HTTP}, addresses=ADDRESSES, settings=SETTINGS)
-    with running(stored(text, tmp_path), tmp_path) as broker:
+    with running(stored(tmp_path, settings=SETTINGS), tmp_path) as broker:
         yield Told(broker)
 
 
 @pytest.fixture
 def told(tmp_path: Path) -> Iterator[Told]:
     """A broker of its own."""
-    text = configuration({"stomp": STOMP, "http": HTTP}, addresses=ADDRESSES, settings=SETTINGS)
+    text = configuration(addresses=ADDRESSES, settings=SETTINGS)
     with running(text, tmp_path) as broker:
         yield Told(broker)

@@ -17,39 +17,19 @@ import pytest
 
 from tests.e2e.management.scenes.messages import browsed, send
 from tests.e2e.management.told import Told
-from tests.kit.process import HTTP, STOMP, BrokerProcess, running
+from tests.kit.process import HTTP, STOMP, configuration, running, started
 
 pytestmark = pytest.mark.e2e
 
-CONFIGURATION: Final = """\
-<?xml version="1.0"?>
-<configuration xmlns="urn:activemq">
-  <core xmlns="urn:activemq:core">
-    <name>messages</name>
-    <persistence-enabled>{persistence}</persistence-enabled>
-    <journal-directory>{folder}/journal</journal-directory>
-    <large-messages-directory>{folder}/large-messages</large-messages-directory>
-    <paging-directory>{folder}/paging</paging-directory>
-    <security-enabled>false</security-enabled>
-    <max-disk-usage>100</max-disk-usage>
-    <acceptors>
-      <acceptor name="stomp">{stomp};stompMinLargeMessageSize=20000</acceptor>
-      <acceptor name="http">{http}</acceptor>
-    </acceptors>
-    <addresses>
-      <address name="jobs"><anycast><queue name="jobs"/></anycast></address>
-      <address name="done"><anycast><queue name="done"/></anycast></address>
-      <address name="graves"><anycast><queue name="graves"/></anycast></address>
-    </addresses>
-    <address-settings>
+ACCEPTORS: Final = {"stomp": f"{STOMP};stompMinLargeMessageSize=20000", "http": HTTP}
+ADDRESSES: Final = "".join(
+    f'<address name="{name}"><anycast><queue name="{name}"/></anycast></address>' for name in ("jobs", "done", "graves")
+)
+SETTINGS: Final = """\
       <address-setting match="#">
         <dead-letter-address>graves</dead-letter-address>
         <max-delivery-attempts>1</max-delivery-attempts>
       </address-setting>
-      <address-setting match="jobs">{jobs}</address-setting>
-    </address-settings>
-  </core>
-</configuration>
 """
 PAGES: Final = "<max-size-messages>200</max-size-messages><page-size-bytes>20000</page-size-bytes>"
 TURN_SHARE_MAX: Final = 0.2
@@ -58,9 +38,13 @@ LONG_S: Final = 600
 
 
 @contextmanager
-def started(folder: Path, *, jobs: str = "", persistence: bool = True) -> Iterator[Told]:
+def managed(folder: Path, *, jobs: str = "", persistence: bool = True) -> Iterator[Told]:
     """A broker with the queues jobs, done and graves. ``jobs``: settings of the first."""
-    text = CONFIGURATION.format(folder=folder, stomp=STOMP, http=HTTP, jobs=jobs, persistence=str(persistence).lower())
+    settings = f'{SETTINGS}<address-setting match="jobs">{jobs}</address-setting>'
+    core = "<max-disk-usage>100</max-disk-usage>"
+    text = configuration(
+        ACCEPTORS, folder=folder, persists=persistence, core=core, addresses=ADDRESSES, settings=settings
+    )
     with running(text, folder) as broker:
         yield Told(broker)
 
@@ -87,12 +71,8 @@ def numbers(told: Told, queue: str, query: str = "") -> list[int]:
 @contextmanager
 def killed(folder: Path) -> Iterator[Told]:
     """The same broker, which the test kills."""
-    broker = BrokerProcess(["run", str(folder / "broker.xml")], folder / "broker.log")
-    try:
-        broker.await_ready()
+    with started(folder / "broker.xml") as broker:
         yield Told(broker)
-    finally:
-        broker.kill()
 
 
 def ask_and_lose(told: Told, path: str) -> None:
@@ -107,7 +87,7 @@ def count_on(told: Told, queue: str) -> int:
 
 
 def test_paged_messages_are_seen_and_moved(tmp_path: Path) -> None:
-    with started(tmp_path, jobs=PAGES) as told:
+    with managed(tmp_path, jobs=PAGES) as told:
         send_numbers(told, "jobs", 3000)
         assert told.queue("jobs")["pagedCount"] > 2000
         assert numbers(told, "jobs") == list(range(3000))
@@ -130,7 +110,7 @@ def test_paged_messages_are_seen_and_moved(tmp_path: Path) -> None:
 def test_a_kill_during_a_move_loses_and_doubles_nothing(tmp_path: Path, jobs: str) -> None:
     """Each message is on one of the queues, once: after each of several kills."""
     count = 2500
-    with started(tmp_path, jobs=jobs) as told:
+    with managed(tmp_path, jobs=jobs) as told:
         send_numbers(told, "jobs", count)
     moved: list[int] = []
     for _ in range(2):
@@ -140,12 +120,12 @@ def test_a_kill_during_a_move_loses_and_doubles_nothing(tmp_path: Path, jobs: st
             told.broker.eventually("moved", partial(count_on, told, "done"), partial(int.__lt__, begun))
             told.broker.kill()
             asked.result()
-        with started(tmp_path, jobs=jobs) as told:
+        with managed(tmp_path, jobs=jobs) as told:
             left, there = numbers(told, "jobs"), numbers(told, "done")
             assert Counter(left + there) == Counter(range(count))
             moved.append(len(there))
     assert moved[0] < count, "the move was over before the kill"
-    with started(tmp_path, jobs=jobs) as told:
+    with managed(tmp_path, jobs=jobs) as told:
         told.ask("POST", "/api/queues/jobs/move?target=done")
         assert (told.queue("jobs")["messageCount"], numbers(told, "done")) == (0, list(range(count)))
 
@@ -153,7 +133,7 @@ def test_a_kill_during_a_move_loses_and_doubles_nothing(tmp_path: Path, jobs: st
 def test_with_50_000_messages_turns_stay_short(tmp_path: Path) -> None:
     """A browse, a count with a filter that matches nothing, and a move: none makes a turn long."""
     count = 50_000
-    with started(tmp_path, persistence=False) as told:
+    with managed(tmp_path, persistence=False) as told:
         with told.client() as client:
             for start in range(0, count, 1000):
                 for _ in range(999):
@@ -174,7 +154,7 @@ def test_with_50_000_messages_turns_stay_short(tmp_path: Path) -> None:
 def test_a_large_body_is_fetched_whole(tmp_path: Path) -> None:
     """As a download that no browser carries out, whatever its sender says that it is."""
     page = b"<script>alert(1)</script>" + b"x" * 3_000_000
-    with started(tmp_path) as told:
+    with managed(tmp_path) as told:
         with told.client() as client:
             headers = {"destination": "/queue/jobs", "persistent": "true", "content-type": "text/html"}
             client.ask("SEND", {**headers, "content-length": len(page)}, page)
@@ -199,14 +179,14 @@ def test_a_large_body_is_fetched_whole(tmp_path: Path) -> None:
 
 
 def test_a_content_type_that_is_none_is_bytes(tmp_path: Path) -> None:
-    with started(tmp_path) as told:
+    with managed(tmp_path) as told:
         send(told, "jobs", ["x"], **{"content-type": "text/html\\r\\nX-Evil: 1"})
         headers, body = told.fetch("/api/queues/jobs/messages/1/body")
         assert (headers["Content-Type"], "X-Evil" in headers, body) == ("application/octet-stream", False, b"x")
 
 
 def test_what_a_consumer_has_is_told_and_left_alone(tmp_path: Path) -> None:
-    with started(tmp_path) as told:
+    with managed(tmp_path) as told:
         send(told, "jobs", ["a", "b"])
         client = told.client()
         client.subscribe("/queue/jobs", ack="client", consumer_window_size="0")
@@ -237,7 +217,7 @@ def _die(told: Told, bodies: list[str]) -> None:
 
 def test_dead_letters_go_back_at_a_rate(tmp_path: Path) -> None:
     """First a rehearsal, which changes nothing; then a job, which can be stopped."""
-    with started(tmp_path) as told:
+    with managed(tmp_path) as told:
         _die(told, [str(number) for number in range(40)])
         (row,) = told.ask("GET", "/api/dead-letters")[1]["data"]
         assert (row["originalQueue"], row["cause"], row["count"]) == ("jobs", "max_deliveries", 40)
@@ -289,5 +269,5 @@ def test_what_is_refused(told_once: Told, method: str, path: str, status: int, s
 @pytest.fixture(scope="module")
 def told_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
     """A broker for all that is refused."""
-    with started(tmp_path_factory.mktemp("refused"), persistence=False) as told:
+    with managed(tmp_path_factory.mktemp("refused"), persistence=False) as told:
         yield told

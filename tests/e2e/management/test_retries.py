@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.management.told import Told
-from tests.kit.process import HTTP, STOMP, configuration, running
+from tests.kit.process import configuration, running
 
 pytestmark = pytest.mark.e2e
 
@@ -41,7 +41,7 @@ SETTINGS = """
 @pytest.fixture
 def told(tmp_path: Path) -> Iterator[Told]:
     """A broker of its own, on which a message that is refused once is dead."""
-    text = configuration({"stomp": STOMP, "http": HTTP}, addresses=ADDRESSES, settings=SETTINGS)
+    text = configuration(addresses=ADDRESSES, settings=SETTINGS)
     with running(text, tmp_path) as broker:
         yield Told(broker)
 

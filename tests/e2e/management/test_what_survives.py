@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.management.told import ADDRESSES, Told, stored
-from tests.kit.process import HTTP, STOMP, BrokerProcess, configuration
+from tests.e2e.management.told import Told, stored
+from tests.kit.process import started
 
 pytestmark = pytest.mark.e2e
 
@@ -19,15 +19,10 @@ pytestmark = pytest.mark.e2e
 @contextmanager
 def begun(folder: Path, more: str = "") -> Iterator[Told]:
     """A broker on the folder; its end is the test's."""
-    text = stored(configuration({"stomp": STOMP, "http": HTTP}, addresses=ADDRESSES), folder)
     file = folder / "broker.xml"
-    file.write_text(text.replace("<security-enabled>", more + "<security-enabled>"), "utf-8")
-    broker = BrokerProcess(["run", str(file)], folder / "broker.log")
-    try:
-        broker.await_ready()
+    file.write_text(stored(folder, core=more), "utf-8")
+    with started(file) as broker:
         yield Told(broker)
-    finally:
-        broker.kill()
 
 
 def end(told: Told, how: str) -> None:

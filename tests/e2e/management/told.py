@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from tests.kit.client import StompSocket
 from tests.kit.forks import run_text
-from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess
+from tests.kit.process import LOOPBACK, SWEPT, WAIT_S, BrokerProcess, configuration, retained
 
 ADDRESSES: Final = """
       <address name="orders"><anycast><queue name="orders"/></anycast></address>
@@ -34,15 +34,10 @@ SETTINGS: Final = """
 """Dead messages of orders go to the queue DLQ.orders, expired ones to EXP.orders."""
 
 
-def stored(text: str, folder: Path) -> str:
+def stored(folder: Path, *, settings: str = "", core: str = "") -> str:
     """A configuration that keeps its messages and its log in a folder."""
-    places = "".join(
-        f"<{name}-directory>{folder / name}</{name}-directory>" for name in ("journal", "paging", "large-messages")
-    )
-    places += f'<journal-retention-directory unit="DAYS" period="1">{folder / "kept"}</journal-retention-directory>'
-    return text.replace(
-        "<persistence-enabled>false</persistence-enabled>", f"<persistence-enabled>true</persistence-enabled>{places}"
-    )
+    core = f"{SWEPT}{retained(folder)}{core}"
+    return configuration(folder=folder, core=core, addresses=ADDRESSES, settings=settings)
 
 
 @dataclass

@@ -6,14 +6,14 @@ from typing import Any, Final
 
 from tests.e2e.management.scene import Scene, holds
 from tests.e2e.management.told import ADDRESSES, Told
-from tests.kit.process import HTTP, STOMP, configuration
+from tests.kit.process import configuration
 
 _ONE_MORE: Final = ADDRESSES + '      <address name="new"><anycast><queue name="new"/></anycast></address>\n'
 
 
 def _edit(told: Told) -> None:
     """The file gets another address. The broker sees that by itself, soon."""
-    text = configuration({"stomp": STOMP, "http": HTTP}, addresses=_ONE_MORE)
+    text = configuration(addresses=_ONE_MORE)
     (told.broker.log.parent / "broker.xml").write_text(text, "utf-8")
 
 

@@ -22,7 +22,7 @@ def _roles(told: Told, answer: Any) -> None:
 
 
 def _disks(told: Told, answer: Any) -> None:
-    assert {row["directory"].rpartition("/")[2] for row in answer["data"]} == {"journal", "paging", "large-messages"}
+    assert {row["directory"].rpartition("/")[2] for row in answer["data"]} == {"journal", "paging", "large"}
     for row in answer["data"]:
         assert 0 < int(row["free"]) <= int(row["total"])
         assert 0 <= int(row["usedPercent"]) <= 100

@@ -1,0 +1,82 @@
+"""A real Prometheus as a process."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.kit.ports import free_port
+from tests.kit.process import LOOPBACK, STOP_S, WAIT_S, eventually
+
+
+@dataclass(frozen=True)
+class Server:
+    """The process, its port and what it says."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    log: Path
+
+    def eventually(self, what: str, probe: Callable[[], object], expected: object) -> None:
+        """Asks until the answer is the expected one; fails with the last answer, or when the process has ended."""
+
+        def probe_alive() -> object:
+            seen = probe()
+            if seen != expected:
+                code = self.process.poll()
+                assert code is None, f"ended with {code}: {self.log.read_text()}"
+            return seen
+
+        try:
+            eventually(what, probe_alive, lambda seen: seen == expected)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.log.read_text()}") from None
+
+    def get(self, path: str) -> bytes:
+        """The body of an answer."""
+        with urllib.request.urlopen(f"http://{LOOPBACK}:{self.port}{path}", timeout=WAIT_S) as answer:
+            body: bytes = answer.read()
+            return body
+
+    def is_ready(self) -> bool:
+        """Does it answer?"""
+        try:
+            self.get("/-/ready")
+        except OSError:
+            return False
+        return True
+
+
+@contextmanager
+def prometheus_with(program: str, configuration: str, folder: Path, *options: str) -> Iterator[Server]:
+    """A Prometheus with its files in ``folder``, from its readiness to its end by SIGTERM."""
+    file = folder / "prometheus.yml"
+    file.write_text(configuration, "utf-8")
+    port = free_port()
+    command: Sequence[str] = (
+        program,
+        f"--config.file={file}",
+        f"--storage.tsdb.path={folder / 'tsdb'}",
+        f"--web.listen-address={LOOPBACK}:{port}",
+        "--log.level=warn",
+        *options,
+    )
+    log = folder / "prometheus.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+    try:
+        server = Server(process, port, log)
+        server.eventually("ready", server.is_ready, True)
+        yield server
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
