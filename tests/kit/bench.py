@@ -7,6 +7,7 @@ from __future__ import annotations
 from artemis_py.core.queue.queue import Queue
 from tests.kit.frames import ServerFrame
 from tests.kit.in_process import Client, InProcessBroker, configuration
+from tests.kit.named_clients import NamedClients
 
 ONE_AT_A_TIME = "consumer-window-size:0"
 """A SUBSCRIBE header: never more than one unacknowledged message."""
@@ -23,7 +24,7 @@ def declared(attributes: str = "", settings: str = "", more: str = "") -> str:
     """
 
 
-class Bench:
+class Bench(NamedClients):
     """The broker and its clients, by name. With ``cut`` every byte arrives alone; ``core`` is another configuration,
     as XML below the core element, and ``acceptor`` are more parameters of the acceptor.
     """
@@ -41,23 +42,17 @@ class Bench:
         self.world = InProcessBroker(
             configuration(declared(attributes, settings, more) if core is None else core, acceptor)
         )
-        self._cut = cut
+        super().__init__(self.world.clients, cut=cut)
+
+    def _connected(self, name: str) -> Client:
+        return self.world.client(name)
+
+    def _rest(self) -> None:
+        self.world.settle()
 
     def queue(self, name: str = "q") -> Queue:
         """A queue that must exist."""
         return self.world.queue(name)
-
-    def write(self, name: str, command: str, *headers: str, body: str = "") -> None:
-        """A client writes one frame; it connects before its first."""
-        if name not in self.world.clients:
-            self._put(self.world.client(name), "CONNECT\naccept-version:1.2\nhost:x\n\n\0")
-            assert [frame.command for frame in self.frames(name)] == ["CONNECTED"]
-        self._put(self.world.client(name), "\n".join([command, *headers]) + f"\n\n{body}\0")
-
-    def _put(self, client: Client, text: str) -> None:
-        data = text.encode()
-        for part in [data[at : at + 1] for at in range(len(data))] if self._cut else [data]:
-            client.send(part)
 
     def send(self, body: str, *headers: str, to: str = "q") -> None:
         """A producer sends a message."""
@@ -66,19 +61,6 @@ class Bench:
     def subscribe(self, name: str, *headers: str, to: str = "q", ack: str = "client-individual") -> None:
         """A client subscribes, under the id 1."""
         self.write(name, "SUBSCRIBE", "id:1", f"destination:/queue/{to}", f"ack:{ack}", *headers)
-
-    def frames(self, name: str) -> list[ServerFrame]:
-        """What a client got since it was asked last."""
-        collected = self.world.client(name).collect()
-        taken = list(collected)
-        collected.clear()
-        return taken
-
-    def messages(self, name: str) -> list[ServerFrame]:
-        """The same; it must be messages only."""
-        frames = self.frames(name)
-        assert all(frame.command == "MESSAGE" for frame in frames), [frame.text for frame in frames]
-        return frames
 
     def got(self, name: str) -> list[str]:
         """Bodies of the messages that a client got since it was asked last."""
@@ -100,11 +82,6 @@ class Bench:
     def leave(self, name: str) -> None:
         """A client unsubscribes: what it has goes back, and no attempt is counted."""
         self.write(name, "UNSUBSCRIBE", "id:1")
-
-    def lose(self, name: str) -> None:
-        """A client's connection breaks."""
-        self.world.client(name).drop()
-        del self.world.clients[name]
 
     def count(self, name: str = "q") -> int:
         """The queue's message count."""

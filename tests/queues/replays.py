@@ -7,8 +7,7 @@ from artemis_py.storage.format.log_events import Event, Published
 from artemis_py.storage.format.reader import events_of
 from tests.kit.crash.retained import Archive
 from tests.kit.frames import ServerFrame
-from tests.kit.in_process import Client
-from tests.kit.life import Life
+from tests.kit.life import Life, OnLife
 
 QUEUE = "destination:/queue/q"
 ADDRESSES = """<address name="far"><anycast>
@@ -16,13 +15,11 @@ ADDRESSES = """<address name="far"><anycast>
 <address name="news"><multicast/></address>"""
 
 
-class Stage:
+class Stage(OnLife):
     """Its clients by name. A message is persistent unless a header says otherwise."""
 
     def __init__(self, life: Life | None = None, *, cut: bool = False, core: str = "", settings: str = "") -> None:
-        self.life = life or Life("", more=ADDRESSES, core=core, settings=settings, archive=Archive())
-        self.cut = cut
-        self.clients: dict[str, Client] = {}
+        super().__init__(life or Life("", more=ADDRESSES, core=core, settings=settings, archive=Archive()), cut=cut)
 
     @property
     def replays(self) -> Replays:
@@ -42,41 +39,6 @@ class Stage:
         """The next life of the broker."""
         return Stage(self.life.again(), cut=self.cut)
 
-    # ---- frames ----------------------------------------------------------------------------------
-
-    def client(self, name: str, version: str = "1.2") -> Client:
-        """The client of that name, which is connected at its first use."""
-        client = self.clients.get(name)
-        if client is None:
-            client = self.clients[name] = self.life.broker.connect()
-            self.put(client, f"CONNECT\naccept-version:{version}\nhost:x\n\n\0")
-            client.collect().clear()
-        return client
-
-    def put(self, client: Client, text: str) -> None:
-        """Bytes from a client, one by one or all together, and everything that follows from them."""
-        data = text.encode()
-        for part in [data[at : at + 1] for at in range(len(data))] if self.cut else [data]:
-            client.send(part)
-        self.life.broker.drain()
-
-    def write(self, name: str, command: str, *headers: str, body: str = "") -> None:
-        """One frame."""
-        self.put(self.client(name), "\n".join([command, *headers]) + f"\n\n{body}\0")
-
-    def frames(self, name: str) -> list[ServerFrame]:
-        """What a client got since it was asked last."""
-        collected = self.client(name).collect()
-        taken = list(collected)
-        collected.clear()
-        return taken
-
-    def error(self, name: str) -> str:
-        """What the one frame says that a client got, an ERROR."""
-        (frame,) = self.frames(name)
-        assert frame.command == "ERROR", frame.text
-        return frame.body.decode()
-
     # ---- messages --------------------------------------------------------------------------------
 
     def send(self, *bodies: str, headers: tuple[str, ...] = (), to: str = "/queue/q", by: str = "producer") -> None:
@@ -88,20 +50,9 @@ class Stage:
         """A client subscribes with a bookmark."""
         self.write(name, "SUBSCRIBE", f"id:{id}", of, f"bookmark:{bookmark}", *headers)
 
-    def messages(self, name: str) -> list[ServerFrame]:
-        """What a client got since it was asked last, which must be messages only."""
-        frames = self.frames(name)
-        assert all(frame.command == "MESSAGE" for frame in frames), [frame.text for frame in frames]
-        return frames
-
     def got(self, name: str) -> list[str]:
         """Their bodies; of one that says that everything was sent, ``completed``."""
         return ["completed" if frame.header("completed") else frame.body.decode() for frame in self.messages(name)]
-
-    def advance(self, duration_ms: int) -> None:
-        """Let time pass."""
-        self.life.broker.advance(duration_ms)
-        self.life.broker.drain()
 
     # ---- the log ---------------------------------------------------------------------------------
 

@@ -183,7 +183,7 @@ def test_A_13_a_queue_of_another_address(cut: bool) -> None:
         here.replay("c1", "EPOCH", of=f"destination:/queue/{destination}", id=str(number))
         assert here.got("c1") == ["blue", "red"]
     here.replay("c2", "EPOCH", of="destination:/queue/q::near")
-    assert here.error("c2") == "Queue near is on address far, not on q"
+    assert here.error("c2").body.decode() == "Queue near is on address far, not on q"
 
 
 VIEWS = """<addresses>
@@ -235,7 +235,7 @@ def test_A_13_it_needs_the_permission_to_consume(cut: bool) -> None:
         if is_allowed:
             assert here.got(name) == ["a"]
         else:
-            assert "does not have permission='CONSUME'" in here.error(name)
+            assert "does not have permission='CONSUME'" in here.error(name).body.decode()
 
 
 def test_A_13_what_became_of_a_message_does_not_matter(cut: bool) -> None:
@@ -282,7 +282,7 @@ def test_A_13_a_selector(cut: bool) -> None:
     here.send("red 2", headers=("colour:red",))
     assert here.got("c1") == ["red", "red 2"]
     here.replay("c2", "EPOCH", "selector:colour = ")
-    assert here.error("c2").startswith("selector:")
+    assert here.error("c2").body.decode().startswith("selector:")
 
 
 def test_A_13_no_local(cut: bool) -> None:
@@ -300,7 +300,7 @@ def test_A_13_no_local(cut: bool) -> None:
 def test_A_13_temporary_destinations_have_no_history(cut: bool) -> None:
     here = stage(cut)
     here.replay("c1", "EPOCH", of="destination:/temp-queue/mine")
-    assert here.error("c1").startswith("A temporary destination has no history")
+    assert here.error("c1").body.decode().startswith("A temporary destination has no history")
 
 
 # ---- where it begins and ends --------------------------------------------------------------------
@@ -471,7 +471,7 @@ def test_A_13_a_range_ends_when_its_time_is_over(cut: bool) -> None:
 def test_A_13_what_is_no_bookmark(cut: bool, bookmark: str, reason: str) -> None:
     here = stage(cut, "a")
     here.replay("c1", bookmark)
-    assert here.error("c1").startswith(reason)
+    assert here.error("c1").body.decode().startswith(reason)
 
 
 # ---- what is removed -----------------------------------------------------------------------------
@@ -503,7 +503,7 @@ def test_A_13_a_bookmark_that_retention_has_removed_is_refused() -> None:
     first = here.offsets()[0]
     here.archive.remove_oldest()
     here.replay("c1", str(first))
-    text = here.error("c1")
+    text = here.error("c1").body.decode()
     assert text.startswith(f"The log after bookmark {first} was removed (journal-retention-directory): ")
     found = re.search(r"Go on with bookmark:(\d+)", text)
     assert found is not None, text
