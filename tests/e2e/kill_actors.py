@@ -7,7 +7,6 @@ before the bytes leave and the confirmation after they came.
 from __future__ import annotations
 
 import itertools
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from random import Random
 from threading import Thread
 
 from tests.e2e.kill_ledger import Key, Ledger, Session
-from tests.kit.client import Closed, StompSocket, frame
+from tests.kit.client import Closed, StompSocket, connected, frame
 from tests.kit.frames import ServerFrame
 
 ALIKE = {"persistent": "true"}
@@ -43,26 +42,6 @@ def key_of(queue: str, message: ServerFrame) -> Key:
     return key
 
 
-class Client(StompSocket):
-    """A connection that also gives what has come without waiting for more. ``heard`` is when something came last."""
-
-    heard = 0.0
-
-    def read_some(self) -> bool:
-        is_open = super().read_some()
-        if is_open:
-            self.heard = time.monotonic()
-        return is_open
-
-    def receive_all(self) -> list[ServerFrame]:
-        """At least one frame, and every other that has arrived whole."""
-        return [self.receive(), *self.take_waiting(len(self._waiting))]
-
-    def take_waiting(self, count: int) -> list[ServerFrame]:
-        """Up to so many of the frames that were read already."""
-        return [self._waiting.popleft() for _ in range(min(count, len(self._waiting)))]
-
-
 class Actor(ABC, Thread):
     """One client. ``trouble`` is what went wrong beside its connection's end."""
 
@@ -71,7 +50,7 @@ class Actor(ABC, Thread):
         self.ledger = ledger
         self.random = Random(f"{seed} {name}")
         self.trouble: str | None = None
-        self.client: Client | None = None
+        self.client: StompSocket | None = None
 
     def run(self) -> None:
         assert self.client is not None
@@ -86,11 +65,10 @@ class Actor(ABC, Thread):
 
     def connect(self, port: int) -> None:
         """Connects; raises OSError or Closed when the broker is gone already."""
-        self.client = Client(port)
-        self.client.connect()
+        self.client = connected(port)
 
     @abstractmethod
-    def live(self, client: Client) -> None:
+    def live(self, client: StompSocket) -> None:
         """Works until the connection ends."""
 
 
@@ -103,7 +81,7 @@ class Producer(Actor):
         self.queues = queues
         self.numbers = itertools.count(1)
 
-    def live(self, client: Client) -> None:
+    def live(self, client: StompSocket) -> None:
         while True:
             batch = [next(self.numbers) for _ in range(self.random.choice((1, 1, 2, 5, 20)))]
             self.ledger.sending(Key(queue, self.name, number) for number in batch for queue in self.queues)
@@ -129,7 +107,7 @@ class TransactedProducer(Actor):
         self.queues = queues
         self.numbers = itertools.count(1)
 
-    def live(self, client: Client) -> None:
+    def live(self, client: StompSocket) -> None:
         while True:
             group = next(_groups)
             sends = [
@@ -168,7 +146,7 @@ class RepeatingProducer(Actor):
         self.queue = queue
         self.unfinished = unfinished
 
-    def live(self, client: Client) -> None:
+    def live(self, client: StompSocket) -> None:
         unfinished = self.unfinished
         unfinished.repeated_count += bool(unfinished.sends)
         while True:
@@ -211,7 +189,7 @@ class Consumer(Actor):
         self.keeps = keeps
         self.receipts = itertools.count(1)
 
-    def live(self, client: Client) -> None:
+    def live(self, client: StompSocket) -> None:
         session = self.ledger.open_session(self.queue)
         mode = "client" if self.cumulative else "client-individual"
         client.subscribe(self.destination, ack=mode)
@@ -248,7 +226,7 @@ class Mover(Actor):
         self.source = source
         self.target = target
 
-    def live(self, client: Client) -> None:
+    def live(self, client: StompSocket) -> None:
         session = self.ledger.open_session(self.source)
         client.subscribe(f"/queue/{self.source}")
         while True:
@@ -275,8 +253,7 @@ def read_to_the_end(port: int, ledger: Ledger, destination: str) -> None:
     """Reads what a queue holds, acknowledging nothing. A last message of our own says that it was all."""
     queue = destination.removeprefix("/queue/").rpartition("::")[2]
     session: Session = ledger.open_session(queue)
-    with Client(port) as client:
-        client.connect()
+    with connected(port) as client:
         client.subscribe(destination)
         client.ask("SEND", {"destination": destination}, b"the end")
         while (message := client.message()).body != b"the end":

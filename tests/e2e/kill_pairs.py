@@ -14,10 +14,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.e2e.kill_actors import Actor, Client
+from tests.e2e.kill_actors import Actor
 from tests.e2e.kill_rounds import KILLED_WHILE_STARTING, PAGING, START_S, WORK_S, KillRun
 from tests.e2e.pair import Member
-from tests.kit.client import Closed, frame
+from tests.kit.client import Closed, StompSocket, connected, frame
 from tests.kit.process import BrokerProcess, eventually
 
 POLICY = """
@@ -122,7 +122,7 @@ class PairKillRun(KillRun):
         broker.await_ports()
         if "stomp" not in broker.ports:
             return False
-        with suppress(OSError, Closed), Client(broker.port) as client:
+        with suppress(OSError, Closed), StompSocket(broker.port) as client:
             client.connect()
             return True
         return False
@@ -133,8 +133,7 @@ class PairKillRun(KillRun):
         broker = self._start("")
         broker.await_ready()
         send = frame("SEND", {"destination": "/queue/backlog", "persistent": "true"}, BACKLOG_BODY)
-        with Client(broker.port) as client:
-            client.connect()
+        with connected(broker.port) as client:
             for _ in range(0, self._backlog, BACKLOG_BATCH):
                 client.raw(send * (BACKLOG_BATCH - 1))
                 client.ask("SEND", {"destination": "/queue/backlog", "persistent": "true"}, BACKLOG_BODY)

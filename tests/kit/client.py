@@ -6,6 +6,7 @@ import itertools
 import socket
 import ssl
 import struct
+import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from types import TracebackType
@@ -53,6 +54,8 @@ class StompSocket:
             self.socket = tls.wrap_socket(self.socket, server_hostname="localhost")
         self._stream = ServerStream()
         self._waiting: deque[ServerFrame] = deque()
+        self.heard = 0.0
+        """When something came last, in steady time."""
 
     def __enter__(self) -> StompSocket:
         return self
@@ -106,6 +109,8 @@ class StompSocket:
         frames = self._stream.frames
         self._waiting.extend(frames)
         frames.clear()
+        if data:
+            self.heard = time.monotonic()
         return bool(data)
 
     def receive(self) -> ServerFrame:
@@ -114,6 +119,14 @@ class StompSocket:
             if not self.read_some():
                 raise Closed("the broker closed the connection")
         return self._waiting.popleft()
+
+    def receive_all(self) -> list[ServerFrame]:
+        """At least one frame, and every other that has arrived whole."""
+        return [self.receive(), *self.take_waiting(len(self._waiting))]
+
+    def take_waiting(self, count: int) -> list[ServerFrame]:
+        """Up to so many of the frames that were read already."""
+        return [self._waiting.popleft() for _ in range(min(count, len(self._waiting)))]
 
     def expect(self, command: str) -> ServerFrame:
         """The next frame, which has to be of this command."""
@@ -138,9 +151,7 @@ class StompSocket:
         while self.read_some():
             pass
         assert self._stream.is_whole, "the stream ends in the middle of a frame"
-        frames = list(self._waiting)
-        self._waiting.clear()
-        return frames
+        return self.take_waiting(len(self._waiting))
 
     def read_until(self, is_enough: Callable[[], bool]) -> None:
         """Reads until the condition holds."""
@@ -161,8 +172,7 @@ class StompSocket:
     def messages_here(self) -> list[ServerFrame]:
         """The messages that the broker has sent by now; nothing else may have come."""
         self.nothing_waits_but_messages()
-        taken = list(self._waiting)
-        self._waiting.clear()
+        taken = self.take_waiting(len(self._waiting))
         assert all(one.command == "MESSAGE" for one in taken), [one.text for one in taken]
         return taken
 

@@ -7,16 +7,17 @@ import re
 import resource
 import signal
 import subprocess
+import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
-from tests.kit.forks import COMMAND, Forked, starts_alike
+from tests.kit.forks import COMMAND, ROOT, Forked, starts_alike
 
 LOOPBACK = "127.0.0.1"
 WAIT_S = 120.0
@@ -108,6 +109,23 @@ def eventually(what: str, probe: Callable[[], Value], wanted: Callable[[Value], 
             return seen
         assert time.monotonic() < until, f"{what}: still {seen!r} after {wait_s:g} s"
         time.sleep(POLL_S)
+
+
+def start_module(name: str, *arguments: str, log: Path) -> subprocess.Popen[bytes]:
+    """``python -m`` a module of this project; it leads a session. What it prints is added to ``log``."""
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            [sys.executable, "-m", name, *arguments],
+            cwd=ROOT, stdout=output, stderr=output, stdin=subprocess.DEVNULL, start_new_session=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """SIGKILL to a process that leads a session, and to all that it has started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def needs_descriptors(count: int) -> None:

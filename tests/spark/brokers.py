@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from tests.kit.client import StompSocket, connected
 from tests.kit.frames import ServerFrame
 from tests.kit.process import HTTP, STOMP, SWEPT, BrokerProcess, configuration, running
+from tests.spark.live import LiveBroker, live_broker
 
 SETTINGS = """\
       <address-setting match="#"><default-address-routing-type>ANYCAST</default-address-routing-type>
@@ -38,39 +39,9 @@ def journalled_broker(folder: Path, **options: object) -> Iterator[BrokerProcess
         yield broker
 
 
-class CrashingBroker:
+def crashing_broker(folder: Path) -> AbstractContextManager[LiveBroker]:
     """A broker with a journal that is killed and started again, each time on the same port."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._lives = 0
-        self.broker = self._start(0)
-
-    def _start(self, stomp_port: int) -> BrokerProcess:
-        self._lives += 1
-        file = self._folder / "broker.xml"
-        file.write_text(journalled(self._folder, stomp_port=stomp_port), "utf-8")
-        broker = BrokerProcess(["run", str(file)], self._folder / f"broker{self._lives}.log")
-        broker.await_ready()
-        return broker
-
-    def crash(self) -> None:
-        """SIGKILL."""
-        self.broker.kill()
-
-    def start_again(self) -> None:
-        """From what is on the disk."""
-        self.broker = self._start(self.broker.port)
-
-
-@contextmanager
-def crashing_broker(folder: Path) -> Iterator[CrashingBroker]:
-    """One that is gone in the end."""
-    crashing = CrashingBroker(folder)
-    try:
-        yield crashing
-    finally:
-        crashing.broker.kill()
+    return live_broker(folder, limits=None, settings=SETTINGS, addresses="")
 
 
 def url_of(broker: BrokerProcess) -> str:

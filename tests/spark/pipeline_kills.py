@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -20,8 +19,7 @@ import pyarrow.dataset as arrow_dataset
 from artemis_py.spark.read.aggregated_tables import AggregateReader
 from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.options import read_options
-from tests.kit.process import eventually
-from tests.spark.conftest import ROOT
+from tests.kit.process import eventually, kill_group, start_module
 from tests.spark.live import LiveBroker
 from tests.spark.pipeline_clients import Acknowledger, PipelineClient, Receipted, Transacted
 from tests.spark.pipeline_driver import ADDRESSES, QUERIES
@@ -66,12 +64,8 @@ class Driver:
     def _start(self, *more: str) -> subprocess.Popen[bytes]:
         self.lives += 1
         self._begun = self._seen = self.commits()
-        with (self.folder / f"driver{self.lives}.log").open("wb") as log:
-            return subprocess.Popen(
-                [sys.executable, "-m", "tests.spark.pipeline_driver", str(self.folder), *self.urls, *more],
-                cwd=ROOT, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True,
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
-            )  # fmt: skip
+        log = self.folder / f"driver{self.lives}.log"
+        return start_module("tests.spark.pipeline_driver", str(self.folder), *self.urls, *more, log=log)
 
     def commits(self) -> dict[str, int]:
         """How many batches of each query are done: Spark forgets the files of the oldest."""
@@ -93,9 +87,7 @@ class Driver:
 
     def end(self) -> None:
         """SIGKILL to the JVM, its Python and all workers."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        kill_group(self.process)
 
     def start_again(self, *more: str) -> None:
         """From its checkpoints; what is left of the life before is gone first."""

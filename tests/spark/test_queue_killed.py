@@ -9,10 +9,9 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,8 +19,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from artemis_py.spark import lag
-from tests.kit.process import eventually
-from tests.spark.conftest import ROOT
+from tests.kit.process import eventually, kill_group, start_module
 from tests.spark.holding_proxy import HoldingProxy, holding_acks, numbers
 from tests.spark.live import LiveBroker, send_many
 from tests.spark.pipeline_kills import children
@@ -79,18 +77,12 @@ class Running:
     @contextmanager
     def application(self, *more: str) -> Iterator[subprocess.Popen[bytes]]:
         """In a Spark of its own."""
-        with (self.folder / "driver.log").open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "tests.spark.queue_driver", str(self.folder), json.dumps(self.options), *more],
-                cwd=ROOT, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True,
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
-            )  # fmt: skip
+        given = (str(self.folder), json.dumps(self.options), *more)
+        process = start_module("tests.spark.queue_driver", *given, log=self.folder / "driver.log")
         try:
             yield process
         finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            kill_group(process)
 
     def take_the_rest(self, write: Callable[..., DataStreamWriter] = query) -> None:
         """Everything that is there now, and end."""

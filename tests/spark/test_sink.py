@@ -300,20 +300,20 @@ def test_a_table_that_a_stream_puts_out_again_and_again(
 def test_a_broker_that_is_killed_under_a_stream(spark: SparkSession, tmp_path: Path, place: str) -> None:
     """The sink waits for it to come back, and repeats what was not confirmed."""
     with crashing_broker(tmp_path) as crashing:
-        stream = Stream(spark, crashing.broker, tmp_path, place)
+        stream = Stream(spark, crashing.process, tmp_path, place)
         query = stream.start(timeout="60 s", rowsPerTransaction="50")
         lines: list[str] = []
         for number in range(6):
             batch = [f"{number}-{line}" for line in range(1000)]
             lines += batch
             if number % 2:
-                before = added(crashing.broker, place)
+                before = added(crashing.process, place)
                 stream.put(f"f{number}", batch)
-                crashing.broker.eventually("more", lambda: added(crashing.broker, place), lambda seen: seen > before)  # noqa: B023
-                crashing.crash()
+                crashing.process.eventually("more", lambda: added(crashing.process, place), lambda seen: seen > before)  # noqa: B023
+                crashing.kill()
                 crashing.start_again()
             else:
                 stream.put(f"f{number}", batch)
             query.processAllAvailable()
         query.stop()
-        assert sorted(bodies(drained(crashing.broker, place, 6000))) == sorted(lines)
+        assert sorted(bodies(drained(crashing.process, place, 6000))) == sorted(lines)

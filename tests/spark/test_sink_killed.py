@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import random
-import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.kit.process import BrokerProcess, eventually
-from tests.spark.brokers import CrashingBroker, bodies, crashing_broker, drained
-from tests.spark.conftest import ROOT
+from tests.kit.process import BrokerProcess, eventually, kill_group, start_module
+from tests.spark.brokers import bodies, crashing_broker, drained
 from tests.spark.cutting_proxy import cutting
+from tests.spark.live import LiveBroker
 from tests.spark.stream_driver import query
 
 if TYPE_CHECKING:
@@ -27,32 +23,15 @@ if TYPE_CHECKING:
 LINES = 600
 
 
-class Application:
-    """The driver's process and all that it starts."""
-
-    def __init__(self, folder: Path, port: int, address: str) -> None:
-        arguments = [str(folder), f"tcp://127.0.0.1:{port}", address]
-        with (folder / "driver.log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.spark.stream_driver", *arguments],
-                cwd=ROOT, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True,
-            )  # fmt: skip
-
-    def kill(self) -> None:
-        """SIGKILL to every process of it."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-
-
 @contextmanager
-def application(folder: Path, port: int, address: str) -> Iterator[Application]:
-    """One that is gone in the end."""
-    running = Application(folder, port, address)
+def application(folder: Path, port: int, address: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The driver's process; it and all that it starts are gone in the end."""
+    arguments = (str(folder), f"tcp://127.0.0.1:{port}", address)
+    process = start_module("tests.spark.stream_driver", *arguments, log=folder / "driver.log")
     try:
-        yield running
+        yield process
     finally:
-        running.kill()
+        kill_group(process)
 
 
 def files_in(folder: Path, count: int, start: int = 0) -> list[str]:
@@ -70,14 +49,14 @@ def files_in(folder: Path, count: int, start: int = 0) -> list[str]:
 
 def killed_at(folder: Path, broker: BrokerProcess, address: str, word: bytes, nth: int, *, from_broker: bool) -> None:
     """Starts the application and kills it when a word passes between it and the broker for the nth time."""
-    ended: list[Application] = []
+    ended: list[subprocess.Popen[bytes]] = []
     with (
-        cutting(broker.port, word, nth=nth, from_broker=from_broker, at_cut=lambda: ended[0].kill()) as proxy,
+        cutting(broker.port, word, nth=nth, from_broker=from_broker, at_cut=lambda: kill_group(ended[0])) as proxy,
         application(folder, proxy.port, address) as running,
     ):
         ended.append(running)
         eventually("the cut", lambda: proxy.has_cut, bool, 60)
-        running.process.wait(30)
+        running.wait(30)
 
 
 def finish(spark: SparkSession, folder: Path, broker: BrokerProcess, address: str) -> None:
@@ -113,16 +92,16 @@ def test_killed_again_and_again(spark: SparkSession, tmp_path: Path, place: str,
                     [(b"BEGIN", False), (b"SEND", False), (b"COMMIT", False), (b"RECEIPT", True)]
                 )
                 nth = rng.randrange(1, 12 * (50 if word == b"SEND" else 1))
-                killed_at(tmp_path, crashing.broker, place, word, nth, from_broker=from_broker)
+                killed_at(tmp_path, crashing.process, place, word, nth, from_broker=from_broker)
             if rng.random() < 0.5:
-                crashing.crash()
+                crashing.kill()
                 crashing.start_again()
-        finish(spark, tmp_path, crashing.broker, place)
-        assert sorted(bodies(drained(crashing.broker, place, len(lines)))) == sorted(lines)
+        finish(spark, tmp_path, crashing.process, place)
+        assert sorted(bodies(drained(crashing.process, place, len(lines)))) == sorted(lines)
 
 
-def _killed_between_batches(folder: Path, crashing: CrashingBroker, address: str, batches: int) -> None:
+def _killed_between_batches(folder: Path, crashing: LiveBroker, address: str, batches: int) -> None:
     commits = folder / "checkpoint" / "commits"
-    with application(folder, crashing.broker.port, address) as running:
+    with application(folder, crashing.process.port, address) as running:
         eventually("all batches", lambda: len(list(commits.glob("[0-9]*"))), lambda seen: seen == batches, 60)
-        running.kill()
+        kill_group(running)

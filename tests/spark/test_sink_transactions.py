@@ -254,12 +254,12 @@ def test_a_transaction_larger_than_the_broker_allows(tmp_path: Path) -> None:
 def test_nothing_is_doubled_over_a_restart_of_the_broker(tmp_path: Path, place: str) -> None:
     """Its ids are in the journal: it is killed between two attempts of a task."""
     with crashing_broker(tmp_path) as crashing:
-        published(plan_for(crashing.broker.port, place), "kept", ROWS[:60])
-        crashing.crash()
+        published(plan_for(crashing.process.port, place), "kept", ROWS[:60])
+        crashing.kill()
         crashing.start_again()
-        done = published(plan_for(crashing.broker.port, place), "kept", [*ROWS[:60], "one more"])
+        done = published(plan_for(crashing.process.port, place), "kept", [*ROWS[:60], "one more"])
         assert (done.transactions, done.duplicates) == (3, 2)
-        assert bodies(drained(crashing.broker, place, 61)) == [*ROWS[:60], "one more"]
+        assert bodies(drained(crashing.process, place, 61)) == [*ROWS[:60], "one more"]
 
 
 # ---- warnings ------------------------------------------------------------------------------------
