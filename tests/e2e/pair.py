@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.error import HTTPError
 
-from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, configuration, eventually
+from tests.kit.http import ask
+from tests.kit.process import BrokerProcess, configuration, eventually
 
 _STATES = re.compile(
     r"^(?:\S+Z \S+ )?broker \S+ is (?:a stand-by: it waits for (?P<waits_for>.*)|(?P<ready>ready): .*)$", re.MULTILINE
@@ -41,14 +39,8 @@ class Member(BrokerProcess):
 
     def readiness(self) -> tuple[int, str]:
         """The status of /health/ready, and the reason."""
-        try:
-            with urllib.request.urlopen(
-                f"http://{LOOPBACK}:{self.ports['http']}/health/ready", timeout=WAIT_S
-            ) as answer:
-                return answer.status, json.load(answer).get("reason", "")
-        except HTTPError as error:
-            with error:
-                return error.code, json.load(error)["reason"]
+        reply = ask(self.ports["http"], "GET", "/health/ready")
+        return reply.status, reply.json.get("reason", "")
 
 
 class Pair:

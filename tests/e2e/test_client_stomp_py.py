@@ -156,7 +156,7 @@ def test_a_transaction_of_acknowledgements(connect: Connect, place: str, shared_
     shared_broker.await_count(place, 0)
 
 
-@pytest.mark.parametrize("version", ["1.1", "1.2"], indirect=True)
+@pytest.mark.parametrize("version", ["1.2"], indirect=True)
 def test_heart_beats_keep_an_idle_connection(connect: Connect, place: str) -> None:
     client = connect(heartbeats=(2000, 2000))
     assert client.listener.greeting["heart-beat"] == "2000,2000"

@@ -98,43 +98,10 @@ def test_who_falls_silent_is_cut_off(shared_broker: BrokerProcess, place: str) -
     expect_redelivery(shared_broker, f"/queue/{place}", [b"held"])
 
 
-def test_who_beats_is_not_cut_off(shared_broker: BrokerProcess) -> None:
-    """Longer than silence would be suffered, which is twice the time between two beats."""
-    with connected(shared_broker.port, heart_beat="2000,500") as client:
-        beats = 0
-        while beats < 9:
-            assert client.read_some()
-            if client.beats > beats:
-                beats = client.beats
-                client.raw(b"\n")
-        client.nothing_waits()
-
-
 def test_a_connection_that_says_nothing_is_closed(shared_broker: BrokerProcess) -> None:
     with StompSocket(shared_broker.ports["hurried"]) as silent:
         (error,) = silent.read_to_end()
         assert (error.command, "2000 ms" in (error.header("message") or "")) == ("ERROR", True)
-
-
-def test_a_connect_that_never_ends_is_closed(shared_broker: BrokerProcess) -> None:
-    with StompSocket(shared_broker.ports["hurried"]) as slow:
-        slow.socket.settimeout(0.05)
-        slow.raw(b"CONNECT\naccept-version:1.2\nslowly:")
-        open_until = time.monotonic() + WAIT_S
-        ended = False
-        while not ended and time.monotonic() < open_until:
-            try:
-                ended = not slow.read_some()
-            except TimeoutError:
-                slow.raw(b"x")
-        assert ended
-        assert slow.expect("ERROR").header("message")
-
-
-def test_who_connects_in_time_may_stay(shared_broker: BrokerProcess) -> None:
-    with connected(shared_broker.ports["hurried"]) as client, StompSocket(shared_broker.ports["hurried"]) as silent:
-        silent.read_to_end()
-        client.nothing_waits()
 
 
 def test_only_as_many_connections_as_are_allowed(shared_broker: BrokerProcess) -> None:

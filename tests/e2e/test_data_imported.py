@@ -88,8 +88,9 @@ def _messages(path: Path) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-@pytest.mark.parametrize("is_restarted", [False, True], ids=["running", "restarted"])
-@pytest.mark.parametrize("in_memory", [-1, 2], ids=["memory", "pages"])
+@pytest.mark.parametrize(
+    ("in_memory", "is_restarted"), [(-1, False), (2, True)], ids=["memory, running", "pages, restarted"]
+)
 def test_what_comes_is_what_was_there(tmp_path: Path, in_memory: int, is_restarted: bool) -> None:
     """Whatever diverts, filters and a sender's duplicate ids would make of a SEND."""
     with a_broker(tmp_path, "old", OLD) as broker:

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 from tests.e2e.test_data import END, FIRST, a_line, data, http, take
 from tests.kit.client import StompSocket, connected
 from tests.kit.forks import run_text
+from tests.kit.http import ask
 from tests.kit.process import HTTP, STOMP, SWEPT, WAIT_S, BrokerProcess, configuration, eventually, running
 from tests.kit.secured import USERS, secured_broker
 
@@ -88,10 +88,9 @@ def a_broker(
 
 def asked(broker: BrokerProcess, method: str, path: str, body: object = None) -> Any:
     """The answer to a request."""
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(http(broker) + path, data, {"content-type": "application/json"}, method=method)
-    with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
-        return json.load(answer)
+    reply = ask(broker.ports["http"], method, path, body, content_type="application/json")
+    assert reply.status < 300, reply.body
+    return reply.json
 
 
 def rows(broker: BrokerProcess, what: str) -> dict[str, Any]:

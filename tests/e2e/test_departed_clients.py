@@ -12,8 +12,8 @@ from typing import Final
 
 import pytest
 
-from tests.e2e.test_messages_over_http import ask
 from tests.kit.certificates import Authority
+from tests.kit.http import ask
 from tests.kit.process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, configuration, running
 from tests.kit.tls import trusting, uri
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import http.client
 import os
 import socket
-import ssl
-from contextlib import AbstractContextManager, ExitStack, closing, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +13,7 @@ import pytest
 from tests.e2e.small_files import PERSISTENT, configured
 from tests.kit.certificates import Authority
 from tests.kit.client import StompSocket, connected
+from tests.kit.http import HttpClient, ask
 from tests.kit.process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, needs_descriptors, retained, started
 from tests.kit.tls import trusting, uri
 
@@ -40,21 +39,6 @@ def _configured(folder: Path, *, core: str = "", addresses: str = "", **acceptor
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return _configured(tmp_path)
-
-
-def _ask(broker: BrokerProcess, path: str, context: ssl.SSLContext | None = None) -> int:
-    """The status of an answer that has to come."""
-    port = broker.ports["http" if context is None else "https"]
-    link = (
-        http.client.HTTPConnection(LOOPBACK, port, timeout=WAIT_S)
-        if context is None
-        else http.client.HTTPSConnection("localhost", port, timeout=WAIT_S, context=context)
-    )
-    with closing(link):
-        link.request("GET", path)
-        answer = link.getresponse()
-        answer.read()
-        return answer.status
 
 
 def _many(stack: ExitStack, port: int) -> list[StompSocket]:
@@ -94,9 +78,10 @@ def test_health_and_metrics_answer_whatever_the_others_do(tmp_path: Path, data: 
             with suppress(OSError):  # those who came first may have been ended
                 client.sendall(data or b"")
         for _ in range(3):
-            assert _ask(broker, "/health/live") == 200
-            assert _ask(broker, "/metrics") == 200
-            assert _ask(broker, "/health/ready", context) == 200
+            assert ask(broker.ports["http"], "GET", "/health/live").status == 200
+            assert ask(broker.ports["http"], "GET", "/metrics").status == 200
+            with HttpClient(broker.ports["https"], tls=context) as web:
+                assert web.ask("GET", "/health/ready").status == 200
         for _ in range(10):
             working.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, bytes(300_000))
         assert broker.metric("process_open_fds") < LIMIT
@@ -113,12 +98,8 @@ def test_a_request_takes_the_place_of_whoever_is_idle(file: Path) -> None:
             stack.enter_context(socket.create_connection((LOOPBACK, broker.ports["http"]), WAIT_S))
         found: list[int] = []
         for _ in range(16):
-            link = http.client.HTTPConnection(LOOPBACK, broker.ports["http"], timeout=WAIT_S)
-            stack.enter_context(closing(link))  # it stays open, idle as the others
-            link.request("GET", "/api/queues")
-            answer = link.getresponse()
-            answer.read()
-            found.append(answer.status)
+            client = stack.enter_context(HttpClient(broker.ports["http"]))  # it stays open, idle as the others
+            found.append(client.ask("GET", "/api/queues").status)
         assert found == [200] * 16
 
 
@@ -136,7 +117,7 @@ def test_readers_of_the_log_leave_descriptors_to_storage(tmp_path: Path) -> None
             assert statuses <= {b"200", b"503", b""}, "no segment is called gone"
             working.ask("SEND", {"destination": f"/queue/{len(statuses)}", **PERSISTENT}, bytes(15_000))
         assert statuses >= {b"200", b"503"}
-        assert _ask(broker, "/health/live") == 200
+        assert ask(broker.ports["http"], "GET", "/health/live").status == 200
         assert broker.stop() == 0, broker.said
     assert "Traceback" not in broker.said
 

@@ -57,19 +57,6 @@ def test_a_blocked_sender_goes_on_where_it_stopped(shared_broker: BrokerProcess,
     shared_broker.await_count(narrow_place, 0)
 
 
-def test_heart_beats_go_on_while_a_sender_is_blocked(shared_broker: BrokerProcess, narrow_place: str) -> None:
-    """The sender's own beats are not read meanwhile; it is not cut off, although four seconds are its limit."""
-    with blocked_sender(shared_broker, narrow_place, 12, heart_beat="2000,500") as sender:
-        beats = sender.beats
-        sender.read_until(lambda: sender.beats >= beats + 9)
-        with connected(shared_broker.port) as other:
-            other.ask("SEND", {"destination": f"/queue/{narrow_place[7:]}"})
-            other.subscribe(f"/queue/{narrow_place}", ack="auto")
-            assert [other.message().header("n") for _ in range(12)] == [str(n) for n in range(12)]
-        assert receipts(sender, 2) == ["10", "11"]
-        sender.nothing_waits()
-
-
 def test_several_blocked_senders_lose_nothing(shared_broker: BrokerProcess, narrow_place: str) -> None:
     senders = [connected(shared_broker.port) for _ in range(8)]
     for number, sender in enumerate(senders):

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from tests.kit.certificates import PASSWORD, Authority
 from tests.kit.forks import run_text
+from tests.kit.http import HttpClient
 from tests.kit.process import HTTP, LOOPBACK, WAIT_S, BrokerProcess, eventually
 from tests.kit.secured import USERS, basic, secured_broker
 from tests.kit.tls import trusting, uri
@@ -72,30 +73,20 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
         assert not any(secret in one.said for secret in USERS.values())
 
 
-class Client:
+def client_of(broker: BrokerProcess, who: str | None, acceptor: str = "http") -> HttpClient:
     """One connection that is kept."""
-
-    def __init__(self, broker: BrokerProcess, who: str | None, acceptor: str = "http") -> None:
-        self._connection = http.client.HTTPConnection(LOOPBACK, broker.ports[acceptor], timeout=WAIT_S)
-        self._authorization = who
-
-    def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, http.client.HTTPMessage, bytes]:
-        headers = {} if self._authorization is None else {"Authorization": self._authorization}
-        self._connection.request(method, path, body, headers)
-        answer = self._connection.getresponse()
-        return answer.status, answer.headers, answer.read()
-
-    def close(self) -> None:
-        self._connection.close()
+    headers = {} if who is None else {"Authorization": who}
+    return HttpClient(broker.ports[acceptor], headers=headers)
 
 
 def test_each_route_for_each_client(broker: BrokerProcess) -> None:
-    clients = {who: Client(broker, authorization) for who, authorization in WHO.items()}
+    clients = {who: client_of(broker, authorization) for who, authorization in WHO.items()}
     for method, path, statuses in TABLE:
         for (who, client), status in zip(clients.items(), statuses, strict=True):
             body = b'{"lsn": 0}' if method == "PUT" else None
-            found, headers, _ = client.ask(method, path, body)
-            assert found == status, (method, path, who)
+            reply = client.ask(method, path, body)
+            headers = reply.headers
+            assert reply.status == status, (method, path, who)
             assert ("WWW-Authenticate" in headers) == (status == 401)
             assert headers["X-Content-Type-Options"] == "nosniff"
             assert "Server" not in headers
@@ -117,12 +108,11 @@ def test_metrics_and_health_are_shut_where_the_acceptor_says_so(
     broker: BrokerProcess, acceptor: str, path: str, statuses: tuple[int, ...]
 ) -> None:
     for authorization, status in zip(WHO.values(), statuses, strict=True):
-        assert Client(broker, authorization, acceptor).ask("GET", path)[0] == status
+        assert client_of(broker, authorization, acceptor).ask("GET", path).status == status
 
 
 def test_a_refusal_says_who_may_not_do_what_and_what_would_help(broker: BrokerProcess) -> None:
-    _, _, text = Client(broker, WHO["viewer"]).ask("DELETE", "/log/cursors/c")
-    said = text.decode()
+    said = client_of(broker, WHO["viewer"]).ask("DELETE", "/log/cursors/c").body.decode()
     assert "User: bob does not have permission='EDIT' on address mops.broker.removeLogCursor" in said
     assert "<permission type='edit'" in said
 
@@ -148,8 +138,8 @@ def test_a_browser_on_this_machine_is_no_way_in(broker: BrokerProcess, path: str
 
 def test_guesses_hold_up_nobody(broker: BrokerProcess) -> None:
     """Somebody tries passwords as fast as possible; those who read with theirs go on."""
-    reader = Client(broker, WHO["viewer"])
-    assert reader.ask("GET", "/log")[0] == 200
+    reader = client_of(broker, WHO["viewer"])
+    assert reader.ask("GET", "/log").status == 200
     guessing = []
     for number in range(30):
         one = socket.create_connection((LOOPBACK, broker.ports["http"]), WAIT_S)
@@ -157,7 +147,7 @@ def test_guesses_hold_up_nobody(broker: BrokerProcess) -> None:
         one.sendall(f"GET /log HTTP/1.1\r\nHost: localhost\r\nAuthorization: {guess}\r\n\r\n".encode())
         guessing.append(one)
     for _ in range(20):
-        assert Client(broker, None).ask("GET", "/health/ready")[0] == 200
+        assert client_of(broker, None).ask("GET", "/health/ready").status == 200
     statuses = set()
     for one in guessing:
         statuses.add(one.recv(65536)[:12])
@@ -166,7 +156,7 @@ def test_guesses_hold_up_nobody(broker: BrokerProcess) -> None:
     assert not any(f"guess{number}" in broker.said for number in range(30))
 
     def asked_again() -> int:
-        return reader.ask("GET", "/log")[0]
+        return reader.ask("GET", "/log").status
 
     eventually("the slowing is over", asked_again, lambda status: status == 200)
 
@@ -182,16 +172,16 @@ def _is_open(client: socket.socket) -> bool:
 
 
 def test_strangers_are_few_and_take_nobody_s_place(broker: BrokerProcess) -> None:
-    friend = Client(broker, WHO["editor"])
-    eventually("a login", lambda: friend.ask("GET", "/log")[0], lambda status: status == 200)
+    friend = client_of(broker, WHO["editor"])
+    eventually("a login", lambda: friend.ask("GET", "/log").status, lambda status: status == 200)
     strangers = [socket.create_connection((LOOPBACK, broker.ports["http"]), WAIT_S) for _ in range(150)]
     for one in strangers[::2]:
         try:
             one.sendall(b"GET /log HTTP/1.1\r\nHost: x\r\nAuthor")
         except OSError:
             continue  # it had to make room
-    assert friend.ask("GET", "/log")[0] == 200
-    assert Client(broker, None).ask("GET", "/health/live")[0] == 200
+    assert friend.ask("GET", "/log").status == 200
+    assert client_of(broker, None).ask("GET", "/health/live").status == 200
     left = eventually("few are left", lambda: sum(map(_is_open, strangers)), lambda count: count <= 40)
     assert left > 0
     for one in strangers:
@@ -207,9 +197,9 @@ def cli(broker: BrokerProcess, folder: Path, *arguments: str, **environment: str
 def test_the_commands_log_in(broker: BrokerProcess, tmp_path: Path) -> None:
     place = f"{LOOPBACK}:{broker.ports['http']}"
     secret = str(tmp_path / "password")
-    editor = Client(broker, WHO["editor"])
+    editor = client_of(broker, WHO["editor"])
     made = eventually(
-        "a cursor", lambda: editor.ask("PUT", "/log/cursors/mine", b'{"lsn": 0}')[0], lambda status: status < 300
+        "a cursor", lambda: editor.ask("PUT", "/log/cursors/mine", b'{"lsn": 0}').status, lambda status: status < 300
     )
     assert made == 201
     listing = ("cursor", "ls", "--url", f"http://{place}")

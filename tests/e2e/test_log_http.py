@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import http.client
 import json
 import signal
 import socket
@@ -26,6 +25,7 @@ from artemis_py.storage.format.records import inner_records
 from artemis_py.storage.format.scan import log_files, whole_records
 from artemis_py.storage.format.segment_index import decode_index, index_name, index_of
 from tests.kit.client import connected
+from tests.kit.http import HttpClient
 from tests.kit.process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, configuration, eventually, retained, started
 
 pytestmark = pytest.mark.e2e
@@ -52,14 +52,12 @@ class Reader:
     """A client of the HTTP acceptor that keeps its connection."""
 
     def __init__(self, broker: BrokerProcess) -> None:
-        self._connection = http.client.HTTPConnection(LOOPBACK, broker.ports["http"], timeout=WAIT_S)
+        self._client = HttpClient(broker.ports["http"])
 
     def ask(self, path: str, method: str = "GET", body: object = None, **headers: str) -> tuple[int, bytes]:
         """Status and body of an answer."""
-        text = None if body is None else json.dumps(body)
-        self._connection.request(method, path, text, headers)
-        answer = self._connection.getresponse()
-        return answer.status, answer.read()
+        reply = self._client.ask(method, path, body, **headers)
+        return reply.status, reply.body
 
     def log(self, query: str = "") -> dict[str, Any]:
         """The listing."""

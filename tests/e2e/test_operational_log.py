@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.e2e.test_messages_over_http import ask
 from tests.kit.client import StompSocket, connected, frame
+from tests.kit.http import ask
 from tests.kit.process import STOMP, configuration, misshapen, ports_left_out, running
 from tests.kit.secured import USERS, basic, secured_broker
 

@@ -156,10 +156,10 @@ def fan_out(folder: Path, queues: int, turn_s_max: float | None) -> None:
         broker.await_metric(0, "artemis_number_of_pages", address="fan")
 
 
-@pytest.mark.parametrize("consumers", [200])
+@pytest.mark.parametrize("consumers", [100])
 def test_many_selective_consumers_on_one_queue(tmp_path: Path, consumers: int) -> None:
     """Each finds its few among all the others', which nobody keeps in memory for it."""
-    count = 4_000
+    count = 2_000
     with watched(tmp_path, memory="1M", page_size="512K") as (broker, watch), connected(broker.port) as client:
         blocks = [frame("SEND", {"destination": "/queue/q", "key": key}, b"x" * 500) for key in range(consumers)]
         for _ in range(count // consumers):

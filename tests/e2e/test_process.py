@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import signal
 import socket
@@ -184,7 +183,6 @@ def test_answers_under_way_arrive_before_the_end(tmp_path: Path) -> None:
 BROKEN = {
     "an unknown element": ("<name>e2e</name>", "<name>e2e</name><nmae>x</nmae>", "<nmae>"),
     "a wrong value": ("<persistence-enabled>false", "<persistence-enabled>perhaps", "perhaps"),
-    "a tag never closed": ("</acceptors>", "</acceptor>", "    </acceptor>"),
     "a wrong ring": (
         "<addresses>",
         '<addresses><address name="a"><anycast>\n<queue name="q" ring-size="x"/></anycast></address>',
@@ -207,66 +205,17 @@ def blamed_lines(told: str) -> set[int]:
     return {int(line) for line in re.findall(r"^\S*broker\.xml:(\d+): ", told, re.MULTILINE)}
 
 
-@pytest.mark.parametrize("defect", BROKEN)
-@pytest.mark.parametrize("command", ["run", "check"])
-def test_a_broken_file_is_refused(tmp_path: Path, defect: str, command: str) -> None:
+def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
     port = free_port()
     file = tmp_path / "broker.xml"
-    text, lines = broken(configuration({"stomp": f"tcp://{LOOPBACK}:{port}?protocols=STOMP"}), defect)
+    text, lines = broken(configuration({"stomp": f"tcp://{LOOPBACK}:{port}?protocols=STOMP"}), *BROKEN)
     file.write_text(text, "utf-8")
-    done = run(command, str(file))
+    done = run("run", str(file))
     assert done.returncode == 2
-    assert blamed_lines(done.stderr if command == "run" else done.stdout) == lines
+    assert blamed_lines(done.stderr) == lines
+    assert len(lines) == 3
     assert "listening" not in done.stderr
     assert not is_greeted(port)
-
-
-def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
-    file = tmp_path / "broker.xml"
-    text, lines = broken(configuration({"stomp": STOMP}), "an unknown element", "a wrong value", "a wrong ring")
-    file.write_text(text, "utf-8")
-    assert blamed_lines(run("run", str(file)).stderr) == lines
-    assert len(lines) == 3
-
-
-def nothing(folder: Path) -> Path:
-    """A file that is not there."""
-    return folder / "missing.xml"
-
-
-def the_folder(folder: Path) -> Path:
-    """A folder where a file should be."""
-    return folder
-
-
-def empty(folder: Path) -> Path:
-    """An empty file."""
-    file = folder / "empty.xml"
-    file.touch()
-    return file
-
-
-def no_xml(folder: Path) -> Path:
-    """Bytes that are not XML."""
-    file = folder / "bytes.xml"
-    file.write_bytes(bytes(range(256)))
-    return file
-
-
-def another_root(folder: Path) -> Path:
-    """XML of something else."""
-    file = folder / "other.xml"
-    file.write_text("<html/>", "utf-8")
-    return file
-
-
-@pytest.mark.parametrize("make", [nothing, the_folder, empty, no_xml, another_root])
-@pytest.mark.parametrize("command", ["run", "check"])
-def test_what_is_no_configuration_is_refused(tmp_path: Path, make: Callable[[Path], Path], command: str) -> None:
-    file = make(tmp_path)
-    done = run(command, str(file))
-    assert done.returncode == 2
-    assert file.name in done.stderr + done.stdout
 
 
 def test_a_port_in_use_is_told(tmp_path: Path) -> None:
@@ -279,57 +228,3 @@ def test_a_port_in_use_is_told(tmp_path: Path) -> None:
         assert re.search(rf"broker\.xml:\d+: .*{port}", done.stderr), done.stderr
         assert "taken" in done.stderr
         assert "listening on" not in done.stderr
-
-
-@pytest.mark.parametrize("arguments", [("run", "a", "b"), ("rnu", "x"), ("run", "--no-such", "x"), ()])
-def test_wrong_usage(arguments: tuple[str, ...]) -> None:
-    done = run(*arguments)
-    assert done.returncode == 2
-    assert done.stderr
-
-
-# ---- check and explain ---------------------------------------------------------------------------
-
-
-def line_of(file: Path, text: str) -> int:
-    """The number of the line that has this text first."""
-    before, found, _ = file.read_text("utf-8").partition(text)
-    assert found
-    return before.count("\n") + 1
-
-
-@pytest.fixture
-def sound_file(tmp_path: Path) -> Path:
-    """A configuration in which two settings meet."""
-    addresses = '<address name="orders.eu"><anycast><queue name="orders.eu" ring-size="7"/></anycast></address>'
-    settings = """
-      <address-setting match="#"><redelivery-delay>111</redelivery-delay></address-setting>
-      <address-setting match="orders.#"><max-delivery-attempts>3</max-delivery-attempts></address-setting>
-    """
-    file = tmp_path / "broker.xml"
-    file.write_text(configuration({"stomp": STOMP}, addresses=addresses, settings=settings), "utf-8")
-    return file
-
-
-def test_check_finds_a_sound_file_valid(sound_file: Path) -> None:
-    done = run("check", str(sound_file))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "valid" in done.stdout
-
-
-def test_check_for_machines(sound_file: Path) -> None:
-    right = json.loads(run("check", str(sound_file), "--json").stdout)
-    assert (right["valid"], right["errors"]) == (True, 0)
-    sound_file.write_text(sound_file.read_text("utf-8").replace(">111<", ">soon<"), "utf-8")
-    done = run("check", str(sound_file), "--json")
-    (problem,) = (one for one in json.loads(done.stdout)["problems"] if one["severity"] == "error")
-    assert done.returncode == 2
-    assert (problem["line"], problem["value"]) == (line_of(sound_file, "soon"), "soon")
-
-
-def test_explain_says_where_values_come_from(sound_file: Path) -> None:
-    done = run("explain", "orders.eu::orders.eu", "--config", str(sound_file))
-    assert done.returncode == 0, done.stderr
-    for name, value in (("redelivery-delay", "111"), ("max-delivery-attempts", "3"), ("ring-size", "7")):
-        where = f"broker.xml:{line_of(sound_file, name)}"
-        assert re.search(rf"^ *{name} .*\b{value}\b.*{where}$", done.stdout, re.MULTILINE), (name, done.stdout)

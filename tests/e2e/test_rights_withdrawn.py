@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import pytest
 from artemis_py.storage.format.names import read_name
 from tests.e2e.events.event_stream import EventStream
 from tests.e2e.test_reload_security import read_again
+from tests.kit import http
 from tests.kit.client import StompSocket
 from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, eventually
 from tests.kit.secured import USERS, basic, secured_broker
@@ -61,7 +62,7 @@ def await_refused(broker: BrokerProcess) -> None:
     def status() -> int:
         try:
             return asked_for(broker, "/log", "bob")[0]
-        except (http.client.HTTPException, ConnectionError):  # this answer was cut, too
+        except (HTTPException, ConnectionError):  # this answer was cut, too
             return 0
 
     eventually("refused", status, lambda seen: seen in (401, 403))
@@ -113,11 +114,9 @@ def test_a_stream_that_lost_one_of_its_topics(tmp_path: Path) -> None:
 
 def take(broker: BrokerProcess, user: str, found: list[tuple[int, bytes]]) -> threading.Thread:
     def ask() -> None:
-        link = http.client.HTTPConnection(LOOPBACK, broker.ports["http"], timeout=60)
-        link.request("POST", "/messages/jobs/take?timeout=50&ack=auto", headers={"Authorization": basic(user)})
-        answer = link.getresponse()
-        found.append((answer.status, answer.read()))
-        link.close()
+        path = "/messages/jobs/take?timeout=50&ack=auto"
+        reply = http.ask(broker.ports["http"], "POST", path, Authorization=basic(user))
+        found.append((reply.status, reply.body))
 
     thread = threading.Thread(target=ask)
     thread.start()
@@ -157,12 +156,8 @@ def asked(broker: BrokerProcess, path: str, user: str) -> Any:
 
 
 def asked_for(broker: BrokerProcess, path: str, user: str) -> tuple[int, bytes]:
-    link = http.client.HTTPConnection(LOOPBACK, broker.ports["http"], timeout=WAIT_S)
-    link.request("GET", path, headers={"Authorization": basic(user)})
-    answer = link.getresponse()
-    found = answer.read()
-    link.close()
-    return answer.status, found
+    reply = http.ask(broker.ports["http"], "GET", path, Authorization=basic(user))
+    return reply.status, reply.body
 
 
 def consumers(broker: BrokerProcess) -> int:

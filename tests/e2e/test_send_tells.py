@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.test_data import http as http_of
 from tests.kit.client import StompSocket, connected
 from tests.kit.forks import run_text
 from tests.kit.frames import ServerFrame
+from tests.kit.http import ask
 from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, configuration, running
 
 pytestmark = pytest.mark.e2e
@@ -241,13 +240,9 @@ def test_places_that_later_ones_took_on_one_queue_of_several(broker: BrokerProce
 
 def test_a_request_to_management_is_no_message(broker: BrokerProcess) -> None:
     """It says what HTTP says."""
-    link = http.client.HTTPConnection(LOOPBACK, broker.ports["http"], timeout=WAIT_S)
-    link.request("POST", "/messages/activemq.management", b"x")
-    answer = link.getresponse()
-    told = json.loads(answer.read())["error"]
-    link.close()
-    assert answer.status == 400
-    assert _sent(broker, "activemq.management") == (1, "", f"1 request of 1 failed: {told}\n")
+    reply = ask(broker.ports["http"], "POST", "/messages/activemq.management", b"x")
+    assert reply.status == 400
+    assert _sent(broker, "activemq.management") == (1, "", f"1 request of 1 failed: {reply.error}\n")
     asked = ("--header", "_AMQ_ResourceName=broker", "--header", "_AMQ_OperationName=getVersion")
     line = ["send", "activemq.management", "[]", *asked, "--stomp", f"stomp://{LOOPBACK}:{broker.port}"]
     done = run_text(line, timeout=WAIT_S)
@@ -265,20 +260,18 @@ def test_a_message_that_a_consumer_takes_at_once_was_there(broker: BrokerProcess
 
 
 def test_what_it_says_is_what_the_queues_have(broker: BrokerProcess) -> None:
-    import urllib.request
-
     for address in ("orders", "news", "picky", "none", "away", "astray", "fresh", "buried", "doubled"):
-        before = _counts(broker, urllib.request)
+        before = _counts(broker)
         code, said, _ = _sent(broker, address)
-        after = _counts(broker, urllib.request)
+        after = _counts(broker)
         grown = {name for name, count in after.items() if count > before.get(name, 0)}
         told = set(said.strip().rpartition("on queue")[2].removeprefix("s ").strip().split(", ")) if not code else set()
         assert told == grown, address
 
 
-def _counts(broker: BrokerProcess, opener: Any) -> dict[str, int]:
-    with opener.urlopen(f"{http_of(broker)}/api/queues?size=1000", timeout=WAIT_S) as answer:
-        return {row["name"]: row["messageCount"] for row in json.load(answer)["data"]}
+def _counts(broker: BrokerProcess) -> dict[str, int]:
+    rows = ask(broker.ports["http"], "GET", "/api/queues?size=1000").json["data"]
+    return {row["name"]: row["messageCount"] for row in rows}
 
 
 def test_a_late_reply_is_not_told_to_make_a_queue(broker: BrokerProcess) -> None:

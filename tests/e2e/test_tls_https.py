@@ -17,6 +17,7 @@ import pytest
 
 from tests.kit.certificates import DAY, Authority
 from tests.kit.client import StompSocket
+from tests.kit.http import HttpClient
 from tests.kit.process import LOOPBACK, STOMP, WAIT_S, BrokerProcess, configuration, retained, running
 from tests.kit.tls import shake, trusting, uri
 
@@ -31,16 +32,10 @@ class World:
     authority: Authority
 
     def get(self, path: str, headers: dict[str, str] | None = None, acceptor: str = "https") -> tuple[int, bytes]:
-        port = self.broker.ports[acceptor]
-        if acceptor == "http":
-            connection = http.client.HTTPConnection(LOOPBACK, port, timeout=WAIT_S)
-        else:
-            connection = http.client.HTTPSConnection("localhost", port, timeout=WAIT_S, context=self.context)
-        connection.request("GET", path, headers=headers or {})
-        answer = connection.getresponse()
-        found = answer.status, answer.read()
-        connection.close()
-        return found
+        tls = None if acceptor == "http" else self.context
+        with HttpClient(self.broker.ports[acceptor], tls=tls, headers=headers) as client:
+            reply = client.ask("GET", path)
+            return reply.status, reply.body
 
     @property
     def context(self) -> ssl.SSLContext:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import urllib.error
-import urllib.request
 from pathlib import Path
 
 import pytest
 
-from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, ports_left_out
+from tests.kit.http import ask
+from tests.kit.process import BrokerProcess, ports_left_out
 from tests.kit.secured import basic, secured_broker
 
 pytestmark = pytest.mark.e2e
@@ -16,14 +15,7 @@ pytestmark = pytest.mark.e2e
 
 def status_of(broker: BrokerProcess, method: str, path: str, user: str | None) -> int:
     headers = {} if user is None else {"Authorization": basic(user)}
-    url = f"http://{LOOPBACK}:{broker.ports['http']}{path}"
-    try:
-        with urllib.request.urlopen(
-            urllib.request.Request(url, headers=headers, method=method), timeout=WAIT_S
-        ) as answer:
-            return int(answer.status)
-    except urllib.error.HTTPError as error:
-        return error.code
+    return ask(broker.ports["http"], method, path, **headers).status
 
 
 def test_who_may_not_is_told(tmp_path: Path) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +11,9 @@ from urllib.parse import quote as escaped
 import pytest
 
 from tests.e2e.management.test_denied import status_of
+from tests.kit import http
 from tests.kit.client import StompSocket
-from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess
+from tests.kit.process import BrokerProcess
 from tests.kit.secured import USERS, basic, secured_broker
 
 pytestmark = pytest.mark.e2e
@@ -34,15 +33,9 @@ def ask(
     broker: BrokerProcess, user: str, method: str, path: str, sent: object = None, password: str | None = None
 ) -> tuple[int, Any]:
     """Status and JSON of an answer."""
-    body = None if sent is None else json.dumps(sent).encode()
-    url = f"http://{LOOPBACK}:{broker.ports['http']}{path}"
-    request = urllib.request.Request(url, body, {"Authorization": basic(user, password)}, method=method)
-    try:
-        with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
-            return answer.status, json.load(answer)
-    except urllib.error.HTTPError as error:
-        text = error.read().decode()
-        return error.code, json.loads(text) if text.startswith("{") else text
+    reply = http.ask(broker.ports["http"], method, path, sent, Authorization=basic(user, password))
+    text = reply.body.decode()
+    return reply.status, json.loads(text) if text.startswith("{") else text
 
 
 def users_of(broker: BrokerProcess) -> dict[str, dict[str, Any]]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +11,7 @@ from urllib.parse import quote
 
 from tests.kit.client import StompSocket
 from tests.kit.forks import run_text
+from tests.kit.http import HttpClient, ask
 from tests.kit.process import LOOPBACK, SWEPT, WAIT_S, BrokerProcess, configuration, retained
 
 ADDRESSES: Final = """
@@ -53,17 +51,15 @@ class Told:
 
     def ask(self, method: str, path: str, body: bytes | None = None, wait_s: float = WAIT_S) -> tuple[int, Any]:
         """Status and JSON of an answer."""
-        request = urllib.request.Request(self.url + path, body, method=method)
-        try:
-            with urllib.request.urlopen(request, timeout=wait_s) as answer:
-                return answer.status, json.load(answer)
-        except urllib.error.HTTPError as error:
-            return error.code, json.load(error)
+        with HttpClient(self.broker.ports["http"], wait_s=wait_s) as client:
+            reply = client.ask(method, path, body)
+            return reply.status, reply.json
 
     def fetch(self, path: str) -> tuple[Mapping[str, str], bytes]:
         """Headers and body of an answer that is no JSON."""
-        with urllib.request.urlopen(self.url + path, timeout=WAIT_S) as answer:
-            return dict(answer.headers), answer.read()
+        reply = ask(self.broker.ports["http"], "GET", path)
+        assert reply.status == 200, reply.body
+        return dict(reply.headers), reply.body
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         """What a command prints."""

@@ -1,0 +1,75 @@
+"""A client of HTTP for tests of real processes."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from tests.kit.process import LOOPBACK, WAIT_S
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer, whatever its status."""
+
+    status: int
+    headers: http.client.HTTPMessage
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """What the body says."""
+        return json.loads(self.body)
+
+    @property
+    def error(self) -> str:
+        """What was wrong, as the broker says it."""
+        return str(self.json["error"])
+
+
+class HttpClient:
+    """One connection, which is kept. ``headers`` go with each request."""
+
+    def __init__(
+        self,
+        port: int,
+        *,
+        tls: ssl.SSLContext | None = None,
+        wait_s: float = WAIT_S,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self._connection = (
+            http.client.HTTPConnection(LOOPBACK, port, timeout=wait_s)
+            if tls is None
+            else http.client.HTTPSConnection("localhost", port, timeout=wait_s, context=tls)
+        )
+        self._headers = headers or {}
+
+    def __enter__(self) -> HttpClient:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def ask(self, method: str, path: str, body: object = None, /, **headers: str) -> Reply:
+        """Bytes are sent as they are, anything else as JSON. Underscores in names of headers stand for hyphens."""
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        self._connection.request(method, path, data, {**self._headers, **named})
+        answer = self._connection.getresponse()
+        return Reply(answer.status, answer.headers, answer.read())
+
+    def close(self) -> None:
+        """Leave."""
+        self._connection.close()
+
+
+def ask(port: int, method: str, path: str, body: object = None, /, **headers: str) -> Reply:
+    """A request on a connection of its own."""
+    with HttpClient(port) as client:
+        return client.ask(method, path, body, **headers)
