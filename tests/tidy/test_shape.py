@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.tidy.shape import lax_numbers, leftovers, machine_paths
 from tests.kit.sources import PACKAGE, python_files, shown, text_files
+from tests.tidy.shape import lax_numbers, leftovers, machine_paths
 
 READ_NUMBERS = (
     "artemis_py/selector/", "artemis_py/cli/data/", "artemis_py/spark/", "artemis_py/storage/disk/lock.py",
