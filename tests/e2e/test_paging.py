@@ -101,20 +101,6 @@ def test_order_is_kept_and_pages_go(start: Start, tmp_path: Path, persistence: b
         assert bodies(client, 2) == [21, 22]
 
 
-def test_a_page_stays_until_every_queue_is_done_with_it(start: Start, tmp_path: Path) -> None:
-    """Scenario (b)."""
-    with start() as broker, connected(broker.port) as client:
-        send(client, "/topic/news", 1, 100)
-        client.subscribe("news::news.a", id="a")
-        assert bodies(client, 100) == list(range(1, 101))
-        broker.await_count("news.a", 0)
-        broker.await_count("news.b", 100)
-        assert len(pages_of(tmp_path)) >= 2
-        client.subscribe("news::news.b", id="b")
-        assert bodies(client, 100) == list(range(1, 101))
-        broker.eventually("no pages on disk", lambda: pages_of(tmp_path), lambda left: not left)
-
-
 def test_what_was_receipted_survives_a_kill_and_what_was_acknowledged_does_not_come_again(start: Start) -> None:
     """Scenarios (c) and (d)."""
     with start() as broker, connected(broker.port) as client:
@@ -149,40 +135,6 @@ def test_transient_messages_are_paged_and_gone_after_a_restart(start: Start) -> 
         assert bodies(client, 15) == list(range(12, 41, 2))
         client.nothing_waits()
         broker.await_metric(0, "artemis_number_of_pages", address="q")
-
-
-def test_a_selective_consumer_does_not_starve(start: Start) -> None:
-    """What it wants is far behind what it does not want, which fills neither its way nor the memory."""
-    with (
-        start(settings="<max-read-page-messages>4</max-read-page-messages>") as broker,
-        connected(broker.port) as client,
-    ):
-        send(client, "/queue/q", 1, 300, color="red")
-        send(client, "/queue/q", 301, 303, color="blue")
-        client.subscribe("/queue/q", id="blue", selector="color = 'blue'")
-        assert bodies(client, 3) == [301, 302, 303]
-        send(client, "/queue/q", 304, 305, color="blue")
-        assert bodies(client, 2, acknowledge=False) == [304, 305]
-        assert broker.metric("artemis_address_size", address="q") < 20 * 1000
-        client.ask("UNSUBSCRIBE", {"id": "blue"})
-        client.subscribe("/queue/q", id="all")
-        assert bodies(client, 302) == [*range(1, 301), 304, 305], "what it gave back is in its place"
-        broker.await_metric(0, "artemis_number_of_pages", address="q")
-
-
-def test_a_browser_sees_everything_and_takes_nothing(start: Start) -> None:
-    with start() as broker, connected(broker.port) as client:
-        send(client, "/queue/q", 1, 200)
-        client.subscribe("/queue/q", id="look", ack="auto", browser="true")
-        assert bodies(client, 200, acknowledge=False) == list(range(1, 201))
-        broker.await_count("q", 200)
-        send(client, "/queue/q", 201, 201)
-        assert bodies(client, 1, acknowledge=False) == [201]
-        with connected(broker.port) as other:
-            other.subscribe("/queue/q")
-            assert bodies(other, 201) == list(range(1, 202))
-            other.nothing_waits()
-        client.nothing_waits()
 
 
 def test_a_transaction_is_paged_whole(start: Start) -> None:
@@ -237,18 +189,6 @@ def test_what_expires_in_a_page_goes_although_nobody_reads(start: Start) -> None
         assert bodies(client, 200) == [*range(1, 101), *range(201, 301)]
 
 
-def test_scheduled_messages_wait_in_pages(start: Start) -> None:
-    """Scenario (e): counted at once, scheduled when read; they come when they are due."""
-    with start() as broker, connected(broker.port) as client:
-        send(client, "/queue/q", 1, 10)
-        send(client, "/queue/q", 11, 20, AMQ_SCHEDULED_DELAY=1500)
-        send(client, "/queue/q", 21, 30)
-        broker.await_count("q", 30)
-        client.subscribe("/queue/q")
-        assert bodies(client, 20) == [*range(1, 11), *range(21, 31)]
-        assert sorted(bodies(client, 10)) == list(range(11, 21))
-
-
 @pytest.mark.parametrize("policy", ["DROP", "FAIL"])
 def test_pages_have_a_limit(start: Start, policy: str) -> None:
     """Artemis' PagingLimitTest: so many, no more; what is consumed makes room for as many."""
@@ -286,20 +226,6 @@ def test_a_ring_counts_only_what_is_in_memory(start: Start) -> None:
         client.subscribe("/queue/q", id="hold", consumer_window_size=-1)
         send(client, "/queue/q", 1, 40)
         assert bodies(client, 40) == list(range(1, 41)), "in order, none of them lost to the ring"
-
-
-def test_deleting_a_queue_frees_its_pages(start: Start, tmp_path: Path) -> None:
-    with start() as broker:
-        with connected(broker.port, client_id="c") as client:
-            client.subscribe("/topic/t", id="s", durable_subscription_name="d", ack="auto")
-            client.ask("UNSUBSCRIBE", {"id": "s"})
-            send(client, "/topic/t", 1, 100)
-            broker.await_count("c.d", 100)
-            broker.eventually("pages on disk", lambda: len(pages_of(tmp_path)), lambda count: count >= 2)
-            client.ask("UNSUBSCRIBE", {"durable-subscription-name": "d"})
-        broker.eventually("no pages on disk", lambda: pages_of(tmp_path), lambda left: not left)
-    with start() as broker:
-        assert broker.metrics("artemis_message_count", queue="c.d") == []
 
 
 def test_damage_in_a_page_is_told_and_the_rest_comes(start: Start, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.transactions import Transaction
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.record_log import MemoryLog, RecordLog
-from artemis_py.selector import compile_selector
+from artemis_py.selector import Selector, compile_selector
 
 NOW_MS: Final = 1_000_000
 PLENTY: Final = 1 << 30
@@ -179,6 +179,29 @@ def held(consumer: Consumer) -> list[int]:
 def properties_on(broker: Broker, queue: str) -> list[dict[str, str]]:
     """The headers of each message that is ready on a queue."""
     return [entry.message.head.properties for entry in broker.queues[queue].contents.order]
+
+
+class CountedSelector:
+    """Evaluates and counts."""
+
+    def __init__(self, text: str) -> None:
+        self._inner = compile_selector(text)
+        self.text = text
+        self.identifiers = self._inner.identifiers
+        self.count = 0
+
+    def matches(self, lookup: Any) -> bool:
+        """Count, and answer."""
+        self.count += 1
+        return self._inner.matches(lookup)
+
+
+def counting(consumer: Consumer, text: str) -> CountedSelector:
+    """Have the consumer ask a selector that counts."""
+    selector = CountedSelector(text)
+    replaced: Selector = selector  # type: ignore[assignment]
+    consumer.selector = replaced
+    return selector
 
 
 def lines_run(work: Callable[[], object]) -> int:

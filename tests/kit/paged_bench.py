@@ -10,13 +10,12 @@ from artemis_py.config.settings import AddressConfig, BrokerConfig, QueueConfig,
 from artemis_py.core.broker import Broker
 from artemis_py.core.operations.messages import Change
 from artemis_py.core.queue.queue import Queue
-from artemis_py.management.managed import Managed
 from artemis_py.record_log import RecoveredState
 from artemis_py.storage.pages import PageFiles, SpillLog
 from tests.kit.committer import SteppedCommitter
 from tests.kit.core import NOW_MS, write
 from tests.kit.disk import SimDisk
-from tests.unit.management.why_parts import FakeHealth
+from tests.kit.managed import managed_by
 
 QUEUES = ("q", "other", "graves", "late")
 
@@ -68,10 +67,7 @@ class PagedBench:
             ),
         )
         self.broker = Broker(config, self.log, self.now_ms, RecoveredState(), self.files)
-        self.managed = Managed(
-            self.broker, "b", clients=list, client_count=lambda: 0, uptime_ms=lambda: 0, now_ms=lambda: self.now_ms,
-            client=lambda _: None, acceptors=list, stored=None, health=FakeHealth(), begin=lambda _: None,
-        )  # fmt: skip
+        self.managed = managed_by(self.broker, lambda: self.now_ms)
 
     @property
     def queue(self) -> Queue:

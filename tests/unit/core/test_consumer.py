@@ -10,9 +10,9 @@ from artemis_py.core.consumer import UNLIMITED, Consumer
 from artemis_py.core.order.entry import Entry
 from artemis_py.message import Account, Message
 from artemis_py.pending_output import Part
-from artemis_py.selector import Selector, compile_selector
+from artemis_py.selector import compile_selector
 from artemis_py.stomp.wire.writer import MessageWriter
-from tests.kit.core import NOW_MS, PLENTY, entry_of, head_of
+from tests.kit.core import NOW_MS, PLENTY, counting, entry_of, head_of
 
 
 def consumer_of(window: int = UNLIMITED, *, settles: bool = False, selector: str | None = None) -> Consumer:
@@ -147,34 +147,11 @@ def test_frame_bytes_is_the_size_of_the_frame(
 # ---- selectors -----------------------------------------------------------------------------------
 
 
-class CountedSelector:
-    """A selector that counts its evaluations."""
-
-    def __init__(self, text: str) -> None:
-        self.inner = compile_selector(text)
-        self.identifiers = self.inner.identifiers
-        self.text = text
-        self.count = 0
-
-    def matches(self, lookup: object) -> bool:
-        """Count, and answer."""
-        self.count += 1
-        return self.inner.matches(lookup)  # type: ignore[arg-type]
-
-
-def counted(consumer: Consumer, text: str) -> CountedSelector:
-    """Give the consumer a selector that counts."""
-    selector = CountedSelector(text)
-    replaced: Selector = selector  # type: ignore[assignment]
-    consumer.selector = replaced
-    return selector
-
-
 @pytest.mark.interpreted
 def test_one_verdict_for_a_run_of_equal_heads() -> None:
     """Messages that share a head share the verdict."""
     consumer = consumer_of(selector="color = 'red'")
-    selector = counted(consumer, "color = 'red'")
+    selector = counting(consumer, "color = 'red'")
     red, blue = head_of("a", color="red"), head_of("a", color="blue")
     verdicts = [consumer.wants(Message(head, b"", 1, 0, 0, Account(), 0)) for head in (red, red, red, blue, blue, red)]
     assert verdicts == [True, True, True, False, False, True]

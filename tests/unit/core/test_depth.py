@@ -10,8 +10,7 @@ import pytest
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue.queue import Queue
-from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, lines_run, queue_config, send
-from tests.unit.core.test_queue import counting
+from tests.kit.core import NOW_MS, broker_of, consumer_on, counting, head_of, lines_run, queue_config, send
 
 TYPES: dict[str, dict[str, Any]] = {
     "plain": {},

@@ -13,8 +13,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue.groups import QueueGroups
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Head, encode_headers
-from tests.kit.core import NOW_MS, broker_of, consumer_on, lines_run, queue_config, send
-from tests.unit.core.test_queue import counting
+from tests.kit.core import NOW_MS, broker_of, consumer_on, counting, lines_run, queue_config, send
 
 STICKY: dict[str, Any] = {"group_type": "STANDARD", "queue_type": "standard"}
 SHARED: dict[str, Any] = {"group_type": "SHARED_GROUPS", "queue_type": "standard"}

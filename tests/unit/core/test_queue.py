@@ -12,12 +12,12 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import PURGED
 from artemis_py.core.queue.attributes import amend, amended
 from artemis_py.core.queue.queue import Queue
-from artemis_py.selector import Selector, compile_selector
 from tests.kit.core import (
     NOW_MS,
     PLENTY,
     broker_of,
     consumer_on,
+    counting,
     head_of,
     held,
     ids,
@@ -28,29 +28,6 @@ from tests.kit.core import (
 )
 
 MANY = 10_000
-
-
-class CountedSelector:
-    """Evaluates and counts."""
-
-    def __init__(self, text: str) -> None:
-        self._inner = compile_selector(text)
-        self.text = text
-        self.identifiers = self._inner.identifiers
-        self.count = 0
-
-    def matches(self, lookup: Any) -> bool:
-        """Count, and answer."""
-        self.count += 1
-        return self._inner.matches(lookup)
-
-
-def counting(consumer: Consumer, text: str) -> CountedSelector:
-    """Have the consumer ask a selector that counts."""
-    selector = CountedSelector(text)
-    replaced: Selector = selector  # type: ignore[assignment]
-    consumer.selector = replaced
-    return selector
 
 
 def send_and_turn(broker: Broker) -> None:

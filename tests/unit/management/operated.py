@@ -8,13 +8,13 @@ from typing import Any, Protocol
 from artemis_py.core.broker import Broker
 from artemis_py.core.tasks import WAIT
 from artemis_py.management.listing import Selection
-from artemis_py.management.managed import Managed, Steps
+from artemis_py.management.managed import Steps
 from artemis_py.management.operation import arguments_of
 from artemis_py.management.table import OPERATIONS
 from artemis_py.server.management import ConnectedClient, connected
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import Turns
-from tests.unit.management.why_parts import FakeHealth
+from tests.kit.managed import managed_by
 
 BY_ID = {operation.id: operation for operation in OPERATIONS}
 
@@ -42,18 +42,13 @@ class Operated:
         self.steps = 0
         """How many steps the last operation took."""
         turns, stats = world.turns, world.stats
-        self.managed = Managed(
+        self.managed = managed_by(
             world.broker,
-            "b",
+            lambda: turns.isolation.turn_ms,
             clients=lambda: connected(stats.connections, turns),
             client=self._client,
             client_count=lambda: len(stats.connections),
             uptime_ms=lambda: 90_061_000,
-            now_ms=lambda: turns.isolation.turn_ms,
-            acceptors=list,
-            stored=None,
-            health=FakeHealth(),
-            begin=lambda _: None,
         )
         turns.calls = self  # type: ignore[assignment]
 

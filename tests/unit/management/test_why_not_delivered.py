@@ -11,8 +11,9 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.management.why.not_delivered import LOOKS_MAX, about_message, not_delivered
 from artemis_py.management.why.question import NOWHERE, Findings, Question
 from tests.kit.core import NOW_MS, consumer_on, head_of, lines_run, send, turn
+from tests.kit.managed import FakeClient
 from tests.kit.paged_bench import PagedBench
-from tests.unit.management.why_parts import Asked, FakeClient, one
+from tests.unit.management.why_parts import Asked, one
 
 _URI = "tcp://127.0.0.1:0?protocols=STOMP;stompConsumerWindowSize"
 

@@ -20,8 +20,9 @@ from artemis_py.management.why.question import Finding, Findings, Question
 from artemis_py.management.why.slow import slow
 from artemis_py.server.stats import word_of
 from tests.kit.core import NOW_MS, consumer_on, head_of, send, turn
+from tests.kit.managed import FakeClient
 from tests.kit.paged_bench import PagedBench
-from tests.unit.management.why_parts import Asked, FakeClient, one
+from tests.unit.management.why_parts import Asked, one
 
 PLAIN = '<address name="a"><multicast>\n<queue name="q"/>\n</multicast></address>'
 DEAD = '<address name="DLA"><multicast><queue name="DLQ"/></multicast></address>'

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 from artemis_py.config.reader import load
-from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Until
@@ -20,6 +18,7 @@ from artemis_py.management.why.not_delivered import not_delivered
 from artemis_py.management.why.question import Finding, Findings, Question, learn_queues
 from artemis_py.record_log import MemoryLog
 from tests.kit.core import NOW_MS
+from tests.kit.managed import FakeClient, FakeHealth, managed_by
 
 _FILE = """\
 <configuration xmlns="urn:activemq">
@@ -35,51 +34,6 @@ _FILE = """\
 </core>
 </configuration>
 """
-
-
-@dataclass
-class FakeHealth:
-    """A server that is well, unless a test says otherwise."""
-
-    turns: int = 100
-    turn_ns_max: int = 1_000_000
-    turn_bounds_s: Sequence[float] = (0.001, 0.01, 0.1)
-    turn_buckets: Sequence[int] = (100, 0, 0, 0)
-    sync_times: Histogram | None = None
-    durable_lsn: int = 1 << 60
-    is_busy: bool = False
-    headroom: int | None = None
-    waiting: list[tuple[Awaited, int]] = field(default_factory=list)
-
-    def headroom_bytes(self) -> int | None:
-        return self.headroom
-
-    def blocked_ns(self) -> int:
-        return 0
-
-    def client_of(self, owner: object) -> Connected | None:
-        return cast("Connected", owner) if isinstance(owner, FakeClient) else None
-
-    def awaited(self) -> Iterable[tuple[Awaited, int]]:
-        return self.waiting
-
-    def awaited_by(self, number: int) -> Awaited | None:
-        return next((thing for thing, _ in self.waiting), None)
-
-
-@dataclass
-class FakeClient:
-    """A client that is connected."""
-
-    number: int = 7
-    address: str = "10.0.0.7:5000"
-    client_id: str | None = None
-    user: str | None = None
-    version: str = "1.2"
-    state: str = "open"
-    subscription_count: int = 1
-    held_bytes: int = 0
-    acceptor: AcceptorConfig = field(default_factory=partial(AcceptorConfig, name="stomp", host="127.0.0.1", port=0))
 
 
 class FakeDisks:
@@ -108,18 +62,12 @@ class Asked:
         self.now_ms = NOW_MS
         self.health = FakeHealth()
         self.clients: list[FakeClient] = []
-        self.managed = Managed(
+        self.managed = managed_by(
             self.broker,
-            "b",
+            lambda: self.now_ms,
             clients=lambda: cast("list[Connected]", self.clients),
             client_count=lambda: len(self.clients),
-            uptime_ms=lambda: 0,
-            now_ms=lambda: self.now_ms,
-            client=lambda _: None,
-            acceptors=list,
-            stored=None,
             health=self.health,
-            begin=lambda _: None,
         )
 
     def use_disks(self, spaces: Sequence[Space] | None) -> None:
