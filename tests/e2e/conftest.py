@@ -16,7 +16,6 @@ SETTINGS = """\
         <dead-letter-address>DLQ</dead-letter-address>
         <redelivery-delay>0</redelivery-delay>
       </address-setting>
-      <address-setting match="ring25"><default-ring-size>25</default-ring-size></address-setting>
       <address-setting match="ring100.#"><default-ring-size>100</default-ring-size></address-setting>
       <address-setting match="blocks.#">
         <max-size-messages>10</max-size-messages>

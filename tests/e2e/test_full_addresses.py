@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 
 import pytest
 
 from tests.kit.client import StompSocket, connected, frame
-from tests.kit.process import WAIT_S, BrokerProcess, configuration, needs_descriptors
+from tests.kit.process import BrokerProcess, configuration, needs_descriptors
 
 pytestmark = pytest.mark.e2e
 
@@ -137,48 +136,6 @@ def test_a_failing_address_says_so(shared_broker: BrokerProcess, place: str, ver
             assert [sender.message().command for _ in range(2)] == ["MESSAGE"] * 2
             sender.ask("SEND", {"destination": there})
             assert sender.message().header("destination") == there
-
-
-def in_threads(work: Callable[[int], None], count: int) -> None:
-    """Runs ``work(0)`` … side by side; raises what one of them raises."""
-    failures: list[BaseException] = []
-
-    def guarded(number: int) -> None:
-        try:
-            work(number)
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=guarded, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(WAIT_S)
-        assert not thread.is_alive()
-    if failures:
-        raise failures[0]
-
-
-def test_a_ring_settles_at_its_size_under_concurrent_senders(shared_broker: BrokerProcess) -> None:
-    """Scenario 23: 25 producers × 25 messages into a ring of 25."""
-
-    def produce(number: int) -> None:
-        with connected(shared_broker.port) as sender:
-            for n in range(25):
-                sender.ask("SEND", {"destination": "/queue/ring25", "sender": number, "n": n})
-
-    in_threads(produce, 25)
-    shared_broker.await_count("ring25", 25)
-    assert shared_broker.metric("artemis_messages_added", queue="ring25") == 625
-    assert shared_broker.metric("artemis_messages_replaced", queue="ring25") == 600
-    with connected(shared_broker.port) as consumer:
-        consumer.subscribe("/queue/ring25", ack="auto")
-        left = [consumer.message() for _ in range(25)]
-        consumer.nothing_waits()
-    by_sender: dict[str | None, list[int]] = {}
-    for message in left:
-        by_sender.setdefault(message.header("sender"), []).append(int(message.header("n") or -1))
-    assert all(numbers == list(range(numbers[0], 25)) for numbers in by_sender.values())
 
 
 def test_an_idle_connection_costs_little(start_broker: Callable[[str], BrokerProcess]) -> None:

@@ -8,11 +8,10 @@ from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.order.entry import Entry
 from artemis_py.message import Account, Head, Message
 from artemis_py.stomp.wire.dialect import Dialect
-from artemis_py.stomp.wire.frames import AckRun, AnyFrame, Frame, Limits, Refused, Send
+from artemis_py.stomp.wire.frames import AckRun, AnyFrame, Frame, Refused, Send
 from artemis_py.stomp.wire.parser import Parser
 
 PREFIXES = {"anycastPrefix": "/queue/", "multicastPrefix": "/topic/"}
-NO_LIMITS = Limits()
 
 
 def acceptor(**params: object) -> AcceptorConfig:

@@ -8,9 +8,6 @@ from artemis_py.config.reader import loads
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.errors import ConfigError, Problem
 
-CORE_LINE = 2
-"""The line of ``<core>`` in :func:`document`; what is passed in begins on the next line."""
-
 
 def document(core: str) -> str:
     """Wraps the inside of ``core``, which begins on line 3."""

@@ -379,24 +379,6 @@ def test_Q_82_two_live_consumers_take_turns_and_browsers_do_not_count() -> None:
     assert sorted(bench.got("c1") + bench.got("c3")) == ["b", "d"]
 
 
-def test_runtime_2_17_4_an_exclusive_queue(cut: bool) -> None:
-    """The first consumer gets all; when its connection is lost, the second does, and the first nothing more."""
-    bench = Bench("exclusive='true'", cut=cut)
-    bench.subscribe("c1", SOME)
-    bench.subscribe("c2", SOME)
-    send_all(bench, "123456")
-    frames = bench.messages("c1")
-    assert (len(frames), bench.got("c2")) == (6, [])
-    for frame in frames[:4]:
-        bench.settle("c1", frame)
-    bench.lose("c1")
-    again = bench.messages("c2")
-    assert [(one.body, one.header("redelivered")) for one in again] == [(b"5", "true"), (b"6", "true")]
-    bench.subscribe("c1", SOME)
-    bench.send("7")
-    assert (bench.got("c1"), bench.got("c2")) == ([], ["7"])
-
-
 # ---- exclusivity ---------------------------------------------------------------------------------
 
 

@@ -11,7 +11,6 @@ pytestmark = pytest.mark.wire
 
 HOLDS = "hold-on-publish='true'"
 NOT_BEFORE = "x-qpid-not-valid-before:{}"
-SCAN = "<message-expiry-scan-period>100</message-expiry-scan-period>"
 LITTLE_ROOM = "<max-size-messages>1</max-size-messages><page-size-bytes>300</page-size-bytes>"
 
 

@@ -36,21 +36,6 @@ def diverted(*diverts: Any) -> Broker:
     return broker_of(queue_config("A", "A"), queue_config("B", "B"), queue_config("C", "C"), diverts=diverts)
 
 
-@pytest.mark.parametrize(
-    ("exclusive", "color", "expected"),
-    [(False, "red", [1, 1]), (True, "red", [0, 1]), (False, "blue", [1, 0]), (True, "blue", [1, 0])],
-)
-def test_divert(exclusive: bool, color: str, expected: list[int]) -> None:
-    """Row 2.17.16 (tests/queues/rows.py): a copy, or a move, of what the filter matches."""
-    broker = diverted(divert_config("d", "A", "B", exclusive=exclusive, filter="color = 'red'"))
-    send(broker, "A", head=head_of("A", color=color))
-    turn(broker)
-    assert counts(broker, "A", "B") == expected
-    address = broker.addresses["A"]
-    assert (address.routed_message_count, address.unrouted_message_count) == (1, 0)
-    assert address.account.message_count == expected[0]
-
-
 def test_headers_of_a_diverted_copy() -> None:
     """Where it came from, under the divert's routing name; the rest as it was sent."""
     broker = diverted(divert_config("d", "A", "B", routing_name="detour"))
@@ -306,23 +291,6 @@ def fail(broker: Broker, queue: str, times: int = 1, now_ms: int = NOW_MS) -> li
         broker.detach(broker.queues[queue], consumer, failed=True, now_ms=now_ms)
         turn(broker, now_ms)
     return flags
-
-
-def test_dead_after_the_last_attempt() -> None:
-    """Row 2.17.13 (tests/queues/rows.py)."""
-    settings = {"a": {"max_delivery_attempts": 3, "dead_letter_address": "DLA"}}
-    broker = broker_of(queue_config(), queue_config("DLQ", "DLA"), settings=settings)
-    send(broker, head=head_of("a", persistent=True, color="red"), expires_ms=NOW_MS + 99_999)
-    assert fail(broker, "q", 3) == [False, True, True]
-    assert counts(broker, "q", "DLQ") == [0, 1]
-    assert broker.queues["q"].contents.counters.killed == 1
-    entry = next(iter(broker.queues["DLQ"].contents.order))
-    headers = entry.message.head.properties
-    assert (headers["_AMQ_ORIG_ADDRESS"], headers["_AMQ_ORIG_QUEUE"]) == ("a", "q")
-    assert (headers["reason"], headers["color"]) == ("max_deliveries", "red")
-    assert (entry.redelivered, entry.attempts, entry.message.expires_ms) == (False, 0, 0)
-    assert entry.message.head.persistent
-    assert broker.addresses["a"].account.message_count == 0
 
 
 def test_dead_on_the_dead_letter_address_itself() -> None:

@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 
 from artemis_py.core.broker import Broker
-from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import PURGED
 from artemis_py.core.queue.attributes import amend, amended
 from artemis_py.core.queue.queue import Queue
 from tests.kit.core import (
     NOW_MS,
-    PLENTY,
     broker_of,
     consumer_on,
     counting,
@@ -180,23 +178,6 @@ def test_round_robin_over_messages() -> None:
     assert [held(consumer) for consumer in consumers] == [[1, 4, 6], [2], [3, 5, 7]]
 
 
-def test_exclusive_queue_hands_over_in_order() -> None:
-    """Row 2.17.4 (tests/queues/rows.py): the heir gets what was not acknowledged, redelivered, then everything new."""
-    broker, queue = with_queue(exclusive=True)
-    first, second = consumer_on(broker, queue), consumer_on(broker, queue)
-    send(broker, count=6)
-    turn(broker)
-    assert (len(first.held), len(second.held)) == (6, 0)
-    for message_id in (1, 2, 3, 4):
-        queue.acknowledge(first, [first.let_go(message_id)])
-    broker.detach(queue, first, failed=True, now_ms=NOW_MS)
-    third = consumer_on(broker, queue)
-    send(broker)
-    turn(broker)
-    assert [(id, entry.redelivered) for id, entry in second.held.items()] == [(5, True), (6, True), (7, False)]
-    assert held(third) == []
-
-
 def test_browser_sees_all_and_takes_nothing() -> None:
     """In order, once each, also what arrives while it looks; the consumer beside it gets everything."""
     broker, queue = with_queue()
@@ -238,23 +219,6 @@ def test_browser_does_not_own_an_exclusive_queue() -> None:
     assert (held(browser), held(consumer)) == ([1, 2], [1, 2])
 
 
-def test_non_destructive_queue() -> None:
-    """Row 2.17.9 (tests/queues/rows.py): everybody reads everything, acknowledging takes nothing, removing does."""
-    broker, queue = with_queue(non_destructive=True)
-    send(broker, count=3)
-    first = consumer_on(broker, queue)
-    turn(broker)
-    assert (queue.message_count, queue.contents.delivering_count) == (3, 3)
-    for message_id in (1, 2, 3):
-        queue.acknowledge(first, [first.let_go(message_id)])
-    second = consumer_on(broker, queue)
-    turn(broker)
-    assert held(second) == [1, 2, 3]
-    assert (queue.message_count, queue.contents.counters.acknowledged) == (3, 0)
-    queue.purge(PURGED, NOW_MS)
-    assert (queue.message_count, broker.addresses["a"].account.message_count) == (0, 0)
-
-
 def test_gate_opened_by_a_consumer_without_room() -> None:
     """Those who waited are served at once, not when something else happens."""
     broker, queue = with_queue(consumers_before_dispatch=2)
@@ -265,34 +229,6 @@ def test_gate_opened_by_a_consumer_without_room() -> None:
     consumer_on(broker, queue, room=0)
     turn(broker)
     assert held(first) == [1]
-
-
-def test_consumers_before_dispatch_with_delay() -> None:
-    """Row 2.17.10 (tests/queues/rows.py)."""
-    broker, queue = with_queue(consumers_before_dispatch=2, delay_before_dispatch=2000)
-    send(broker)
-    first = consumer_on(broker, queue)
-    turn(broker, NOW_MS + 10)
-    assert held(first) == []
-    second = consumer_on(broker, queue)
-    turn(broker, NOW_MS + 20)
-    assert len(held(first) + held(second)) == 1
-    broker.detach(queue, second, failed=False, now_ms=NOW_MS + 30)
-    send(broker)
-    turn(broker, NOW_MS + 30)
-    assert 2 in first.held
-    broker.detach(queue, first, failed=False, now_ms=NOW_MS + 40)
-    broker.queues["q"].purge(PURGED, NOW_MS + 40)
-    send(broker)
-    third = Consumer(99, object(), settles=False, destructive=True)
-    broker.attach(queue, third, NOW_MS + 50)
-    third.room_bytes = PLENTY
-    queue.wake(third)
-    turn(broker, NOW_MS + 2049)
-    assert held(third) == []
-    assert broker.next_due_ms() == NOW_MS + 2050
-    turn(broker, NOW_MS + 2050)
-    assert held(third) == [3]
 
 
 @pytest.mark.parametrize(

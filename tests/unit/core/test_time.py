@@ -81,21 +81,6 @@ def test_gate_without_conditions_is_open() -> None:
     assert is_open(Gate())
 
 
-def test_gate_opens_with_enough_consumers() -> None:
-    """And stays open with fewer; it closes again when all are gone."""
-    gate = Gate(consumers_min=2)
-    gate.consumer_joined(1, 0)
-    assert not is_open(gate)
-    gate.consumer_joined(2, 0)
-    assert is_open(gate)
-    gate.consumer_left(1)
-    assert is_open(gate)
-    gate.consumer_left(0)
-    assert not is_open(gate)
-    gate.consumer_joined(1, 0)
-    assert not is_open(gate)
-
-
 def test_gate_opens_after_the_delay() -> None:
     """Counted from the first consumer; later ones do not put it off."""
     gate = Gate(consumers_min=3, delay_ms=2000)
@@ -135,16 +120,3 @@ def test_delay_alone_has_no_effect() -> None:
     assert is_open(gate)
     gate.consumer_left(0)
     assert is_open(gate)
-
-
-def test_pause_closes_any_gate() -> None:
-    """Resuming does not open what is still waiting for consumers."""
-    gate = Gate()
-    gate.paused = True
-    assert not is_open(gate)
-    gate.paused = False
-    assert is_open(gate)
-    waiting = Gate(consumers_min=1)
-    waiting.paused = True
-    waiting.paused = False
-    assert not is_open(waiting)

@@ -17,8 +17,6 @@ from artemis_py.storage.retention import retained_bodies as bodies_module
 
 NAME_BYTES = 1
 """What a name takes."""
-GROWS = frozenset({"open", "pwrite", "rename", "posix_fallocate"})
-"""Calls for which there has to be room."""
 
 
 class TightSystem:
