@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from artemis_py.cli.main import main
+from tests.kit.documents import whole
 from tests.kit.forks import run_text
 from tests.kit.process import LOOPBACK, BrokerProcess, running
-from tests.queues.test_document import whole
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "how-do-i.md").read_text("utf-8")

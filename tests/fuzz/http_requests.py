@@ -15,10 +15,10 @@ from artemis_py.server.http.requests import FileBody, HttpLimits, Request, Respo
 from artemis_py.server.http.routing import Route
 from artemis_py.server.log_view import LogView
 from tests.fuzz.fuzzing import Fuzzer, Input, Judge
+from tests.kit.journal_with_cursors import JournalWithCursors
+from tests.kit.log_desk import Desk
 from tests.kit.metrics_fakes import FakeBroker, exporter_of
-from tests.unit.journal_readers.test_cursors import JournalWithCursors
-from tests.unit.test_http import SteppedHttp
-from tests.unit.test_log_view import Desk
+from tests.kit.stepped_http import SteppedHttp
 
 LIMITS = HttpLimits(head_bytes_max=1200, body_bytes_max=300)
 STEPS = (1, 2, 3, 7, 40, 500)

@@ -8,9 +8,9 @@ from pathlib import Path
 from artemis_py.core.events import GIVEN_UP, SET_ASIDE
 from tests.fuzz import frames
 from tests.fuzz.fuzzing import Fuzzer, Input, Judge, outcome_of
+from tests.kit.conservation import check
 from tests.kit.frames import ServerFrame
 from tests.kit.in_process import Client, InProcessBroker, configuration
-from tests.wire.test_conservation import check
 
 VERSIONS = (b"1.0", b"1.1", b"1.2")
 PIECES = (1, 2, 7)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from tests.fuzz import sessions
 from tests.fuzz.fuzzing import Fuzzer, Input, Judge
+from tests.kit.conservation import check
 from tests.kit.frames import ServerFrame
 from tests.kit.in_process import InProcessBroker, configuration
 from tests.kit.web_client import WebClient
 from tests.kit.web_frames import BINARY, CLOSE, CONTINUATION, PING, PONG, RSV1, TEXT, frame, request
-from tests.wire.test_conservation import check
 
 CONFIGS = (
     configuration(sessions.CORE),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.kit.replays import Stage, bookmarks
 from tests.queues.durable_bench import FLAT, DurableBench
-from tests.queues.replays import Stage, bookmarks
 
 pytestmark = pytest.mark.wire
 

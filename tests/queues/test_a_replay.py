@@ -12,7 +12,7 @@ from artemis_py.security.identity import Identity
 from artemis_py.security.rights import Authorizer
 from tests.kit.crash.retained import Archive
 from tests.kit.life import Life
-from tests.queues.replays import QUEUE, Stage, bookmarks, stage, timed
+from tests.kit.replays import QUEUE, Stage, bookmarks, stage, timed
 
 pytestmark = pytest.mark.wire
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.kit.bench import Bench
-from tests.queues.replays import QUEUE, Stage, stage, timed
+from tests.kit.replays import QUEUE, Stage, stage, timed
 
 pytestmark = pytest.mark.wire
 

@@ -8,7 +8,7 @@ from artemis_py.security.identity import Identity
 from artemis_py.security.rights import Authorizer
 from tests.kit.documents import load_core
 from tests.kit.permitted import denied, setting
-from tests.queues.replays import Stage
+from tests.kit.replays import Stage
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,11 @@ from artemis_py.cli.main import main
 from artemis_py.config.reader import loads
 from tests.kit.bench import ONE_AT_A_TIME, Bench
 from tests.kit.crash.retained import Archive
+from tests.kit.documents import whole
 from tests.kit.frames import ServerFrame
 from tests.kit.life import Life
+from tests.kit.replays import Stage
 from tests.kit.sources import ROOT
-from tests.queues.replays import Stage
 
 pytestmark = pytest.mark.wire
 
@@ -39,12 +40,6 @@ EXAMPLES = [
     for (kind, configuration), (next_kind, example) in itertools.pairwise(BLOCKS)
     if (kind, next_kind) == ("xml", "text")
 ]
-
-
-def whole(core: str) -> str:
-    """A file with this below ``core``."""
-    inside = f"<security-enabled>false</security-enabled>{core}"
-    return f'<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">{inside}</core></configuration>'
 
 
 def test_the_page_has_examples() -> None:

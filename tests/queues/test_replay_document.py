@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from artemis_py.cli.main import main
+from tests.kit.documents import whole
+from tests.kit.replays import Stage
 from tests.kit.sources import ROOT
-from tests.queues.replays import Stage
-from tests.queues.test_document import whole
 
 pytestmark = pytest.mark.wire
 

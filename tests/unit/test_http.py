@@ -6,123 +6,19 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from functools import partial
-from typing import cast
 
-import h11
 import pytest
 
 from artemis_py.server.http.acceptor import HttpAcceptor
-from artemis_py.server.http.authentication import Authentication
-from artemis_py.server.http.connection import HttpConnection
 from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.monitoring_routes import health_routes, metrics_routes
 from artemis_py.server.http.ports import connect
-from artemis_py.server.http.requests import Handler, HttpLimits, Request, Response
+from artemis_py.server.http.requests import HttpLimits, Request, Response
 from artemis_py.server.http.routing import Route
 from tests.kit.metrics_fakes import FakeBroker, exporter_of
-
-GET = b"GET /echo HTTP/1.1\r\nHost: broker\r\n\r\n"
-
-
-class FakeTransport(asyncio.Transport):
-    """Keeps what is written; tells whether it is closed and read."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.written = bytearray()
-        self.closed = False
-        self.aborted = False
-        self.reading = True
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        assert not self.closed, "written after close"
-        self.written += data
-
-    def close(self) -> None:
-        self.closed = True
-
-    def abort(self) -> None:
-        self.closed = self.aborted = True
-
-    def pause_reading(self) -> None:
-        self.reading = False
-
-    def resume_reading(self) -> None:
-        self.reading = True
-
-
-class SteppedHttp:
-    """One acceptor with a clock and a loop under the test's control."""
-
-    def __init__(
-        self,
-        routes: Mapping[str, Handler] | Sequence[Route] = (),
-        limits: HttpLimits | None = None,
-        authentication: Authentication | None = None,
-    ) -> None:
-        self.now_ms = 1_000
-        self.soon: list[Callable[[], None]] = []
-        self.requests: list[Request] = []
-        if isinstance(routes, Mapping):
-            routes = [Route(path, {"GET": handler}) for path, handler in routes.items()]
-        self.acceptor = HttpAcceptor(
-            [Route("/echo", {"GET": self.echo}), *routes],
-            now_ms=lambda: self.now_ms,
-            call_soon=self.soon.append,
-            call_threadsafe=self.soon.append,
-            hosts=Hosts(["broker"]),
-            limits=limits,
-            authentication=authentication,
-        )
-
-    def echo(self, request: Request) -> Response:
-        self.requests.append(request)
-        return Response(200, "text/plain", f"{request.method} {request.query}".encode())
-
-    def connect(self) -> tuple[HttpConnection, FakeTransport]:
-        connection, transport = cast(HttpConnection, connect(self.acceptor)), FakeTransport()
-        connection.connection_made(transport)
-        return connection, transport
-
-    def run(self) -> None:
-        """Runs the loop until nothing is left to do."""
-        while self.soon:
-            self.soon.pop(0)()
-
-    def talk(self, data: bytes, *, step: int | None = None) -> FakeTransport:
-        """Sends bytes on a new connection, whole or ``step`` at a time, and lets the loop run."""
-        connection, transport = self.connect()
-        for start in range(0, len(data), step or len(data)):
-            connection.data_received(data[start : start + (step or len(data))])
-            self.run()
-        return transport
-
-
-def answers(written: bytes | bytearray, *methods: str) -> list[tuple[int, dict[str, str], bytes]]:
-    """Parses answers to requests of these methods as a client does: (status, headers, body)."""
-    client = h11.Connection(h11.CLIENT)
-    client.receive_data(bytes(written))
-    found: list[tuple[int, dict[str, str], bytes]] = []
-    for number, method in enumerate(methods):
-        if number:
-            client.start_next_cycle()
-        client.send(h11.Request(method=method, target="/", headers=[("Host", "x")]))
-        client.send(h11.EndOfMessage())
-        head, body = client.next_event(), b""
-        assert isinstance(head, h11.Response)
-        while isinstance(event := client.next_event(), h11.Data):
-            body += event.data
-        assert isinstance(event, h11.EndOfMessage)
-        found.append((head.status_code, {k.decode(): v.decode() for k, v in head.headers}, body))
-    assert client.trailing_data[0] == b""
-    return found
-
-
-def answer(transport: FakeTransport, method: str = "GET") -> tuple[int, dict[str, str], bytes]:
-    (only,) = answers(transport.written, method)
-    return only
+from tests.kit.stepped_http import GET, FakeTransport, SteppedHttp, answer, answers
 
 
 def test_a_request_is_routed_and_the_connection_stays() -> None:

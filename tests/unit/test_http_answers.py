@@ -21,7 +21,7 @@ from artemis_py.server.http.ports import connect
 from artemis_py.server.http.requests import Answer, FileBody, Handler, HttpLimits, Request, Response
 from artemis_py.server.http.routing import Route, Routes
 from tests.kit.loops import called_back, until
-from tests.unit.test_http import SteppedHttp, answer, answers
+from tests.kit.stepped_http import SteppedHttp, answer, answers
 from tests.unit.test_http_authentication import AUTHORIZER, SmallDesk
 
 HEAD = b"%s %s HTTP/1.1\r\nHost: broker\r\n%s\r\n"

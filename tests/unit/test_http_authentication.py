@@ -19,7 +19,7 @@ from artemis_py.server.http.requests import HttpLimits, Request, Response
 from artemis_py.server.http.response_writer import SAFETY
 from artemis_py.server.http.routing import Route
 from tests.kit.documents import load_core
-from tests.unit.test_http import FakeTransport, SteppedHttp, answer, answers
+from tests.kit.stepped_http import FakeTransport, SteppedHttp, answer, answers
 
 USERS: Final = {"ann": "s3cret:€", "bob": "other"}
 ROLES: Final = {"ann": frozenset({"editors"}), "bob": frozenset({"viewers"}), "guest": frozenset({"guests"})}

@@ -8,7 +8,7 @@ from artemis_py.server.http.requests import Request, Response
 from artemis_py.server.http.routing import Route
 from artemis_py.server.websocket.rules import WebSocketRules
 from artemis_py.server.websocket.websocket import Handshake
-from tests.unit.test_http import SteppedHttp, answers
+from tests.kit.stepped_http import SteppedHttp, answers
 
 SMUGGLED = b"GET /echo?smuggled HTTP/1.1\r\nHost: broker\r\n\r\n"
 BODY = b"5\r\nhello\r\n0\r\n\r\n"

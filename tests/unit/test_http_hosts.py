@@ -7,7 +7,7 @@ import pytest
 from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.monitoring_routes import health_routes
 from artemis_py.server.http.requests import Request, parse_json
-from tests.unit.test_http import SteppedHttp, answer
+from tests.kit.stepped_http import SteppedHttp, answer
 
 
 def allowed(hosts: Hosts, host: str | None, origin: str | None = None, authority: str | None = None) -> bool:

@@ -16,7 +16,7 @@ from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.ports import connect
 from artemis_py.server.http.requests import FileBody, Request, Response
 from artemis_py.server.http.routing import Route
-from tests.unit.test_http import GET, FakeTransport
+from tests.kit.stepped_http import GET, FakeTransport
 
 PIECES = b"GET /pieces HTTP/1.1\r\nHost: broker\r\n\r\n"
 FILE = b"GET /file HTTP/1.1\r\nHost: broker\r\n\r\n"

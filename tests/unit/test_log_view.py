@@ -16,45 +16,7 @@ from artemis_py.storage.disk.disk import DiskError
 from artemis_py.storage.format.segment_index import SegmentIndex, encode_index, index_name, index_of
 from artemis_py.storage.journal.index_files import index_beside
 from artemis_py.storage.log_id import known_id, log_id
-from tests.kit.journal_story import message
-from tests.unit.journal_readers.test_cursors import JournalWithCursors
-
-
-class Desk(JournalWithCursors):
-    """A journal with a view of its log; one message stays, so that nothing is retained unless the test moves it."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder, bytes_max=None)
-        self.journal.records.queue_changed({"id": 1, "name": "q", "address": "a"})
-        self.view = LogView(self.journal, folder / "journal", "id", [], self.retention)
-
-    def keep(self, segments: int) -> None:
-        """Messages that stay."""
-        until = self.journal.segments[-1].number + segments
-        while self.journal.segments[-1].number < until:
-            self.number += 1
-            self.journal.records.published(message(self.number, bytes(500)), [1], 0)
-            self.turn()
-
-    def listed(self, after_lsn: int = -1) -> list[dict[str, Any]]:
-        """The segments of a listing."""
-        return self.read(self.view.listing("b", 7, after_lsn)())
-
-    @staticmethod
-    def read(pieces: list[bytes]) -> list[dict[str, Any]]:
-        """The segments in a listing's pieces."""
-        found: list[dict[str, Any]] = json.loads(b"".join(pieces))["segments"]
-        return found
-
-    def move(self, number: int) -> Path:
-        """Retention moves a file, and is stopped before it has taken note of it."""
-        taking = self.retention._add
-        self.retention._add = lambda path: None  # type: ignore[method-assign]
-        self.retention.retire(f"artemis-journal-{number:012}.log")
-        self.retention._add = taking  # type: ignore[method-assign]
-        target = self.retention.path_of(number)
-        assert target is not None
-        return target
+from tests.kit.log_desk import Desk
 
 
 class Looks:

@@ -16,7 +16,7 @@ from artemis_py.storage.format.records import FILE_HEADER_BYTES
 from artemis_py.storage.format.segment_index import index_name
 from artemis_py.storage.retention.retention import RetainedFile
 from tests.kit.journal_story import message
-from tests.unit.test_log_view import Desk
+from tests.kit.log_desk import Desk
 
 
 def head(desk: Desk) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from artemis_py.server import traces
 from artemis_py.server.traces import KEPT_MAX, RUNNING_MAX, Traces
 from artemis_py.storage.format.segment_index import index_name
 from tests.kit.journal_story import message
+from tests.kit.log_desk import Desk
 from tests.kit.loops import until
-from tests.unit.test_log_view import Desk
 
 WANTED = 2
 LONG_S = 60.0

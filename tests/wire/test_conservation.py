@@ -9,8 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.core.queue.queue import Queue
-from artemis_py.message import Message
+from tests.kit.conservation import check
 from tests.kit.frames import ServerFrame
 from tests.kit.in_process import InProcessBroker, configuration
 from tests.wire.bodies import files_of
@@ -166,41 +165,6 @@ class Clients:
             frames = self.world.client(self.names[name]).collect()
             self.held[name] += [frame for frame in frames if frame.command == "MESSAGE"]
             frames.clear()
-
-
-def check(world: InProcessBroker) -> None:
-    """What must be true whenever the broker rests."""
-    broker = world.broker
-    held: dict[str, list[Message]] = {name: [] for name in broker.queues}
-    for connection in world.stats.connections:
-        session = connection.session
-        for subscription in session.subscriptions.by_key.values():
-            if subscription.consumer.destructive:
-                held[subscription.queue.name] += [entry.message for entry in subscription.consumer.held.values()]
-        for transaction in session.transactions.by_name.values():
-            for queue, consumer, entry in transaction.acknowledged + transaction.refused:
-                if consumer.destructive:
-                    held[queue.name].append(entry.message)
-    kept = [message for queue in broker.queues.values() for message in _check_queue(queue, held[queue.name])]
-    for address in broker.addresses.values():  # messages on a wildcard's queue count at the address they were sent to
-        there = {message.id: message for message in kept if message.account is address.account}.values()
-        assert address.account.message_count == len(there), address.name
-        assert address.account.size_bytes == sum(message.memory_bytes for message in there), address.name
-
-
-def _check_queue(queue: Queue, held: list[Message]) -> list[Message]:
-    counters = queue.contents.counters
-    ready = [entry.message for entry in queue.contents.order]
-    messages = ready + held + [entry.message for entry in queue.contents.scheduled.values()]
-    assert queue.message_count == len(messages), queue.name
-    assert counters.held_count == len(held), queue.name
-    left = counters.acknowledged + counters.killed + counters.expired + counters.replaced
-    assert counters.added == queue.message_count + left, queue.name
-    assert len({message.id for message in messages}) == len(messages), queue.name
-    assert counters.size_bytes == sum(message.size_bytes for message in messages), queue.name
-    assert counters.held_size_bytes == sum(message.size_bytes for message in held), queue.name
-    assert counters.durable_count == sum(message.head.persistent for message in messages), queue.name
-    return messages
 
 
 @settings(max_examples=max(2 * settings().max_examples, 200), suppress_health_check=list(HealthCheck))

@@ -34,8 +34,8 @@ from tests.kit.core import (
     send_in,
     turn,
 )
+from tests.kit.crash.failing_steps import World
 from tests.kit.disk import SimDisk
-from tests.sim.test_steps_that_fail import World
 
 pytestmark = pytest.mark.interpreted
 

@@ -17,7 +17,7 @@ from artemis_py.storage.journal.index import Segment
 from artemis_py.storage.journal.segments import SegmentRetirement
 from artemis_py.storage.retention.retention import RetainedLog, RetentionSettings
 from tests.kit.disk import SimDisk
-from tests.unit.journal_readers.test_cursors import JournalWithCursors
+from tests.kit.journal_with_cursors import JournalWithCursors
 from tests.unit.storage.test_large import Keeping
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from artemis_py.server.log_cursors import CursorRefusedError
 from artemis_py.storage.retention.retention import Retention, RetentionSettings
-from tests.unit.journal_readers.test_cursors import JournalWithCursors
-from tests.unit.test_log_view import Desk
+from tests.kit.journal_with_cursors import JournalWithCursors
+from tests.kit.log_desk import Desk
 
 
 def test_a_cursor_that_lapsed_is_not_named_among_those_overrun(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.errors import BadRequestError
-from tests.queues.test_a_recovery import DESK, Past
+from tests.kit.past import DESK, Past
 from tests.unit.management.operated import Operated
 
 

@@ -15,8 +15,8 @@ from artemis_py.storage.format.scan import whole_records
 from artemis_py.storage.journal.index_files import index_beside, write_survey
 from artemis_py.storage.retention.survey import Survey
 from tests.kit.journal_story import message
+from tests.kit.log_desk import Desk
 from tests.unit.replay.reading import ALL, Reading, chosen, told
-from tests.unit.test_log_view import Desk
 
 SLICE = 600
 

@@ -11,7 +11,7 @@ import pytest
 from artemis_py.server.log_view import LogView
 from artemis_py.storage.format.names import segment_name
 from tests.kit.journal_story import message
-from tests.unit.test_log_view import Desk
+from tests.kit.log_desk import Desk
 
 
 def alone(desk: Desk) -> None:

@@ -1,0 +1,136 @@
+"""A broker with a journal on which one step may fail, and what its clients know of their messages."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from artemis_py.core.queue.queue import Queue
+from artemis_py.storage.journal.settings import JournalSettings
+from tests.kit.crash.incarnation import Incarnation
+from tests.kit.crash.opening import SimStore
+from tests.kit.crash.projection import Projection
+from tests.kit.disk import SimDisk
+from tests.kit.frames import ServerFrame
+from tests.kit.in_process import START_MS, Client, configuration
+
+CORE = """
+<message-expiry-scan-period>100</message-expiry-scan-period>
+<addresses>
+  <address name="q"><anycast><queue name="q"/></anycast></address>
+  <address name="other"><anycast><queue name="other"/></anycast></address>
+  <address name="ring"><anycast><queue name="ring" ring-size="2"/></anycast></address>
+  <address name="depth"><anycast><queue name="depth" overflow-policy="RING" max-depth-messages="2"/></anycast></address>
+  <address name="values"><anycast><queue name="values" queue-type="lvq" last-value-key="key"/></anycast></address>
+  <address name="groups"><anycast><queue name="groups" group-key="group"/></anycast></address>
+  <address name="leased"><anycast>
+    <queue name="leased" lease-period="400" max-per-subscription-backlog="9"/></anycast></address>
+  <address name="news"><multicast><queue name="news.a"/><queue name="news.b"/></multicast></address>
+  <address name="paged"><anycast><queue name="paged"/></anycast></address>
+  <address name="paged.values"><anycast>
+    <queue name="paged.values" queue-type="lvq" last-value-key="key"/></anycast></address>
+  <address name="barriers"><anycast><queue name="barriers" barrier-expression="bar='1'"
+    max-per-subscription-backlog="9"/></anycast></address>
+  <address name="doomed"><anycast><queue name="doomed"/></anycast></address>
+  <address name="paged.news"><multicast>
+    <queue name="paged.a"/><queue name="paged.b"><filter string="key = 'a'"/></queue></multicast></address>
+  <address name="paged.late"><anycast><queue name="paged.late"/></anycast></address>
+  <address name="dead"><anycast><queue name="dead"/></anycast></address>
+  <address name="late"><anycast><queue name="late"/></anycast></address>
+</addresses>
+<address-settings>
+  <address-setting match="#">
+    <dead-letter-address>dead</dead-letter-address><expiry-address>late</expiry-address>
+    <max-delivery-attempts>2</max-delivery-attempts><redelivery-delay>60</redelivery-delay>
+  </address-setting>
+  <address-setting match="paged.#">
+    <max-size-bytes>1</max-size-bytes><page-size-bytes>4096</page-size-bytes>
+    <address-full-policy>PAGE</address-full-policy><max-read-page-messages>2</max-read-page-messages>
+  </address-setting>
+  <address-setting match="doomed">
+    <dead-letter-address>paged.late</dead-letter-address><expiry-address>paged.late</expiry-address>
+    <max-delivery-attempts>1</max-delivery-attempts>
+  </address-setting>
+  <address-setting match="leased"><max-delivery-attempts>-1</max-delivery-attempts></address-setting>
+</address-settings>
+"""
+
+
+CONFIGURATION = configuration(CORE)
+
+
+class World:
+    """A broker with its journal, whose log it perhaps ``retains``, a producer, and what is on its queues."""
+
+    def __init__(self, *, retains: bool = False) -> None:
+        settings = replace(JournalSettings(), retains=retains)
+        self.life = Incarnation(CONFIGURATION, SimStore(SimDisk(random.Random(1)), settings), Projection(8), START_MS)
+        self.retains = retains
+        self.clients: dict[str, Client] = {}
+        self.number = 0
+        self.sent: list[str] = []
+        self.settled: set[str] = set()
+        """Bodies that may be gone: somebody has asked for it."""
+
+    def drain(self) -> None:
+        """Run turns and the disk until there is nothing to do, or the broker ends."""
+        life = self.life
+        life.settle()
+        while life.failure is None and (life.step() or life.journal.has_pending):
+            life.turns.schedule()
+            life.settle()
+
+    def write(self, name: str, command: str, *headers: str, body: str = "") -> None:
+        client = self.clients.get(name)
+        if client is None or client.is_closed:
+            client = self.clients[name] = self.life.connect()
+            client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
+        client.send(("\n".join([command, *headers]) + f"\n\n{body}\0").encode())
+        self.drain()
+
+    def send(self, queue: str, *headers: str) -> str:
+        self.number += 1
+        body = f"{queue} {self.number}"
+        receipt = f"receipt:{self.number}"
+        self.write("producer", "SEND", f"destination:{queue}", "persistent:true", receipt, *headers, body=body)
+        frames = self.clients["producer"].collect()
+        if any(frame.command == "RECEIPT" and frame.header("receipt-id") == str(self.number) for frame in frames):
+            self.sent.append(body)
+        frames.clear()
+        return body
+
+    def subscribe(self, name: str, queue: str, ack: str = "client-individual", *headers: str) -> list[ServerFrame]:
+        self.write(name, "SUBSCRIBE", "id:1", f"destination:{queue}", f"ack:{ack}", "consumer-window-size:-1", *headers)
+        return self.messages(name)
+
+    def messages(self, name: str) -> list[ServerFrame]:
+        frames = self.clients[name].collect()
+        found = [frame for frame in frames if frame.command == "MESSAGE"]
+        frames.clear()
+        return found
+
+    def settle(self, name: str, command: str, frame: ServerFrame, *headers: str) -> None:
+        self.write(name, command, f"id:{frame.header('ack')}", *headers)
+
+    def advance(self, duration_ms: int) -> None:
+        self.life.advance(duration_ms)
+        self.drain()
+
+    def finish(self) -> None:
+        """Let what an operator has begun go on until it is over."""
+        message_operations = self.life.broker.message_operations
+        for _ in range(100):
+            for change in message_operations.changes:
+                message_operations.nudge(change)
+            self.life.turns.schedule()
+            self.drain()
+
+    def queue(self, name: str) -> Queue:
+        return self.life.broker.queues[name]
+
+    def lose_all(self) -> None:
+        for client in self.clients.values():
+            if not client.is_closed:
+                client.drop()
+        self.clients.clear()
+        self.drain()
