@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from tests.e2e.test_reload import Edited, edited, text_of
+from tests.e2e.edited import Edited, edited, text_of
 from tests.kit.forks import run_text
 from tests.kit.process import WAIT_S
 

@@ -20,7 +20,7 @@ from artemis_py.spark.consume.unsettled import Unsettled
 from artemis_py.spark.read.options import QueueOptions
 from artemis_py.spark.write.transactions import Transaction, TransactionSender
 from artemis_py.stomp.client import VERSIONS, frame
-from tests.e2e.test_data import END, FIRST, a_line, http
+from tests.e2e.data_command import END, FIRST, a_line, http
 from tests.kit.forks import run_text
 from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess
 from tests.kit.secured import basic, secured_broker

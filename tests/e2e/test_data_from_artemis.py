@@ -14,8 +14,8 @@ import pytest
 
 from artemis_py.cli.data.artemis_xml import ArtemisExport, is_artemis_export
 from artemis_py.management.export_format import ExportError
-from tests.e2e.test_data import data, http
-from tests.e2e.test_data_making import a_broker, rows
+from tests.e2e.data_command import data, http
+from tests.e2e.data_targets import a_broker, rows
 
 pytestmark = pytest.mark.e2e
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.test_data import END, FIRST, a_line, data, http, lines
-from tests.e2e.test_data_making import a_broker, an_export, asked, rows, send
+from tests.e2e.data_command import END, FIRST, a_line, data, http, lines
+from tests.e2e.data_targets import a_broker, an_export, asked, rows, send
 from tests.e2e.turnstile import turnstile
 from tests.kit.client import StompSocket, connected
 from tests.kit.process import WAIT_S, BrokerProcess

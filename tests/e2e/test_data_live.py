@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.test_data import BINARY, LARGE, _many_things, a_broker, data, http, lines, take
+from tests.e2e.data_command import BINARY, LARGE, send_many_things, a_broker, data, http, lines, take
 from tests.e2e.turnstile import Turnstile, turnstile
 from tests.kit.client import connected, frame
 from tests.kit.process import WAIT_S, BrokerProcess, running
@@ -53,7 +53,7 @@ def test_it_has_the_lines_that_a_stopped_broker_has(tmp_path: Path) -> None:
     text, place = a_broker(tmp_path, "old")
     with running(text, place) as broker:
         with connected(broker.port) as client:
-            _many_things(client)
+            send_many_things(client)
         told = data("exp", "--url", http(broker), "--output", tmp_path / "live.jsonl")
         assert (told.returncode, told.stdout) == (0, ""), told.stderr
         assert broker.stop() == 0
@@ -74,7 +74,7 @@ def test_it_has_the_lines_that_a_stopped_broker_has(tmp_path: Path) -> None:
 def test_another_broker_gets_the_same_messages(tmp_path: Path) -> None:
     text, place = a_broker(tmp_path, "old", in_memory=-1)
     with running(text, place) as broker, connected(broker.port) as client:
-        _many_things(client)
+        send_many_things(client)
         told = data("exp", "--url", http(broker), "--output", tmp_path / "out.jsonl")
         assert told.returncode == 0, told.stderr
         there = take(client, "/queue/orders", 23)

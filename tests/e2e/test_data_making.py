@@ -7,18 +7,16 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.test_data import END, FIRST, a_line, data, http, take
-from tests.kit.client import StompSocket, connected
+from tests.e2e.data_command import END, FIRST, a_line, data, http, take
+from tests.e2e.data_targets import a_broker, an_export, asked, rows, send
+from tests.kit.client import connected
 from tests.kit.forks import run_text
-from tests.kit.http import ask
-from tests.kit.process import HTTP, STOMP, SWEPT, WAIT_S, BrokerProcess, configuration, eventually, running
+from tests.kit.process import WAIT_S, BrokerProcess, eventually
 from tests.kit.secured import USERS, secured_broker
 
 pytestmark = pytest.mark.e2e
@@ -55,50 +53,6 @@ OF_ITS_LIFE = frozenset({"id", "persistentSize", "firstMessageAge", "declaredAt"
 """What a queue is by where it came from, and what it has seen."""
 
 
-@contextmanager
-def a_broker(
-    folder: Path,
-    name: str,
-    addresses: str = "",
-    *,
-    creates: bool = False,
-    more: str = "",
-    settings: str = "<auto-create-queues>",
-    http_more: str = "",
-) -> Iterator[BrokerProcess]:
-    """A broker with a journal; without ``creates`` clients get no queue that is not there. ``settings`` of all
-    addresses come before whether it creates queues.
-    """
-    place = folder / name
-    place.mkdir(exist_ok=True)
-    (place / "broker.log").unlink(missing_ok=True)  # what an earlier run of it said
-    created = str(creates).lower()
-    text = configuration(
-        {"stomp": STOMP, "http": HTTP + http_more},
-        folder=place,
-        name=name,
-        core=SWEPT + more,
-        addresses=addresses,
-        settings=f"""<address-setting match="#">{settings}{created}</auto-create-queues>
-        <auto-create-addresses>{created}</auto-create-addresses></address-setting>""",
-    )
-    with running(text, place) as broker:
-        yield broker
-
-
-def asked(broker: BrokerProcess, method: str, path: str, body: object = None) -> Any:
-    """The answer to a request."""
-    reply = ask(broker.ports["http"], method, path, body, content_type="application/json")
-    assert reply.status < 300, reply.body
-    return reply.json
-
-
-def rows(broker: BrokerProcess, what: str) -> dict[str, Any]:
-    """All queues or addresses by name, with what they are."""
-    found = asked(broker, "GET", f"/api/{what}?size=1000")["data"]
-    return {row["name"]: row for row in found}
-
-
 def is_alike(row: dict[str, Any]) -> dict[str, Any]:
     """What a queue must have in common with the one that it was: its attributes, its state and its depth."""
     found = {name: value for name, value in row.items() if name not in OF_ITS_LIFE}
@@ -133,20 +87,6 @@ def _fill(broker: BrokerProcess) -> None:
         send(client, "/queue/closed", 2)
         send(client, "/queue/automatic", 2)
     asked(broker, "POST", "/api/queues/closed/disable")
-
-
-def send(client: StompSocket, destination: str, count: int, **headers: object) -> None:
-    """Messages."""
-    for number in range(count):
-        client.ask("SEND", {"destination": destination, "persistent": "true", **headers}, b"%d" % number)
-
-
-def an_export(folder: Path, broker: BrokerProcess) -> Path:
-    """What a running broker has."""
-    path = folder / "out.jsonl"
-    told = data("exp", "--url", http(broker), "--output", path)
-    assert told.returncode == 0, told.stderr
-    return path
 
 
 @pytest.mark.parametrize("is_stopped", [False, True], ids=["running", "stopped"])

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.test_log_http import logged
+from tests.e2e.log_reader import logged
 from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess
 
 pytestmark = pytest.mark.e2e

@@ -24,79 +24,17 @@ from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.records import inner_records
 from artemis_py.storage.format.scan import log_files, whole_records
 from artemis_py.storage.format.segment_index import decode_index, index_name, index_of
+from tests.e2e.log_reader import LITTLE, PERSISTENT, Reader, logged, send
 from tests.kit.client import connected
-from tests.kit.http import HttpClient
-from tests.kit.process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, configuration, eventually, retained, started
+from tests.kit.process import HTTP, LOOPBACK, WAIT_S, BrokerProcess, eventually
 
 pytestmark = pytest.mark.e2e
-
-DAYS = 'unit="DAYS" period="1"'
-LITTLE = 'storage-limit="200K"'
-PERSISTENT = {"persistent": "true"}
-
-
-@contextmanager
-def logged(
-    folder: Path, retention: str = DAYS, *, persistence: bool = True, disk_percent_max: int = -1, http: str = HTTP
-) -> Iterator[BrokerProcess]:
-    """A broker with everything in ``folder``. ``retention``: how much of its log is kept."""
-    core = f"""<journal-file-size>64K</journal-file-size><disk-scan-period>50</disk-scan-period>
-    <max-disk-usage>{disk_percent_max}</max-disk-usage>{retained(folder, retention) if retention else ""}"""
-    file = folder / "broker.xml"
-    file.write_text(configuration({"stomp": STOMP, "http": http}, folder=folder, persists=persistence, core=core))
-    with started(file) as broker:
-        yield broker
-
-
-class Reader:
-    """A client of the HTTP acceptor that keeps its connection."""
-
-    def __init__(self, broker: BrokerProcess) -> None:
-        self._client = HttpClient(broker.ports["http"])
-
-    def ask(self, path: str, method: str = "GET", body: object = None, **headers: str) -> tuple[int, bytes]:
-        """Status and body of an answer."""
-        reply = self._client.ask(method, path, body, **headers)
-        return reply.status, reply.body
-
-    def log(self, query: str = "") -> dict[str, Any]:
-        """The listing."""
-        status, text = self.ask("/log" + query)
-        assert status == 200, text
-        found: dict[str, Any] = json.loads(text)
-        return found
-
-    def bytes_of(self, number: int, first: int = 0, end: int | None = None) -> bytes:
-        """Part of a segment."""
-        wanted = f"bytes={first}-{'' if end is None else end - 1}"
-        status, data = self.ask(f"/log/segments/{number}", Range=wanted)
-        assert status == 206, (number, wanted, data)
-        return data
-
-    def cursor(self, name: str) -> dict[str, Any]:
-        """One cursor."""
-        status, text = self.ask(f"/log/cursors/{name}")
-        assert status == 200, text
-        found: dict[str, Any] = json.loads(text)
-        return found
-
-    def put(self, name: str, **fields: object) -> None:
-        """Set a cursor."""
-        status, text = self.ask(f"/log/cursors/{name}", "PUT", fields)
-        assert status in (200, 201), text
 
 
 def index_part(listed: dict[str, Any]) -> dict[str, Any]:
     """Of a listed segment what its index says from the first, without what a survey adds when it is closed."""
     added = ("name", "is_current", "ids", "counts", "copies", "places")
     return {key: value for key, value in listed.items() if key not in added}
-
-
-def send(broker: BrokerProcess, count: int, destination: str = "/queue/q", body: bytes = bytes(500)) -> None:
-    """So many messages, each receipted."""
-    with connected(broker.port) as client:
-        for _ in range(count):
-            client.ask("SEND", {"destination": destination, **PERSISTENT}, body)
 
 
 class Traffic:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from artemis_py.storage.format.address_index import decode_table, places_name
-from tests.e2e.test_log_http import DAYS, LITTLE, Reader, logged, send
+from tests.e2e.log_reader import DAYS, LITTLE, Reader, logged, send
 from tests.kit.client import connected
 from tests.kit.process import BrokerProcess
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from tests.e2e.test_reload import Edited, edited, text_of
+from tests.e2e.edited import Edited, edited, text_of
 from tests.kit.client import StompSocket
 
 pytestmark = pytest.mark.e2e
