@@ -16,7 +16,19 @@ from typing import Any
 import pytest
 
 from artemis_py.cli.data.import_messages import MESSAGES_PER_REQUEST
-from tests.e2e.data_command import BINARY, END, FIRST, LARGE, send_many_things, a_broker, a_line, data, http, lines, take
+from tests.e2e.data_command import (
+    BINARY,
+    END,
+    FIRST,
+    LARGE,
+    a_broker,
+    a_line,
+    data,
+    http,
+    lines,
+    send_many_things,
+    take,
+)
 from tests.kit.client import StompSocket, connected, frame
 from tests.kit.process import WAIT_S, eventually, running
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.data_command import BINARY, LARGE, send_many_things, a_broker, data, http, lines, take
+from tests.e2e.data_command import BINARY, LARGE, a_broker, data, http, lines, send_many_things, take
 from tests.e2e.turnstile import Turnstile, turnstile
 from tests.kit.client import connected, frame
 from tests.kit.process import WAIT_S, BrokerProcess, running

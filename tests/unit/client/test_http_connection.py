@@ -11,7 +11,7 @@ import pytest
 
 from artemis_py.client.http_connection import HttpConnection, UnansweredError, is_http_url
 from artemis_py.security.client_login import ClientLogin
-from tests.ports import free_port
+from tests.kit.ports import free_port
 
 WAIT_S = 10.0
 NAMED = {"url": "--url"}

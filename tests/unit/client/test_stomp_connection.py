@@ -13,7 +13,7 @@ from artemis_py.client.endpoint import Endpoint
 from artemis_py.client.retry import Pauses
 from artemis_py.client.stomp_connection import LostError, RefusedError, SilentError, StompConnection
 from artemis_py.security.client_login import ClientLogin
-from tests.ports import free_port
+from tests.kit.ports import free_port
 
 WAIT_S = 10.0
 NAMED = {"url": "--stomp URL", "timeout": "--timeout", "caFile": "--ca-file", "certificateFile": "--certificate-file"}
