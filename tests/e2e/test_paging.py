@@ -178,47 +178,6 @@ def test_failed_deliveries_are_counted_over_a_restart(start: Start, selector: di
         assert got == {b"10", b"11"}, "the third failure was the last"
 
 
-def test_what_expires_in_a_page_goes_although_nobody_reads(start: Start) -> None:
-    with start() as broker, connected(broker.port) as client:
-        send(client, "/queue/q", 1, 100)
-        send(client, "/queue/q", 101, 200, expires=1)
-        send(client, "/queue/q", 201, 300)
-        broker.await_count("late", 100)
-        broker.await_count("q", 200)
-        client.subscribe("/queue/q")
-        assert bodies(client, 200) == [*range(1, 101), *range(201, 301)]
-
-
-@pytest.mark.parametrize("policy", ["DROP", "FAIL"])
-def test_pages_have_a_limit(start: Start, policy: str) -> None:
-    """Artemis' PagingLimitTest: so many, no more; what is consumed makes room for as many."""
-    limit = f"<page-limit-messages>30</page-limit-messages><page-full-policy>{policy}</page-full-policy>"
-    with start(settings=limit) as broker, connected(broker.port, "1.1") as client:
-        send(client, "/queue/q", 1, 35)
-        broker.await_count("q", 35)
-        client.send("SEND", {"destination": "/queue/q", **PERSISTENT, "receipt": "one too many"}, b"36")
-        answer = client.receive()
-        assert answer.command == ("RECEIPT" if policy == "DROP" else "ERROR"), answer.text
-        broker.await_count("q", 35)
-        client.subscribe("/queue/q", id="s", ack="auto")
-        assert [int(client.message().body) for _ in range(35)] == list(range(1, 36))
-        client.ask("UNSUBSCRIBE", {"id": "s"})
-        send(client, "/queue/q", 36, 70)
-        broker.await_count("q", 35)
-
-
-def test_what_all_addresses_hold_together_is_limited(start: Start) -> None:
-    """The next address that takes a message pages, even if itself small; Artemis counts messages only beside bytes."""
-    limits = "<global-max-size>1G</global-max-size><global-max-messages>10</global-max-messages>"
-    with start(more=limits) as broker, connected(broker.port) as client:
-        for name in ("a", "b", "c", "d"):
-            send(client, f"/queue/{name}", 1, 4)
-        for name, pages in (("a", 0), ("b", 0), ("c", 1), ("d", 1)):
-            assert broker.metric("artemis_number_of_pages", address=name) == pages
-            client.subscribe(f"/queue/{name}", id=name)
-            assert bodies(client, 4) == [1, 2, 3, 4]
-
-
 def test_a_ring_counts_only_what_is_in_memory(start: Start) -> None:
     """Paged messages count in messageCount, not against a ring."""
     with start(settings="<default-ring-size>3</default-ring-size>") as broker, connected(broker.port) as client:

@@ -10,7 +10,7 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import PURGED
 from artemis_py.core.transactions import Transaction
-from artemis_py.errors import AddressFullError, DuplicateError
+from artemis_py.errors import AddressFullError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Message
 from artemis_py.record_log import MemoryLog
 from tests.kit.core import (
@@ -236,23 +236,6 @@ def test_a_limit_of_another_address_does_not_matter() -> None:
 
 
 # ---- duplicates ----------------------------------------------------------------------------------
-
-
-def test_duplicate_makes_commit_fail() -> None:
-    """Row 2.17.18 (tests/queues/rows.py): seen before, or twice in one transaction; nothing arrives."""
-    broker = broker_of(queue_config())
-    head = head_of("a", duplicate_id="7")
-    send(broker, head=head)
-    for heads in ([head_of("a"), head], [head_of("a", duplicate_id="8"), head_of("a", duplicate_id="8")]):
-        transaction = Transaction()
-        for one in heads:
-            send_in(transaction, broker, head=one)
-        with pytest.raises(DuplicateError):
-            transaction.commit(broker, NOW_MS)
-        transaction.abort(NOW_MS)
-    assert broker.queues["q"].contents.counters.added == 1
-    send(broker, head=head_of("a", duplicate_id="8"))
-    assert broker.queues["q"].contents.counters.added == 2
 
 
 def test_duplicate_id_is_remembered_from_commit_on() -> None:
