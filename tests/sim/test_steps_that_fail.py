@@ -17,8 +17,6 @@ import pytest
 
 import artemis_py
 from artemis_py.core.operations.scan import MessageFilter
-from artemis_py.core.queue.queue import Queue
-from artemis_py.storage.journal.settings import JournalSettings
 from tests.kit.crash.failing_steps import World
 from tests.kit.crash.incarnation import Incarnation
 from tests.kit.crash.retained import Archive, Untrue

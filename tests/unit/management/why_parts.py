@@ -12,8 +12,7 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Until
 from artemis_py.errors import BrokerError
-from artemis_py.histogram import Histogram
-from artemis_py.management.managed import Awaited, Connected, Managed, Space, Stored
+from artemis_py.management.managed import Connected, Space, Stored
 from artemis_py.management.why.not_delivered import not_delivered
 from artemis_py.management.why.question import Finding, Findings, Question, learn_queues
 from artemis_py.record_log import MemoryLog
