@@ -151,8 +151,12 @@ class JournalFolder:
             try:
                 broker.eventually(
                     "traffic",
-                    lambda: (len(traffic.promised), len(traffic.acknowledged)),
-                    lambda seen: seen[0] >= promised_min and seen[1] >= ACKNOWLEDGED,
+                    lambda: (len(traffic.promised), len(traffic.acknowledged), len(traffic.in_hand)),
+                    lambda seen: (
+                        seen[0] >= promised_min
+                        and seen[1] >= ACKNOWLEDGED
+                        and (seen[2] > 0 or acks_max > ACKNOWLEDGED)  # else it would be on its way, and nobody knew
+                    ),
                 )
             finally:
                 broker.kill()
