@@ -128,7 +128,7 @@ class SimDisk(Disk):
             self.files[name] = File(bytearray(size), bytearray(size))
         if cut:
             raise PowerCut
-        self._sync_names()
+        self.sync_names()
 
     def begin(self, name: str) -> None:
         cut = self._begin("begin", name)
@@ -143,8 +143,7 @@ class SimDisk(Disk):
     def confirm(self, name: str) -> None:
         self._file(name)
 
-    def _sync_names(self) -> None:
-        """The directory as it is survives a crash."""
+    def sync_names(self) -> None:
         self._deleted.clear()
         for file in self.files.values():
             file.named = True
@@ -170,7 +169,7 @@ class SimDisk(Disk):
         if cut:
             raise PowerCut
         if not file.named:
-            self._sync_names()
+            self.sync_names()
 
     def rename(self, name: str, new_name: str) -> None:
         cut = self._begin("rename", name)
@@ -179,7 +178,7 @@ class SimDisk(Disk):
             del self.files[name]
         if cut:
             raise PowerCut
-        self._sync_names()
+        self.sync_names()
 
     def delete(self, name: str) -> None:
         cut = self._begin("delete", name)

@@ -48,6 +48,11 @@ def test_a_page_that_was_dropped_before_the_one_in_front_of_it(monkeypatch: pyte
     _run(27927667, monkeypatch)
 
 
+def test_a_journal_file_that_comes_back_where_no_extent_found_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next one, deleted after it, did not come back, and seemed to be missing."""
+    _run(1126586887, monkeypatch)
+
+
 def test_a_page_that_is_written_again_on_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """The disk had refused the journal's part of the batch, and written enough of it to count the page."""
     _run(2839565013, monkeypatch)

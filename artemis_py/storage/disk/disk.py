@@ -111,6 +111,10 @@ class Disk(ABC):
         """Remove a file, durably enough: a deleted file that reappears does no harm."""
 
     @abstractmethod
+    def sync_names(self) -> None:
+        """Make deletions durable."""
+
+    @abstractmethod
     def names(self) -> list[str]:
         """The names of all files, sorted."""
 
@@ -401,6 +405,12 @@ class FileDisk(Disk):
             raise self._failed(name, error) from None
         if self.reserve is not None:
             self.reserve.shrank()
+
+    def sync_names(self) -> None:
+        try:
+            sync_directory(self.directory)
+        except OSError as error:
+            raise DiskError(f"{self.directory}: {error.strerror or error}") from None
 
     def names(self) -> list[str]:
         try:

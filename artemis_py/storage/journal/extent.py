@@ -106,6 +106,13 @@ class ExtentFiles:
             self._extent = former
             raise
 
+    def note_deleted(self) -> None:
+        """A file that ``begin_at`` let go is deleted. Where a full disk never took an extent, that has to be durable:
+        the file may not come back while a later one, deleted too, does not. Raises DiskError.
+        """
+        if not self._made:
+            self._disk.sync_names()
+
     def _save_or_correct(self, extent: JournalExtent) -> None:
         """Store this in both files, or without room for a new one in those that are there: a file is to go, and that
         makes room.

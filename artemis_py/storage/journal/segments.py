@@ -68,6 +68,7 @@ class SegmentRetirement:
         try:
             self._extent.begin_at(segment.number + 1)  # before the file is removed: otherwise it would count as missing
             let_go(segment.name)
+            self._extent.note_deleted()
         finally:
             self._is_going = False
         self._waiting.popleft()
