@@ -39,7 +39,7 @@ run: $(VENV)/.installed ## start the broker on broker.xml, in the foreground, an
 	@exec $(PY) tools/compile.py --run $(VENV)/bin/artemis-py run $(CONFIG) $(ARGS)
 
 test: $(VENV)/.installed-test fresh ## run all tests but the long ones (make soak), and a third of Spark's unless that changed; prints its seed and the slowest
-	$(PY) -m pytest --numprocesses 2 --no-loadscope-reorder $(ARGS)
+	$(PY) -m pytest --numprocesses 3 --no-loadscope-reorder $(ARGS)
 
 test-fast: $(VENV)/.installed-test-fast fresh ## run what takes less than a minute and needs neither Spark nor Java; says what it left out
 	$(PY) -m pytest --fast --numprocesses 2 --no-loadscope-reorder $(ARGS)
@@ -48,7 +48,7 @@ test-compiled: $(VENV)/.installed-dev ## run the tests of compiled modules, and 
 	@if ! command -v cc >/dev/null && ! command -v gcc >/dev/null; then \
 		echo "SKIPPED make test-compiled: there is no C compiler on this machine"; exit 0; fi; \
 	$(PY) tools/compile.py || exit 1; \
-	$(PY) -m pytest $(COMPILED_TESTS) $(ARGS); result=$$?; \
+	$(PY) -m pytest --numprocesses 3 --no-loadscope-reorder $(COMPILED_TESTS) $(ARGS); result=$$?; \
 	$(PY) tools/compile.py --remove; exit $$result
 
 check: $(VENV)/.installed-dev ## ruff, mypy --strict and the tidy tests

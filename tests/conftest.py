@@ -24,10 +24,14 @@ SEED_BITS = 32
 NEW = "new"
 DESCRIPTORS = 8192
 ALL_OF_SPARK = pytest.StashKey[bool]()
-_AS_A_WHOLE = ("tests/spark", "tests/e2e")
-"""Folders that one process runs."""
-_FIRST = (*_AS_A_WHOLE, "tests/model", "tests/sim", "tests/wire", "tests/queues", "tests/unit/holdings")
-"""What takes longest begins first; so short files come last, and all processes end at about the same time."""
+_AS_A_WHOLE = ("tests/spark",)
+"""What one process runs: one Spark is enough."""
+_FIRST = (
+    *_AS_A_WHOLE, "tests/e2e", "tests/model", "tests/sim", "tests/wire", "tests/queues", "tests/unit/holdings",
+)  # fmt: skip
+"""What takes longest begins first; so short files come last, and all processes end at about the same time. What waits
+for other processes runs beside Spark, and not at the end, when nothing else has work.
+"""
 
 settings.register_profile("default", print_blob=True, deadline=None)
 settings.register_profile("ci", parent=settings.get_profile("default"), suppress_health_check=[HealthCheck.too_slow])

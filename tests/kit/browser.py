@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import subprocess
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,9 +38,10 @@ class Browser:
     def __init__(self, port: int) -> None:
         self._base = f"http://127.0.0.1:{port}/session"
         program = next(filter(None, map(shutil.which, _BROWSERS)))
-        options = {
+        options: dict[str, Any] = {
             "goog:chromeOptions": {"binary": program, "args": list(_ARGUMENTS)},
             "goog:loggingPrefs": {"browser": "ALL"},
+            "timeouts": {"script": 1000 * round(WAIT_S)},  # on a busy machine a script takes longer than 30 s
         }
         begun = self._ask("", {"capabilities": {"alwaysMatch": options}})
         self._base += f"/{begun['sessionId']}"
@@ -47,8 +49,11 @@ class Browser:
     def _ask(self, path: str, value: Any = None, method: str = "POST") -> Any:
         data = None if value is None else json.dumps(value).encode()
         request = urllib.request.Request(self._base + path, data, {"Content-Type": "application/json"}, method=method)
-        with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
-            return json.load(answer)["value"]
+        try:
+            with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
+                return json.load(answer)["value"]
+        except urllib.error.HTTPError as refused:
+            raise AssertionError(f"{path}: {refused.read().decode(errors='replace')}") from None
 
     def _command(self, name: str, **parameters: Any) -> Any:
         return self._ask("/goog/cdp/execute", {"cmd": name, "params": parameters})
