@@ -124,9 +124,9 @@ def summary(problems: Collection[Problem]) -> str:
 def print_ports(places: Sequence[str]) -> None:
     """Print where the broker would listen."""
     for place in places:
-        say(f"listening on {place}")
+        say(f"would listen on {place}")
     if not places:
-        say_made(painter(sys.stdout)(RED, "listening nowhere: no acceptor would open a port"))
+        say_made(painter(sys.stdout)(RED, "would listen nowhere: no acceptor would open a port"))
 
 
 class _Lines:

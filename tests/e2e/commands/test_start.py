@@ -22,8 +22,8 @@ def test_what_init_writes_is_right(alone: User) -> None:
     assert "note[users]: artemis-users.properties does not exist yet; artemis-py run makes it" in note
     assert [line for line in said if not line.startswith("  ")] == [
         "broker.xml: valid (0 errors, 0 warnings, 1 note)",
-        "listening on 127.0.0.1:61613 for STOMP (acceptor stomp)",
-        "listening on 127.0.0.1:8161 for HTTP (acceptor http)",
+        "would listen on 127.0.0.1:61613 for STOMP (acceptor stomp)",
+        "would listen on 127.0.0.1:8161 for HTTP (acceptor http)",
     ]
 
 
