@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 URL: Final = "http://127.0.0.1:8161"
 STOMP_URL: Final = "stomp://127.0.0.1:61613"
-_URL_NAME: Final = "ARTEMIS_PY_URL"
+URL_NAME: Final = "ARTEMIS_PY_URL"
 _STOMP_URL_NAME: Final = "ARTEMIS_PY_STOMP_URL"
-HTTP_HELP: Final = f"HTTP acceptor (else {_URL_NAME}, else that of the context, else {URL})"
+HTTP_HELP: Final = f"HTTP acceptor (else {URL_NAME}, else that of the context, else {URL})"
 _LOGIN_VARIABLES: Final = ("ARTEMIS_PY_USER", "ARTEMIS_PY_TOKEN")
 _LOGIN: Final = {
     "user": "--user", "password": "ARTEMIS_PY_PASSWORD", "passwordFile": "--password-file",
@@ -128,7 +128,7 @@ def url_for(args: argparse.Namespace, given: str | None) -> str:
     context that the environment names or that is in use. A login and the files of TLS belong to their context: nothing
     of it goes to a URL from elsewhere. Raises ContextError.
     """
-    return _complete(args, given, "url", _URL_NAME, URL)
+    return _complete(args, given, "url", URL_NAME, URL)
 
 
 def stomp_url_for(args: argparse.Namespace, given: str | None) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -33,6 +33,19 @@ _json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 def line_of(kind: str, value: object) -> bytes:
     """One line."""
     return _json({kind: value}).encode() + b"\n"
+
+
+def of_queues(
+    addresses: Iterable[Mapping[str, Any]], queues: Sequence[Mapping[str, Any]], wanted: Collection[str]
+) -> Iterator[bytes]:
+    """The lines of addresses and queues: of all, or of the ``wanted`` queues and the addresses that they are on."""
+    chosen = [queue for queue in queues if not wanted or queue["name"] in wanted]
+    names = {queue["address"] for queue in chosen}
+    for address in addresses:
+        if not wanted or address["name"] in names:
+            yield line_of("address", address)
+    for queue in chosen:
+        yield line_of("queue", queue)
 
 
 def message_line(

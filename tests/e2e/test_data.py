@@ -160,6 +160,7 @@ def test_only_some_queues(tmp_path: Path) -> None:
     told = data("exp", place / "broker.xml", "--queue", "news.b", "--queue", "later")
     kept = [json.loads(line) for line in told.stdout.splitlines()]
     assert [line["message"]["queues"] for line in kept if "message" in line] == [["news.b"]] * 2 + [["later"]] * 2
+    assert sorted(line["queue"]["name"] for line in kept if "queue" in line) == ["later", "news.b"]
     told = data("exp", place / "broker.xml", "--queue", "nix")
     assert (told.returncode, told.stderr) == (1, f"artemis-py: there is no queue nix in {place}/journal\n")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,12 +13,11 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from artemis_py.cli.broker_http import BrokerHttp
 from artemis_py.cli.configuration import add_file, add_properties, file_or_default
-from artemis_py.cli.logins import add_http
+from artemis_py.cli.logins import URL_NAME, add_http
 from artemis_py.errors import ArtemisError, UsageError
 from artemis_py.terminal_output import as_json, many, say, say_made, warn
 
 if TYPE_CHECKING:
-    from artemis_py.cli.data.export_stopped import Found
     from artemis_py.cli.data.import_messages import Import, Imported
 
 HELP: Final = "export the messages of a broker, stopped or running, to a file, and import them into a running one"
@@ -33,13 +33,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "exp",
         help="write the messages of a broker as lines of JSON",
         description="Write the addresses, queues and messages of a broker as lines of JSON, with bodies: of a stopped "
-        "one from its files, which are not changed; of a running one with --url or --context. An export of a running "
-        "broker that broke off goes on where it was when the same command runs again.",
+        "one from its files, which are not changed; of a running one with --url, --context or, without a file, "
+        "ARTEMIS_PY_URL. An export of a running broker that broke off goes on where it was when the same command runs "
+        "again.",
     )
     add_file(out)
     add_properties(out)
     out.add_argument("--output", metavar="OUT", type=_place, help="the file to write; - is standard output (default)")
-    out.add_argument("--queue", action="append", default=[], metavar="NAME", help="only of this queue; may be repeated")
+    out.add_argument(
+        "--queue", action="append", default=[], metavar="NAME", help="only this queue and its messages; may be repeated"
+    )
     out.add_argument("--json", action="store_true", help="with a file as --output: print what was done as JSON")
     add_http(out)
     back = commands.add_parser(
@@ -82,7 +85,8 @@ def run(args: argparse.Namespace) -> int:
         return _import(args)
     if args.json and args.output is None:
         raise UsageError("--json tells of an export, and standard output has the export itself: add --output FILE")
-    return _export(args) if args.url is None and args.context is None else _export_live(args)
+    is_live = args.url is not None or args.context is not None or (args.file is None and URL_NAME in os.environ)
+    return _export_live(args) if is_live else _export(args)
 
 
 # ---- exp -------------------------------------------------------------------------------------------
@@ -101,13 +105,10 @@ def _export(args: argparse.Namespace) -> int:
         raise ArtemisError(f"{directories.journal} is no directory: has this broker ever run with persistence?")
     wanted = frozenset(args.queue)
 
-    def wants(found: Found) -> list[str]:
-        return [name for name in found.queues if not wanted or name in wanted]
-
     async def go() -> None:
         async with writing(args.output) as file:
             with _progress("messages", broker.count) as progress:
-                done = await export(broker, config.name, file, wants, progress)
+                done = await export(broker, config.name, file, wanted, progress)
         _tell_exported(args, done.messages, done.body_bytes, 0, [f"DAMAGED {damage}" for damage in broker.damages])
 
     lock = DirectoryLock(directories.journal.resolve())

@@ -23,7 +23,7 @@ from urllib.parse import quote, urlencode
 from artemis_py.cli.broker_http import BrokerHttp, RefusedError
 from artemis_py.core.operations.scan import Numbers
 from artemis_py.errors import ArtemisError
-from artemis_py.management.export_format import FORMAT, ExportError, line_of
+from artemis_py.management.export_format import FORMAT, ExportError, line_of, of_queues
 from artemis_py.version import VERSION
 
 LOOKS: Final = ("scheduled", "delivering,ready,behind,paged", "delivering,scheduled")
@@ -92,8 +92,14 @@ class LiveExport:
         name = json.loads(self._broker.ask("/api/broker"))["name"]
         destinations = self._broker.ask("/api/destinations/lines").splitlines(keepends=True)
         queues = self._chosen(destinations)
+        told = [json.loads(line) for line in destinations]
+        chosen = of_queues(
+            [one["address"] for one in told if "address" in one],
+            [one["queue"] for one in told if "queue" in one],
+            self._wanted,
+        )
         first = {"format": FORMAT, "id": uuid.uuid4().hex, "broker": name, "made": made, "version": VERSION}
-        self._kept.write(b"".join([line_of("export", first), *destinations]))
+        self._kept.write(b"".join([line_of("export", first), *chosen]))
         done.begun_bytes = self._kept.size_bytes
         self._kept.note(done)
         return queues

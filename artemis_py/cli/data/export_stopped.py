@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,7 +18,15 @@ import aiofiles.os
 
 from artemis_py.cli.journal_reading import ReadOnlyDisk
 from artemis_py.errors import ArtemisError
-from artemis_py.management.export_format import FORMAT, PIECE_BYTES, ExportError, line_of, message_line, piece_line
+from artemis_py.management.export_format import (
+    FORMAT,
+    PIECE_BYTES,
+    ExportError,
+    line_of,
+    message_line,
+    of_queues,
+    piece_line,
+)
 from artemis_py.message import LargeBody, Message
 from artemis_py.paged_messages import Page
 from artemis_py.storage.format import records
@@ -206,21 +214,21 @@ async def export(
     broker: StoppedBroker,
     name: str,
     file: Writing,
-    wants: Callable[[Found], list[str]],
+    wanted: Collection[str],
     progress: Callable[[int], None],
 ) -> Exported:
-    """Write everything: ``wants`` says which of a message's queues count, and a message with none is left out.
-    ``progress`` is called after each message, with how many that are. Raises ArtemisError.
+    """Write everything, or only what is of the ``wanted`` queues. ``progress`` is called after each message, with how
+    many that are. Raises ArtemisError.
     """
     done = Exported()
     made = datetime.now(UTC).isoformat(timespec="seconds")
     first = {"format": FORMAT, "id": uuid.uuid4().hex, "broker": name, "made": made, "version": VERSION}
     block = [line_of("export", first)]
-    block += [line_of("address", one) for one in broker.addresses]
-    block += [line_of("queue", one) for one in broker.queues]
+    block += of_queues(broker.addresses, broker.queues, wanted)
     size_bytes = 0
     for number, found in enumerate(broker.messages(), 1):
-        for line in _lines(broker, found, wants(found), done):
+        queues = [name for name in found.queues if not wanted or name in wanted]
+        for line in _lines(broker, found, queues, done):
             block.append(line)
             size_bytes += len(line)
             if size_bytes >= _BLOCK_BYTES:
