@@ -10,6 +10,8 @@ from monitoring.dashboards.panels import OF_ADDRESS, RATE, AnyPanel, B, figure, 
 
 _ACKED: Final = f"rate(artemis_messages_acknowledged{{{B}}}{RATE})"
 _DRAIN: Final = f"artemis_message_count{{{B}}} / (rate(artemis_messages_acknowledged{{{B}}}[5m]) > 0)"
+SEVERITIES: Final = ("critical", "warning", "info")
+"""Of alerts, the worst first."""
 _UNITS: Final = {
     "Oldest": "s",
     "Time to drain": "s",
@@ -28,14 +30,18 @@ def _sum_of_rates(name: str) -> str:
 
 
 def _alerts() -> AnyPanel:
-    """What fires now, and for how long its condition has held."""
+    """What fires now, the worst first, and for how long its condition has held."""
     firing = 'ALERTS{alertname=~"Artemis.*",alertstate="firing"}'
+    active = f'(time() - ALERTS_FOR_STATE{{alertname=~"Artemis.*"}}) and ignoring (alertstate) {firing}'
+    for rank, severity in enumerate(SEVERITIES, 1):
+        active = f'label_replace({active}, "rank", "{rank}", "severity", "{severity}")'
     return rows(
         "Alerts",
-        {"Active for": f'(time() - ALERTS_FOR_STATE{{alertname=~"Artemis.*"}}) and ignoring (alertstate) {firing}'},
+        {"Active for": active},
         {"Active for": "s"},
         text="What each means, and what to do: docs/monitoring.md",
         widths={"Alert": 260},
+        rank="rank",
         hidden=(),  # a broker that cannot be scraped has only the label of its instance
     )
 

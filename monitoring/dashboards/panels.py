@@ -148,9 +148,11 @@ def rows(
     hidden: Sequence[str] = ("instance",),
     widths: Mapping[str, int] | None = None,
     span: int = _WIDTH,
+    rank: str | None = None,
 ) -> AnyPanel:
     """A table of what the queries find now: header → query. Series with the same labels share a row; ``units`` and
-    ``widths`` (pixels) are by header, ``hidden`` are labels.
+    ``widths`` (pixels) are by header, ``hidden`` are labels. The rows are in the order of the label ``rank``, which is
+    not shown; without one, those with most of the first column come first.
     """
     values = {f"Value #{_letter(index)}": header for index, header in enumerate(columns)}
     names = {**_HEADERS, **values}
@@ -159,7 +161,7 @@ def rows(
     options = {
         "renameByName": names,
         "indexByName": {name: index for index, name in enumerate(names)},
-        "excludeByName": dict.fromkeys((*_HIDDEN, *hidden), True),
+        "excludeByName": dict.fromkeys((*_HIDDEN, *hidden, *((rank,) if rank else ())), True),
     }
     panel = (
         table.Panel()
@@ -171,9 +173,13 @@ def rows(
         .filterable(True)
         .no_value("none")
         .with_transformation(models.DataTransformerConfig(id_val="merge", options={}))
-        .with_transformation(models.DataTransformerConfig(id_val="organize", options=options))
-        .sort_by([common.TableSortByFieldState().display_name(next(iter(columns))).desc(True)])
     )
+    if rank:
+        ranked = {"fields": {}, "sort": [{"field": rank}]}
+        panel.with_transformation(models.DataTransformerConfig(id_val="sortBy", options=ranked))
+    else:
+        panel.sort_by([common.TableSortByFieldState().display_name(next(iter(columns))).desc(True)])
+    panel.with_transformation(models.DataTransformerConfig(id_val="organize", options=options))
     for index, header in enumerate(columns):
         settings = {"unit": units.get(header), "noValue": "–" if index else None}  # the first one has no empty cells
         properties = [models.DynamicConfigValue(id_val=name, value=value) for name, value in settings.items() if value]

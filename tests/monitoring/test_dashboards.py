@@ -46,6 +46,19 @@ def test_lines_have_a_legend_and_columns_a_header() -> None:
                 assert named <= set(headers.values()), panel["title"]
 
 
+def test_the_worst_alerts_come_first() -> None:
+    """By a rank that each severity has, not by their names."""
+    (panel,) = (one for one in panels(dashboards()["artemis-overview"]) if one["title"] == "Alerts")
+    _, order, columns = panel["transformations"]
+    assert (order["id"], order["options"]["sort"]) == ("sortBy", [{"field": "rank"}])
+    assert columns["options"]["excludeByName"]["rank"]
+    (query,) = (target["expr"] for target in panel["targets"])
+    ranked = re.findall(r'"rank", "(\d)", "severity", "(\w+)"', query)
+    assert ranked == [("1", "critical"), ("2", "warning"), ("3", "info")]
+    used = re.findall(r"severity: (\w+)", (ROOT / "monitoring" / "alerts.yml").read_text("utf-8"))
+    assert {*used} <= {severity for _, severity in ranked}
+
+
 def test_names_lead_to_the_console() -> None:
     for uid, dashboard in dashboards().items():
         assert "console" in {variable["name"] for variable in dashboard["templating"]["list"]}
