@@ -12,6 +12,7 @@ from typing import IO, Final, final
 from artemis_py.cli.logins import TLS_NAMES, Acceptor, http_acceptor
 from artemis_py.client.http_connection import HttpConnection, is_success
 from artemis_py.errors import ArtemisError
+from artemis_py.security.client_login import NO_USER
 
 TIMEOUT_S: Final = 30.0
 _NAMES: Final = {**TLS_NAMES, "url": "--url"}
@@ -95,7 +96,9 @@ class BrokerHttp:
 
     def _refused(self, status: int, body: bytes) -> RefusedError:
         said = _said(body) or f"HTTP status {status}"
-        if status == HTTPStatus.UNAUTHORIZED:
+        if status == HTTPStatus.UNAUTHORIZED and self._login.is_empty:
+            said = f"{self.url}: {NO_USER}"
+        elif status == HTTPStatus.UNAUTHORIZED:
             said = f"{self.url}: the broker refuses {self._login} (--user, --password-file, --token-file): {said}"
         return RefusedError(said, status)
 

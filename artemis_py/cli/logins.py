@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from artemis_py.cli.context import CONTEXT_NAME, LOGIN, SECRETS, TLS, Contexts, check_private, without_user
 from artemis_py.errors import AdviceError, ArtemisError
+from artemis_py.terminal_output import warn_made
 
 if TYPE_CHECKING:
     from artemis_py.client.stomp_connection import StompConnection
@@ -32,6 +34,8 @@ _LOGIN: Final = {
 TLS_NAMES: Final = {"caFile": "--ca-file", "certificateFile": "--certificate-file", "keyFile": "--key-file"}
 _STOMP_NAMES: Final = {**TLS_NAMES, "url": "--stomp URL", "timeout": "--timeout"}
 _CONNECT_S: Final = 10.0
+_NO_USER_TOLD: Final = "User name [null]"
+"""In the ERROR of Artemis, and in ours, for a CONNECT without a login."""
 
 
 class Acceptor(NamedTuple):
@@ -101,24 +105,42 @@ def http_acceptor(args: argparse.Namespace, given: str | None) -> Acceptor:
 
 def stomp_connection(args: argparse.Namespace, timeout_s: float, more: Headers = ()) -> StompConnection:
     """A connection to the STOMP acceptor that ``stomp_url_for`` gives, logged in; ``more`` are headers of CONNECT.
-    Raises ArtemisError.
+    Without a user, somebody at a terminal is asked for one if the broker wants it. Raises ArtemisError.
     """
     from artemis_py.client.endpoint import Endpoint
-    from artemis_py.client.stomp_connection import StompConnection
+    from artemis_py.client.stomp_connection import RefusedError, StompConnection
+    from artemis_py.security.client_login import NO_USER
 
     url, user = without_user(stomp_url_for(args, args.stomp))
     endpoint = Endpoint.of(url)
     if endpoint is None:
         raise ArtemisError(f"{url} is not the URL of a STOMP acceptor; write stomp://host:port")
-    return StompConnection.open(
-        endpoint,
-        login_of(args, user),
-        tls_of(args).context() if endpoint.has_tls else None,
-        connect_s=_CONNECT_S,
-        timeout_s=timeout_s,
-        named=_STOMP_NAMES,
-        more=more,
-    )
+    login = login_of(args, user)
+    context = tls_of(args).context() if endpoint.has_tls else None
+    while True:
+        try:
+            return StompConnection.open(
+                endpoint, login, context, connect_s=_CONNECT_S, timeout_s=timeout_s, named=_STOMP_NAMES, more=more
+            )
+        except RefusedError as refused:
+            if not login.is_empty or _NO_USER_TOLD not in refused.reason:
+                raise
+            if not (sys.stdin.isatty() and sys.stderr.isatty()):
+                raise ArtemisError(f"{endpoint}: {NO_USER}") from None
+        login = _asked(str(endpoint))
+
+
+def _asked(broker: str) -> ClientLogin:
+    """The login that somebody types at a terminal. Raises ArtemisError for none."""
+    from getpass import getpass
+
+    from artemis_py.security.client_login import NO_USER, ClientLogin
+
+    warn_made(f"{broker} requires a login\nUser: ", end="")
+    user = sys.stdin.readline().strip()
+    if not user:
+        raise ArtemisError(f"{broker}: {NO_USER}")
+    return ClientLogin(user, getpass())
 
 
 def url_for(args: argparse.Namespace, given: str | None) -> str:

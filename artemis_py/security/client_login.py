@@ -18,6 +18,10 @@ TOKEN: Final = "ARTEMIS_PY_TOKEN"
 _SECRET_BYTES_MAX: Final = 64 * 1024
 
 
+NO_USER: Final = f"no user given: --user or {USER}, with --password-file or {PASSWORD}; or --token-file or {TOKEN}"
+"""What a command says when a broker wants a login and there is none."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class ClientLogin:

@@ -148,6 +148,16 @@ def test_logins_and_tls(alone: User) -> None:
         sent = alone.printed("send", "jobs", "x", "--stomp", plain, *login)
         assert sent == "sent 1 message to jobs: it is on queue jobs\n"
         assert alone.printed("receive", "jobs", "--body-only", "--stomp", tls, *login, *trust) == "x\n"
-        assert "User name [null] or password is invalid" in alone.refused("send", "jobs", "x", "--stomp", plain)
+        no_user = "no user given: --user or ARTEMIS_PY_USER, with --password-file or ARTEMIS_PY_PASSWORD"
+        assert f"127.0.0.1:{broker.ports['stomp']}: {no_user}" in alone.refused("send", "jobs", "x", "--stomp", plain)
+        assert no_user in alone.refused("queue", "ls", "--url", f"http://{LOOPBACK}:{broker.ports['http']}")
+        with alone.terminal("send", "jobs", "x", "--stomp", plain) as terminal:
+            terminal.await_text("requires a login\nUser: ")
+            terminal.type("eve\n")
+            terminal.await_text("Password: ")
+            terminal.type(f"{USERS['eve']}\n")
+            terminal.await_text("sent 1 message to jobs: it is on queue jobs")
+            assert terminal.await_end() == 0
+            assert USERS["eve"] not in terminal.text
         assert "permission='CONSUME'" in alone.refused("receive", "locked", "--stomp", plain, *login)
         assert "certificate is not accepted" in alone.refused("send", "jobs", "x", "--stomp", tls, *login)
