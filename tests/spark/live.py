@@ -92,8 +92,9 @@ class LiveBroker:
         """SIGKILL."""
         self.process.kill()
 
-    def start_again(self) -> None:
-        """From what is on the disk."""
+    def start_again(self, name: str | None = None) -> None:
+        """From what is on the disk, under another name if one is given."""
+        self._name = name or self._name
         self.process = self._start(dict(self.process.ports))
 
 

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from artemis_py.client.endpoint import Endpoint
 from artemis_py.client.stomp_connection import LostError
 from artemis_py.errors import PipelineError
-from artemis_py.spark.consume.batch import Batch, batch_of, packed, unpacked
+from artemis_py.spark.consume.batch import Batch, batch_of, key_of, packed, unpacked
 from artemis_py.spark.consume.conversation import Conversation, arrival_of, in_portions
 from artemis_py.spark.consume.unsettled import Arrival, Unsettled
+from artemis_py.spark.log.identity import Identity
 from artemis_py.spark.read.options import QueueOptions
 from artemis_py.spark.tables.reading import Sample
 from artemis_py.stomp.client import FrameReader, ServerFrame
@@ -76,10 +77,31 @@ def test_an_offset_comes_back() -> None:
     batch = Batch("jobs", 4, (3, 5, 6), (1,), 9, Sample(3, 1003, 5))
     offset = batch.offset("east", {"id": "x"})
     assert offset["east"] == 9
-    assert batch_of(offset, "jobs", "east") == batch
-    for queue, broker, said in (("other", "east", "of queue jobs"), ("jobs", "west", "of broker east")):
-        with pytest.raises(PipelineError, match=said):
-            batch_of(offset, queue, broker)
+    assert batch_of(offset, "jobs") == batch
+    with pytest.raises(PipelineError, match="of queue jobs"):
+        batch_of(offset, "other")
+
+
+@pytest.mark.parametrize(
+    ("known", "log", "said"),
+    [
+        ("x", Identity("east", "x"), ""),
+        ("x", Identity("renamed", "x"), ""),
+        ("x", Identity("east", None), ""),
+        (None, Identity("east", "x"), ""),
+        ("x", Identity("east", "y"), r"broker east \(log id x\), but url leads to east \(log id y\)"),
+        ("x", Identity("renamed", "y"), "the first one, whatever it is called now"),
+        (None, Identity("renamed", "x"), "call it east as before"),
+    ],
+)
+def test_an_offset_knows_its_log(known: str | None, log: Identity, said: str) -> None:
+    """By its id, and by its name where that is unknown."""
+    offset = Batch("jobs", 4, (3, 5, 6), (1,), 9, Sample(3, 1003, 5)).offset("east", {"id": known})
+    if not said:
+        assert key_of(offset, log) == "east"
+        return
+    with pytest.raises(PipelineError, match=said):
+        key_of(offset, log)
 
 
 # ---- what becomes of messages --------------------------------------------------------------------

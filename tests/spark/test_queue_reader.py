@@ -482,6 +482,26 @@ def test_a_broker_with_another_log(own: LiveBroker) -> None:
         assert count(own, "jobs") == 12
 
 
+def test_a_broker_with_another_name(own: LiveBroker, caplog: pytest.LogCaptureFixture) -> None:
+    """A batch that is not done runs again with its rows, and the query goes on."""
+    sent = send(own, 0, 10)
+    with query(own, maxMessagesPerTrigger=4) as stream:
+        assert stream.plan()
+        assert stream.run() == sent[:4]
+        checkpoint = stream.checkpoint
+        own.kill()
+        own.start_again("new")
+        with caplog.at_level(logging.WARNING):
+            stream.finish()
+            assert stream.plan()
+    assert caplog.text.count("broker e2e is now called new") == 1
+    with query(own, checkpoint=checkpoint, maxMessagesPerTrigger=4) as again, caplog.at_level(logging.WARNING):
+        assert again.drain() == sent[4:]
+        assert {name for name in checkpoint.offset(-1) if not name.startswith("#")} == {"e2e"}
+        assert count(own, "jobs") == 0
+    assert caplog.text.count("broker e2e is now called new") == 2
+
+
 def test_a_broker_that_stays_away_is_an_error(own: LiveBroker) -> None:
     send(own, 0, 3)
     with query(own, brokerTimeoutSeconds=1) as stream:

@@ -17,7 +17,8 @@ from typing import Any, Final
 import numpy as np
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.log.log import Mark
+from artemis_py.spark.log.identity import Identity, shown
+from artemis_py.spark.log.log import ID, Mark
 from artemis_py.spark.tables.reading import Sample
 
 QUEUE: Final = "#queue"
@@ -57,9 +58,27 @@ class Batch:
         return {broker: self.top, QUEUE: told, LOG: {broker: dict(mark)}}
 
 
-def batch_of(offset: Offset, queue: str, broker: str) -> Batch:
-    """The batch that ends at an offset. Raises PipelineError when it is of another broker, of another queue, or of a
-    query that reads the log.
+def key_of(offset: Offset, log: Identity) -> str:
+    """The key of the log in an offset: the broker may have another name now. Raises PipelineError for another log."""
+    [key] = [name for name in offset if not name.startswith("#")]
+    known = offset.get(LOG, {}).get(key, {}).get(ID)
+    if known is not None and log.log_id is not None:
+        if known == log.log_id:
+            return key
+        what = "whatever it is called now; its messages are not on the queue of the other one"
+    elif key == log.broker:
+        return key
+    else:
+        what = f"and call it {key} as before: without an id it cannot be recognised under another name"
+    raise PipelineError(
+        f"the query's checkpoint is of broker {shown(key, known)}, but url leads to {shown(log.broker, log.log_id)}. "
+        f"Let url and stompUrl lead to the first one, {what}"
+    )
+
+
+def batch_of(offset: Offset, queue: str) -> Batch:
+    """The batch that ends at an offset. Raises PipelineError when it is of another queue, or of a query that reads the
+    log.
     """
     told = offset.get(QUEUE)
     if told is None:
@@ -71,16 +90,14 @@ def batch_of(offset: Offset, queue: str, broker: str) -> Batch:
             f"the query's checkpoint is of queue {told['name']}, but option queue names {queue}; start with a new "
             "checkpoint"
         )
-    if broker not in offset:
-        known = ", ".join(name for name in offset if not name.startswith("#"))
-        raise PipelineError(f"the query's checkpoint is of broker {known}, but url leads to {broker}")
+    [top] = [lsn for name, lsn in offset.items() if not name.startswith("#")]
     sample = told.get("sample")
     return Batch(
         queue,
         told["batch"],
         tuple(unpacked(told["bookmarks"])),
         tuple(unpacked(told.get("kept", ""))),
-        offset[broker],
+        top,
         None if sample is None else Sample(*sample),
     )
 

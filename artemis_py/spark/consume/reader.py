@@ -30,14 +30,15 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.consume.batch import LOG, Batch, Offset, batch_of
+from artemis_py.spark.consume.batch import LOG, Batch, Offset, batch_of, key_of
 from artemis_py.spark.consume.gathering import Gathering, Wish
 from artemis_py.spark.consume.link import Access, Link
 from artemis_py.spark.consume.planning import Planner, read_portion
 from artemis_py.spark.consume.unsettled import Arrival, Unsettled
+from artemis_py.spark.log.identity import is_renamed, warn_of_new_name
 from artemis_py.spark.log.log import Listing, Log, LogLocation, Mark, check_same_log, mark_of
 from artemis_py.spark.read.options import MESSAGES_MAX, ReadOptions
-from artemis_py.spark.read.plan import is_retained, learn_queues, locations
+from artemis_py.spark.read.plan import Found, is_retained, learn_queues, locations, under
 from artemis_py.spark.stream.reader import LAG
 from artemis_py.spark.tables.reading import Names, Sample
 
@@ -65,6 +66,8 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._gathering: Gathering | None = None
         self._location: LogLocation = locations(options)[0]
         self._log: Log | None = None
+        self._is_bound = False
+        """Has the log the key that offsets have for it?"""
         self._planner = Planner(self._location, options)
         self._names: Names | None = None
         self._settled = -1
@@ -99,9 +102,9 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> dict[str, Any]:
         """Acknowledge the batch that ends at ``start``, and plan the next one. Raises PipelineError."""
-        log, link = self._opened()
+        log, link = self._opened(start)
         pause_s = link.note_call()
-        before = batch_of(start, self._queue.name, log.broker)
+        before = batch_of(start, self._queue.name)
         self._settle(before, start, log, link)
         taken = self._gathered(limit, pause_s)
         self._latest = self._report(log, link)
@@ -222,9 +225,9 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
         """The tasks of the batch that ends at ``end``, the same at every planning. Raises PipelineError."""
-        log, link = self._opened()
-        batch = batch_of(end, self._queue.name, log.broker)
-        if not batch.bookmarks or batch.number == batch_of(start, self._queue.name, log.broker).number:
+        log, link = self._opened(end)
+        batch = batch_of(end, self._queue.name)
+        if not batch.bookmarks or batch.number == batch_of(start, self._queue.name).number:
             return []
         with link.changed:
             is_again = not self._pool.planned
@@ -249,8 +252,10 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     # ---- the broker ------------------------------------------------------------------------------
 
-    def _opened(self) -> tuple[Log, Link]:
-        """The log and the queue. Raises PipelineError when one of them does not suit."""
+    def _opened(self, offset: Offset | None = None) -> tuple[Log, Link]:
+        """The log, under the key that an offset has for it, and the queue. Raises PipelineError when one of them does
+        not suit.
+        """
         if self._log is None:
             log = self._location.open()
             listing = self._listing(log, (1 << 63) - 1)
@@ -260,6 +265,8 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     f"{self._queue.name}: set a journal-retention-directory"
                 )
             self._log = log
+        if offset is not None and not self._is_bound:
+            self._bind(self._log, offset)
         if self._link is None:
             options = self._options
             link = Link(Access(self._queue, options.login, options.tls, options.wait_s), self._pool, self._prove)
@@ -272,6 +279,16 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._gathering = Gathering(link, self._pool)
             leave_when_ended(link)
         return self._log, self._link
+
+    def _bind(self, log: Log, offset: Offset) -> None:
+        batch_of(offset, self._queue.name)
+        one = Found(self._location, log, log.identity())
+        key = key_of(offset, one.identity)
+        if is_renamed(key, one.identity):
+            warn_of_new_name(key, one.identity)
+        self._location, self._log = under(key, one)
+        self._planner = Planner(self._location, self._options)
+        self._is_bound = True
 
     def _listing(self, log: Log, after_lsn: int) -> Listing:
         """The log from a place on, and the broker's time with it."""

@@ -10,7 +10,7 @@ import glob
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import nlargest
 from operator import attrgetter
 from pathlib import Path
@@ -22,6 +22,7 @@ from artemis_py.errors import PipelineError
 from artemis_py.spark.decode.columns import encoded, field_numbers, gather, slices
 from artemis_py.spark.decode.published import MESSAGE_COLUMNS, address_places, originals
 from artemis_py.spark.decode.record_walk import Piece, Walk, walk
+from artemis_py.spark.log.identity import Identity
 from artemis_py.spark.log.indexes import INDEXES, uncollected
 from artemis_py.spark.log.log import GoneError, Listing, Log, LogLocation, Segment, unreadable
 from artemis_py.storage.disk.disk import DiskError
@@ -52,6 +53,12 @@ class Directories(LogLocation):
 
     def open(self) -> DirectoryLog:
         return DirectoryLog(self.broker, self.paths, fails_on_loss=self.fails_on_loss)
+
+    def known_as(self, key: str) -> Directories:
+        return replace(self, broker=key)
+
+    def __str__(self) -> str:
+        return " and ".join(map(str, self.paths))
 
 
 def find_directories(text: str, broker: str | None, *, fails_on_loss: bool = True) -> list[Directories]:
@@ -141,6 +148,9 @@ class DirectoryLog(Log):
         self._closed: dict[int, Segment] = {}
         self._tail: Tail | None = None
         self._known_id: str | None = None
+
+    def identity(self) -> Identity:
+        return Identity(self.broker, self._id())
 
     def has_files(self) -> bool:
         """Is there any file of a log?"""

@@ -6,7 +6,7 @@ import json
 import socket
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import quote
 from uuid import uuid4
@@ -15,6 +15,7 @@ from artemis_py.client.http_connection import HttpConnection, UnansweredError, i
 from artemis_py.errors import PipelineError
 from artemis_py.security.client_login import ClientLogin
 from artemis_py.security.client_tls import ClientTls
+from artemis_py.spark.log.identity import Identity, warn_of_new_name
 from artemis_py.spark.log.indexes import Indexes, uncollected
 from artemis_py.spark.log.log import AwayError, GoneError, Listing, Log, LogLocation, Segment, unreadable
 from artemis_py.spark.shared_options import NAMED
@@ -39,9 +40,14 @@ class Broker(LogLocation):
     """For a URL with https."""
     wait_s: int
     fails_on_loss: bool = True
+    key: str | None = None
+    """By which a query knows the log; None: by the name that the broker gives itself."""
 
     def open(self) -> HttpLog:
         return HttpLog(self)
+
+    def known_as(self, key: str) -> Broker:
+        return replace(self, key=key)
 
     def __str__(self) -> str:
         return self.url
@@ -57,21 +63,25 @@ class HttpLog(Log):
         self._location = location
         self._wait_s = float(location.wait_s)
         self._http = HttpConnection(location.url, location.login, location.tls, _ANSWER_S, NAMED, stays_open=True)
-        self._broker: str | None = None
-        self._id: str | None = None
+        self._identity: Identity | None = None
         self._owner = f"{reader} on {socket.gethostname()} ({uuid4().hex[:12]})"
         """Unique for each reader, to detect two readers that move one cursor."""
         self._indexes = Indexes()
         self._cursors: set[str] = set()
         """Cursors that this reader has moved."""
+        self._renamed: str | None = None
+        """The broker's name now, where it was another one before."""
 
     @property
     def broker(self) -> str:  # type: ignore[override]  # known when first asked for
-        """The name that the broker gives itself."""
-        if self._broker is None:
+        """The query's key for the log, else the name that the broker gives itself."""
+        return self._location.key or self.identity().broker
+
+    def identity(self) -> Identity:
+        if self._identity is None:
             self._ask_listing(after_lsn=(1 << 63) - 1)
-        assert self._broker is not None
-        return self._broker
+        assert self._identity is not None
+        return self._identity
 
     def listing(self, after_lsn: int = 0) -> Listing:
         fields = self._ask_listing(after_lsn)
@@ -87,14 +97,22 @@ class HttpLog(Log):
         answer = self._ask("GET", f"/log?after_lsn={after_lsn}")
         with uncollected():
             fields = self._indexes.listed(answer)
-        name, log_id = fields["broker"], fields["id"]
-        if self._broker is not None and (name, log_id) != (self._broker, self._id):
-            raise PipelineError(
-                f"{self._location.url} had the log {self._id} of broker {self._broker} and now has {log_id} of {name}. "
-                "Its offsets mean something else, so start a new query"
-            )
-        self._broker, self._id = name, log_id
+        self._note(Identity(fields["broker"], fields["id"]))
         return fields
+
+    def _note(self, told: Identity) -> None:
+        """The log stays the one that it was. Its broker may get another name: the query goes on with the first one."""
+        known = self._identity = self._identity or told
+        if told == known:
+            return
+        if told.log_id is None or told.log_id != known.log_id:
+            raise PipelineError(
+                f"{self._location.url} had the log {known.log_id} of broker {known.broker} and now has {told.log_id} "
+                f"of {told.broker}. Its offsets mean something else, so start a new query"
+            )
+        if told.broker != self._renamed:
+            self._renamed = told.broker
+            warn_of_new_name(self.broker, told)
 
     def read(self, segment: int, begin: int, end: int, name: str = "") -> bytes:
         del name  # the broker knows

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from artemis_py.errors import PipelineError
+from artemis_py.spark.log.identity import Identity
 from artemis_py.storage.format.records import FILE_HEADER_BYTES
 
 _logger = logging.getLogger(__name__)
@@ -107,6 +108,12 @@ class Log(ABC):
     """One broker's log. Every method may raise PipelineError with advice."""
 
     broker: str
+    """The key by which a query knows the log (``identity``); of a log that is not yet part of one, the broker's name.
+    """
+
+    @abstractmethod
+    def identity(self) -> Identity:
+        """What the log says about itself: its broker's name now, and its id."""
 
     @abstractmethod
     def listing(self, after_lsn: int = 0) -> Listing:
@@ -154,6 +161,10 @@ class LogLocation(ABC):
     @abstractmethod
     def open(self) -> Log:
         """The log there. Nothing is read yet."""
+
+    @abstractmethod
+    def known_as(self, key: str) -> LogLocation:
+        """The same log, under a query's key for it."""
 
 
 # ---- marks -----------------------------------------------------------------------------------------------------------

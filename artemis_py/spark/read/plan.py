@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from pyspark.sql.datasource import InputPartition
 
@@ -13,6 +13,7 @@ from artemis_py.errors import PipelineError
 from artemis_py.spark.decode.record_walk import Piece, walk
 from artemis_py.spark.log.directory import DirectoryLog, find_directories
 from artemis_py.spark.log.http import Broker
+from artemis_py.spark.log.identity import Identity, Known, check_distinct, keys_of
 from artemis_py.spark.log.log import AwayError, Listing, Log, LogLocation, Segment
 from artemis_py.spark.read.options import EARLIEST, LATEST, Offsets, ReadOptions
 from artemis_py.spark.tables.reading import Names, Wanted, packed, unpacked
@@ -68,31 +69,55 @@ def locations(options: ReadOptions) -> list[LogLocation]:
 
 
 def opened(options: ReadOptions) -> dict[str, tuple[LogLocation, Log]]:
-    """The logs by their brokers' names. Raises PipelineError if two have the same name, or if no directory has a file
-    of a log: that is more often a wrong name than a broker that never started.
+    """The logs by their keys, which are the brokers' names if these differ. Raises PipelineError for a log that is
+    named twice, or if no directory has a file of a log: that is more often a wrong name than a broker that never
+    started.
     """
-    found: dict[str, tuple[LogLocation, Log]] = {}
+    answered: list[Found] = []
     away: AwayError | None = None
     for location in locations(options):
         log = location.open()
         try:
-            broker = log.broker
+            one = Found(location, log, log.identity())
         except AwayError as error:
             if not options.skips_unavailable:
                 raise
             _logger.warning("%s; the rest is read without it (skipUnavailableBrokers)", error)
             away = error
             continue
-        if broker in found:
-            raise PipelineError(f"two logs are of a broker named {broker}; give each broker its own name")
-        found[broker] = (location, log)
-    if not found and away is not None:
+        answered.append(one)
+    if not answered and away is not None:
         raise away
-    check_known(found, options)
+    found = keyed(answered, {})
+    check_files(found, options)
     return found
 
 
-def check_known(found: Mapping[str, tuple[LogLocation, Log]], options: ReadOptions) -> None:
+class Found(NamedTuple):
+    """A log that answers, and what it says about itself."""
+
+    location: LogLocation
+    log: Log
+    identity: Identity
+
+
+def keyed(logs: Sequence[Found], known: Known, *, is_complete: bool = True) -> dict[str, tuple[LogLocation, Log]]:
+    """The logs by their keys, as ``keys_of`` gives them; tasks get to know them. Raises PipelineError."""
+    check_distinct([(one.location, one.identity) for one in logs])
+    keys = keys_of([one.identity for one in logs], known, is_complete=is_complete)
+    return {key: under(key, one) for key, one in zip(keys, logs, strict=True)}
+
+
+def under(key: str, one: Found) -> tuple[LogLocation, Log]:
+    """A log under this key."""
+    here = one.location.known_as(key)
+    if one.log.broker == key:
+        return here, one.log
+    one.log.close()
+    return here, here.open()
+
+
+def check_files(found: Mapping[str, tuple[LogLocation, Log]], options: ReadOptions) -> None:
     """Raises PipelineError if no directory has a file of a log."""
     logs = [log for _, log in found.values()]
     if not any(log.has_files() if isinstance(log, DirectoryLog) else True for log in logs):

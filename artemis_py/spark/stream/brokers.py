@@ -12,9 +12,10 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from artemis_py.errors import PipelineError
+from artemis_py.spark.log.identity import Known, check_distinct, is_renamed, keys_of, shown, warn_of_new_name
 from artemis_py.spark.log.log import AwayError, Listing, Log, LogLocation
 from artemis_py.spark.read.options import ReadOptions
-from artemis_py.spark.read.plan import check_known, locations
+from artemis_py.spark.read.plan import Found, check_files, keyed, locations, under
 
 _PAUSE_S: Final = 5.0
 """The pause before asking an unavailable broker again, unless the time to wait for it is shorter."""
@@ -22,34 +23,56 @@ _logger = logging.getLogger(__name__)
 
 
 class Brokers:
-    """Logs by broker name. The broker behind a URL is known once it answers."""
+    """Logs by key (``log/identity.py``). The broker behind a URL is known once it answers."""
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
         self._pause_s = min(_PAUSE_S, float(options.wait_s))
+        self._found: dict[str, Found] = {}
+        """Those that have answered, by key, and under which name."""
         self._logs: dict[str, tuple[LogLocation, Log]] = {}
+        self._known: Known = {}
+        """The keys of the checkpoint."""
         self._unnamed: list[tuple[LogLocation, Log, float]] = []
         """Brokers that have not answered yet, and when to ask again."""
         self._away: dict[str, float] = {}
         """Brokers that no longer answer, and when to ask again."""
-        self._is_open = False
+        self._is_open = self._is_bound = False
 
     def opened(self) -> dict[str, tuple[LogLocation, Log]]:
         """The logs of brokers that have answered. Raises PipelineError if none answers, or a required one does not."""
         if not self._is_open:
             refused: AwayError | None = None
+            found: list[Found] = []
             for location in locations(self._options):
                 log = location.open()
                 try:
-                    self._admit(location, log)
+                    found.append(Found(location, log, log.identity()))
                 except AwayError as error:
                     refused = self._leave_out(location, log, error)
-            if not self._logs and refused is not None:
+            if not found and refused is not None:
                 self._unnamed.clear()
                 raise refused
-            check_known(self._logs, self._options)
+            self._admit_all(found)
+            check_files(self._logs, self._options)
             self._is_open = True
         return self._logs
+
+    def bind(self, known: Known) -> dict[str, str]:
+        """Let the logs go on under the keys of a checkpoint, if all of its brokers are there or may be missing. Returns
+        the keys of logs that had others before. Raises PipelineError.
+        """
+        self._known = known
+        self.opened()
+        before = list(self._found)
+        if not self._is_bound:  # later offsets have the keys that are given here
+            self._is_bound = True
+            self._admit_all(list(self._found.values()))
+            for key, one in self._found.items():
+                if is_renamed(key, one.identity):
+                    warn_of_new_name(key, one.identity)
+        self._check_complete()
+        return dict(zip(before, self._found, strict=True))
 
     def listings(self, after_lsns: dict[str, int]) -> Iterator[tuple[str, Log, Listing]]:
         """The listings of the available brokers, each from the segment of its lsn on (without one: from the first)."""
@@ -90,22 +113,42 @@ class Brokers:
         removed = [broker for broker in known if broker not in self._logs]
         return sorted([*self._away, *(removed or unnamed)])
 
-    def check_known(self, known: Collection[str]) -> None:
-        """Check that the brokers of a checkpoint are there or may be missing. Raises PipelineError."""
-        logs = self.opened()
-        missing = [broker for broker in known if broker not in logs]
+    def _check_complete(self) -> None:
+        """Raises PipelineError for a broker of the checkpoint that is missing and may not be."""
+        missing = [key for key in self._known if key not in self._logs]
         if not missing or self._options.keeps_removed or self._unnamed:
             return
+        key = missing[0]
+        log_id = self._known[key]
+        names = ", ".join(shown(one.identity.broker, one.identity.log_id) for one in self._found.values())
+        problem = (
+            f"the query's checkpoint is of broker {shown(key, log_id)}, but the logs are of {names}. Name its url or "
+            "directories again, whatever the broker is called now"
+        )
+        if log_id is not None and all(one.identity.log_id is not None for one in self._found.values()):
+            raise PipelineError(
+                f"{problem}; or continue without it with keepRemovedBrokers=true, which keeps its offsets"
+            )
         raise PipelineError(
-            f"the query's checkpoint is of broker {missing[0]}, but the logs are of {', '.join(logs)}. Name the "
-            "broker with option broker, continue without it with keepRemovedBrokers=true, which keeps its offsets, "
-            "or start with a new checkpoint"
+            f"{problem}. If it is one of these logs under another name, it cannot be recognised without an id: call it "
+            f"{key} as before (of directories: journal='{key}=/directory'), or its rows come again"
         )
 
-    def _admit(self, location: LogLocation, log: Log) -> None:
-        if log.broker in self._logs:
-            raise PipelineError(f"two logs are of a broker named {log.broker}; give each broker its own name")
-        self._logs[log.broker] = location, log
+    def _admit_all(self, found: list[Found]) -> None:
+        logs = keyed(found, self._known, is_complete=not self._unnamed)
+        self._found = {key: one._replace(log=logs[key][1]) for key, one in zip(logs, found, strict=True)}
+        self._logs = logs
+
+    def _admit(self, location: LogLocation, log: Log) -> str:
+        """One that answers for the first time; the others keep their keys. Returns its key."""
+        one = Found(location, log, log.identity())
+        check_distinct([(each.location, each.identity) for each in (*self._found.values(), one)])
+        [key] = keys_of([one.identity], self._known, self._logs, is_complete=not self._unnamed)
+        self._logs[key] = under(key, one)
+        self._found[key] = one._replace(log=self._logs[key][1])
+        if is_renamed(key, one.identity):
+            warn_of_new_name(key, one.identity)
+        return key
 
     def _leave_out(self, location: LogLocation, log: Log, error: AwayError) -> AwayError:
         if not self._options.skips_unavailable:
@@ -123,9 +166,9 @@ class Brokers:
                 continue
             self._unnamed.remove(one)
             try:
-                self._admit(location, log)
+                key = self._admit(location, log)
             except AwayError:
                 self._unnamed.append((location, log, time.monotonic() + self._pause_s))
                 continue
-            log.wait_patiently()
-            _logger.warning("broker %s answers now", log.broker)
+            self._logs[key][1].wait_patiently()
+            _logger.warning("broker %s answers now", key)

@@ -1,11 +1,11 @@
 """``spark.readStream.format("artemis")``: offsets are positions in the log, so a range always has the same rows.
 
 One Spark process plans a query as long as it runs; methods that use a log are called only there, except ``read``. An
-offset is ``{"<broker>": lsn}``: everything up to and including it has been planned. ``#from`` is the beginning of its
-batch: Spark forgets where the first batch of a query began, and asks for the initial offset again if that batch must be
-repeated; by then it may differ. ``#lost`` counts offsets that retention removed before they were read, if losses are
-allowed. ``#log`` has a mark for each broker (``log/log.py``), by which a restarted query notices that the log was
-replaced.
+offset is ``{"<broker>": lsn}``, with the key of each log (``log/identity.py``): everything up to and including it has
+been planned. ``#from`` is the beginning of its batch: Spark forgets where the first batch of a query began, and asks
+for the initial offset again if that batch must be repeated; by then it may differ. ``#lost`` counts offsets that
+retention removed before they were read, if losses are allowed. ``#log`` has a mark for each broker (``log/log.py``), by
+which a restarted query knows its logs, and notices that one was replaced.
 
 New records become a batch if they contain a row of the query (``ahead.py``).
 """
@@ -25,7 +25,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, Suppor
 from artemis_py.errors import PipelineError
 from artemis_py.spark.decode.columns import Numbers
 from artemis_py.spark.log.directory import DirectoryLog
-from artemis_py.spark.log.log import AwayError, Listing, Log, LogLocation, Mark, check_same_log, mark_of
+from artemis_py.spark.log.log import ID, AwayError, Listing, Log, LogLocation, Mark, check_same_log, mark_of
 from artemis_py.spark.read.addresses import warn_of_unknown
 from artemis_py.spark.read.batch import read_share
 from artemis_py.spark.read.options import ReadOptions
@@ -93,7 +93,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         """The end of the next batch. Raises PipelineError if something after ``start`` was removed."""
-        self._brokers.check_known(_brokers_of(start))
+        self._bind(start)
         known = {broker: int(start[broker]) for broker in _brokers_of(start)}
         lost: dict[str, int] = dict(start.get(LOST, {}))
         found: dict[str, _New] = {}
@@ -197,7 +197,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
         """The tasks of one batch, which is the same at every planning. Raises PipelineError."""
-        self._brokers.check_known(_brokers_of(end))
+        self._bind(end)
         begins = end.get(FROM, start)
         found: list[InputPartition] = []
         for broker in _brokers_of(end):
@@ -275,6 +275,13 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             _logger.warning("%s; the cursor moves when it answers again", error)
             return
         self._cursors[broker] = lsn, time.monotonic()
+
+    def _bind(self, offset: Offset) -> None:
+        """Go on under the keys of an offset. Raises PipelineError if a broker of it is missing."""
+        marks: Mapping[str, Mark] = offset.get(LOG, {})
+        now = self._brokers.bind({broker: marks.get(broker, {}).get(ID) for broker in _brokers_of(offset)})
+        if self._target is not None:  # asked for before Spark passes an offset
+            self._target = {now.get(broker, broker): lsn for broker, lsn in self._target.items()}
 
     def _opened(self) -> dict[str, tuple[LogLocation, Log]]:
         logs = self._brokers.opened()
