@@ -16,13 +16,17 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from artemis_py.errors import PipelineError
+from artemis_py.spark import lag
 from artemis_py.spark.read.aggregated_tables import AggregateReader
 from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.options import read_options
-from artemis_py.spark.stream.reader import LOG, LogStreamReader
+from artemis_py.spark.stream.reader import FROM, LOG, LOST, LogStreamReader
+from tests.kit.process import eventually
 from tests.spark.live import LiveBroker, live_broker, send_many
 
 BODY_BYTES = 4000
+STEADY = 20
+"""So many equal answers say that retention has done its work."""
 Source = Callable[[], dict[str, str]]
 
 
@@ -244,3 +248,82 @@ def test_a_segment_whose_end_is_cut_off(long_log: Stopped, size_bytes: int, said
         whole = [number for number in seen if 40 <= number < 60]
         assert (0 < len(whole) < 20) is (size_bytes > 64)
         assert seen == [*range(40), *range(40, 40 + len(whole)), *range(60, 120)]
+
+
+# ---- retention between the plan and the tasks ----------------------------------------------------
+
+
+def overtake(broker: LiveBroker, first: int) -> None:
+    """More passes than the broker keeps."""
+    with broker.client() as client:
+        client.subscribe("/queue/orders", id="all", ack="auto")
+        for begin in range(first, first + 300, 100):
+            send_many(client, "orders", begin, 100, BODY_BYTES)
+            for _ in range(100):
+                client.expect("MESSAGE")
+
+
+@pytest.mark.parametrize("place", ["journal", "url"])
+@pytest.mark.parametrize("when", ["before the tasks are planned", "before they read", "when a restart plans them"])
+def test_what_retention_takes_of_a_planned_batch_is_counted(tmp_path: Path, place: str, when: str) -> None:
+    with live_broker(tmp_path, limits='storage-limit="200K"') as broker:
+        overtake(broker, 0)
+        source = {"url": broker.url} if place == "url" else {"journal": str(tmp_path)}
+        given = {**source, "startingOffsets": "earliest", "failOnDataLoss": "false"}
+        options = read_options(given, streaming=True)
+        reader = LogStreamReader(options)
+        start = reader.initialOffset()
+        end = reader.latestOffset(start, ReadAllAvailable())
+        shares = reader.partitions(start, end) if when == "before they read" else []
+        log = reader._opened()["e2e"][1]
+        overtake(broker, 300)
+        seen: list[int] = []
+
+        def is_done() -> bool:
+            seen.append(log.listing().first_lsn)
+            return seen[-1] > end["e2e"] + 1 and seen[-STEADY:] == seen[-1:] * STEADY
+
+        eventually("retention", is_done, bool)
+        if when == "when a restart plans them":
+            reader = LogStreamReader(options)
+            reader.initialOffset()
+        assert numbers(reader, shares or reader.partitions(start, end)) == []
+        for _ in range(2):  # Spark may ask again
+            counted = reader.latestOffset(end, ReadAllAvailable())
+            assert counted[LOST] == {"e2e": log.listing().first_lsn - 1 - start["e2e"]}
+        reader.partitions(end, counted)
+        assert reader.latestOffset(counted, ReadAllAvailable()).get(LOST) == counted[LOST]
+        told = lag({"sources": [{"endOffset": counted, "latestOffset": reader.reportLatestOffset()}]})
+        assert told["e2e"].lost == counted[LOST]["e2e"]
+
+
+def test_a_loss_is_told_without_another_row(tmp_path: Path) -> None:
+    log = Stopped(tmp_path / "broker", "journal")
+    log.send(0, 20)
+    log.send(20, 20)
+    with log.source() as source:
+        options = read_options({**source, "startingOffsets": "earliest", "failOnDataLoss": "false"}, streaming=True)
+        reader = LogStreamReader(options)
+        start = reader.initialOffset()
+        end = reader.latestOffset(start, ReadAllAvailable())
+        last = reader._opened()["e2e"][1].listing().segments[0].last_lsn
+        shares = reader.partitions(start, end)
+        without(log.segments()[0])
+        assert numbers(reader, shares) == [*range(20, 40)]
+        told = reader.latestOffset(end, ReadAllAvailable())
+        assert told == {**end, FROM: {"e2e": end["e2e"]}, LOST: {"e2e": last}}
+        assert reader.partitions(end, told) == []
+        assert reader.latestOffset(told, ReadAllAvailable()) == told
+
+
+def test_what_retention_takes_of_a_batch_that_is_done_is_not_lost(long_log: Stopped) -> None:
+    with long_log.source() as source:
+        options = read_options({**source, "startingOffsets": "earliest", "failOnDataLoss": "false"}, streaming=True)
+        reader = LogStreamReader(options)
+        start = reader.initialOffset()
+        end = reader.latestOffset(start, ReadAllAvailable())
+        assert numbers(reader, reader.partitions(start, end)) == [*range(120)]
+        assert reader.latestOffset(end, ReadAllAvailable()) == end
+        without(long_log.segments()[0])
+        assert reader.latestOffset(end, ReadAllAvailable()) == end
+        assert LogStreamReader(options).latestOffset(end, ReadAllAvailable()) == end

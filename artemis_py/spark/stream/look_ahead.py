@@ -108,7 +108,10 @@ class LookAhead:
             begin, end, _ = next(self._pieces(segment))
             if segment.first_lsn > self._looked + 1 or end - begin <= _FIRST_BYTES:
                 return None
-            data = self._log.read(segment.number, begin, begin + _FIRST_BYTES)
+            try:
+                data = self._log.read(segment.number, begin, begin + _FIRST_BYTES)
+            except GoneError:  # since it was listed; told when it is taken
+                return None
             found = walk(Piece(f"segment {segment.number}", data, begin, None, is_last=True), [])
             rows = self._decoded(found, begin, segment, names)
             rows = rows[(rows > self._looked) & (rows <= top)]

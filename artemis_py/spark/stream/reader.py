@@ -74,6 +74,10 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The end of a run with ``availableNow``."""
         self._cursors: dict[str, tuple[int, float]] = {}
         """The cursor set at each broker, and when."""
+        self._planned: dict[str, tuple[int, int]] = {}
+        """The last batch's offsets of each broker, after the first number and up to the second, until it is done."""
+        self._counted: dict[str, int] = {}
+        """What ``#lost`` is to be at least, which no batch says yet."""
 
     # ---- offsets ---------------------------------------------------------------------------------
 
@@ -106,7 +110,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ends = self._ends(found, limit, room)
         self._report(found, ends, start)
         end = {**known, **ends}
-        if known == end:
+        if known == end and lost == start.get(LOST, {}):
             return start
         begins = {**known, **{broker: new.begin for broker, new in found.items()}}
         before: Mapping[str, Mark] = start.get(LOG, {})
@@ -121,6 +125,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             listing = log.listing(max(0, begin - 1))
         check_same_log(broker, listing, begin, start.get(LOG, {}).get(broker))
         ahead = self._aheads.setdefault(broker, LookAhead(log, self._options))
+        self._count_late(broker, begin, listing, lost)
         gone = listing.first_lsn - 1 - begin
         if gone > 0:
             if broker in start and not ahead.is_clear(begin, listing.first_lsn - 1):
@@ -134,6 +139,21 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         rows = ahead.rows(listing, self._learned(log, listing), begin, top, most)
         self._keep_cursor(broker, begin)
         return _New(listing, begin, top, rows)
+
+    def _count_late(self, broker: str, at: int, listing: Listing, lost: dict[str, int]) -> None:
+        """Count what retention took of the batch that ends ``at`` here, after it was planned. Tasks cannot tell the
+        planner what they found gone, so what they had read by now counts, too.
+        """
+        begin, top = self._planned.pop(broker, (at, at))
+        last = min(top, listing.first_lsn - 1)
+        if top == at and last > begin and not self._aheads[broker].is_clear(begin, last):
+            self._counted[broker] = lost.get(broker, 0) + last - begin
+            _logger.warning(
+                "retention removed the offsets %d to %d of broker %s after their batch was planned; they are counted "
+                "under %s", begin + 1, last, broker, LOST,
+            )  # fmt: skip
+        if broker in self._counted:
+            lost[broker] = max(lost.get(broker, 0), self._counted[broker])
 
     def _ends(self, found: dict[str, _New], limit: ReadLimit, room: Room) -> dict[str, int]:
         """Where the next batch ends, which is where it begins where there is nothing for it."""
@@ -225,6 +245,8 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         check_same_log(log.broker, listing, top, mark)
         if listing.first_lsn > begin + 1:
             self._lose(log.broker, begin, listing)
+        if not self._options.fails_on_loss:
+            self._planned[log.broker] = begin, top
         names = self._learned(log, listing)
         options = self._options
         wanted = asked(options).between(begin + 1, top)
