@@ -45,12 +45,15 @@ def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[str]:
 
 
 def cluster_settings(python_path: str) -> dict[str, str]:
-    """What a session of tests on such a cluster sets: small executors with the tests' path, and three attempts."""
+    """What a session of tests on such a cluster sets: small executors with the tests' path, three attempts, and
+    what a local session has."""
     return {
         "spark.executor.memory": "512m",
         "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.executorEnv.PYTHONPATH": python_path,
         "spark.task.maxFailures": "3",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
     }
 
 

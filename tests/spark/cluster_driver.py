@@ -24,13 +24,15 @@ def main(master: str, stomp_url: str, http_url: str, address: str) -> None:
     }  # fmt: skip
     spark = session("cluster", master, **settings)
     executors = spark.sparkContext.parallelize(range(8), 8).map(lambda _: os.getppid()).distinct().count()
+    print("settings", spark.conf.get("spark.sql.shuffle.partitions"), bool(spark.sparkContext.uiWebUrl))
     rows = spark.range(0, ROWS, 1, 8).selectExpr("cast(id as string) as value", "cast(id as string) as key")
     rows.write.format("artemis").mode("append").options(
         url=stomp_url, address=address, rowsPerTransaction="1000"
     ).save()
     print("executors", executors)
     found = spark.read.format("artemis").options(url=http_url, subscribe=address, partitionBytes="200000").load()
-    read = found.selectExpr("count(1) as rows", "count(distinct value) as distinct", "sum(cast(key as bigint)) as sum")
+    found = found.selectExpr("value", "cast(cast(key as string) as bigint) as number")
+    read = found.selectExpr("count(1) as rows", "count(distinct value) as distinct", "sum(number) as sum")
     print("read", *read.collect()[0], found.rdd.getNumPartitions() > 1)
     spark.stop()
 

