@@ -44,6 +44,18 @@ _WHERE: Final = frozenset(
     }
 )
 """Options that say which addresses there are."""
+_PLACES: Final = frozenset({"journal", "path", "url"})
+FIXED: Final = (
+    "the schema is fixed; leave out schema(…), and choose columns with option columns; in SQL leave out the columns "
+    "before USING, and write OPTIONS (…, columns 'value,key')"
+)
+OF_TABLE: Final = (
+    "no option names the log. The table was created with columns, and of such a one Spark keeps no options for the "
+    "source. Drop it, and leave the columns out: CREATE TABLE the_table USING artemis OPTIONS (url 'http://host:8161', "
+    "columns 'value,key')"
+)
+"""Spark asks a Python source nothing when a table with columns is created (as of 4.3), so it is told at the first use.
+"""
 _OTHER_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9_]")
 """Characters that Spark's catalog refuses in table names, even quoted."""
 _VIEW_OF: Final = "artemisAddress"
@@ -136,6 +148,11 @@ def declared(given: Mapping[str, str]) -> dict[str, str] | None:
                 f"give {name}File, or give it where the table is read: SELECT … FROM the_table WITH ({name} '…')"
             )
     return found
+
+
+def is_place_in(given: Mapping[str, str]) -> bool:
+    """Does an option name a log?"""
+    return any(name.lower() in _PLACES for name in given)
 
 
 def remembering(schema: StructType, options: Mapping[str, str], **more: str) -> StructType:

@@ -59,13 +59,13 @@ class ArtemisDataSource(DataSource):
         """The options, with those of the table where one of a catalog is read. Raises PipelineError where a user named
         other columns.
         """
-        from artemis_py.spark.catalog import remembered
+        from artemis_py.spark.catalog import FIXED, OF_TABLE, is_place_in, remembered
         from artemis_py.spark.read.options import shown_columns
         from artemis_py.spark.tables.schema import spark_schema
 
         given = {**remembered(asked), **self.options}
         if asked.simpleString() != spark_schema(*shown_columns(given)).simpleString():
-            raise PipelineError("the schema is fixed; leave out schema(…), and choose columns with option columns")
+            raise PipelineError(FIXED if is_place_in(given) else OF_TABLE)
         return given
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:

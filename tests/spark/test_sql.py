@@ -65,6 +65,23 @@ def test_a_table_of_a_log(spark: SparkSession, log: MadeLog, table: str, clause:
     assert counted(spark, f"{table} WITH (subscribe 'orders')") == 10
 
 
+def test_a_table_with_columns_says_what_to_write(spark: SparkSession, log: MadeLog, table: str) -> None:
+    """Spark creates it without asking the source, and has no options for it later."""
+    options = f"OPTIONS (journal '{log.folder}', columns 'address')"
+    spark.sql(f"CREATE TABLE {table} (address STRING, offset BIGINT) USING artemis {options}")
+    with pytest.raises(Exception, match=r"leave the columns out: CREATE TABLE the_table USING artemis OPTIONS \(url"):
+        counted(spark, table)
+    query = spark.readStream.table(table).writeStream.format("noop").start()
+    with pytest.raises(Exception, match="leave the columns out"):
+        query.awaitTermination(60)
+    spark.sql(f"DROP TABLE {table}")
+    spark.sql(f"CREATE TABLE {table} USING artemis {options}")
+    assert counted(spark, table) == 15
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW narrow (offset BIGINT) USING artemis {options}")
+    with pytest.raises(Exception, match="in SQL leave out the columns before USING"):
+        counted(spark, "narrow")
+
+
 def test_options_of_a_table_hold_where_it_is_read(spark: SparkSession, log: MadeLog, table: str) -> None:
     options = f"journal '{log.folder}', subscribe 'orders', columns 'offset,address', startingOffsets 'earliest'"
     spark.sql(f"CREATE TABLE {table} USING artemis OPTIONS ({options})")
