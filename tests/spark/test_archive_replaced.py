@@ -28,10 +28,11 @@ class ReplaceableLog:
     def __init__(self, folder: Path, broker: LiveBroker | None) -> None:
         self.folder = folder
         self.broker = broker
+        self.name = "e2e"
 
     @property
     def source(self) -> dict[str, str]:
-        return {"journal": str(self.folder), "broker": "e2e"} if self.broker is None else {"url": self.broker.url}
+        return {"journal": str(self.folder), "broker": self.name} if self.broker is None else {"url": self.broker.url}
 
     def replace(self, *, first: int = 1000, count: int = 60) -> None:
         """By the log of a broker whose directories were emptied: longer, with the same offsets for other messages."""
@@ -96,6 +97,26 @@ def test_between_two_runs(spark: SparkSession, tmp_path: Path, kind: str) -> Non
         with pytest.raises(PipelineError, match=r"not the one in the archive.*into another directory"):
             archive(spark, [log.feed()], where)
         assert files_of(where) == before
+
+
+@pytest.mark.parametrize("kind", ["journal", "url"])
+def test_a_broker_with_another_name(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    where = tmp_path / "archive"
+    with _replaceable(kind, tmp_path / "broker") as log:
+        archive(spark, [log.feed(1 << 30)], where)
+        if log.broker is None:
+            with live_broker(log.folder, name="new") as broker:
+                _send(broker, 40, 10)
+        else:
+            log.broker.kill()
+            log.broker.start_again("new")
+            _send(log.broker, 40, 10)
+        log.name = "new"
+        [(name, began, *_)] = archive(spark, [log.feed(1 << 30)], where).tables[0].rows
+        assert archived(spark, where) == [*range(50)]
+        assert (name, began > 0) == ("e2e", True)
+        frame = spark.read.parquet(str(where / "messages"))
+        assert [one.broker for one in frame.select("broker").distinct().collect()] == ["e2e"]
 
 
 def _at_step(log: ReplaceableLog, number: int) -> Callable[[str], None]:

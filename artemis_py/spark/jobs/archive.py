@@ -15,6 +15,7 @@ from artemis_py.spark.jobs.archive_store import Store
 from artemis_py.spark.jobs.result import BYTES, COUNT, Column, Result, Table
 from artemis_py.spark.jobs.source import TIME_COLUMNS, JobError, LogTables, Source, Span, archive_schema
 from artemis_py.spark.log.directory import DirectoryLog
+from artemis_py.spark.log.identity import Identity, is_renamed, keys_of, warn_of_new_name
 from artemis_py.spark.log.log import Mark, difference, mark_of
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.read.plan import opened
@@ -39,6 +40,8 @@ class Feed(ABC):
     """The log of one broker, as input of an archive."""
 
     broker: str
+    """Its name. The archive knows the log by a key (``log/identity.py``): the first name that it had."""
+    log_id: str | None = None
 
     @abstractmethod
     def check(self, lsn: int, mark: Mark | None) -> None:
@@ -78,18 +81,21 @@ def archive(
     """
     rows: list[tuple[str, int, int, int, int, int]] = []
     with Store(directory) as store, _configured(spark):
-        for feed in feeds:
-            began = store.archived_lsn(feed.broker)
-            feed.check(began, store.mark(feed.broker))
+        logs = [Identity(feed.broker, feed.log_id) for feed in feeds]
+        for feed, log, key in zip(feeds, logs, keys_of(logs, store.known()), strict=True):
+            if is_renamed(key, log):
+                warn_of_new_name(key, log)
+            began = store.archived_lsn(key)
+            feed.check(began, store.mark(key))
             feed.confirm(began)
             counts = dict.fromkeys(TABLES, 0)
             ends = feed.step_ends(began)
             for number, end in enumerate(ends, 1):
-                on_step(f"{feed.broker}: step {number} of {len(ends)}, up to lsn {end}")
-                _archive_step(spark, store, feed, end, tables, counts)
+                on_step(f"{key}: step {number} of {len(ends)}, up to lsn {end}")
+                _archive_step(spark, store, key, feed, end, tables, counts)
                 feed.confirm(end)
-            archived = store.archived_lsn(feed.broker)
-            rows.append((feed.broker, began, archived, len(ends), counts["messages"], counts["events"]))
+            archived = store.archived_lsn(key)
+            rows.append((key, began, archived, len(ends), counts["messages"], counts["events"]))
         compacted = 0
         for table in tables if compact_before is not None else ():
             for date, partitions in store.small_partitions(table, compact_before).items():
@@ -122,21 +128,24 @@ def _configured(spark: SparkSession) -> Iterator[None]:
 
 
 def _archive_step(
-    spark: SparkSession, store: Store, feed: Feed, end: int, tables: Sequence[str], counts: dict[str, int]
+    spark: SparkSession, store: Store, key: str, feed: Feed, end: int, tables: Sequence[str], counts: dict[str, int]
 ) -> None:
     """Rows are read from a log that may be replaced meanwhile: so before the step counts the log is looked at again."""
-    after, before = store.archived_lsn(feed.broker), store.mark(feed.broker)
+    after, before = store.archived_lsn(key), store.mark(key)
     mark = feed.mark(end)
 
     def write(staging: Path) -> None:
         for table in tables:
-            dated = feed.frame(spark, table, after, end).withColumn("date", F.to_date(TIME_COLUMNS[table]))
+            frame = feed.frame(spark, table, after, end)
+            if key != feed.broker:
+                frame = frame.withColumn("broker", F.lit(key))
+            dated = frame.withColumn("date", F.to_date(TIME_COLUMNS[table]))
             _write(dated, ["date", "address"], staging / table)
             counts[table] += _rows_in(staging / table)
         feed.check(after, before)
         feed.check(end, mark)
 
-    store.add(feed.broker, end, write, mark)
+    store.add(key, end, write, mark)
 
 
 def _write(frame: DataFrame, keys: list[str], where: Path) -> None:
@@ -183,17 +192,16 @@ class LogFeed(Feed):
         self._cursor = cursor
         self._accepts_gap = accepts_gap
         self._step_bytes = step_bytes
-        self._log_id: str | None = None
-        """The log's id at the first look."""
+        self.log_id = log.identity().log_id
 
     def check(self, lsn: int, mark: Mark | None) -> None:
         """Raises JobError if the log was replaced before or during this run, or restored from an older copy."""
         listing = self._log.listing(max(0, lsn - 1))
-        self._log_id = self._log_id or listing.log_id
-        if listing.log_id != self._log_id:
+        self.log_id = self.log_id or listing.log_id
+        if listing.log_id != self.log_id:
             raise JobError(
                 f"the log of {self.broker} was replaced while it was archived: its id is {listing.log_id} and was "
-                f"{self._log_id}. The archive has the old log; archive the new log into another directory"
+                f"{self.log_id}. The archive has the old log; archive the new log into another directory"
             )
         what = difference(listing, lsn, mark)
         if what is not None:

@@ -27,7 +27,8 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from artemis_py.spark.jobs.source import JobError
-from artemis_py.spark.log.log import Mark
+from artemis_py.spark.log.identity import Known
+from artemis_py.spark.log.log import ID, Mark
 
 FORMAT_VERSION: Final = 1
 SMALL_BYTES: Final = 64 * 1024**2
@@ -85,6 +86,10 @@ class Store:
     def archived_lsn(self, broker: str) -> int:
         """The last archived lsn of this broker's log; 0 at first."""
         return self._state.get(broker, 0)
+
+    def known(self) -> Known:
+        """The keys of the archived logs, and their ids."""
+        return {broker: self._marks.get(broker, {}).get(ID) for broker in self._state}
 
     def mark(self, broker: str) -> Mark | None:
         """The mark of this broker's log; None at first, and in archives of older versions."""
