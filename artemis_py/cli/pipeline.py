@@ -85,6 +85,11 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="a Spark setting; may be repeated",
     )
+    spark.add_argument(
+        "--step-back",
+        action=argparse.BooleanOptionalAction,
+        help="let all other processes of this machine go first (default: if standard output is a terminal)",
+    )
     spark.add_argument("--verbose", action="store_true", help="show the output of Spark and Java")
 
 
@@ -153,8 +158,11 @@ def source_of(args: argparse.Namespace) -> Source:
 def _result(args: argparse.Namespace, source: Source, stack: ExitStack, progress: Progress) -> Result:
     from artemis_py.spark.runtime.command import quiet_session, told_errors
 
-    spark = stack.enter_context(quiet_session(args.master, dict(args.conf), is_verbose=args.verbose))
-    progress.watch(spark)
+    steps_back = sys.stdout.isatty() if args.step_back is None else args.step_back
+    steps_back = steps_back and args.master.startswith("local")
+    conf = dict(args.conf)
+    spark = stack.enter_context(quiet_session(args.master, conf, steps_back=steps_back, is_verbose=args.verbose))
+    progress.watch(spark, steps_back=steps_back)
     with told_errors(spark):
         result = JOBS[args.job].call(Call(spark, source, progress.say, progress.tell), args)
         if args.parquet is not None:

@@ -54,7 +54,8 @@ OF_TABLE: Final = (
     "source. Drop it, and leave the columns out: CREATE TABLE the_table USING artemis OPTIONS (url 'http://host:8161', "
     "columns 'value,key')"
 )
-"""Spark asks a Python source nothing when a table with columns is created (as of 4.3), so it is told at the first use.
+"""Spark asks a Python source nothing when a table with columns is created (as of 4.3), so the error comes at the first
+use.
 """
 _OTHER_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9_]")
 """Characters that Spark's catalog refuses in table names, even quoted."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 import signal
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,10 +17,12 @@ import pytest
 from py4j.protocol import Py4JError
 
 from artemis_py.cli.pipeline import _print as print_result
+from artemis_py.cli.pipeline import _result, add_arguments
 from artemis_py.errors import PipelineError
 from artemis_py.spark.jobs.body_shapes import body_shape, preview
 from artemis_py.spark.jobs.result import BYTES, COUNT, MS, TEXT, TIME, Column, Result, Table, shown
-from artemis_py.spark.jobs.source import moment_ms
+from artemis_py.spark.jobs.source import ArchiveTables, JobError, moment_ms
+from artemis_py.spark.runtime import command
 from artemis_py.spark.runtime.command import Progress, complaint_of, line_of, sentence_of, told_errors
 from artemis_py.spark.runtime.sessions import _interrupts_later
 
@@ -194,6 +200,41 @@ def test_progress_is_for_terminals_and_leaves_nothing() -> None:
     with Progress(terminal):
         pass
     assert terminal.getvalue().endswith("\r\x1b[K")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_terminal", "steps_back"),
+    [
+        ([], True, True),
+        ([], False, False),
+        (["--no-step-back"], True, False),
+        (["--step-back"], False, True),
+        (["--step-back", "--master", "spark://host:7077"], True, False),
+    ],
+)
+def test_a_job_steps_back_for_somebody_who_waits(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str], is_terminal: bool, steps_back: bool
+) -> None:
+    """And says so; a job of a timer competes as any other process."""
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    args = parser.parse_args(["losses", "--archive", "/nowhere", *arguments])
+    asked: list[bool] = []
+
+    @contextmanager
+    def quiet_session(*_: object, steps_back: bool, is_verbose: bool) -> Iterator[None]:
+        asked.append(steps_back or is_verbose)
+        yield
+
+    monkeypatch.setattr(command, "quiet_session", quiet_session)
+    monkeypatch.setattr(sys, "stdout", Terminal() if is_terminal else io.StringIO())
+    terminal = Terminal()
+    with ExitStack() as stack, pytest.raises(JobError, match="has no table"):
+        _result(args, ArchiveTables(Path("/nowhere")), stack, stack.enter_context(Progress(terminal)))
+    assert asked == [steps_back]
+    shown = Progress(terminal)
+    shown.watch(SimpleNamespace(), steps_back=steps_back)  # type: ignore[arg-type]
+    assert ("--no-step-back" in shown._line()) is steps_back
 
 
 def test_the_line_of_progress() -> None:

@@ -27,9 +27,11 @@ _COMPLAINT: Final = re.compile(
 
 
 @contextmanager
-def quiet_session(master: str, conf: Mapping[str, str], *, is_verbose: bool) -> Iterator[SparkSession]:
+def quiet_session(
+    master: str, conf: Mapping[str, str], *, steps_back: bool, is_verbose: bool
+) -> Iterator[SparkSession]:
     """A session that ends with the context; ``conf`` are settings of Spark. Java's output during the start is shown
-    only if the start fails.
+    only if the start fails. One that ``steps_back`` lets all other processes go first.
 
     Raises PipelineError.
     """
@@ -44,7 +46,7 @@ def quiet_session(master: str, conf: Mapping[str, str], *, is_verbose: bool) -> 
     with _standard_error(into_file=not is_verbose) as said:
         try:
             settings: dict[str, Any] = {_SHUFFLE: _shuffle_partitions(master), PUSHDOWN: "true", **conf}
-            spark = session("artemis-py pipeline", master, **settings)
+            spark = session("artemis-py pipeline", master, steps_back=steps_back, **settings)
         except ArtemisError:
             raise
         except Exception as problem:
@@ -139,6 +141,7 @@ def sentence_of(text: str) -> str:
 
 _PERIOD_S: Final = 0.2
 _BAR_WIDTH: Final = 24
+_ASIDE: Final = ", when no other process is busy (--no-step-back)"
 
 
 def own_stream(stream: TextIO) -> TextIO:
@@ -155,6 +158,7 @@ class Progress:
         self._stream = stream
         self._is_on = stream.isatty()
         self._text = text
+        self._aside = ""
         self._spark: SparkSession | None = None
         self._began_s = time.monotonic()
         self._end = threading.Event()
@@ -172,10 +176,11 @@ class Progress:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
 
-    def watch(self, spark: SparkSession) -> None:
-        """Shows the stages of this session from now on."""
+    def watch(self, spark: SparkSession, *, steps_back: bool) -> None:
+        """Shows the stages of this session from now on, and whether it waits for other processes."""
         self._spark = spark
         self._text = "working"
+        self._aside = _ASIDE if steps_back else ""
 
     def say(self, text: str) -> None:
         """Show the current activity."""
@@ -189,10 +194,13 @@ class Progress:
 
     def _run(self) -> None:
         while not self._end.wait(_PERIOD_S):
-            line = line_of(self._text, time.monotonic() - self._began_s, self._tasks())
+            line = self._line()
             width = shutil.get_terminal_size().columns - 1
             self._stream.write(f"\r\x1b[K{line[:width]}")
             self._stream.flush()
+
+    def _line(self) -> str:
+        return line_of(self._text, time.monotonic() - self._began_s, self._tasks()) + self._aside
 
     def _tasks(self) -> tuple[int, int]:
         """Tasks done and in all, of the stages under way; (0, 0) when there are none."""
