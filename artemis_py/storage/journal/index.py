@@ -28,7 +28,7 @@ class Segment:
     """One journal file: its number, its first lsn, its written length, and its living messages."""
 
     __slots__ = (
-        "begun_ms", "first_lsn", "has_bindings", "index", "last_lsn", "live", "live_bytes", "name", "number",
+        "first_lsn", "has_bindings", "index", "last_lsn", "last_ms", "live", "live_bytes", "name", "number",
         "written_bytes",
     )  # fmt: skip
 
@@ -36,8 +36,8 @@ class Segment:
         self.number = number
         self.name = name
         self.first_lsn = first_lsn
-        self.begun_ms = 0
-        """When its file was made, in epoch milliseconds; 0: unknown."""
+        self.last_ms = 0
+        """The latest time of a batch in it, durable or not, in epoch milliseconds; 0 if it has none."""
         self.last_lsn = 0
         """The lsn of the last record so far, ignoring BATCH records; while there is none, that of the previous file."""
         self.written_bytes = 0
@@ -363,6 +363,7 @@ def apply(replayed: Replayed, record: Record, segment: Segment) -> None:
     elif kind == records.BATCH:
         batch = codec.decode_batch(payload)
         replayed.batch_number = max(replayed.batch_number, batch.number)
+        segment.last_ms = max(segment.last_ms, batch.now_ms)
         index.message_id_max = max(index.message_id_max, batch.message_id)
         index.queue_id_max = max(index.queue_id_max, batch.queue_id)
     elif kind in _PAGE_RECORDS:

@@ -235,7 +235,6 @@ class Segments:
         before_lsn = self.all[-2].last_lsn if len(self.all) > 1 else 0
         # A new file may find no room for its full size; then it grows as it is written.
         made_bytes = 0 if spare is None else self._file_bytes
-        segment.begun_ms = now_ms
         told = segment.number, segment.first_lsn, now_ms, before_lsn, made_bytes
         return NewFile(self._file_bytes, records.encode_file_header(FileHeader(records.KIND_JOURNAL, *told)), spare)
 
@@ -255,6 +254,8 @@ class Segments:
         gathered.last_lsn = last_lsn
         gathered.time_ms = now_ms
         segment.last_lsn = last_lsn - 1
+        if now_ms > segment.last_ms:
+            segment.last_ms = now_ms
         if segment.written_bytes >= self._file_bytes:
             self._begin(segment.number + 1, last_lsn + 1)
 

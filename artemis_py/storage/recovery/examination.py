@@ -435,7 +435,6 @@ class _Reader:
         try:
             reading.header = decode_file_header(data)
             reading.segment.first_lsn = reading.header.first_lsn
-            reading.segment.begun_ms = reading.header.created_ms
         except VersionError:
             raise
         except CodecError as error:

@@ -168,19 +168,17 @@ class LogSegments:
         return None
 
     def with_time(self, time_ms: int) -> int:
-        """The number of a segment that begins before what was published at a date; if there is none, the oldest."""
-        for segments in (self._journal.all, list(self._journal.leaving.values())):
-            place = bisect_left(segments, time_ms, key=_begun_ms) - 1
-            if place >= 0:
-                return segments[place].number
-        kept = self._files.kept()
-        place = bisect_left(kept, time_ms, key=attrgetter("begun_ms")) - 1
-        return kept[place].file.number if place >= 0 else self.first
-
-
-def _begun_ms(segment: Segment) -> int:
-    """A segment that has no file yet comes last."""
-    return segment.begun_ms or 1 << 62
+        """The number of the first segment that may have something published at a date or later; if there is none, of
+        the one that is written to. Clocks are set back, so what follows may be older.
+        """
+        journal = self._of_journal()  # first, so that a moving segment is here or there
+        for kept in self._files.kept():
+            if kept.last_ms is None or kept.last_ms >= time_ms:
+                return kept.file.number
+        for segment in journal:
+            if segment.last_ms >= time_ms:
+                return segment.number
+        return self.end[0]
 
 
 def _block_with(segment: Segment, lsn: int) -> int:

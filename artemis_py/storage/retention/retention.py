@@ -11,6 +11,7 @@ The kept files are remembered, so adding one costs the same however many there a
 
 from __future__ import annotations
 
+import re
 import time
 from abc import ABC, abstractmethod
 from bisect import bisect_left
@@ -41,6 +42,8 @@ from artemis_py.storage.retention.retained_bodies import (
 
 _UNFINISHED: Final = ".part"
 _LSN_MAX: Final = (1 << 64) - 1
+_INDEX_HEAD_BYTES: Final = 256
+_LAST_MS: Final = re.compile(rb'"last_ms":(\d+),')
 
 
 def wall_clock_ms() -> int:
@@ -75,12 +78,15 @@ class RetentionHolds(ABC):
 
 @dataclass(frozen=True, slots=True)
 class RetainedFile:
-    """A retained file. ``first_lsn`` and ``begun_ms`` are from its header, 0 if that is damaged."""
+    """A retained file. ``first_lsn`` and ``begun_ms`` are from its header, 0 if that is damaged. ``last_ms``, the
+    latest time of a batch in it, is from its index, None without one: clocks are set back, so no other file says it.
+    """
 
     file: LogFile
     first_lsn: int
     begun_ms: int
     size_bytes: int
+    last_ms: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,9 +277,9 @@ class Retention:
             self._list()
 
     def _list(self) -> None:
-        """Known files are not read again."""
+        """Known files are not read again, unless they had no index."""
         self._stamp.note()  # before the listing, so that later changes are noticed
-        known = {one.file.path: one for one in self.files}
+        known = {one.file.path: one for one in self.files if one.last_ms is not None}
         self.files = tuple(known.get(file.path) or _retained_file(file) for file in self._listed_files())
         self.size_bytes = sum(one.size_bytes for one in self.files)
 
@@ -320,8 +326,20 @@ def _retained_file(file: LogFile) -> RetainedFile:
         try:
             header = records.decode_file_header(stream.read(records.FILE_HEADER_BYTES))
         except CodecError:
-            return RetainedFile(file, 0, 0, size_bytes)
-    return RetainedFile(file, header.first_lsn, header.created_ms, size_bytes)
+            return RetainedFile(file, 0, 0, size_bytes, None)
+    return RetainedFile(file, header.first_lsn, header.created_ms, size_bytes, _last_ms(file.path))
+
+
+def _last_ms(path: Path) -> int | None:
+    """From the beginning of the index beside a segment: all of it may be long, and a start reads as many as there are
+    files.
+    """
+    try:
+        with path.with_name(index_name(path.name)).open("rb") as stream:
+            found = _LAST_MS.search(stream.read(_INDEX_HEAD_BYTES))
+    except OSError:
+        return None
+    return None if found is None else int(found[1])
 
 
 def _number(kept: RetainedFile) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 from artemis_py.storage.format.names import segment_name, segment_number
 from artemis_py.storage.format.records import decode_file_header
 from artemis_py.storage.format.scan import LogFile
+from artemis_py.storage.format.segment_index import index_of
 from artemis_py.storage.replay.log import SegmentFiles
 from artemis_py.storage.retention.retention import RetainedFile
 from tests.kit.crash.retained import Archive
@@ -50,4 +51,5 @@ def _kept(name: str, data: bytes) -> RetainedFile:
     number = segment_number(name)
     assert number is not None
     header = decode_file_header(data)
-    return RetainedFile(LogFile(Path(name), number, header.created_ms), header.first_lsn, header.created_ms, len(data))
+    file = LogFile(Path(name), number, header.created_ms)
+    return RetainedFile(file, header.first_lsn, header.created_ms, len(data), index_of(data).last_ms)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -12,6 +13,7 @@ from artemis_py.replay_log import Spot
 from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.records import FILE_HEADER_BYTES, Record
 from artemis_py.storage.format.scan import whole_records
+from artemis_py.storage.format.segment_index import index_name
 from artemis_py.storage.journal.index_files import index_beside, write_survey
 from artemis_py.storage.retention.survey import Survey
 from tests.kit.journal_story import message
@@ -19,6 +21,7 @@ from tests.kit.log_desk import Desk
 from tests.unit.replay.reading import ALL, Reading, chosen, told
 
 SLICE = 600
+HOUR_MS = 3_600_000
 
 
 class Archive(Desk):
@@ -113,6 +116,52 @@ def test_a_segment_that_somebody_else_removed_is_gone_and_what_follows_it_is_nam
     assert spot is not None
     assert spot.segment == 3
     assert reading.rows(spot=spot) == [row for row in before if row[0] >= first_lsn]
+
+
+def test_a_time_after_the_clock_was_set_back(tmp_path: Path, rng: Random) -> None:
+    """By an hour, in the middle of a segment or between two, wherever the segments are: it begins with the segment of
+    the first message that was published at the time or later.
+    """
+    archive = Archive(tmp_path)
+    for turn in range(60):
+        archive.now_ms += -HOUR_MS if turn % 13 == 12 else rng.choice((1, 1000, HOUR_MS // 8))
+        archive.publish(1)
+        if turn == 40:
+            archive.start()
+    for number in (1, 2, 3):
+        archive.retire(number)
+    reading, expected = archive.reading(), archive.told()
+    begins = [reading.log.after(lsn - 1) for lsn, *_ in expected]
+    for time_ms in {row[1] for row in expected}:
+        first = next(place for place, row in enumerate(expected) if row[1] >= time_ms)
+        begin = begins[first]
+        spot = reading.log.since(time_ms)
+        assert begin is not None
+        assert spot.segment == begin.segment
+        assert reading.rows(spot=spot)[-len(expected) + first :] == expected[first:]
+    assert reading.log.since(max(row[1] for row in expected) + 1).place[0] == reading.log.end()[0]
+
+
+def test_a_time_in_a_retained_segment_without_an_index(tmp_path: Path) -> None:
+    """Nothing says until when it goes, so it may have what is asked for. An index that comes later is seen."""
+    archive = Archive(tmp_path)
+    archive.now_ms += HOUR_MS
+    archive.keep(1)
+    archive.now_ms -= HOUR_MS
+    archive.keep(3)
+    beside = tmp_path / "journal" / index_name(segment_name(2))
+    text = beside.read_bytes()
+    beside.unlink()
+    for number in (1, 2, 3):
+        archive.retire(number)
+    log = archive.reading().log
+    assert log.since(archive.now_ms + 1).segment == 1
+    assert log.since(archive.now_ms + HOUR_MS + 1).segment == 2
+    path = archive.retention.path_of(2)
+    assert path is not None
+    path.with_name(index_name(path.name)).write_bytes(text)
+    archive.retention.purge()
+    assert log.since(archive.now_ms + HOUR_MS + 1).segment == log.end()[0]
 
 
 @pytest.mark.parametrize("cut_bytes", [0, 1, 5, 20, 100])
