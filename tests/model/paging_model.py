@@ -323,8 +323,9 @@ class Book:
             in_time = is_over(self.plan, slot.letter, now_ms) or slot.forced
             assert in_time, f"message {letter_id} expired before its time"
         elif reason == "replaced":
-            is_ring = self.ring_size >= 0 or self.plan.policy == RING
-            assert is_ring or self._has_newer(slot), f"message {letter_id} was given up"
+            assert self.ring_size >= 0 or self.plan.policy == RING, f"message {letter_id} was given up"
+        elif reason == "superseded":
+            assert self._has_newer(slot), f"message {letter_id} was given up"
         else:
             assert self.kills or self.is_exhausted(slot), f"message {letter_id} was killed"
         assert reason == "acked" or slot.forced or slot.state == READY, (

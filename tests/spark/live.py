@@ -20,6 +20,7 @@ SETTINGS = """\
         <redelivery-delay>0</redelivery-delay>
       </address-setting>
       <address-setting match="ring"><default-ring-size>3</default-ring-size></address-setting>
+      <address-setting match="values"><default-last-value-key>k</default-last-value-key></address-setting>
       <address-setting match="full">
         <max-size-messages>2</max-size-messages><address-full-policy>DROP</address-full-policy>
       </address-setting>

@@ -39,7 +39,7 @@ def odd_traffic(folder: Path) -> Iterator[Odd]:
     with live_broker(folder) as broker:
         odd = Odd(broker)
         sender = odd.client(login="ann")
-        for part in (_hoard, _poison, _automatic, _ring, _transactions, _expired, _fan, _large, _elsewhere):
+        for part in (_hoard, _poison, _automatic, _ring, _values, _transactions, _expired, _fan, _large, _elsewhere):
             part(odd, sender)
         yield odd
         for client in odd.clients:
@@ -92,6 +92,12 @@ def _ring(odd: Odd, sender: StompSocket) -> None:
     for _ in range(left):
         taker.acknowledge(taker.message())
         odd.seen["ring"] += 1
+
+
+def _values(odd: Odd, sender: StompSocket) -> None:
+    """Of two keys; only the newest value of each stays."""
+    for number in range(6):
+        _send(sender, "/queue/values", k=number % 2)
 
 
 def _transactions(odd: Odd, sender: StompSocket) -> None:

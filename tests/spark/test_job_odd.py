@@ -39,6 +39,8 @@ def test_what_was_lost(spark: SparkSession, source: LogTables, odd: Odd) -> None
         ("replaced", "ring", 8 - odd.seen["ring"], 0, "ann"), ("expired", "gone", 1, 0, "ann"),
         ("dead", "poison", 1, 1, "ann"),
     }  # fmt: skip
+    events = source.table(spark, "events", ["event", "queue"]).where("queue = 'values'").collect()
+    assert [row.event for row in events].count("superseded") == 4, "a newer value is no loss"
     [group] = rows_of(dead_letters(spark, source).table("groups"))
     assert (group["reason"], group["originalQueue"], group["messages"]) == ("max_deliveries", "poison", 1)
 

@@ -8,6 +8,7 @@ from artemis_py.message import Message
 
 ACKED: Final = "acked"
 REPLACED: Final = "replaced"
+SUPERSEDED: Final = "superseded"
 EXPIRED: Final = "expired"
 DEAD: Final = "dead"
 PURGED: Final = "purged"

@@ -8,7 +8,7 @@ from typing import Final, final
 
 from artemis_py.core.budget import SLICE_MAX, Budget
 from artemis_py.core.consumer import Consumer, Reader
-from artemis_py.core.order.entry import LOST, Entry
+from artemis_py.core.order.entry import LOST, SUPERSEDED, Entry
 from artemis_py.core.order.order import Cursor, Order
 from artemis_py.core.queue.arrivals import AfterEnqueue, QueueTasks
 from artemis_py.core.queue.delivery import AfterRemoval
@@ -357,7 +357,7 @@ class ConsumerRegistry:
         gone = 0
         try:
             for entry in outdated:
-                contents.give_up(entry)
+                contents.give_up(entry, SUPERSEDED)
                 gone += 1
             self._after_removal.run()
         finally:

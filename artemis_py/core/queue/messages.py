@@ -10,7 +10,7 @@ from typing import Final, final
 
 from artemis_py.core.lazy_heap import drop_void
 from artemis_py.core.memory import ID_BYTES, IDS, Holdings, keep, release
-from artemis_py.core.order.entry import ACKED, DAMAGED, EXPIRED, REPLACED, Entry
+from artemis_py.core.order.entry import ACKED, DAMAGED, EXPIRED, REPLACED, SUPERSEDED, Entry
 from artemis_py.core.order.fifo import Fifo
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.order import Order
@@ -1097,7 +1097,7 @@ class Contents:
         if older is not None:
             is_aside = self.is_aside(older)
             if is_aside or self.stands(older):
-                self.give_up(older)
+                self.give_up(older, SUPERSEDED)
                 if is_aside:
                     self.take_from_aside(older)
                 else:
@@ -1112,7 +1112,7 @@ class Contents:
             return True
         known = self.last_values.older(entry.message)
         if known is not None and self.paged.is_newer(known, entry):
-            self.give_up(entry)
+            self.give_up(entry, SUPERSEDED)
             return False
         self.enter_value(entry)
         return True
@@ -1220,18 +1220,20 @@ class Contents:
             self._host.copies.note_forced(self._reference, message)
         self.counters.expired += len(messages)
 
-    def give_up(self, entry: Entry) -> None:
-        """Remove an entry that is out of the order: another replaces it."""
+    def give_up(self, entry: Entry, reason: str) -> None:
+        """Remove an entry that is out of the order: another replaces it, as there are too many, or as its value is
+        newer.
+        """
         if self._host.outcomes:
             note_dropped(self._host.outcomes, [entry.message], self._reference.name, durable=self._reference.durable)
-        self._forget([entry.message], REPLACED)
+        self._forget([entry.message], reason)
         self.counters.replaced += 1
 
     def give_up_least(self) -> None:
         """Remove the least ready entry: there are too many."""
         least = self.order.pop_least()
         try:
-            self.give_up(least)
+            self.give_up(least, REPLACED)
         except Exception:
             self.order.restore(least)
             raise

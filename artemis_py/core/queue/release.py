@@ -12,7 +12,7 @@ from typing import Final, final
 
 from artemis_py.core.budget import SLICE_MAX, Budget
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.order.entry import DEAD, DELETED, NACKED, Entry
+from artemis_py.core.order.entry import DEAD, DELETED, NACKED, SUPERSEDED, Entry
 from artemis_py.core.queue.redelivery import MAX_DELIVERIES
 from artemis_py.core.queue.state import QueueState
 from artemis_py.core.tasks import Task
@@ -155,7 +155,7 @@ class Release(Task):
         """
         contents = self._state.contents
         if contents.is_outdated(entry):
-            contents.give_up(entry)
+            contents.give_up(entry, SUPERSEDED)
             contents.come_back(entry.message)
             return
         if self._sent:

@@ -22,10 +22,10 @@ _MESSAGE_COLUMNS: Final = (
     "originalQueue", "reason",
 )  # fmt: skip
 LOSSES: Final = {
-    **{reason: text for reason, (_, text) in ENDS.items() if reason not in (ACKED, "moved")},
+    **{reason: text for reason, (_, text) in ENDS.items() if reason not in (ACKED, "moved", "superseded")},
     "refused": "the address was full and refused new messages",
 }
-"""Events in which a message is lost without being consumed, and why."""
+"""Events in which a message is lost without being consumed, and why. To be superseded is what a value is for."""
 _ACCURACY: Final = 10_000
 """Of percentiles: exact up to this many values, beyond that off by at most one rank in this many."""
 _GROUP: Final = ("broker", "cause", "reason", "address", "queue", "origin", "user")

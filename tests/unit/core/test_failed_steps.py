@@ -78,10 +78,10 @@ def test_a_queue_that_fails_again_and_again_does_not_end_the_broker(monkeypatch:
         turn(broker)
     give_up = Contents.give_up
 
-    def give_up_elsewhere(self: Contents, entry: Any) -> None:
+    def give_up_elsewhere(self: Contents, entry: Any, reason: str) -> None:
         if self is queue.contents:
             failing()
-        give_up(self, entry)
+        give_up(self, entry, reason)
 
     monkeypatch.setattr(Contents, "give_up", give_up_elsewhere)
     broker.budget.refill(16)

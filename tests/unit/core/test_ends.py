@@ -1,0 +1,186 @@
+"""Every way in which a message leaves a queue has its own reason in the log, and its own event for readers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import artemis_py.core
+from artemis_py.core.broker import Broker
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.operations.scan import MessageFilter
+from artemis_py.core.order import entry as entries
+from artemis_py.history import ENDS
+from artemis_py.message import Message
+from artemis_py.record_log import Actor, MemoryLog
+from artemis_py.storage.format.records import CAUSES, REASONS
+from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, queue_config, send, turn
+
+ENDED = {
+    value: name
+    for name, value in vars(entries).items()
+    if name.isupper() and isinstance(value, str) and value not in CAUSES
+}
+"""The constant for each reason why a message left a queue."""
+OLD = {"killed"}
+"""Reasons that only older logs have."""
+EVENTS = re.compile(r"^- why it left the queue: (.*?)\.$", re.DOTALL | re.MULTILINE)
+
+
+class EndLog(MemoryLog):
+    """Notes why queues were done with messages."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reasons: list[str] = []
+
+    def settled(self, queue_id: int, messages: list[Message], reason: str, consumer: Actor | None = None) -> int:
+        self.reasons += [reason] * len(messages)
+        return 0
+
+
+class World:
+    """A broker with a queue for each way to end."""
+
+    def __init__(self) -> None:
+        self.log = EndLog()
+        settings = {"#": {"max_delivery_attempts": 1, "dead_letter_address": "graves"}}
+        self.broker: Broker = broker_of(
+            queue_config("q", "q"), queue_config("other", "other"), queue_config("graves", "graves"),
+            queue_config("ring", "ring", ring_size=1), queue_config("none", "none", ring_size=0),
+            queue_config("values", "values", last_value_key="k"),
+            queue_config("mayfly", "mayfly", purge_on_no_consumers=True), settings=settings, log=self.log,
+        )  # fmt: skip
+
+    def send(self, name: str, count: int = 1, expires_ms: int = 0) -> None:
+        """Persistent messages with the same value."""
+        send(self.broker, name, count, head=head_of(name, persistent=True, k="v"), expires_ms=expires_ms)
+
+    def taken(self, name: str) -> Consumer:
+        """A consumer that has what is on a queue."""
+        consumer = consumer_on(self.broker, self.broker.queues[name])
+        turn(self.broker)
+        return consumer
+
+    def lost(self, name: str, consumer: Consumer) -> None:
+        """A consumer's connection ends."""
+        self.broker.detach(self.broker.queues[name], consumer, failed=True, now_ms=NOW_MS)
+        self.turns()
+
+    def turns(self, now_ms: int = NOW_MS) -> None:
+        """Enough for what goes on in later turns."""
+        for _ in range(9):
+            turn(self.broker, now_ms)
+
+
+def acknowledged(world: World) -> None:
+    world.send("q")
+    consumer = world.taken("q")
+    world.broker.queues["q"].acknowledge(consumer, [consumer.let_go(*consumer.held)])
+
+
+def pushed_out(world: World) -> None:
+    world.send("ring", 2)
+
+
+def kept_out(world: World) -> None:
+    world.send("none")
+
+
+def given_a_newer_value(world: World) -> None:
+    world.send("values", 2)
+
+
+def given_a_newer_value_while_a_consumer_had_it(world: World) -> None:
+    world.send("values")
+    consumer = world.taken("values")
+    consumer.room_bytes = 0
+    world.send("values")
+    world.lost("values", consumer)
+
+
+def given_a_newer_value_before_it_was_written(world: World) -> None:
+    world.send("values")
+    consumer = consumer_on(world.broker, world.broker.queues["values"], settles=True)
+    world.broker.dispatch(NOW_MS)
+    consumer.room_bytes = 0
+    world.send("values")
+    world.lost("values", consumer)
+
+
+def expired(world: World) -> None:
+    world.send("q", expires_ms=NOW_MS + 10)
+    consumer_on(world.broker, world.broker.queues["q"], room=0)
+    world.turns(NOW_MS + 60_000)
+
+
+def dead(world: World) -> None:
+    world.send("q")
+    world.lost("q", world.taken("q"))
+
+
+def cancelled(world: World) -> None:
+    world.send("q")
+    world.broker.message_operations.send_to_dead_letters(world.broker.queues["q"], MessageFilter())
+    world.turns()
+
+
+def moved(world: World) -> None:
+    world.send("q")
+    world.broker.message_operations.move(world.broker.queues["q"], MessageFilter(), "other")
+    world.turns()
+
+
+def purged(world: World) -> None:
+    world.send("q")
+    world.broker.queue_operations.purge("q", NOW_MS)
+    world.turns()
+
+
+def deleted(world: World) -> None:
+    world.send("q")
+    world.broker.queue_operations.delete("q", NOW_MS)
+    world.turns()
+
+
+def abandoned(world: World) -> None:
+    consumer = consumer_on(world.broker, world.broker.queues["mayfly"], room=0)
+    world.send("mayfly")
+    world.lost("mayfly", consumer)
+
+
+WAYS: list[tuple[Callable[[World], None], str]] = [
+    (acknowledged, "acked"), (pushed_out, "replaced"), (kept_out, "replaced"), (given_a_newer_value, "superseded"),
+    (given_a_newer_value_while_a_consumer_had_it, "superseded"),
+    (given_a_newer_value_before_it_was_written, "superseded"), (expired, "expired"), (dead, "dead"),
+    (cancelled, "cancelled"), (moved, "moved"), (purged, "purged"), (deleted, "deleted"), (abandoned, "abandoned"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("way", "reason"), WAYS, ids=[way.__name__ for way, _ in WAYS])
+def test_the_log_says_why_a_message_left(way: Callable[[World], None], reason: str) -> None:
+    world = World()
+    way(world)
+    assert world.log.reasons == [reason]
+
+
+def test_each_end_of_the_core_is_an_event_of_the_log() -> None:
+    """And no event is of an end that does not occur. Only what a disk has lost is not made here."""
+    assert set(REASONS) - OLD == set(ENDED) == {reason for _, reason in WAYS} | {"damaged"}
+    assert set(ENDS) == set(REASONS)
+    assert len({text for _, text in ENDS.values()}) == len(ENDS)
+
+
+def test_each_end_is_used_by_the_core() -> None:
+    """As an argument, where something is settled."""
+    texts = [path.read_text() for path in Path(artemis_py.core.__path__[0]).rglob("*.py") if path.name != "entry.py"]
+    for name in ENDED.values():
+        assert any(re.search(rf"[(, ]{name}[),]", re.sub(r"^from .*$", "", text, flags=re.M)) for text in texts), name
+
+
+def test_the_manual_names_each_event() -> None:
+    (told,) = EVENTS.findall((Path(artemis_py.core.__path__[0]).parents[1] / "docs" / "pipeline.md").read_text())
+    assert set(re.findall(r"`(\w+)`", told)) == set(REASONS) - OLD
