@@ -104,6 +104,19 @@ class Account:
         self.charge(-count, -size_bytes)
 
 
+UNKNOWN: Final = 0
+SENT: Final = 1
+COPIED: Final = 2
+COPIED_QUEUE: Final = 1
+COPIED_REASON: Final = 2
+"""Who wrote the headers that say of what a message is a copy. Clients may write them, too. Unknown: the message is from
+an older log, or was imported; sent: its sender wrote them; from ``COPIED`` on: the broker made it, and wrote
+``_AMQ_ORIG_ADDRESS`` and ``_AMQ_ORIG_MESSAGE_ID``, and if these are added also ``_AMQ_ORIG_QUEUE`` and ``reason``.
+"""
+_ORIGINAL_ADDRESS: Final = "_AMQ_ORIG_ADDRESS"
+_ORIGINAL_QUEUE: Final = "_AMQ_ORIG_QUEUE"
+
+
 class Head:
     """A canonical header block, shared by all messages with the same headers.
 
@@ -118,6 +131,7 @@ class Head:
         "duplicate_id",
         "persistent",
         "priority",
+        "provenance",
         "routing_type",
         "sized",
         "size_bytes",
@@ -142,6 +156,8 @@ class Head:
         self.routing_type = routing_type
         self.duplicate_id = duplicate_id
         self.size_bytes = len(block)
+        self.provenance = SENT
+        """Who wrote the headers that say of what the message is a copy: ``SENT`` and so on."""
 
     def headers(self) -> Iterator[tuple[str, str]]:
         """Every header of the block, decoded, in order."""
@@ -174,17 +190,21 @@ class Head:
     def with_header(self, name: str, value: str) -> Head:
         """The same head with one header's value replaced."""
         headers = [(key, value if key == name else text) for key, text in self.headers()]
-        return Head(
+        head = Head(
             encode_headers(headers), self.address, priority=self.priority, persistent=self.persistent, sized=self.sized,
             routing_type=self.routing_type, duplicate_id=self.duplicate_id,
         )  # fmt: skip
+        head.provenance = self.provenance
+        return head
 
     def at(self, address: str) -> Head:
         """The same head on another address; the block stays as it is."""
-        return Head(
+        head = Head(
             self.block, address, priority=self.priority, persistent=self.persistent, sized=self.sized,
             routing_type=self.routing_type, duplicate_id=self.duplicate_id,
         )  # fmt: skip
+        head.provenance = self.provenance
+        return head
 
     def forwarded(self, address: str, changes: dict[str, str], drop: frozenset[str] = frozenset()) -> Head:
         """A new head for a copy of the message to ``address``: ``changes`` come first, headers in ``drop`` are
@@ -196,7 +216,7 @@ class Head:
             if name not in changes and name not in drop and name != "destination"
         ]
         block = encode_headers([("destination", address), *changes.items(), *kept])
-        return Head(
+        head = Head(
             block,
             address,
             priority=self.priority,
@@ -204,6 +224,13 @@ class Head:
             sized=self.sized,
             routing_type=None if "destination-type" in drop else self.routing_type,
         )
+        head.provenance = self.provenance
+        if _ORIGINAL_ADDRESS in changes:
+            told = self.provenance - COPIED if self.provenance >= COPIED else 0
+            told |= (_ORIGINAL_QUEUE in changes) * COPIED_QUEUE | ("reason" in changes) * COPIED_REASON
+            if self.provenance != UNKNOWN or told == COPIED_QUEUE | COPIED_REASON:
+                head.provenance = COPIED + told
+        return head
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -25,7 +25,7 @@ from artemis_py.history import (
     Step,
     Who,
 )
-from artemis_py.message import Head, HeaderName
+from artemis_py.message import SENT, Head, HeaderName
 from artemis_py.storage.format.log_events import Attempted, Event
 from artemis_py.tracing.client import SYSTEM
 from artemis_py.tracing.span import FinishedSpan, Happening, Parent, parent_of, span_id_of
@@ -284,8 +284,8 @@ def _common(stay: Stay[Traced]) -> dict[str, str | int]:
 
 
 def _original(head: Head) -> tuple[int, str] | None:
-    """Of what a message is a copy. A client may have written anything there, and a dead letter may keep it."""
-    text = head.first(_ORIGINAL) or ""
+    """Of what a message is a copy. In older logs a client may have written anything there."""
+    text = "" if head.provenance == SENT else head.first(_ORIGINAL) or ""
     if not text.isascii() or not text.isdigit() or len(text) > _DIGITS_MAX:
         return None
     return int(text), head.first(_ORIGINAL_QUEUE) or ""

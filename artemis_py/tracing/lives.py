@@ -24,7 +24,7 @@ from artemis_py.history import (
     recall_words,
     words,
 )
-from artemis_py.message import HeaderName, Message
+from artemis_py.message import SENT, HeaderName, Message
 from artemis_py.storage.format.log_events import Attempted, Event
 from artemis_py.storage.format.records import MESSAGE_FIELDS
 from artemis_py.tracing.source import LogSource
@@ -126,7 +126,8 @@ class Lives:
 
     def _follow(self, arrival: Arrival) -> int | None:
         message, what = arrival.kept.message, arrival.what
-        original = original_number(message.head) if what == PUBLISHED else 0
+        is_sent = message.head.provenance == SENT  # whatever its headers say
+        original = original_number(message.head) if what == PUBLISHED and not is_sent else 0
         is_copy = original in self.ids
         if not self._is_followed(message, is_copy=is_copy):
             return None

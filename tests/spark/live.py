@@ -11,6 +11,11 @@ from tests.kit.client import StompSocket, frame
 from tests.kit.process import HTTP, STOMP, SWEPT, WAIT_S, BrokerProcess, configuration, retained
 
 ADDRESSES = '<address name="DLQ"><anycast><queue name="DLQ"/></anycast></address>'
+DIVERTS = """\
+      <diverts>
+        <divert name="open"><address>door</address><forwarding-address>room</forwarding-address></divert>
+      </diverts>
+"""
 SETTINGS = """\
       <address-setting match="#">
         <dead-letter-address>DLQ</dead-letter-address><max-delivery-attempts>2</max-delivery-attempts>
@@ -63,7 +68,7 @@ class LiveBroker:
             acceptors,
             folder=self.folder,
             name=self._name,
-            core=f"{SWEPT}<journal-file-size>{self._file_bytes}</journal-file-size>{limits}",
+            core=f"{SWEPT}<journal-file-size>{self._file_bytes}</journal-file-size>{limits}{DIVERTS}",
             addresses=self._addresses,
             settings=self._settings,
         )

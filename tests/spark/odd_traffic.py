@@ -39,7 +39,9 @@ def odd_traffic(folder: Path) -> Iterator[Odd]:
     with live_broker(folder) as broker:
         odd = Odd(broker)
         sender = odd.client(login="ann")
-        for part in (_hoard, _poison, _automatic, _ring, _values, _transactions, _expired, _fan, _large, _elsewhere):
+        for part in (
+            _hoard, _poison, _forged, _automatic, _ring, _values, _transactions, _expired, _fan, _large, _elsewhere
+        ):  # fmt: skip
             part(odd, sender)
         yield odd
         for client in odd.clients:
@@ -70,6 +72,14 @@ def _poison(odd: Odd, sender: StompSocket) -> None:
     odd.poison = str(message.header("message-id"))
     taker.ask("NACK", {"id": message.header("ack")})
     taker.ask("NACK", {"id": taker.message().header("ack")})
+
+
+def _forged(odd: Odd, sender: StompSocket) -> None:
+    """Sent again with all headers of the dead letter, to where that is, and through a divert."""
+    number = odd.poison.rpartition("-")[2]
+    copied = {"_AMQ_ORIG_ADDRESS": "poison", "_AMQ_ORIG_QUEUE": "poison", "_AMQ_ORIG_MESSAGE_ID": number}
+    for destination in ("/queue/DLQ", "/queue/door"):
+        _send(sender, destination, b"poison", **copied, reason="max_deliveries")
 
 
 def _automatic(odd: Odd, sender: StompSocket) -> None:

@@ -8,7 +8,17 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
+from artemis_py.message import (
+    COPIED,
+    COPIED_QUEUE,
+    COPIED_REASON,
+    UNKNOWN,
+    Account,
+    Head,
+    LargeBody,
+    Message,
+    encode_headers,
+)
 from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.codec import BatchHeader, Kept
 from artemis_py.storage.format.records import (
@@ -62,6 +72,7 @@ def messages(draw: st.DrawFn) -> Callable[[int], bytes]:
         draw(st.booleans()),
         draw(st.sampled_from([None, "ANYCAST", "MULTICAST"])),
     )
+    head.provenance = draw(st.integers(UNKNOWN, COPIED + COPIED_QUEUE + COPIED_REASON))
     body: Any = draw(BODIES)
     if draw(st.integers(0, 9)) == 0:
         body = LargeBody(draw(st.integers(1, 1 << 33)), draw(st.integers(1, 1 << 40)))

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.datasource import IsNotNull
 
-from artemis_py.message import LargeBody
+from artemis_py.message import COPIED, COPIED_QUEUE, COPIED_REASON, UNKNOWN, Account, Head, LargeBody
 from artemis_py.spark.decode.record_walk import Piece, walk
 from artemis_py.spark.log.directory import DirectoryLog
 from artemis_py.spark.tables.events import event_batches
@@ -103,9 +103,20 @@ def moment(value_ms: int) -> datetime | None:
     return datetime.fromtimestamp(value_ms / 1000, UTC) if value_ms else None
 
 
+def broker_headers(head: Head) -> dict[str, str]:
+    """The headers that the broker wrote; all of a message of an older log may be that."""
+    if head.provenance == UNKNOWN:
+        return head.properties
+    told = head.provenance - COPIED
+    names = {"_AMQ_ORIG_ADDRESS", "_AMQ_ORIG_MESSAGE_ID"} if told >= 0 else set()
+    names |= {"_AMQ_ORIG_QUEUE"} if told >= 0 and told & COPIED_QUEUE else set()
+    names |= {"reason"} if told >= 0 and told & COPIED_REASON else set()
+    return {name: value for name, value in head.properties.items() if name in names}
+
+
 def message_row(event: log.Published) -> Row:
     kept, message = event.kept, event.kept.message
-    properties = message.head.properties
+    properties, copied = message.head.properties, broker_headers(message.head)
     body = message.body
     session = SESSIONS.get(event.session, {})
     group = properties.get("JMSXGroupID", properties.get("_AMQ_GROUP_ID"))
@@ -131,10 +142,10 @@ def message_row(event: log.Published) -> Row:
         "origin": session.get("client"),
         "user": session.get("login"),
         "transaction": event.group or None,
-        "originalAddress": properties.get("_AMQ_ORIG_ADDRESS"),
-        "originalQueue": properties.get("_AMQ_ORIG_QUEUE"),
-        "originalMessageId": properties.get("_AMQ_ORIG_MESSAGE_ID"),
-        "reason": properties.get("reason") if "_AMQ_ORIG_ADDRESS" in properties else None,
+        "originalAddress": copied.get("_AMQ_ORIG_ADDRESS"),
+        "originalQueue": copied.get("_AMQ_ORIG_QUEUE"),
+        "originalMessageId": copied.get("_AMQ_ORIG_MESSAGE_ID"),
+        "reason": copied.get("reason") if "_AMQ_ORIG_ADDRESS" in properties else None,
         "broker": "b",
         "segment": 7,
     }
@@ -279,7 +290,7 @@ def test_names_come_from_the_index(tmp_path: Path) -> None:
 
 def test_a_large_body_makes_a_batch_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("artemis_py.spark.tables.messages._BATCH_BYTES_MAX", 10)
-    from artemis_py.message import Account, Head, Message
+    from artemis_py.message import Head, Message
 
     data = b""
     for lsn in range(1, 5):

@@ -45,6 +45,21 @@ def test_what_was_lost(spark: SparkSession, source: LogTables, odd: Odd) -> None
     assert (group["reason"], group["originalQueue"], group["messages"]) == ("max_deliveries", "poison", 1)
 
 
+def test_only_what_the_broker_wrote_says_of_what_a_message_is_a_copy(
+    spark: SparkSession, source: LogTables, odd: Odd
+) -> None:
+    """Clients may send the same headers."""
+    columns = ["address", "messageId", "originalAddress", "originalQueue", "originalMessageId", "reason", "user"]
+    rows = source.table(spark, "messages", columns).where("address in ('DLQ', 'door', 'room')").orderBy("messageId")
+    dead, again, sent, diverted = rows.collect()
+    assert dead[2:] == ("poison", "poison", odd.poison.rpartition("-")[2], "max_deliveries", None)
+    assert (again.address, sent.address) == ("DLQ", "door")
+    assert again[2:] == sent[2:] == (None, None, None, None, "ann")
+    assert diverted[2:] == ("door", "open", str(sent.messageId), None, "ann")
+    found = source.table(spark, "messages", columns).where("reason is not null").collect()
+    assert [row.messageId for row in found] == [dead.messageId]
+
+
 def test_one_life(spark: SparkSession, source: LogTables, odd: Odd) -> None:
     from artemis_py.spark.jobs.trace import trace
 

@@ -46,7 +46,7 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue_host import QueueHost
 from artemis_py.core.tasks import Task
 from artemis_py.errors import BadRequestError, BrokerError
-from artemis_py.message import Head, Message, encode_headers
+from artemis_py.message import COPIED, SENT, Head, Message, encode_headers
 
 # ---- heads -----------------------------------------------------------------------------------------------------------
 #
@@ -62,7 +62,8 @@ def moved(message: Message, address: str, source: str, queue: str) -> Head:
     """For a copy on another ``address``. The original was sent to the address ``source`` and lay on ``queue``. A dead
     letter goes on saying where it died.
     """
-    changes = {} if has_origin(message.head) else copy_headers(message, source, queue, 1)
+    is_copy = has_origin(message.head) and message.head.provenance != SENT
+    changes = {} if is_copy else copy_headers(message, source, queue, 1)
     return message.head.forwarded(address, changes, _STRIPPED)
 
 
@@ -84,14 +85,19 @@ def retried(message: Message, address: str) -> Head:
 
 
 def with_priority(message: Message, priority: int) -> Head:
-    """The same with another priority. Readers of the log find the original by its number."""
+    """The same with another priority. Readers of the log find the original by its number. Where it came from is then
+    no longer what a client says.
+    """
     head = message.head
-    headers = [(name, value) for name, value in head.headers() if name not in ("priority", _ORIGINAL)]
-    return Head(
+    dropped = ("priority", _ORIGINAL, *(("_AMQ_ORIG_ADDRESS",) if head.provenance == SENT else ()))
+    headers = [(name, value) for name, value in head.headers() if name not in dropped]
+    changed = Head(
         encode_headers([*headers, ("priority", str(priority)), (_ORIGINAL, str(message.id))]), head.address,
         priority=priority, persistent=head.persistent, sized=head.sized, routing_type=head.routing_type,
         duplicate_id=head.duplicate_id,
     )  # fmt: skip
+    changed.provenance = COPIED if head.provenance == SENT else head.provenance
+    return changed
 
 
 # ---- taking ----------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from artemis_py.management.export_format import (
 )
 from artemis_py.management.managed import Arguments, BodyRoom, Managed, Steps
 from artemis_py.management.operation import EDIT, LINES, Argument, Operation
-from artemis_py.message import Head, LargeBody, encode_headers
+from artemis_py.message import UNKNOWN, Head, LargeBody, encode_headers
 from artemis_py.terminal_output import many
 
 QUEUES_MAX: Final = 1_000
@@ -142,10 +142,12 @@ def _head(taken: ExportedMessage, place: str, bytes_max: int) -> Head:
         raise BadRequestError(f"{place}: the headers have {len(block)} bytes, and maxHeaderBytes is {bytes_max}")
     if not 0 <= taken.priority < PRIORITIES or routing_type not in _ROUTING_TYPES:
         raise BadRequestError(f"{place}: a priority is 0 to {PRIORITIES - 1}, a destination-type ANYCAST or MULTICAST")
-    return Head(
+    head = Head(
         block, taken.address, priority=taken.priority, persistent=taken.is_persistent, sized=taken.is_sized,
         routing_type=routing_type, duplicate_id=named.get(_DUPLICATE_ID),
     )  # fmt: skip
+    head.provenance = UNKNOWN
+    return head
 
 
 @final

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from artemis_py.message import unescape_header
+from artemis_py.message import COPIED, UNKNOWN, unescape_header
 from artemis_py.spark.decode.columns import (
     Mask,
     Numbers,
@@ -117,6 +117,20 @@ class Published:
         """For each message the index of its header block in the second array, which has equal blocks once."""
         blocks = slices(self.found.data, self._address_places[1], self._body_begins).dictionary_encode()
         return blocks.indices.to_numpy(zero_copy_only=False).astype(np.int64), blocks.dictionary
+
+    @cached_property
+    def provenance(self) -> Numbers:
+        """Who wrote the headers that say of what each is a copy (``message.SENT`` and so on)."""
+        told: Numbers = (self.number("flags") & records.PROVENANCE_MASK) >> records.PROVENANCE_SHIFT
+        return told
+
+    def copied(self, part: int = 0) -> Mask:
+        """Which headers are the broker's: that part of them which ``message.COPIED`` has, with these added. In older
+        logs nothing but the headers says it.
+        """
+        told = self.provenance - COPIED
+        mask: Mask = (self.provenance == UNKNOWN) | ((told >= 0) & (told & part == part))
+        return mask
 
     @cached_property
     def is_large(self) -> Mask:

@@ -13,7 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from artemis_py.errors import PipelineError
+from artemis_py.message import COPIED_QUEUE, COPIED_REASON
 from artemis_py.spark.decode.columns import (
+    Mask,
     Numbers,
     by_number,
     constant,
@@ -31,7 +33,6 @@ from artemis_py.spark.tables.schema import HEADERS, TEXTS
 
 _ROUTING_TYPES: Final = (None, "ANYCAST", "MULTICAST")
 _GROUP: Final = (b"JMSXGroupID", b"_AMQ_GROUP_ID")
-_ORIGINAL_ADDRESS: Final = HEADER_COLUMNS["originalAddress"]
 _BATCH_BYTES_MAX: Final = 16 << 20
 _logger = logging.getLogger(__name__)
 
@@ -95,13 +96,17 @@ class _Rows:
             return self.constant(None, pa.string())
         return looked_up(codes, values, pa.string())
 
+    def original(self, column: str, part: int = 0) -> pa.Array:
+        """A header where the broker wrote it; clients write such headers, too."""
+        return _where(self.messages.copied(part), self.header(HEADER_COLUMNS[column]))
+
     def reason(self) -> pa.Array:
         """The header of this name, where the message is a copy that the broker made."""
         codes, blocks = self.messages.heads
         values = header_values(blocks, (b"reason",))
-        origins = header_values(blocks, (_ORIGINAL_ADDRESS,))
+        origins = header_values(blocks, (HEADER_COLUMNS["reason"],))
         told = [None if origin is None else value for value, origin in zip(values, origins, strict=True)]
-        return looked_up(codes, told, pa.string())
+        return _where(self.messages.copied(COPIED_REASON), looked_up(codes, told, pa.string()))
 
     def headers(self) -> pa.Array:
         codes, blocks = self.messages.heads
@@ -159,6 +164,11 @@ class _Rows:
             return None
 
 
+def _where(mask: Mask, values: pa.Array) -> pa.Array:
+    """Values, or null where the mask is false."""
+    return values if mask.all() else pc.if_else(pa.array(mask), values, pa.scalar(None, values.type))
+
+
 def _headers(block: bytes) -> list[dict[str, object]]:
     found: list[dict[str, object]] = []
     for line in block.rstrip(b"\n").split(b"\n"):
@@ -190,9 +200,9 @@ _MAKERS: Final[dict[str, Callable[[_Rows], pa.Array]]] = {
     "origin": lambda rows: rows.session("client"),
     "user": _Rows.user,
     "transaction": _Rows.transaction,
-    "originalAddress": lambda rows: rows.header(_ORIGINAL_ADDRESS),
-    "originalQueue": lambda rows: rows.header(HEADER_COLUMNS["originalQueue"]),
-    "originalMessageId": lambda rows: rows.header(HEADER_COLUMNS["originalMessageId"]),
+    "originalAddress": lambda rows: rows.original("originalAddress"),
+    "originalQueue": lambda rows: rows.original("originalQueue", COPIED_QUEUE),
+    "originalMessageId": lambda rows: rows.original("originalMessageId"),
     "reason": _Rows.reason,
     "broker": lambda rows: rows.constant(rows.reading.log.broker, pa.string()),
     "segment": lambda rows: rows.constant(rows.reading.segment, pa.int64()),

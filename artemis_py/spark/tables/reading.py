@@ -14,12 +14,14 @@ import pyarrow as pa
 
 from artemis_py.config.wildcards import WildcardIndex
 from artemis_py.errors import PipelineError
+from artemis_py.message import COPIED_QUEUE
 from artemis_py.spark.decode.columns import Mask, Numbers, any_of
 from artemis_py.spark.decode.published import Published
 from artemis_py.spark.decode.record_walk import Walk
 from artemis_py.spark.log.log import Log, Segment
 
 _FOR_EVER: Final = (1 << 63) - 1
+_QUEUE: Final = b"_AMQ_ORIG_QUEUE"
 
 
 class Sample(NamedTuple):
@@ -59,7 +61,7 @@ class Wanted:
     until: Mapping[str, int] | None = None
     """For these addresses, messages published at this time or earlier."""
     headers: frozenset[bytes] = frozenset()
-    """Only messages with all of these headers."""
+    """Only messages with all of these headers, written by the broker."""
     lsns: Numbers | None = field(default=None, compare=False)
     """Only records with one of these lsns, in order; None: any."""
     of_copies: bool = False
@@ -154,7 +156,7 @@ class Wanted:
             mask &= self.of_ids(published.number("id"))
         for name in self.headers:
             codes, blocks = published.heads
-            mask &= any_of(blocks, [name + b":"])[codes]
+            mask &= any_of(blocks, [name + b":"])[codes] & published.copied(COPIED_QUEUE if name == _QUEUE else 0)
         return published.narrowed(mask)
 
 

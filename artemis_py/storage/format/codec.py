@@ -23,6 +23,8 @@ from artemis_py.storage.format.records import (
     MESSAGE,
     MESSAGE_FIELDS,
     PAGED,
+    PROVENANCE_MASK,
+    PROVENANCE_SHIFT,
     REASONS,
     CodecError,
     FileHeader,
@@ -114,7 +116,7 @@ def encode_published(published: list[Kept]) -> list[bytes]:
     parts: list[bytes] = []
     last_head: Head | None = None
     middle = b""
-    middle_size = priority = sized = routing = address_size = head_size = 0
+    middle_size = priority = sized = routing = flags = address_size = head_size = 0
     for kept in published:
         message = kept.message
         head, body, lsn = message.head, message.body, kept.lsn
@@ -124,11 +126,11 @@ def encode_published(published: list[Kept]) -> list[bytes]:
             middle = b"%b%b%b" % (place, address, head.block)
             middle_size = _MESSAGE.size + len(middle)
             priority, sized, routing = head.priority, head.sized, _ROUTING_CODES[head.routing_type]
-            address_size, head_size = len(address), head.size_bytes
+            flags, address_size, head_size = head.provenance << PROVENANCE_SHIFT, len(address), head.size_bytes
         assert isinstance(body, bytes)  # a large body never comes in a run
         fields = _pack_published(
             middle_size + len(body), lsn, MESSAGE, message.id, message.timestamp_ms, message.expires_ms, lsn,
-            priority, sized, routing, 0, 1, address_size, head_size,
+            priority, sized, routing, flags, 1, address_size, head_size,
         )  # fmt: skip
         record = b"%b%b%b" % (fields, middle, body)
         parts.append(_pack_checksum(crc32(record)))
@@ -151,7 +153,7 @@ def encode_message(kept: Kept, place: int = 0) -> bytes:
                 for queue, one in details
             ]
         )
-    flags = kept.flags
+    flags = kept.flags | head.provenance << PROVENANCE_SHIFT
     body = message.body
     if isinstance(body, LargeBody):
         flags |= FLAG_LARGE
@@ -194,19 +196,22 @@ def _new_states(queue_ids: list[int], place: int) -> bytes:
 
 _heads: dict[tuple[bytes, int, int, int, int, int], Head] = {}
 _HEADS_MAX: Final = 4096
+_OF_HEAD: Final = FLAG_TRANSIENT | PROVENANCE_MASK
 _COUNTS_TRIED_MAX: Final = 100
 
 
 def _head_of(key: tuple[bytes, int, int, int, int, int]) -> Head:
     """The head of a decoded message; messages with equal headers share one, as when they were sent. The key: address
-    and block as in the record, the size of the address, priority, sized, code of the routing type, and whether the
-    message is transient.
+    and block as in the record, the size of the address, priority, sized, code of the routing type, and those of the
+    flags that are about the head.
     """
-    text, address_size, priority, sized, routing, transient = key
+    text, address_size, priority, sized, routing, flags = key
     address, block = text[:address_size].decode(), text[address_size:]
     if len(_heads) >= _HEADS_MAX:
         _heads.clear()
-    head = _heads[key] = Head(block, address, priority, not transient, bool(sized), _ROUTING_TYPES[routing])
+    is_persistent = not flags & FLAG_TRANSIENT
+    head = _heads[key] = Head(block, address, priority, is_persistent, bool(sized), _ROUTING_TYPES[routing])
+    head.provenance = flags >> PROVENANCE_SHIFT
     return head
 
 
@@ -224,13 +229,13 @@ def decode_message(payload: bytes, *, in_page: bool = False) -> Kept:
         raise CodecError(f"a message record that is too short: {problem}") from None
     start = _MESSAGE.size + count * _STATE.size
     end = start + address_size + head_size
-    key = (payload[start:end], address_size, priority, sized, routing, flags & FLAG_TRANSIENT)
+    key = (payload[start:end], address_size, priority, sized, routing, flags & _OF_HEAD)
     head = _heads.get(key) or _head_of(key)
     body: bytes | LargeBody = payload[end:]
     if flags & FLAG_LARGE:
         body = _large_body(payload, end)
     message = Message(head, body, message_id, timestamp_ms, expires_ms, _NOWHERE, 0)
-    kept = Kept(message, lsn, [state[0] for state in states], flags)
+    kept = Kept(message, lsn, [state[0] for state in states], flags & ~PROVENANCE_MASK)
     if in_page and states:
         message.lsn = states[0][3]
     for queue_id, attempts, due_ms, order in states:

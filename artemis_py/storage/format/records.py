@@ -143,6 +143,9 @@ FLAG_RECALLED: Final = 8
 """The message was put on these queues long after its publication: they are added to those that have it. Any other copy
 names all queues.
 """
+PROVENANCE_SHIFT: Final = 4
+PROVENANCE_MASK: Final = 7 << PROVENANCE_SHIFT
+"""The flags that are a number: ``Head.provenance``."""
 REASONS: Final[tuple[str, ...]] = (
     "acked", "replaced", "expired", "killed", "superseded", "dead", "cancelled", "purged", "deleted", "abandoned",
     "damaged", "moved",

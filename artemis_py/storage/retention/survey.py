@@ -12,6 +12,7 @@ from array import array
 from collections.abc import Iterable
 from typing import Any, Final
 
+from artemis_py.message import SENT
 from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.address_index import Places, encode_places
 from artemis_py.storage.format.records import (
@@ -45,7 +46,8 @@ _PAGE_SETTLED: Final = records.PAGE_SETTLED_FIELDS.only("queue", "reason", "coun
 _PAGE_SETTLED_BYTES: Final = records.PAGE_SETTLED_FIELDS.size_bytes
 _ATTEMPTED: Final = records.ATTEMPTED_FIELDS.only("message_id")
 _COPY: Final = b"_AMQ_ORIG_"
-"""What the header block of a copy made by the broker contains."""
+"""What the header block of a copy made by the broker contains; clients may write it, too."""
+_SENT: Final = SENT << records.PROVENANCE_SHIFT
 _ORIGINAL: Final = b"_AMQ_ORIG_MESSAGE_ID:"
 _ID_MAX: Final = (1 << 63) - 1
 _ID_DIGITS_MAX: Final = 19
@@ -85,6 +87,7 @@ class Survey:
         self._block_address = b""
         self._block_runs = array("I")
         self._block_queue = -1
+        self._block_flags = 0
         self._block_count = 0
         """How many messages with the same block and queue are not yet counted."""
         self._counts: dict[int, list[int]] = {}
@@ -122,12 +125,13 @@ class Survey:
         if not runs or runs[-2] != offset:  # another sender is named by a record between them
             return False
         place = offset + RECORD_HEADER_BYTES
-        number, published_lsn, _, queues, address_bytes, head_bytes, queue = _SINGLE.unpack_from(self._view, place)
+        number, published_lsn, flags, queues, address_bytes, head_bytes, queue = _SINGLE.unpack_from(self._view, place)
         place += _MESSAGE_BYTES + _QUEUE_BYTES
         if (
             queues != 1
             or published_lsn != lsn
             or queue != self._block_queue
+            or flags != self._block_flags
             or self._data[place : place + address_bytes + head_bytes] != self._block
             or self._pairs[-1][1] + 1 != number
         ):
@@ -206,7 +210,8 @@ class Survey:
         if runs is None:
             runs = self._runs[address] = array("I")
         _add(runs, run)
-        is_copy = self._data.find(_COPY, head, head + head_bytes) >= 0
+        is_sent = flags & records.PROVENANCE_MASK == _SENT
+        is_copy = not is_sent and self._data.find(_COPY, head, head + head_bytes) >= 0
         if is_copy:
             self._copy_count += 1
             self._mention_original(self._data[head : head + head_bytes])
@@ -214,10 +219,10 @@ class Survey:
         is_plain = queues == 1 and not is_copy and run[0] + RECORD_HEADER_BYTES == begin
         self._block = self._data[place : head + head_bytes]
         self._block_runs = runs if is_plain else array("I")
-        self._block_queue = queue
+        self._block_queue, self._block_flags = queue, flags
 
     def _mention_original(self, block: bytes) -> None:
-        """Note the original that a copy refers to. A client may have written anything there."""
+        """Note the original that a copy refers to. In older logs a client may have written anything there."""
         _, found, rest = block.partition(_ORIGINAL)
         text = rest.partition(b"\n")[0]
         digits = text.lstrip(b"0") or b"0"

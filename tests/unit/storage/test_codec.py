@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from artemis_py.core.order import entry
-from artemis_py.message import Account, Head, Message, encode_headers
+from artemis_py.message import COPIED, COPIED_QUEUE, COPIED_REASON, UNKNOWN, Account, Head, Message, encode_headers
 from artemis_py.record_log import Depth
 from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.codec import DeliveryState, Kept
@@ -35,6 +35,7 @@ def kept_messages(draw: st.DrawFn) -> Kept:
         draw(st.booleans()),
         draw(st.sampled_from([None, "ANYCAST", "MULTICAST"])),
     )
+    head.provenance = draw(st.integers(UNKNOWN, COPIED + COPIED_QUEUE + COPIED_REASON))
     message = Message(head, draw(PAYLOADS), draw(U64), draw(U64), draw(U64), Account(), 0)
     queue_ids = draw(st.lists(U32, max_size=5, unique=True))
     kept = Kept(message, draw(U64), queue_ids)
@@ -56,7 +57,7 @@ def test_a_message_comes_back(kept: Kept) -> None:
     one, other = kept.message, back.message
     for name in ("id", "body", "timestamp_ms", "expires_ms"):
         assert getattr(one, name) == getattr(other, name), name
-    for name in ("block", "address", "priority", "persistent", "sized", "routing_type", "size_bytes"):
+    for name in ("block", "address", "priority", "persistent", "sized", "routing_type", "size_bytes", "provenance"):
         assert getattr(one.head, name) == getattr(other.head, name), name
     assert (back.lsn, back.queue_ids, _states(back)) == (kept.lsn, kept.queue_ids, _states(kept))
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from artemis_py.message import Account, Head, Message, encode_headers
+from artemis_py.message import COPIED, COPIED_QUEUE, SENT, UNKNOWN, Account, Head, Message, encode_headers
 from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.format.log_events import (
     Attempted,
@@ -44,8 +44,16 @@ def head_of(*headers: tuple[str, str]) -> Head:
     return Head(encode_headers([("destination", "a"), *headers]), "a", persistent=True)
 
 
-def published(lsn: int, number: int, queues: Sequence[int] = (1,), place: int = 0, **headers: str) -> Published:
+def published(
+    lsn: int,
+    number: int,
+    queues: Sequence[int] = (1,),
+    place: int = 0,
+    provenance: int = SENT,
+    **headers: str,
+) -> Published:
     head = head_of(("traceparent", VALID), *headers.items())
+    head.provenance = provenance
     kept = Kept(Message(head, b"body", number, 1000 + lsn, 0, Account(), 0), lsn, [*queues], FLAG_PAGED if place else 0)
     for queue in queues if place else ():
         kept.detail(queue).order = place
@@ -164,14 +172,19 @@ def test_a_purged_page_ends_where_the_next_one_began_though_that_is_gone() -> No
     assert [span.attributes["messaging.message.id"] for span in spans] == ["102", "101"]
 
 
-def test_a_dead_letter_links_to_its_original() -> None:
+@pytest.mark.parametrize("provenance", [UNKNOWN, COPIED + COPIED_QUEUE])
+def test_a_dead_letter_links_to_its_original(provenance: int) -> None:
+    copied: dict[str, Any] = {"_AMQ_ORIG_MESSAGE_ID": "7", "_AMQ_ORIG_QUEUE": "one"}
     spans = fold(
         published(10, 7),
-        published(11, 8, (2,), _AMQ_ORIG_MESSAGE_ID="7", _AMQ_ORIG_QUEUE="one"),
+        published(11, 8, (2,), 0, provenance, **copied),
+        published(11, 9, (2,), **copied),
         Settled(*told(12), 1, "dead", (7,)),
         Settled(*told(13), 2, "acked", (8,)),
+        Settled(*told(14), 2, "acked", (9,)),
     )
-    dead, copy = spans
+    dead, copy, sent = spans
+    assert (list(sent.links), sent.attributes.get("artemis.original.message.id")) == ([], None)
     assert [(link.trace_id, link.span_id) for link in copy.links] == [(TRACE, dead.span_id)]
     assert copy.attributes["artemis.original.message.id"] == "7"
 

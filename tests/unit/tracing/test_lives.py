@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from artemis_py.message import Account, Head, Message, encode_headers
+import pytest
+
+from artemis_py.message import (
+    COPIED,
+    COPIED_QUEUE,
+    COPIED_REASON,
+    SENT,
+    UNKNOWN,
+    Account,
+    Head,
+    Message,
+    encode_headers,
+)
 from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.format.log_events import (
     Attempted,
@@ -33,8 +45,9 @@ def at(lsn: int) -> tuple[int, int, int]:
     return lsn, 1000 + lsn, 0
 
 
-def kept(lsn: int, number: int, queues: Sequence[int], place: int = 0, **headers: str) -> Kept:
+def kept(lsn: int, number: int, queues: Sequence[int], place: int = 0, provenance: int = SENT, **headers: str) -> Kept:
     head = Head(encode_headers([("destination", "a"), *headers.items()]), "a", persistent=True)
+    head.provenance = provenance
     found = Kept(
         Message(head, b"body", number, 1000 + lsn, 0, Account(), 0), lsn, [*queues], FLAG_PAGED if place else 0
     )
@@ -44,9 +57,14 @@ def kept(lsn: int, number: int, queues: Sequence[int], place: int = 0, **headers
 
 
 def published(
-    lsn: int, number: int = NUMBER, queues: Sequence[int] = (1,), place: int = 0, **headers: str
+    lsn: int,
+    number: int = NUMBER,
+    queues: Sequence[int] = (1,),
+    place: int = 0,
+    provenance: int = SENT,
+    **headers: str,
 ) -> Published:
-    return Published(*at(lsn), kept(lsn, number, queues, place, **headers), 50)
+    return Published(*at(lsn), kept(lsn, number, queues, place, provenance, **headers), 50)
 
 
 QUEUE = Changed(*at(1), "queue", {"id": 1, "name": "orders"})
@@ -86,13 +104,15 @@ def test_a_whole_life() -> None:
     assert lives.still_there() == []
 
 
-def test_its_copies_are_followed() -> None:
+@pytest.mark.parametrize("provenance", [UNKNOWN, COPIED, COPIED + COPIED_QUEUE + COPIED_REASON])
+def test_its_copies_are_followed(provenance: int) -> None:
     lives = Lives({NUMBER})
     copy: dict[str, Any] = {"_AMQ_ORIG_MESSAGE_ID": "7", "_AMQ_ORIG_QUEUE": "orders", "reason": "max_deliveries"}
     of_copy: dict[str, Any] = {"_AMQ_ORIG_MESSAGE_ID": "9", "_AMQ_ORIG_ADDRESS": "DLA"}
     found = told(
-        QUEUE, published(5), Settled(*at(6), 1, "dead", (7,)), published(7, 9, (2,), **copy),
-        published(8, 10, (1,), **of_copy), published(9, 11, (1,), _AMQ_ORIG_MESSAGE_ID="12"), lives=lives,
+        QUEUE, published(5), Settled(*at(6), 1, "dead", (7,)), published(7, 9, (2,), provenance=provenance, **copy),
+        published(8, 10, (1,), provenance=provenance, **of_copy), published(9, 11, (1,), _AMQ_ORIG_MESSAGE_ID="12"),
+        published(9, 13, (1,), **copy), lives=lives,
     )  # fmt: skip
     assert [what for what, _ in found] == ["arrived", "dead", "copied", "copied"]
     assert lives.ids == {7, 9, 10}
