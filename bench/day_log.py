@@ -109,7 +109,7 @@ class DayLog:
         journal.records.published(rare, [_RARE_QUEUE], 0)
         journal.records.settled(_RARE_QUEUE, [rare], "acked")
         headers = {"_AMQ_ORIG_ADDRESS": "orders.0", "_AMQ_ORIG_MESSAGE_ID": str(dying.id), "reason": "max_deliveries"}
-        copy = self._message(_head("DLQ", headers), 0)
+        copy = self._message(dying.head.forwarded("DLQ", headers), 0)
         journal.records.begin_group()
         journal.records.settled(1, [dying], "dead")
         journal.records.published(copy, [_DEAD_QUEUE], 0)
@@ -136,9 +136,9 @@ class DayLog:
         segment.index = None
 
 
-def _head(address: str, more: dict[str, str] | None = None) -> Head:
-    headers = {"destination": address, "persistent": "true", **(more or {})}
-    return Head(encode_headers([*headers.items()]), address, 4, True, False, "ANYCAST")
+def _head(address: str) -> Head:
+    headers = [("destination", address), ("persistent", "true")]
+    return Head(encode_headers(headers), address, 4, True, False, "ANYCAST")
 
 
 @contextmanager

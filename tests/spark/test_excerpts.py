@@ -70,9 +70,10 @@ class Busy(Story):
     def publish(self, number: int, queue_ids: list[int], body: bytes = b"", origin: int = 0) -> None:
         address = f"a.{number % 5}"
         headers = [("destination", address), ("persistent", "true")]
-        if number % 7 == 0:
-            headers += [("_AMQ_ORIG_ADDRESS", "a.1"), ("_AMQ_ORIG_MESSAGE_ID", str(number - 1)), ("reason", "dead")]
         head = Head(encode_headers(headers), address, persistent=True, routing_type="ANYCAST")
+        if number % 7 == 0:
+            copied = {"_AMQ_ORIG_ADDRESS": "a.1", "_AMQ_ORIG_MESSAGE_ID": str(number - 1), "reason": "dead"}
+            head = head.forwarded(address, copied)
         self.messages[number] = Message(head, body, number, START_MS + number, 0, Account(), origin)
         for queue_id in queue_ids:
             self.live[queue_id].append(number)

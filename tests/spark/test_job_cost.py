@@ -29,11 +29,12 @@ DEAD = 725
 def dead_copy(log: MadeLog) -> bytes:
     """A dead message and its copy in one group, as a broker writes them."""
     log.messages += 1
-    headers = [
-        ("destination", "DLQ"), ("persistent", "true"), ("_AMQ_ORIG_ADDRESS", "orders"), ("_AMQ_ORIG_QUEUE", "q"),
-        ("_AMQ_ORIG_MESSAGE_ID", str(DEAD)), ("reason", "max_deliveries"),
-    ]  # fmt: skip
-    head = Head(encode_headers(headers), "DLQ", persistent=True, routing_type="ANYCAST")
+    sent = [("destination", "orders"), ("persistent", "true")]
+    copied = {
+        "_AMQ_ORIG_ADDRESS": "orders", "_AMQ_ORIG_QUEUE": "q", "_AMQ_ORIG_MESSAGE_ID": str(DEAD),
+        "reason": "max_deliveries",
+    }  # fmt: skip
+    head = Head(encode_headers(sent), "orders", persistent=True, routing_type="ANYCAST").forwarded("DLQ", copied)
     copy = Message(head, b'{"id": 1}', log.messages, START_MS, 0, Account(), 0)
     settled = log.record(records.SETTLED, codec.encode_settled(3, "dead", [DEAD]))
     published = log.record(records.MESSAGE, codec.encode_message(Kept(copy, log.lsn, [])))

@@ -138,7 +138,11 @@ class Checked:
     def is_opened(self) -> bool:
         """Would the port be opened for STOMP?"""
         return (
-            re.search(r"^(?:\S+Z \S+ .*)?listening on \S+ for .*STOMP.* \(acceptor theirs\)$", self.said, re.MULTILINE)
+            re.search(
+                r"^(?:would listen|\S+Z \S+ .*listening) on \S+ for .*STOMP.* \(acceptor theirs\)$",
+                self.said,
+                re.MULTILINE,
+            )
             is not None
         )
 
