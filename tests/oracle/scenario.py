@@ -11,7 +11,7 @@ from tests.oracle.steps import Either, Step
 class Scenario:
     """``addresses``, ``settings`` and ``diverts`` are pieces of broker.xml; their names belong to this scenario alone.
 
-    ``departures`` names the differences from Artemis (see ``departures.py``) that its ``Either`` steps show. ``scans``
+    ``departures`` names the differences from Artemis (``tests/oracle/differences``) that its ``Either`` steps show. ``scans``
     says that it needs the scans for expired messages and unused queues.
     """
 

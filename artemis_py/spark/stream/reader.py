@@ -7,7 +7,7 @@ for the initial offset again if that batch must be repeated; by then it may diff
 retention removed before they were read, if losses are allowed. ``#log`` has a mark for each broker (``log/log.py``), by
 which a restarted query knows its logs, and notices that one was replaced.
 
-New records become a batch if they contain a row of the query (``ahead.py``).
+New records become a batch if they contain a row of the query (``look_ahead.py``).
 """
 
 from __future__ import annotations
