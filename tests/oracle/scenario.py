@@ -11,8 +11,8 @@ from tests.oracle.steps import Either, Step
 class Scenario:
     """``addresses``, ``settings`` and ``diverts`` are pieces of broker.xml; their names belong to this scenario alone.
 
-    ``departures`` names the differences from Artemis (``tests/oracle/differences``) that its ``Either`` steps show. ``scans``
-    says that it needs the scans for expired messages and unused queues.
+    ``departures`` names the differences from Artemis (``tests/oracle/differences``) that its ``Either`` steps show.
+    ``scans`` says that it needs the scans for expired messages and unused queues.
     """
 
     name: str
