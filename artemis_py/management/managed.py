@@ -108,6 +108,10 @@ class Connected(Protocol):
         """Host and port of the broker that it uses; empty if unknown."""
 
     @property
+    def proxy(self) -> tuple[str, str] | None:
+        """The address of the proxy that has handed it on, and the version of the PROXY protocol: V1 or V2."""
+
+    @property
     def begun_ms(self) -> int:
         """When it connected, in epoch ms."""
 

@@ -12,6 +12,7 @@ from typing import Final, Protocol, final
 from artemis_py.log_codes import STORAGE
 from artemis_py.message import LargeBody
 from artemis_py.pending_output import Part
+from artemis_py.server.proxy_protocol import Proxied
 from artemis_py.server.transports import break_cycle
 from artemis_py.stomp.session.session import Session
 from artemis_py.storage.bodies import BodyReader, LargeStore
@@ -181,11 +182,13 @@ class ClientSocket:
     """Owns the transport, None before the client connects and after it is gone, and the flow of output."""
 
     __slots__ = (
-        "_descriptor", "_is_plain", "_left_bytes", "flow", "framing", "linger_until_ms", "reads", "transport",
-        "writable",
+        "_descriptor", "_is_plain", "_left_bytes", "flow", "framing", "linger_until_ms", "proxied", "reads",
+        "transport", "writable",
     )  # fmt: skip
 
-    def __init__(self) -> None:
+    def __init__(self, proxied: Proxied | None = None) -> None:
+        self.proxied = proxied
+        """Whose connection it is, if a proxy has handed it on."""
         self.transport: asyncio.Transport | None = None
         self.writable = True
         """Does the client read what it is sent?"""

@@ -9,6 +9,7 @@ from typing import Final, cast, final
 from artemis_py.security.login import CONNECTIONS, DEADLINE, EXPIRED
 from artemis_py.server.client_socket import WRITE_HIGH_BYTES, WRITE_LOW_BYTES, ClientSocket
 from artemis_py.server.logins.networks import ConnectionsBeforeLogin, network_of
+from artemis_py.server.proxy_protocol import Proxied
 from artemis_py.server.transports import CLIENT_CERTIFICATE, shown_address
 from artemis_py.server.turn_client import LIGHT_BYTES, NOTHING, Client, Weight
 from artemis_py.server.turns import Turns
@@ -132,9 +133,9 @@ class StompAcceptor:
         missed = "No CONNECT frame" if session.blocked_by is None else "The login was not decided"
         return f"{missed} within {self.handshake_ms} ms (handshakeTimeout of the acceptor)"
 
-    def connect(self) -> Connection:
-        """Return the protocol of a socket just accepted."""
-        return Connection(self)
+    def connect(self, proxied: Proxied | None = None) -> Connection:
+        """Return the protocol of a socket just accepted, or handed on by a proxy."""
+        return Connection(self, proxied)
 
 
 @final
@@ -145,7 +146,7 @@ class Connection(Client):
 
     __slots__ = ("_acceptor", "_count", "_eof", "_inbox", "_is_held", "_turns")
 
-    def __init__(self, acceptor: StompAcceptor) -> None:
+    def __init__(self, acceptor: StompAcceptor, proxied: Proxied | None = None) -> None:
         self._acceptor = acceptor
         self._turns = acceptor.turns
         self._count = ConnectionCount(acceptor)
@@ -155,7 +156,7 @@ class Connection(Client):
         self._eof = self.is_dirty = self.in_line = False
         self.credit = self.period = 0
         self.weight = NOTHING
-        self.socket = ClientSocket()
+        self.socket = ClientSocket(proxied)
         self.session = Session(acceptor.service, acceptor.next_origin(), acceptor.turns.clock_ms(), self)
         self.intake = ProtocolDetection(self, acceptor.web)
 
@@ -174,13 +175,14 @@ class Connection(Client):
         turns.stats.connections_total += 1
         self._is_held = True
         transport.set_write_buffer_limits(WRITE_HIGH_BYTES, WRITE_LOW_BYTES)
-        self.session.state.address = shown_address(transport.get_extra_info("peername"))
-        self.session.state.certificate = transport.get_extra_info(CLIENT_CERTIFICATE)
+        state, proxied = self.session.state, self.socket.proxied
+        state.address = shown_address(transport.get_extra_info("peername")) if proxied is None else proxied.address
+        state.certificate = transport.get_extra_info(CLIENT_CERTIFICATE)
         turns.connected(self)
         self.socket.set_up(transport)
         acceptor = self._acceptor
         now_ms = turns.clock_ms()
-        refusal = self._count.add(self.session.state.peer)
+        refusal = self._count.add(state.peer)
         if refusal is not None:
             self._eof = self._count.is_over_limit  # no time to read the ERROR: such connections must not add up
             self.session.kick(refusal, now_ms)

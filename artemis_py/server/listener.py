@@ -9,11 +9,14 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 from artemis_py.log_codes import ACCEPTOR
 from artemis_py.server.descriptors import lowest_free
 from artemis_py.server.failures import RateLimitedLog
+from artemis_py.server.proxy_protocol import Proxied, ProxyError, ProxyHeaders
+from artemis_py.server.transports import shown_address
 
 _AT_ONCE: Final = 64
 """How many clients are accepted at once, before other work runs."""
@@ -21,7 +24,8 @@ _RETRY_S: Final = 0.1
 
 
 class Listener:
-    """Accepts on ``bound`` and gives each socket to a protocol made by ``connect``. While ``descriptor_max``
+    """Accepts on ``bound`` and gives each socket to a protocol made by ``connect``; with ``proxies`` after the header
+    that says whose it is. While ``descriptor_max``
     descriptors are in use, it accepts no client, unless ``make_room`` says that there is still room for one with
     that number: it may have ended others. The ``stored`` files that storage has open are not counted, because the
     reserve is for them.
@@ -32,11 +36,12 @@ class Listener:
         loop: asyncio.AbstractEventLoop,
         name: str,
         bound: socket.socket,
-        connect: Callable[[], asyncio.BaseProtocol],
+        connect: Callable[[Proxied | None], asyncio.BaseProtocol],
         descriptor_max: int,
         limited_log: RateLimitedLog,
         stored: Callable[[], int] = lambda: 0,
         make_room: Callable[[int], bool] = lambda _: False,
+        proxies: ProxyHeaders | None = None,
     ) -> None:
         self.is_paused = False
         """Is it waiting for descriptors?"""
@@ -50,6 +55,7 @@ class Listener:
         self._limited_log = limited_log
         self._stored = stored
         self._make_room = make_room
+        self._proxies = proxies
         self._retry: asyncio.TimerHandle | None = None
         self._making: set[asyncio.Task[None]] = set()
         self._is_open = False
@@ -79,14 +85,14 @@ class Listener:
     def _accept(self) -> None:
         for _ in range(_AT_ONCE):
             try:
-                client, _ = self._bound.accept()
+                client, place = self._bound.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:  # no descriptor or memory is left, in the whole system or for this process
                 self._pause(error.strerror or str(error))
                 return
             client.setblocking(False)
-            task = self._loop.create_task(self._serve(client))
+            task = self._loop.create_task(self._serve(client, place))
             self._making.add(task)
             task.add_done_callback(self._making.discard)
             if not self._may_take(client.fileno()):
@@ -94,11 +100,26 @@ class Listener:
                     self._pause(f"{client.fileno() + 1} file descriptors are in use")
                 return  # the descriptor of one that was ended is free in the next round
 
-    async def _serve(self, client: socket.socket) -> None:
+    async def _serve(self, client: socket.socket, place: tuple[Any, ...]) -> None:
         try:
-            await self._loop.connect_accepted_socket(self._connect, client)
+            proxied = None
+            if self._proxies is not None:
+                proxied = await self._proxies.read(self._loop, client, place)
+                if proxied is None:
+                    client.close()
+                    return
+            await self._loop.connect_accepted_socket(partial(self._connect, proxied), client)
         except asyncio.CancelledError:
             client.close()
+        except ProxyError as refusal:
+            client.close()
+            self._limited_log.write(
+                f"warning: acceptor {self._name}: a connection was closed: {refusal}",
+                f"{self._name} proxy",
+                code=ACCEPTOR,
+                acceptor=self._name,
+                from_=shown_address(place),
+            )
         except Exception as error:  # whatever failed concerns only this client
             client.close()
             self._limited_log.write(

@@ -92,6 +92,12 @@ class ConnectedClient:
         return "" if transport is None else shown_address(transport.get_extra_info("sockname"))
 
     @property
+    def proxy(self) -> tuple[str, str] | None:
+        """The address of the proxy that has handed it on, and the version of the PROXY protocol."""
+        proxied = self._client.socket.proxied
+        return None if proxied is None else (proxied.proxy, proxied.version)
+
+    @property
     def begun_ms(self) -> int:
         """When it connected, in epoch ms."""
         return self._client.session.state.begun_ms

@@ -19,6 +19,7 @@ from artemis_py.server.failures import RateLimitedLog
 from artemis_py.server.http.ports import BACKLOG_MIN, HttpPorts
 from artemis_py.server.listener import Listener
 from artemis_py.server.logins.networks import ConnectionsBeforeLogin
+from artemis_py.server.proxy_protocol import headers_of
 from artemis_py.server.security import Security
 from artemis_py.server.tls.acceptors import TlsAcceptors
 from artemis_py.server.turns import Turns
@@ -189,7 +190,10 @@ class Ports:
         self._stomp_acceptors[acceptor.name] = stomp_acceptor
         protocols = self._tls.around(acceptor, stomp_acceptor.connect)
         most = self._descriptors.stomp_max
-        listener = Listener(self._loop, acceptor.name, bound, protocols, most, self._limited_log, self._stored)
+        proxies = headers_of(acceptor)
+        listener = Listener(
+            self._loop, acceptor.name, bound, protocols, most, self._limited_log, self._stored, proxies=proxies
+        )
         self._stomp_listeners[acceptor.name] = listener
         self._services[acceptor.name] = service
         turns.stats.listeners.append(listener)

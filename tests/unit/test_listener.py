@@ -38,7 +38,7 @@ class Desk:
             asyncio.get_running_loop(),
             "stomp",
             self.bound,
-            Protocol,
+            lambda _: Protocol(),
             descriptor_max,
             RateLimitedLog(self.lines.append),
             lambda: self.stored,

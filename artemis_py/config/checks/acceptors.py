@@ -16,6 +16,7 @@ from artemis_py.config.tables.acceptor import (
     NO_SUITE,
     OLD_VERSIONS,
     OPENSSL_NAMES,
+    PROXY_NETWORKS,
     SERVED_PROTOCOLS,
     SERVER_HEADER,
     SERVER_HEADER_CHECK,
@@ -70,6 +71,7 @@ def _make(draft: Draft, each: AcceptorDraft, foreign: dict[str, Origin]) -> Acce
         return AcceptorConfig(name=each.name, host=each.host, port=0, protocols=(), origin=each.origin, refused=reason)
     params, refused = _check_params(draft, each)
     protocols = _protocols(draft, each, params, foreign)
+    _check_proxies(draft, each, params)
     if refused is None and protocols:
         refused = _check_tls(draft, each, params)
     if refused is None and not protocols:
@@ -195,6 +197,29 @@ def _check_names_and_ports(draft: Draft, acceptors: list[AcceptorConfig]) -> Non
         if other is not acceptor.origin:
             draft.problems.error(
                 acceptor.origin, f"the acceptor at {other} already uses {acceptor.host}:{acceptor.port}"
+            )
+
+
+def _check_proxies(draft: Draft, each: AcceptorDraft, params: Mapping[str, str]) -> None:
+    words = _listed(params, PROXY_NETWORKS)
+    if words:
+        import ipaddress
+
+        for word in words:
+            try:
+                ipaddress.ip_network(word)
+            except ValueError as error:
+                draft.problems.error(
+                    _origin(each, PROXY_NETWORKS),
+                    f"acceptor {each.name!r}: parameter {PROXY_NETWORKS} has a wrong value: {error}",
+                    value=word,
+                    allowed="addresses and networks, such as 10.0.0.7, 10.0.0.0/24, 2001:db8::/64",
+                )
+        if not _is_true(params, "proxyProtocolEnabled"):
+            draft.problems.warning(
+                "left-out",
+                _origin(each, PROXY_NETWORKS),
+                f"acceptor {each.name!r}: {PROXY_NETWORKS} counts only with proxyProtocolEnabled=true",
             )
 
 

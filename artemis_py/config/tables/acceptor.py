@@ -41,6 +41,8 @@ SERVER_HEADER_CHECK: Final = Check(
     "1 to 200 visible ASCII characters and blanks, without a colon", lambda length: 0 < length <= 200
 )
 
+PROXY_NETWORKS: Final = "proxyNetworks"
+
 _NO_SASL: Final = "STOMP clients log in with login and passcode"
 _KERNEL: Final = "the operating system sizes its socket buffers itself"
 
@@ -247,8 +249,16 @@ _SOCKET: Final = (
         BOOLEAN,
         "proxyProtocolEnabled",
         False,
-        "the PROXY protocol of load balancers; the port is not opened",
-        refused="this version does not read the header of the PROXY protocol",
+        "each connection begins with a header of the PROXY protocol (versions 1 and 2), in which a load balancer says "
+        "whose it is; others are closed",
+        aliases=("proxyEnabled",),
+    ),
+    _param(
+        LIST,
+        PROXY_NETWORKS,
+        ("127.0.0.0/8", "::1/128"),
+        "with proxyProtocolEnabled: the load balancers that are believed, as addresses and networks; connections from "
+        "elsewhere are closed",
     ),
 )
 

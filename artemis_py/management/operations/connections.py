@@ -26,6 +26,18 @@ CONNECTIONS: Final[Kind[Connected]] = Kind(
         Field("user", TEXT, "The login of its CONNECT", lambda it: it.user, is_brief=True),
         Field("localAddress", TEXT, "The broker's own address that it uses", lambda it: it.local_address),
         Field("acceptor", TEXT, "The name of the acceptor that it came to", lambda it: it.acceptor.name),
+        Field(
+            "proxyAddress",
+            TEXT,
+            "The load balancer that has handed it on (PROXY protocol)",
+            lambda it: None if it.proxy is None else it.proxy[0],
+        ),
+        Field(
+            "proxyProtocolVersion",
+            TEXT,
+            "The version of the PROXY protocol: V1, V2",
+            lambda it: None if it.proxy is None else it.proxy[1],
+        ),
         Field("creationTime", NUMBER, "When it connected", lambda it: it.begun_ms, EPOCH_MS),
         Field("sessionID", TEXT, "The name of its session", lambda it: it.session),
         Field("sessionCount", NUMBER, "Its sessions: 1, or 0 before its CONNECT", lambda it: int(it.is_open)),

@@ -19,6 +19,7 @@ from artemis_py.server.http.request_reader import Refusal, RequestReader
 from artemis_py.server.http.requests import RETRY_LATER, Request, Response, text_response
 from artemis_py.server.http.response_writer import Channel, ResponseWriter, close_body
 from artemis_py.server.http.routing import Route
+from artemis_py.server.proxy_protocol import Proxied
 from artemis_py.server.transports import CLIENT_CERTIFICATE, shown_address
 
 # ---- admission -------------------------------------------------------------------------------------------------------
@@ -126,8 +127,9 @@ _CHANGED: Final = "the permission for this may have been withdrawn: the login ha
 class HttpConnection(asyncio.Protocol):
     """The protocol of one socket, which ``ConnectionLimit`` knows as an ``HttpClient``."""
 
-    def __init__(self, acceptor: HttpAcceptor) -> None:
+    def __init__(self, acceptor: HttpAcceptor, proxied: Proxied | None = None) -> None:
         self._acceptor = acceptor
+        self._proxied = proxied
         self._machine = h11.Connection(h11.SERVER, max_incomplete_event_size=acceptor.limits.head_bytes_max)
         self._channel = Channel(acceptor.now_ms, acceptor.disconnects)
         self._reader = RequestReader(
@@ -150,7 +152,11 @@ class HttpConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Accept the socket, or refuse it if the service is stopping."""
         self._channel.open(cast(asyncio.Transport, transport))
-        self.peer, self.address = peer_address(transport), shown_peer(transport)
+        proxied = self._proxied
+        if proxied is None:
+            self.peer, self.address = peer_address(transport), shown_peer(transport)
+        else:
+            self.peer, self.address = proxied.host, proxied.address
         if self._acceptor.is_stopping:
             self._channel.write(b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
             self._channel.close()

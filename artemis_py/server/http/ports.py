@@ -19,6 +19,7 @@ from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.requests import HttpLimits
 from artemis_py.server.http.routing import Route
 from artemis_py.server.listener import Listener
+from artemis_py.server.proxy_protocol import Proxied, headers_of
 from artemis_py.server.security import Security
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.tls.acceptors import TlsAcceptors
@@ -30,13 +31,13 @@ _LEAVE_S: Final = 1.0
 """How long the connections of an acceptor last that is closed while the broker runs."""
 
 
-def connect(acceptor: HttpAcceptor) -> asyncio.Protocol:
+def connect(acceptor: HttpAcceptor, proxied: Proxied | None = None) -> asyncio.Protocol:
     """Return the protocol of a new socket. The first call imports h11, so that the broker's start does not wait for
     it.
     """
     from artemis_py.server.http.connection import HttpConnection
 
-    return HttpConnection(acceptor)
+    return HttpConnection(acceptor, proxied)
 
 
 @final
@@ -106,8 +107,9 @@ class HttpPorts:
         protocols = tls.around(acceptor, partial(connect, http))
         most = self._descriptors.http_max
         make_room = partial(self._make_room, tls)
+        proxies = headers_of(acceptor)
         listener = Listener(
-            self._loop, acceptor.name, bound, protocols, most, self._limited_log, self._stored, make_room
+            self._loop, acceptor.name, bound, protocols, most, self._limited_log, self._stored, make_room, proxies
         )
         self._listeners.append((acceptor, listener))
         self._stats.listeners.append(listener)

@@ -13,6 +13,7 @@ from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.core.memory import Holdings
 from artemis_py.log_codes import TLS
 from artemis_py.server.failures import RateLimitedLog
+from artemis_py.server.proxy_protocol import Proxied
 from artemis_py.terminal_output import warn
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from artemis_py.server.tls.handshakes import Handshakes
     from artemis_py.server.tls.reload import Reload
 
-Connect = Callable[[], asyncio.BaseProtocol]
+Connect = Callable[[Proxied | None], asyncio.BaseProtocol]
 HANDSHAKE_S: Final = 10.0
 """How long a handshake may take where ``sslHandshakeTimeout`` says nothing and ``handshakeTimeout`` is 0."""
 WARN_BEFORE_S: Final = 14 * 86_400

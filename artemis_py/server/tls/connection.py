@@ -15,6 +15,7 @@ from artemis_py import log_codes
 from artemis_py.core.memory import TLS, TLS_CONNECTION_BYTES, Holdings
 from artemis_py.server.failures import RateLimitedLog
 from artemis_py.server.logins.networks import network_of
+from artemis_py.server.proxy_protocol import Proxied
 from artemis_py.server.tls.context import Loaded
 from artemis_py.server.tls.handshakes import Handshakes
 from artemis_py.server.transports import CLIENT_CERTIFICATE, ENCRYPT, break_cycle, shown_address
@@ -40,7 +41,7 @@ class TlsAcceptor:
         name: str,
         loop: asyncio.AbstractEventLoop,
         loaded: Loaded,
-        connect: Callable[[], asyncio.BaseProtocol],
+        connect: Callable[[Proxied | None], asyncio.BaseProtocol],
         handshakes: Handshakes,
         handshake_s: float,
         limited_log: RateLimitedLog,
@@ -394,12 +395,13 @@ class TlsConnection(asyncio.BufferedProtocol):
     """The protocol of the socket. Reads into the acceptor's one buffer, so a connection without traffic holds none."""
 
     __slots__ = (
-        "_deadline", "_has_all", "_is_due", "_is_shaking", "_peer", "_protocol", "_raw", "_records", "_acceptor",
-        "_transport", "network",
+        "_deadline", "_has_all", "_is_due", "_is_shaking", "_peer", "_protocol", "_proxied", "_raw", "_records",
+        "_acceptor", "_transport", "network",
     )  # fmt: skip
 
-    def __init__(self, acceptor: TlsAcceptor) -> None:
+    def __init__(self, acceptor: TlsAcceptor, proxied: Proxied | None = None) -> None:
         self._acceptor = acceptor
+        self._proxied = proxied
         self._raw: asyncio.Transport | None = None
         self._records: Records | None = None
         """None until the client's first bytes."""
@@ -422,9 +424,13 @@ class TlsConnection(asyncio.BufferedProtocol):
         """A client was accepted; it speaks first."""
         acceptor = self._acceptor
         self._raw = cast(asyncio.Transport, transport)
-        peer = transport.get_extra_info("peername")
-        self._peer = shown_address(peer)
-        self.network = network_of(peer[0] if peer else "")
+        proxied = self._proxied
+        if proxied is None:
+            peer = transport.get_extra_info("peername")
+            self._peer, host = shown_address(peer), peer[0] if peer else ""
+        else:
+            self._peer, host = proxied.address, proxied.host
+        self.network = network_of(host)
         acceptor.handshakes.begin(self)
         self._is_shaking = True
         if acceptor.handshake_s:
@@ -463,7 +469,7 @@ class TlsConnection(asyncio.BufferedProtocol):
     def _open(self, raw: asyncio.Transport, records: Records) -> None:
         """The handshake is complete."""
         self._end_handshake("ok", "")
-        self._protocol = self._acceptor.make_protocol()
+        self._protocol = self._acceptor.make_protocol(self._proxied)
         self._transport = TlsTransport(raw, records, self._protocol, self._let_read)
         self._protocol.connection_made(self._transport)
         self._let_read(self._transport.is_reading())

@@ -235,7 +235,6 @@ def test_a_port_that_others_can_reach_needs_security_switched_off(security: str,
 @pytest.mark.parametrize(
     ("uri", "words"),
     [
-        ("tcp://localhost:1?proxyProtocolEnabled=true", "PROXY protocol"),
         ("vm://0", "Java virtual machine"),
         ("tcp://localhost:1?protocols=AMQP", "it speaks STOMP and HTTP"),
     ],
@@ -243,6 +242,14 @@ def test_a_port_that_others_can_reach_needs_security_switched_off(security: str,
 def test_ports_that_are_not_opened(uri: str, words: str) -> None:
     assert words in str(made(uri).refused)
     assert any("not opened: " in warning for warning in warnings_of(acceptor(uri)))
+
+
+def test_load_balancers_are_addresses_or_networks() -> None:
+    assert made("tcp://localhost:1?proxyEnabled=true;proxyNetworks=10.0.0.7, 2001:db8::/64").refused is None
+    found = errors_of(acceptor("tcp://localhost:1?proxyProtocolEnabled=true;proxyNetworks=10.0.0.7/8"))
+    assert "proxyNetworks has a wrong value: 10.0.0.7/8 has host bits set" in str(found[0])
+    (warning,) = warnings_of(acceptor("tcp://localhost:1?proxyNetworks=10.0.0.7"))
+    assert "proxyNetworks counts only with proxyProtocolEnabled=true" in warning
 
 
 def test_tls_switched_off_opens_the_port() -> None:
