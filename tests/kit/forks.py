@@ -28,15 +28,24 @@ COMMAND: Final = (sys.executable, "-m", "artemis_py")
 _IMPORTED: Final = (
     "artemis_py.cli.broker_http",
     "artemis_py.cli.main",
-    "artemis_py.cli.run",
     "artemis_py.cli.operations",
+    "artemis_py.cli.options",
     "artemis_py.cli.run",
     "artemis_py.server.http.connection",
     "artemis_py.server.http.log_routes",
     "artemis_py.server.journal_store",
     "artemis_py.server.lifecycle",
+    "concurrent.futures.thread",
+    "ctypes.util",
+    "encodings.idna",
+    "prometheus_client",
+    "rich.table",
+    "uvloop",
+    "watchdog.observers",
     __name__,
+    "tests.kit.fork_server",
 )
+"""In the server; it passes over what is not installed."""
 _READ_AT_THE_START: Final = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_")
 """How variables begin that a process reads before the command begins."""
 _FORKS: Final = multiprocessing.get_context("forkserver")
