@@ -475,6 +475,93 @@ def test_A_39_A_40_a_queue_without_amps() -> None:
     assert "Queue q has no attribute of AMPS" in (bench.error("c1").header("message") or "")
 
 
+# ---- bookmarks on any queue ----------------------------------------------------------------------
+
+
+MARKED = ("bookmarks:true", MANY)
+
+
+def test_who_asks_for_bookmarks_settles_by_them() -> None:
+    bench = opened("")
+    bench.send("abcd")
+    bench.subscribe("c1", *MARKED)
+    first, _, third, _ = bookmarks(bench.messages("c1"))
+    bench.settle("c1", "ACK", f"bookmarks:{first},{third}", "receipt:r")
+    (receipt,) = bench.frames("c1")
+    assert (receipt.header("kept"), receipt.header("ready"), bench.count()) == ("", "0", 2)
+    bench.lose("c1")
+    bench.subscribe("c2")
+    frames = bench.messages("c2")
+    assert [(frame.body, frame.header("bookmark")) for frame in frames] == [(b"b", None), (b"d", None)]
+
+
+def test_what_nobody_has_is_settled_and_what_others_hold_is_kept() -> None:
+    """They know nothing of leases: their own ACK must still count. It does not matter when they came."""
+    bench = opened("")
+    bench.send("abc")
+    bench.subscribe("before", "max-backlog:1")
+    (a,) = bench.messages("before")
+    bench.subscribe("c1", *MARKED)
+    marks = bookmarks(bench.messages("c1"))
+    bench.lose("c1")
+    bench.subscribe("after", "max-backlog:1")
+    (b,) = bench.messages("after")
+    holders = bench.life.broker.broker.queues["q"].distribution.consumers
+    theirs = ",".join(str(entry.message.lsn) for holder in holders for entry in holder.held.values())
+    bench.settle("other", "ACK", f"bookmarks:{theirs},{marks[1]}", "receipt:r")
+    (receipt,) = bench.frames("other")
+    assert (receipt.header("kept"), receipt.header("ready")) == (theirs, "0")
+    assert bench.count() == 2
+    for name, frame in (("before", a), ("after", b)):
+        bench.write(name, "ACK", f"id:{frame.header('ack')}", "receipt:mine")
+        assert [one.header("receipt-id") for one in bench.frames(name)] == ["mine"]
+    assert bench.count() == 0
+
+
+def test_others_on_the_queue_settle_as_before() -> None:
+    bench = opened("")
+    bench.subscribe("c1", *MARKED)
+    bench.subscribe("plain")
+    bench.send("ab")
+    (frame,) = bench.messages("plain")
+    for _ in range(2):
+        bench.write("plain", "ACK", f"id:{frame.header('ack')}")
+    assert "waits for acknowledgement" in (bench.error("plain").header("message") or "")
+
+
+def test_a_restart_does_not_change_what_bookmarks_settle() -> None:
+    """What fell due went to the head, so the queue is not in the order of the log any more."""
+    bench = opened("")
+    bench.send("ab")
+    bench.send("c", "AMQ_SCHEDULED_DELAY:100")
+    bench.send("d")
+    bench.advance(100)
+    bench.subscribe("c1", *MARKED)
+    frames = bench.messages("c1")
+    marks = {frame.body.decode(): frame.header("bookmark") for frame in frames}
+    assert "".join(marks) == "cabd"
+    for body in "dbca":
+        bench = bench.again()
+        bench.settle("c1", "ACK", f"bookmarks:{marks.pop(body)}")
+        assert bench.count() == len(marks)
+
+
+@pytest.mark.parametrize(
+    ("queue", "text"),
+    [
+        ("<queue name='t' non-destructive='true'/>", "Queue t is non-destructive"),
+        ("<queue name='t'><durable>false</durable></queue>", "Queue t is not durable"),
+    ],
+)
+def test_where_nothing_can_be_settled_by_bookmarks(queue: str, text: str) -> None:
+    bench = DurableBench("", more=f"<address name='t'><anycast>{queue}</anycast></address>")
+    bench.subscribe("c1", *MARKED, to="t")
+    bench.send("a", to="t")
+    assert bench.got("c1") == "a"
+    bench.settle("c1", "ACK", "bookmarks:1", to="t")
+    assert text in (bench.error("c1").header("message") or "")
+
+
 # ---- a subscription is changed in place ----------------------------------------------------------
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from heapq import heappop, heappush
-from itertools import pairwise
 from typing import Final, final
 
 from artemis_py.core.lazy_heap import drop_void
@@ -858,9 +857,8 @@ class Contents:
     def count_restored(self, entries: Sequence[Entry]) -> None:
         """Count persistent messages that a restart found, in their order."""
         counters = self.counters
-        if self.deferred_acks is not None:
-            lsns = [entry.message.lsn for entry in entries]
-            self.is_in_log_order = self.is_in_log_order and all(one < other for one, other in pairwise(lsns))
+        lsns = [entry.message.lsn for entry in entries]
+        self.is_in_log_order = self.is_in_log_order and lsns == sorted(lsns)
         counters.added += len(entries)
         counters.durable_count += len(entries)
         for entry in entries:

@@ -32,6 +32,8 @@ from artemis_py.core.queue.delivery import AfterRemoval, Delivery, StallDetectio
 from artemis_py.core.queue.depaging import QueuePages
 from artemis_py.core.queue.expiry import ExpiryScan, ForcedExpiry, Removal
 from artemis_py.core.queue.lease_expiry import LeaseExpiry
+from artemis_py.core.queue.leases import Leases
+from artemis_py.core.queue.messages import DeferredAcks
 from artemis_py.core.queue.recovery_point import Recovery
 from artemis_py.core.queue.release import Release
 from artemis_py.core.queue.scheduled import DueEntries
@@ -55,7 +57,7 @@ class Queue:
         "consumer_registry", "contents", "delivery", "distribution", "durable", "enabled", "filling", "flow", "gate",
         "grouping", "host", "id", "name", "no_local", "non_destructive", "origin", "own", "pages",
         "purge_on_no_consumers", "recovery", "reference", "ring_size_changed", "routing_type", "selector",
-        "stall_detection", "state", "tasks", "temporary", "view", "wake_ups",
+        "stall_detection", "state", "tasks", "tells_bookmarks", "temporary", "view", "wake_ups",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - the recipe names each attribute
@@ -77,6 +79,7 @@ class Queue:
         attributes: Mapping[str, object] | None = None,
         view: View | None = None,
         recovery: Recovery | None = None,
+        tells_bookmarks: bool = False,
     ) -> None:
         reference, host = state.reference, state.host
         self.state = state
@@ -132,6 +135,10 @@ class Queue:
         """The same while it is being filled from there."""
         self.no_local = 0
         """The connection whose messages do not enter; 0 for none."""
+        self.tells_bookmarks = tells_bookmarks
+        """Do all consumers get the bookmarks of messages? So it is on queues with an attribute of AMPS; on others a
+        consumer has to ask for them.
+        """
         self.ring_size_changed: int | None = None
         """The ring-size set while the broker runs; None while the configured one holds."""
         self._expiry: Task | None = None
@@ -176,13 +183,6 @@ class Queue:
     def passes_on(self) -> bool:
         """Does what is sent to the queue's own address go to another one?"""
         return self.view is not None and self.view.target != self.address.name
-
-    @property
-    def tells_bookmarks(self) -> bool:
-        """Do consumers get the bookmarks of messages, and may they settle by them? So it is on queues with an
-        attribute of AMPS.
-        """
-        return self.contents.deferred_acks is not None
 
     @property
     def is_held(self) -> bool:
@@ -323,6 +323,20 @@ class Queue:
             return None
         work = Release(self.state, consumer, entries, failed=failed, cause=cause, sent=sent)
         return self.tasks.begin(work, now_ms)
+
+    def know_holders(self) -> None:
+        """Know from now on who holds which message, because a client settles by bookmarks; queues with an attribute of
+        AMPS always do. What others hold it has to leave alone, as they know nothing of leases.
+        """
+        contents = self.contents
+        if contents.deferred_acks is not None:
+            return
+        contents.deferred_acks = DeferredAcks(self.address.memory.holdings)
+        contents.leases = Leases(self.id, self.host, 0, is_strict=True)
+        for consumer in self.distribution.consumers:
+            if consumer.destructive and not consumer.settles:
+                self.host.budget.spend(len(consumer.held))
+                contents.leases.begin(list(consumer.held.values()), consumer)
 
     def take_leased(self, bookmarks: Sequence[int], connection: int) -> tuple[list[tuple[Consumer, Entry]], list[int]]:
         """A client settles the messages with these bookmarks; see ``acknowledge.take_leased``."""

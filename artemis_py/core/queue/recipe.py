@@ -277,6 +277,7 @@ def build_queue(
         attributes=written_attributes(config),
         view=view,
         recovery=None if temporary or auto_created else _recovery_for(own, host, is_view=view is not None),
+        tells_bookmarks=own.limits_backlogs,
     )
 
 

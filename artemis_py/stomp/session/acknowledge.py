@@ -82,6 +82,8 @@ class AcknowledgingSeveral:
             named = _BOOKMARKS if _BOOKMARKS in headers else _FILTER
             raise FrameError(f"{frame.command} with {named} needs a destination header", syntax=True)
         queue = self._queue(headers["destination"])
+        if not queue.tells_bookmarks:
+            _begin_bookmarks(queue, frame)
         if _FILTER in headers:
             text = headers[_FILTER]
             self._state.broker.budget.spend(len(text) // SELECTOR_CHARACTERS_PER_UNIT)
@@ -106,11 +108,6 @@ class AcknowledgingSeveral:
         queue = state.broker.resolver.existing_queue(address_name, queue_name)
         if state.rights is not None:
             state.rights.demand("consume", queue.address.name, queue.name)
-        if not queue.tells_bookmarks:
-            raise FrameError(
-                f"Queue {queue.name} has no attribute of AMPS: acknowledge its messages one by one, or give it one, "
-                'for example leasing="sublet"'
-            )
         return queue
 
     # ---- bookmarks -------------------------------------------------------------------------------
@@ -172,6 +169,20 @@ class AcknowledgingSeveral:
     def _actor(self, queue: Queue) -> Actor | None:
         """The client's consumer, by which a retained log names who acknowledged; None: it has none there."""
         return next((one.consumer.actor for one in self._own(queue)), None)
+
+
+def _begin_bookmarks(queue: Queue, frame: Frame) -> None:
+    """A queue without an attribute of AMPS is to settle by bookmarks. Raises FrameError where it cannot."""
+    if _FILTER in frame.headers:
+        raise FrameError(
+            f"Queue {queue.name} has no attribute of AMPS: acknowledge its messages by bookmarks or one by one, or "
+            'give it one, for example leasing="sublet"'
+        )
+    if queue.non_destructive:
+        raise FrameError(f"Queue {queue.name} is non-destructive: its messages stay, whoever acknowledges them")
+    if not queue.durable:
+        raise FrameError(f"Queue {queue.name} is not durable: its messages have no bookmarks")
+    queue.know_holders()
 
 
 def _bookmarks_in(text: str) -> list[int]:
@@ -370,7 +381,7 @@ def _takes_late(subscription: Subscription) -> bool:
         return False
     if contents.pending is not None and contents.pending.threshold.makes_barriers:
         return True
-    return contents.leases is not None and not consumer.settles
+    return contents.leases is not None and not consumer.settles and subscription.writer.tells_bookmarks
 
 
 def _settle(subscription: Subscription | None, entries: list[Entry]) -> None:

@@ -41,6 +41,7 @@ _REPLACE_HEADERS: Final = ("replace",)
 BROWSER: Final = ("browser",)
 _BROWSE: Final = "browse"
 _HEADS_HEADERS: Final = ("headers-only",)
+_BOOKMARKS_HEADERS: Final = ("bookmarks",)
 
 
 class Subscription:
@@ -165,7 +166,7 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
     )
     if destructive and not consumer.settles:
         writer.delivery_attempts, writer.leases = queue.contents.delivery_attempts, queue.contents.leases
-    writer.tells_bookmarks = queue.tells_bookmarks
+    writer.tells_bookmarks = queue.tells_bookmarks or is_true(headers, _BOOKMARKS_HEADERS)
     if queue.grouping.rule is not None and queue.grouping.rule.first_key is not None:
         writer.mark_firsts(queue.grouping.rule.first_key, consumer.firsts)
     try:
