@@ -23,14 +23,15 @@ from tests.spark.live import LiveBroker, live_broker
 ROOMY = 'max-per-subscription-backlog="1000000"'
 QUEUES = f"""\
 <address name="DLQ"><anycast><queue name="DLQ"/></anycast></address>
-<address name="jobs"><anycast><queue name="jobs" {ROOMY}/></anycast></address>
+<address name="jobs"><anycast><queue name="jobs"/></anycast></address>
+<address name="lent"><anycast><queue name="lent" {ROOMY}/></anycast></address>
 <address name="leased"><anycast><queue name="leased" lease-period="1500ms" {ROOMY}/></anycast></address>
 <address name="strict"><anycast><queue name="strict" lease-period="1s" leasing="strict" {ROOMY}/></anycast></address>
 <address name="narrow"><anycast><queue name="narrow" max-per-subscription-backlog="3"/></anycast></address>
-<address name="paged"><anycast><queue name="paged" {ROOMY}/></anycast></address>
+<address name="paged"><anycast><queue name="paged"/></anycast></address>
 <address name="urgent"><anycast><queue name="urgent" queue-type="priority" {ROOMY}/></anycast></address>
 <address name="news"><multicast><queue name="reports" {ROOMY}/></multicast></address>
-<address name="plain"><anycast><queue name="plain"/></anycast></address>
+<address name="brief"><anycast><queue name="brief"><durable>false</durable></queue></anycast></address>
 <address name="flow"><anycast><queue name="flow" delivery-semantics="at-most-once"/></anycast></address>
 <address name="shown"><anycast><queue name="shown" non-destructive="true"/></anycast></address>
 <address name="mine"><anycast><queue name="mine" {ROOMY} max-consumers="1"/></anycast></address>
@@ -85,7 +86,10 @@ def attempts(broker: LiveBroker, queue: str) -> Counter[str]:
 def empty(broker: LiveBroker) -> None:
     """Remove what other tests left."""
     with broker.client() as client:
-        for queue in ("jobs", "leased", "strict", "narrow", "paged", "urgent", "reports", "mine"):
+        for number, queue in enumerate(("jobs", "paged")):
+            client.subscribe(f"::{queue}", str(number), ack="auto")
+            broker.process.await_count(queue, 0)
+        for queue in ("lent", "leased", "strict", "narrow", "urgent", "reports", "mine"):
             client.ask("ACK", {"destination": f"::{queue}", "filter": "TRUE"})
             broker.process.await_count(queue, 0)
 

@@ -54,16 +54,18 @@ def send(broker: LiveBroker, first: int, many: int, queue: str = "jobs") -> list
 # ---- what is in a batch --------------------------------------------------------------------------
 
 
-def test_every_message_once_and_gone_when_its_batch_is_done(broker: LiveBroker) -> None:
-    sent = send(broker, 0, 25)
-    with query(broker, maxMessagesPerTrigger=10) as stream:
+@pytest.mark.parametrize("queue", ["jobs", "lent"])
+def test_every_message_once_and_gone_when_its_batch_is_done(broker: LiveBroker, queue: str) -> None:
+    """On a queue declared with nothing but its name, and on one with leases."""
+    sent = send(broker, 0, 25, queue)
+    with query(broker, queue, maxMessagesPerTrigger=10) as stream:
         for begin, left in ((0, 25), (10, 15), (20, 5)):
             assert stream.plan()
             assert stream.run() == sent[begin : begin + 10]
-            assert count(broker, "jobs") == left
+            assert count(broker, queue) == left
             stream.finish()
         assert not stream.plan()
-        assert count(broker, "jobs") == 0
+        assert count(broker, queue) == 0
 
 
 def test_a_row_is_that_of_the_log(broker: LiveBroker) -> None:
@@ -156,6 +158,17 @@ def test_a_queue_that_gives_few_at_a_time(broker: LiveBroker, caplog: pytest.Log
     assert "queue narrow gives 3 messages for a batch although 4 more wait on it: max-per-subscription-" in said[0]
     assert len(sent) == 10
     assert count(broker, "narrow") == 0
+
+
+def test_messages_that_are_not_persistent_are_told_of(broker: LiveBroker, caplog: pytest.LogCaptureFixture) -> None:
+    with broker.client() as client:
+        for _ in range(2):
+            client.ask("SEND", {"destination": "/queue/jobs"}, b"fleeting")
+    with query(broker) as stream:
+        for _ in range(3):
+            assert not stream.plan()
+    (said,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert "queue jobs has 2 messages, and gives this query none. It takes persistent messages only" in said
 
 
 def test_a_new_message_wakes_an_idle_query(broker: LiveBroker) -> None:
@@ -256,7 +269,7 @@ def test_available_now_takes_what_is_there_and_ends(broker: LiveBroker) -> None:
     with broker.client() as client:
         messages = taken(client, "jobs", 5)
         assert [message.body.decode().strip() for message in messages] == late
-        assert {message.header("delivery-count") for message in messages} <= {"1", "2"}
+        assert {message.header("JMSXDeliveryCount") for message in messages} <= {"1", "2"}
 
 
 def test_available_now_on_an_empty_queue(broker: LiveBroker) -> None:
@@ -388,17 +401,38 @@ def test_nothing_new_at_a_restart_is_no_row(broker: LiveBroker) -> None:
 # ---- connections and brokers that are gone -------------------------------------------------------
 
 
-def test_a_connection_that_breaks_in_a_batch(broker: LiveBroker) -> None:
-    sent = send(broker, 0, 10)
-    with query(broker, maxMessagesPerTrigger=4, proxied=True) as stream:
+@pytest.mark.parametrize("queue", ["jobs", "lent"])
+def test_a_connection_that_breaks_in_a_batch(broker: LiveBroker, queue: str) -> None:
+    sent = send(broker, 0, 10, queue)
+    with query(broker, queue, maxMessagesPerTrigger=4, proxied=True) as stream:
         assert stream.plan()
         assert stream.proxy is not None
         stream.proxy.drop()
-        eventually("they are held again", lambda: held(broker, "jobs"), lambda seen: seen == 4)
+        eventually("they are held again", lambda: held(broker, queue), lambda seen: seen == 4)
         assert stream.run() == sent[:4]
         stream.finish()
         assert stream.drain() == sent[4:]
-    assert count(broker, "jobs") == 0
+    assert count(broker, queue) == 0
+
+
+def test_a_batch_that_another_consumer_holds_when_it_is_done(broker: LiveBroker) -> None:
+    """That consumer keeps its messages, and they are in no later batch when it gives them back."""
+    send(broker, 0, 4)
+    with query(broker, proxied=True) as stream, broker.client() as client:
+        assert stream.plan()
+        assert stream.run() == ["0", "1", "2", "3"]
+        assert stream.proxy is not None
+        link = stream.called_before(0)
+        with link.changed:  # so that it does not connect before the other one has them
+            stream.proxy.drop()
+            others = taken(client, "jobs", 2, acks=False, **FIRST)
+        stream.finish()
+        assert not stream.plan()
+        assert count(broker, "jobs") == 2
+        client.ask("ACK", {"id": others[0].header("ack")})
+        client.ask("NACK", {"id": others[1].header("ack")})
+        client.ask("UNSUBSCRIBE", {"id": "1"})
+        eventually("it is settled", lambda: (stream.plan(), count(broker, "jobs")), lambda seen: seen == (False, 0))
 
 
 @pytest.mark.parametrize(
@@ -574,8 +608,8 @@ def test_a_lease_that_ends_and_another_consumer_that_is_strict(broker: LiveBroke
     [
         ("nothing", "queue nothing: the broker refuses: There is no queue .*; declare it in broker.xml"),
         ("news", "queue news: .* declare it in broker.xml, or give option queue as address::queue"),
-        ("plain", 'queue plain: .* has no attribute of AMPS: .* give it one, for example leasing="sublet"'),
-        ("shown", "queue shown: .* has no attribute of AMPS"),
+        ("shown", "queue shown: .* is non-destructive: its messages stay"),
+        ("brief", "queue brief: .* is not durable: its messages have no bookmarks"),
         ("flow", "queue flow: .* An at-most-once queue cannot be consumed"),
     ],
 )

@@ -219,6 +219,7 @@ def subscribe(queue: QueueOptions, name: int, backlog: int, receipt: int, *, is_
         ("ack", "client-individual"),
         ("consumer-window-size", "-1"),
         ("headers-only", "true"),
+        ("bookmarks", "true"),
         ("max-backlog", str(backlog)),
         ("selector", chosen),
         ("receipt", str(receipt)),

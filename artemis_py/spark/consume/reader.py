@@ -80,6 +80,8 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._lapsed_count = 0
         self._few_count = 0
         """The size of the last batch that was smaller than it was allowed to be."""
+        self._passed_count = 0
+        """How many messages nobody had when there was none for this query."""
         self._has_warned = False
         self._all_s = -_ALL_S
         """When everything that may be on the queue still was acknowledged again."""
@@ -204,16 +206,33 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         )
         assert self._gathering is not None
         taken = self._gathering.gather(wish, self._now_ms())
-        if taken and wish.bytes_max is None and len(taken) < wish.count_max and self._queue.selector is None:
-            self._warn_of_few(len(taken))
+        if self._queue.selector is None and not self._has_warned:
+            if not taken:
+                self._warn_of_passed()
+            elif wish.bytes_max is None and len(taken) < wish.count_max:
+                self._warn_of_few(len(taken))
         return taken
+
+    def _warn_of_passed(self) -> None:
+        """Twice there was nothing for the query, and as many messages that nobody has. Say so once."""
+        assert self._link is not None
+        left_count = self._link.talk.left_count or 0
+        before, self._passed_count = self._passed_count, left_count
+        if left_count and left_count == before:
+            self._has_warned = True
+            _logger.warning(
+                "queue %s has %d messages, and gives this query none. It takes persistent messages only (SEND with "
+                "persistent:true), because others have no place in the log; if these are, ask the broker: artemis-py "
+                "why not-delivered %s",
+                self._queue.name, left_count, self._queue.name,
+            )  # fmt: skip
 
     def _warn_of_few(self, count: int) -> None:
         """Two small batches of one size, and there are more messages: the queue has a limit of its own. Say so once."""
         assert self._link is not None
         before, self._few_count = self._few_count, count
         left_count = self._link.talk.left_count
-        if count == before and left_count and self._target is None and not self._has_warned:
+        if count == before and left_count and self._target is None:
             self._has_warned = True
             _logger.warning(
                 "queue %s gives %d messages for a batch although %d more wait on it: max-per-subscription-backlog of "
