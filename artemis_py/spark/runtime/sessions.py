@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 _TIME_ZONE: Final = "spark.sql.session.timeZone"
 _MASTER: Final = "local[2,3]"
 """Two cores, three attempts for each task."""
-# What works well; each can be overridden by name. The console progress would garble a job's own output. Rows come from
-# the workers through Unix sockets, which cost less than loopback.
-_DEFAULTS: Final = {"spark.python.unix.domain.socket.enabled": "true", "spark.ui.showConsoleProgress": "false"}
+# What works well; each can be overridden by name. The console progress would garble a job's own output. Unix sockets to
+# the workers (spark.python.unix.domain.socket.enabled) would cost less than loopback, but a worker that writes its last
+# bytes when Spark has left prints a traceback there.
+_DEFAULTS: Final = {"spark.ui.showConsoleProgress": "false"}
 _LOCAL_DEFAULTS: Final = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"}
 """What works well for two cores, and not on a cluster, nor for what ``spark-submit`` starts."""
 PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
