@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from artemis_py.spark.catalog import options_of, views
-from artemis_py.spark.runtime.sessions import register, session
+from artemis_py.spark.runtime.sessions import await_end, register, session
 from artemis_py.spark.stream.lag import lag
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["lag", "pages", "queues", "register", "session", "views"]
+__all__ = ["await_end", "lag", "pages", "queues", "register", "session", "views"]
 
 
 def queues(spark: SparkSession, source: str | Mapping[str, str]) -> DataFrame:

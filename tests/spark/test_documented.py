@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -57,19 +58,23 @@ class Reader:
             "http://localhost:8161": url,
             "tcp://localhost:61613": url_of(broker),
             "tcp://one:61613,tcp://two:61613": url_of(broker),
-            ".awaitTermination()": "",
         }
 
     def run(self, code: str, **names: Any) -> dict[str, Any]:
         """The code's names; a query that it starts is under ``query``."""
-        code = re.sub(r'"/(data|tmp)/', f'"{self._folder}/', code)
-        for shown, own in self._places.items():
-            code = code.replace(shown, own)
+        code = self.own(code).replace("artemis_py.spark.await_end(query)", "")
         found: dict[str, Any] = {"spark": self.spark, **names}
         exec(f"query = {code}" if code.startswith("(") else code, found)
         if ".start()" in code:
             self.queries.append(found["query"])
         return found
+
+    def own(self, code: str) -> str:
+        """The code with the reader's places."""
+        code = re.sub(r'"/(data|tmp)/', f'"{self._folder}/', code)
+        for shown, own in self._places.items():
+            code = code.replace(shown, own)
+        return code
 
     def sql(self, statement: str) -> DataFrame:
         for shown, own in self._places.items():
@@ -125,6 +130,27 @@ def test_five_minutes(reader: Reader, capsys: pytest.CaptureFixture[str]) -> Non
     planned(reader.run(stream)["query"])
     reader.send("orders", 7, 5)
     assert bodies(drained(reader.broker, "orders.copy", 5, **ADMIN)) == ["7", "8", "9", "10", "11"]
+
+
+@pytest.mark.slow
+@pytest.mark.takes_turns("the sessions of others")
+def test_ctrl_c_ends_the_stream_of_five_minutes(reader: Reader, tmp_path: Path) -> None:
+    table, stream = blocks("docs/spark.md", "# Spark in five minutes", "python")
+    begin = table.partition("orders = ")[0]
+    code = reader.own(f"{begin}\n{stream}").replace('session("orders")', 'session("orders", steps_back=False)')
+    command = [sys.executable, "-c", code]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with (tmp_path / "said").open("wb") as said:
+        program = subprocess.Popen(command, env=environment, stderr=said, start_new_session=True)
+    try:
+        done = tmp_path / "orders-copy" / "commits" / "0"
+        until = lambda: (reader.send("orders", 0, 1), program.poll(), done.exists())[1:]  # noqa: E731
+        eventually("a batch", until, lambda seen: seen != (None, False), 3 * WAIT_S)
+        os.killpg(program.pid, signal.SIGINT)
+        assert program.wait(3 * WAIT_S) == 0
+    finally:
+        program.kill()
+    assert "Traceback" not in (tmp_path / "said").read_text()
 
 
 def test_reading_and_streaming(reader: Reader, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from artemis_py.spark.jobs.result import BYTES, COUNT, MS, TEXT, TIME, Column, R
 from artemis_py.spark.jobs.source import ArchiveTables, JobError, moment_ms
 from artemis_py.spark.runtime import command
 from artemis_py.spark.runtime.command import Progress, complaint_of, line_of, sentence_of, told_errors
-from artemis_py.spark.runtime.sessions import _interrupts_later
+from artemis_py.spark.runtime.sessions import _interrupts_noted, await_end
 
 NOW_MS = 1_769_860_800_000  # 2026-01-31T12:00:00Z
 
@@ -180,14 +180,35 @@ def test_ctrl_c_counts_when_spark_has_started() -> None:
     before = signal.getsignal(signal.SIGINT)
     started: list[str] = []
 
-    def start() -> None:
-        with _interrupts_later():
-            signal.raise_signal(signal.SIGINT)
-            started.append("Spark")
+    with _interrupts_noted() as pressed:
+        signal.raise_signal(signal.SIGINT)
+        started.append("Spark")
+    assert (started, pressed) == (["Spark"], [signal.SIGINT])
+    assert signal.getsignal(signal.SIGINT) is before
 
-    with pytest.raises(KeyboardInterrupt):
-        start()
-    assert started == ["Spark"]
+
+class InterruptedQuery:
+    """A streaming query during which Ctrl-C is pressed once."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def awaitTermination(self, timeout_s: int) -> bool:
+        assert timeout_s <= 1
+        if not self.calls:
+            signal.raise_signal(signal.SIGINT)
+        self.calls.append("wait")
+        return "stop" in self.calls
+
+    def stop(self) -> None:
+        self.calls.append("stop")
+
+
+def test_ctrl_c_stops_a_query_that_is_awaited() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    query = InterruptedQuery()
+    await_end(query)  # type: ignore[arg-type]
+    assert query.calls == ["wait", "stop", "wait"]
     assert signal.getsignal(signal.SIGINT) is before
 
 

@@ -18,6 +18,7 @@ from artemis_py.spark.runtime.java import INSTALL, ensure_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.streaming import StreamingQuery
 
 _TIME_ZONE: Final = "spark.sql.session.timeZone"
 _MASTER: Final = "local[2,3]"
@@ -33,6 +34,8 @@ PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
 plan of the first conditions. So it is on only where each load has one condition, as in the jobs.
 """
 _NEEDED: Final = {_TIME_ZONE: "UTC"}
+_LOOK_S: Final = 1
+"""How long Ctrl-C may take to be noticed."""
 
 
 def session(
@@ -73,8 +76,11 @@ def session(
     builder = SparkSession.builder
     for name, value in settings.items():
         builder = builder.config(name, value)
-    with _interrupts_later():
+    # A Java abandoned during its start cannot report its port and would never end.
+    with _interrupts_noted() as pressed:
         spark = builder.getOrCreate()
+    if pressed:
+        raise KeyboardInterrupt
     is_local = (spark.sparkContext.master or "").startswith("local")
     if is_ours and is_local if steps_back is None else steps_back:
         step_back(spark)
@@ -108,26 +114,33 @@ def _absent(given: Mapping[str, str], master: str) -> dict[str, str]:
 
 
 @contextmanager
-def _interrupts_later() -> Iterator[None]:
-    """Defer Ctrl-C until Spark has started: a Java abandoned during its start cannot report its port and would never
-    end.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
+def _interrupts_noted() -> Iterator[list[int]]:
+    """Note Ctrl-C instead of breaking off. Threads other than the main one do not get it anyway."""
     pressed: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield pressed
+        return
 
     def note(number: int, _frame: FrameType | None) -> None:
         pressed.append(number)
 
     before = signal.signal(signal.SIGINT, note)
     try:
-        yield
+        yield pressed
     finally:
         if signal.getsignal(signal.SIGINT) is note:  # Spark, once started, has its own, which ends its jobs, too
             signal.signal(signal.SIGINT, before)
-    if pressed:
-        raise KeyboardInterrupt
+
+
+def await_end(query: StreamingQuery) -> None:
+    """Wait until a streaming query ends. Ctrl-C stops it: ``query.awaitTermination()`` alone prints several tracebacks
+    then, because Spark's client calls Java in the middle of another call. Raises StreamingQueryException if the query
+    fails.
+    """
+    with _interrupts_noted() as pressed:
+        while not query.awaitTermination(_LOOK_S):
+            if pressed:
+                query.stop()
 
 
 def register(spark: SparkSession) -> None:
