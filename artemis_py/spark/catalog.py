@@ -10,9 +10,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from artemis_py.errors import PipelineError
+from artemis_py.spark.body_schema import read_schema
 from artemis_py.spark.shared_options import SECRETS
 
 if TYPE_CHECKING:
@@ -62,7 +64,14 @@ _OTHER_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9_]")
 _VIEW_OF: Final = "artemisAddress"
 """The address of a table made by ``views``, which marks such tables."""
 _COMMENT: Final = "artemis: over the table events"
-"""Marks a view made by ``views``."""
+_BODIES_COMMENT: Final = "artemis: over the messages of an address"
+"""Mark views made by ``views``."""
+_TABLE: Final = "TABLE"
+_ANOTHER_S: Final = ""
+_LOG: Final = "_log"
+_BAD: Final = "_bad"
+_OF_BODIES: Final = (_LOG, _BAD)
+"""Of an address with a schema of its bodies: the table of its messages, and the view of those that are not of it."""
 _OF_MESSAGES: Final = frozenset({"table", "columns", "includebody", "includeheaders"})
 """Options that the table of events does not share."""
 EVENTS: Final = "events"
@@ -180,7 +189,13 @@ def check_insert(schema: StructType, given: Mapping[str, str]) -> None:
         )
 
 
-def views(spark: SparkSession, source: str | Mapping[str, str], database: str = "artemis") -> dict[str, str]:
+def views(
+    spark: SparkSession,
+    source: str | Mapping[str, str],
+    database: str = "artemis",
+    *,
+    bodies: Mapping[str, str | Path | Mapping[str, Any]] | None = None,
+) -> dict[str, str]:
     """Create a table for each address, so that ``SELECT … FROM artemis.orders`` works, the table ``events``, and the
     views ``latency``, ``throughput`` and ``depth`` over it. Call it again to add tables of new addresses and remove
     those of addresses that are gone.
@@ -190,9 +205,15 @@ def views(spark: SparkSession, source: str | Mapping[str, str], database: str = 
     characters become underscores (``orders.eu``: ``artemis.orders_eu``). If two addresses would share a name, all
     except one that has exactly this name get a stable suffix; so does an address called like one of the views.
 
-    Raises PipelineError for a password, and if the database has another table with such a name.
+    ``bodies`` has a JSON Schema for some addresses: a file, or a dictionary. Of ``orders`` then ``artemis.orders`` is a
+    view with the properties as columns, and the rest of the message in ``_metadata``; ``artemis.orders_bad`` has the
+    messages whose bodies are not of the schema, with ``error``; ``artemis.orders_log`` is the table below.
+
+    Raises PipelineError for a password, for a schema that SQL cannot say, and if the database has another table with
+    such a name.
     """
     options = options_of(source)
+    schemas = {address: read_schema(schema) for address, schema in (bodies or {}).items()}
     for name in options:
         if name.lower() in SECRETS:
             raise PipelineError(
@@ -202,21 +223,30 @@ def views(spark: SparkSession, source: str | Mapping[str, str], database: str = 
             )
     where = {name: text for name, text in options.items() if name.lower() in _WHERE}
     rows = spark.read.format("artemis").options(**where, table="addresses", columns="address").load()
-    names = table_names({row.address for row in rows.distinct().collect()})
+    names = table_names({row.address for row in rows.distinct().collect()} | schemas.keys(), schemas)
+    of_bodies = [f"{names[address]}{suffix}" for address in schemas for suffix in _OF_BODIES]
     spark.sql(f"CREATE DATABASE IF NOT EXISTS {_quoted(database)}")
     made = _made_before(spark, database)
-    for name in (*names.values(), EVENTS, *VIEWS):
-        if not made.get(name.lower(), True):
+    for name in (*names.values(), *of_bodies, EVENTS, *VIEWS):
+        if made.get(name.lower(), _TABLE) == _ANOTHER_S:
             raise PipelineError(
                 f"{database}.{name} is not one of these tables; name another database, as in views(…,"
                 f' database="{database}_log")'
             )
-    for name in filter(made.get, made.keys() - VIEWS.keys()):
-        spark.sql(f"DROP TABLE IF EXISTS {_quoted(database)}.{_quoted(name)}")
+    for name in made.keys() - VIEWS.keys():
+        if made[name] != _ANOTHER_S:
+            spark.sql(f"DROP {made[name]} IF EXISTS {_quoted(database)}.{_quoted(name)}")
     columns = spark.read.format("artemis").options(**options).load().schema
+    if schemas and "value" not in columns.names:
+        raise PipelineError("bodies needs the column value: add it to option columns")
     for address, name in names.items():
         chosen = {**_without_choice(options), "subscribePattern" if "," in address else "subscribe": address}
-        _create(spark, f"{_quoted(database)}.{_quoted(name)}", columns, chosen, address)
+        table = f"{_quoted(database)}.{_quoted(f'{name}{_LOG}' if address in schemas else name)}"
+        _create(spark, table, columns, chosen, address)
+        if address in schemas:
+            good, bad = schemas[address].views(table, tuple(columns.names))
+            for view, query in ((name, good), (f"{name}{_BAD}", bad)):
+                spark.sql(f"CREATE VIEW {_quoted(database)}.{_quoted(view)} COMMENT '{_BODIES_COMMENT}' AS {query}")
     of_events = {name: text for name, text in options.items() if name.lower() not in _OF_MESSAGES} | {"table": EVENTS}
     columns = spark.read.format("artemis").options(**of_events).load().schema
     _create(spark, f"{_quoted(database)}.{EVENTS}", columns, of_events, "")
@@ -231,29 +261,31 @@ def _create(spark: SparkSession, name: str, columns: StructType, options: dict[s
     spark.catalog.createTable(name, source="artemis", schema=schema, **options)
 
 
-def _made_before(spark: SparkSession, database: str) -> dict[str, bool]:
-    """Of each table in the database, whether ``views`` made it."""
+def _made_before(spark: SparkSession, database: str) -> dict[str, str]:
+    """Of each table in the database that ``views`` made, whether it is a table or a view; others are another's."""
     from pyspark.errors import AnalysisException
 
-    found: dict[str, bool] = {}
+    found: dict[str, str] = {}
     for table in spark.catalog.listTables(_quoted(database)):
         if table.tableType == "VIEW":
-            found[table.name.lower()] = table.description == _COMMENT
+            is_ours = table.description in (_COMMENT, _BODIES_COMMENT)
+            found[table.name.lower()] = "VIEW" if is_ours else _ANOTHER_S
             continue
         try:
             columns = spark.table(f"{_quoted(database)}.{_quoted(table.name)}").schema.fields
         except AnalysisException:  # of a format that this Spark lacks, or a view of what is gone
             columns = []
-        found[table.name.lower()] = any(_VIEW_OF in one.metadata for one in columns)
+        is_ours = any(_VIEW_OF in one.metadata for one in columns)
+        found[table.name.lower()] = _TABLE if is_ours else _ANOTHER_S
     return found
 
 
-def table_names(addresses: Iterable[str]) -> dict[str, str]:
+def table_names(addresses: Iterable[str], with_bodies: Iterable[str] = ()) -> dict[str, str]:
     """A name in Spark's catalog for each address; names are case-insensitive, as in the catalog. An address' name does
-    not depend on the others unless it conflicts.
+    not depend on the others unless it conflicts. Names of those with bodies are free with each suffix, too.
     """
     found: dict[str, str] = {}
-    taken = {EVENTS, *VIEWS}
+    taken = {EVENTS, *VIEWS, *(f"{_plain(one)}{suffix}".lower() for one in with_bodies for suffix in _OF_BODIES)}
     for address in sorted(addresses, key=lambda one: (_plain(one) != one, one)):
         name = _plain(address)
         if name.lower() in taken:

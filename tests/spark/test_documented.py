@@ -52,7 +52,7 @@ class Reader:
         self._places = {
             # Spark is there already, so its environment cannot say who logs in; options say the same.
             '.format("artemis")': f'.format("artemis").options(user="admin", passwordFile="{secret}")',
-            '(spark, "http://localhost:8161")': f'(spark, dict(url="{url}", user="admin", passwordFile="{secret}"))',
+            '(spark, "http://localhost:8161"': f'(spark, dict(url="{url}", user="admin", passwordFile="{secret}")',
             "(url '": f"(user 'admin', passwordFile '{secret}', url '",
             "'ann', passwordFile '/run/secrets/ann'": f"'admin', passwordFile '{secret}'",
             "http://localhost:8161": url,
@@ -195,6 +195,9 @@ def test_sql_and_views_and_lag(reader: Reader, capsys: pytest.CaptureFixture[str
         count = reader.run(read)["orders"].count()
         assert reader.run(views, artemis_py=artemis_py)["names"]["orders"] == "artemis.orders"
         assert re.search(rf"\|\s*{count}\|", capsys.readouterr().out)
+        [bodies_as_columns] = blocks("docs/pipeline.md", "#### Bodies as columns", "python")
+        reader.run(bodies_as_columns, artemis_py=artemis_py)
+        assert re.search(r"the body is no JS", capsys.readouterr().out)
         [latency] = blocks("docs/pipeline.md", "#### Latency, throughput and depth", "python")
         reader.run(latency)
         assert re.search(r"\|\s*orders\|", capsys.readouterr().out)
