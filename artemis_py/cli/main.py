@@ -53,6 +53,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "message": (_OPERATIONS, "show, move, copy, retry and remove single messages of a queue"),
     "dead": (_OPERATIONS, "list dead and expired messages by where they came from, and send them back there"),
     "job": (_OPERATIONS, "list background jobs, and stop them"),
+    "schedule": (_OPERATIONS, "list the messages that a running broker sends again and again, and cancel them"),
     "address": (
         _OPERATIONS,
         "list, show, create, change, pause, block, purge and delete the addresses of a running broker",

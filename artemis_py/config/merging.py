@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, final
 
 from artemis_py.config.matching import DEFAULT_SYNTAX, Repository, WildcardSyntax
 from artemis_py.config.tables.address_settings import AddressSettings
-from artemis_py.config.tables.declarations import NOWHERE, Origin
+from artemis_py.config.tables.declarations import NOWHERE, SCHEDULES, Origin
 from artemis_py.config.tables.fields import settings_of
 
 _CACHE_SIZE: Final = 4096
@@ -76,6 +76,8 @@ class SettingsRepository:
 
     def candidates(self, address: str) -> list[SettingsEntry]:
         """Return the entries that apply to ``address`` (``address::queue`` is cut), the most specific first."""
+        if address == SCHEDULES:
+            return []
         key = uuid_key(address.partition("::")[0], self._uuid_namespace, self._repository.syntax.delimiter)
         return [entry for _, entry in self._repository.candidates(key)]
 

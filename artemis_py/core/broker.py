@@ -287,7 +287,7 @@ class Broker:
             if budget.left <= 0:
                 break
         copies = self.host.copies
-        if copies.is_open or copies.dead or copies.expired or self.copy_maker.waiting:
+        if copies.is_open or copies.dead or copies.expired or copies.due or self.copy_maker.waiting:
             self.copy_publisher.flush(now_ms)
         self.log.message_id = self.host.message_id
         self.log.queue_id = self.registry.queue_id

@@ -153,6 +153,8 @@ class Copies:
         self.dead: list[tuple[QueueReference, Message, str]] = []
         self.expired: list[tuple[QueueReference, Message, str]] = []
         """Each with the reason that its copy names."""
+        self.due: list[tuple[QueueReference, Message]] = []
+        """Messages that are sent again and again, and now."""
         self.is_open = False
         """Is there a group to end?"""
         self._log = log
@@ -171,6 +173,11 @@ class Copies:
         """A consumer had the message expire: a copy belongs on the expiry address."""
         self._open()
         self.expired.append((queue, message, FORCED_EXPIRE))
+
+    def note_due(self, queue: QueueReference, message: Message) -> None:
+        """The message waited to be sent, perhaps not for the last time: it has left the queue."""
+        self._open()
+        self.due.append((queue, message))
 
     def join(self) -> None:
         """What is recorded next belongs to the group: an operator moves messages, and their copies are published at

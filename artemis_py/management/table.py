@@ -21,6 +21,7 @@ from artemis_py.management.operations.import_messages import IMPORT_OPERATIONS
 from artemis_py.management.operations.jobs import JOB_OPERATIONS
 from artemis_py.management.operations.messages import MESSAGE_OPERATIONS
 from artemis_py.management.operations.queues import QUEUE_OPERATIONS
+from artemis_py.management.operations.schedules import SCHEDULE_OPERATIONS
 from artemis_py.management.operations.settings import CONFIGURATION_OPERATIONS, SETTINGS_OPERATIONS
 from artemis_py.management.operations.storage import STORAGE_OPERATIONS
 from artemis_py.management.operations.trace import TRACE_OPERATIONS
@@ -40,6 +41,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *IMPORT_OPERATIONS,
     *DEAD_LETTER_OPERATIONS,
     *JOB_OPERATIONS,
+    *SCHEDULE_OPERATIONS,
     *ADDRESS_OPERATIONS,
     *DIVERT_OPERATIONS,
     *SETTINGS_OPERATIONS,

@@ -76,9 +76,6 @@ KNOWN: Final[dict[str, dict[str, str]]] = {
         "delivery_mode": "persistent",
         "JMSDeliveryMode": "persistent",
         "JMSPriority": "priority",
-        "AMQ_SCHEDULED_PERIOD": "a SEND for each time: the broker does not repeat messages",
-        "AMQ_SCHEDULED_REPEAT": "a SEND for each time: the broker does not repeat messages",
-        "AMQ_SCHEDULED_CRON": "a SEND for each time: the broker does not repeat messages",
         "retain": "retroactive-message-count of the address-setting",
     },
 }

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final, final
 
 from artemis_py.config.settings import AcceptorConfig
+from artemis_py.config.tables.declarations import SCHEDULES
 from artemis_py.core.addresses.address import MULTICAST
 from artemis_py.core.addresses.routing_table import Route
 from artemis_py.core.broker import Broker
@@ -164,9 +165,18 @@ class StompService:
             raise NotFoundError(f"{address} is the address of notifications, where only the broker sends messages")
         if address == self.asked_address:
             raise NotFoundError(f"{address} is the address for management messages, which nobody queues")
+        if address == SCHEDULES:
+            raise NotFoundError(
+                f"{address} has messages that the broker sends again and again; send to their address, with "
+                "AMQ_SCHEDULED_CRON, or with AMQ_SCHEDULED_PERIOD and AMQ_SCHEDULED_REPEAT"
+            )
 
     def check_may_read(self, address: str) -> None:
-        """Raises NotFoundError for the address for management messages: there is nothing to read."""
+        """Raises NotFoundError for the address for management messages: there is nothing to read; and for the broker's
+        own schedules.
+        """
+        if address == SCHEDULES:
+            raise NotFoundError(f"{address} is not for consumers; see artemis-py schedule ls")
         if address == self.asked_address:
             raise NotFoundError(
                 f"{address} is the address for management messages: send them there, and read the replies at the "

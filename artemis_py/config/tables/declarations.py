@@ -28,6 +28,8 @@ from artemis_py.config.tables.fields import (
 ANYCAST: Final = "ANYCAST"
 MULTICAST: Final = "MULTICAST"
 DIVERT_ROUTING_TYPES: Final = ("STRIP", "PASS", ANYCAST, MULTICAST)
+SCHEDULES: Final = "$schedules"
+"""The broker's own address and queue for messages that are sent again and again; no address-setting counts there."""
 CURSOR_TTL_S_DEFAULT: Final = 86_400
 
 _SETTINGS: Final = settings_of(AddressSettings)

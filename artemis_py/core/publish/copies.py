@@ -60,6 +60,8 @@ class MessageCopy:
     """The original, if an exclusive divert took it."""
     outcome: PublishOutcome | None = None
     """Of the original, whose publisher waits to know."""
+    queue: str | None = None
+    """The queue of a fully qualified destination."""
 
 
 def hops_of(head: Head) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from artemis_py.config.tables.declarations import SCHEDULES
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST, PLAIN, Address, Plan
 from artemis_py.core.addresses.batch import Batch, FilterResults
 from artemis_py.core.addresses.enqueue import Enqueuer, Share
@@ -18,6 +19,7 @@ from artemis_py.core.publish.duplicates import Duplicates
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue_host import QueueHost
 from artemis_py.core.queue_reference import QueueReference
+from artemis_py.core.recurrence import fall_due
 from artemis_py.errors import NotFoundError
 from artemis_py.message import HeaderName, Message
 
@@ -537,6 +539,13 @@ class CopyPublisher:
             except Exception as error:
                 give_up(self._host, queue.name, "dead letter", error)
                 self._put_back(queue, message, now_ms)
+        due, copies.due = copies.due, []
+        for queue, message in due:
+            try:
+                self._send_due(queue, message, now_ms)
+            except Exception as error:
+                give_up(self._host, queue.name, "schedule", error)
+                self._put_back(queue, message, now_ms)
         expired, copies.expired = copies.expired, []
         if expired and self._host.notifications.is_heard:
             self._host.notifications.note_expired(expired)
@@ -546,6 +555,34 @@ class CopyPublisher:
             except Exception as error:
                 give_up(self._host, queue.name, "expiry", error)
                 self._put_back(queue, message, now_ms)
+
+    def _send_due(self, queue: QueueReference, message: Message, now_ms: int) -> None:
+        """A message that is sent again and again is due. What waits for the next date is published first: if that
+        fails, nothing has been sent.
+        """
+        due = fall_due(message.head, message.id, now_ms)
+        if due is None:
+            return
+        for waiting in (due.again, due.begins):
+            if waiting is not None:
+                copy = MessageCopy(
+                    SCHEDULES, waiting.head, message.body, message.expires_ms, 0, waiting.due_ms, creates=True,
+                    as_it_is=True,
+                )  # fmt: skip
+                self._publish_copy(copy, now_ms)
+        if due.begins is None:
+            self._copy_maker.waiting.append(
+                MessageCopy(
+                    due.address,
+                    due.head,
+                    message.body,
+                    message.expires_ms,
+                    0,
+                    due.due_ms,
+                    creates=True,
+                    queue=due.queue,
+                )
+            )
 
     def _put_back(self, reference: QueueReference, message: Message, now_ms: int) -> None:
         """The copy of a dead or expired message could not be made or published: a copy goes to the queue that it has
@@ -632,7 +669,7 @@ class CopyPublisher:
         """
         if copy.creates:
             try:
-                return self._resolver.route(copy.address, None, copy.head.routing_type)
+                return self._resolver.route(copy.address, copy.queue, copy.head.routing_type)
             except NotFoundError:
                 return None
         address = self._bindings.addresses.get(copy.address)

@@ -9,7 +9,7 @@ from typing import Final, final
 
 from artemis_py.core.lazy_heap import drop_void
 from artemis_py.core.memory import ID_BYTES, IDS, Holdings, keep, release
-from artemis_py.core.order.entry import ACKED, DAMAGED, EXPIRED, REPLACED, SUPERSEDED, Entry
+from artemis_py.core.order.entry import ACKED, DAMAGED, EXPIRED, MOVED, REPLACED, SUPERSEDED, Entry
 from artemis_py.core.order.fifo import Fifo
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.order import Order
@@ -1207,6 +1207,20 @@ class Contents:
             for entry in entries:
                 self._host.copies.note_expired(self._reference, entry.message)
             self.counters.expired += len(entries)
+
+    def send_again(self, entries: list[Entry], now_ms: int) -> None:
+        """Remove entries that are put aside on the queue of schedules: they are due, and are to be sent, or have
+        expired.
+        """
+        gone = [entry for entry in entries if 0 < entry.message.expires_ms <= now_ms]
+        sent = [entry for entry in entries if not 0 < entry.message.expires_ms <= now_ms]
+        self._host.copies.join()
+        self.expire(gone)
+        self.kill([entry.message for entry in sent], MOVED)
+        for entry in entries:
+            self.end_waiting(entry)
+        for entry in sent:
+            self._host.copies.note_due(self._reference, entry.message)
 
     def expire_held(self, messages: list[Message], by: Actor | None) -> None:
         """A consumer had messages expire that were in delivery to it, whatever their date."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from artemis_py.config.tables.declarations import SCHEDULES
 from artemis_py.core.budget import Budget
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.state import QueueState
@@ -41,7 +42,7 @@ class DueEntries(Task):
                 return False
         while entries and not reference.deleted:
             count = budget.slice_of(_FALL_UNITS)
-            self._place(entries[-count:])
+            self._place(entries[-count:], now_ms)
             del entries[-count:]
             budget.spend(_FALL_UNITS * count)
             if budget.is_spent and entries:
@@ -66,9 +67,12 @@ class DueEntries(Task):
                 if contents.is_aside(entry) and not entry.attempts:  # one that failed is a value already
                     contents.enter_value(entry)
 
-    def _place(self, entries: list[Entry]) -> None:
+    def _place(self, entries: list[Entry], now_ms: int) -> None:
         contents, reference = self._state.contents, self._state.reference
         waiting = [entry for entry in entries if contents.is_aside(entry)]
+        if reference.name == SCHEDULES:
+            contents.send_again(waiting, now_ms)
+            return
         if reference.durable:
             heads = [one.message for one in waiting if one.message.head.persistent and not contents.keeps_place(one)]
             in_journal = [message for message in heads if message.__class__ is not PagedMessage]

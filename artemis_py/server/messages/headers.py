@@ -28,7 +28,8 @@ _KNOWN: Final = {
     name.lower(): name
     for name in (
         "persistent", "priority", "expires", "correlation-id", "reply-to", "destination-type", "type", DUPLICATE_ID,
-        "AMQ_SCHEDULED_TIME", "AMQ_SCHEDULED_DELAY", "JMSXGroupID", "_AMQ_GROUP_ID", "JMSXGroupSeq",
+        "AMQ_SCHEDULED_TIME", "AMQ_SCHEDULED_DELAY", "AMQ_SCHEDULED_CRON", "AMQ_SCHEDULED_PERIOD",
+        "AMQ_SCHEDULED_REPEAT", "JMSXGroupID", "_AMQ_GROUP_ID", "JMSXGroupSeq",
     )
 }  # fmt: skip
 """Headers that mean something, by their names in lower case: names in HTTP have no case."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, final
 
-from artemis_py.core.addresses.address import Address, PlanCost
+from artemis_py.config.tables.declarations import SCHEDULES
+from artemis_py.core.addresses.address import ANYCAST, Address, PlanCost
 from artemis_py.core.addresses.batch import Batch, FilterResults
 from artemis_py.core.addresses.full_policy import note_full, why_dropped, why_full
 from artemis_py.core.addresses.routing_table import Route
 from artemis_py.core.events import ADDRESS_DROPS, REJECTED
 from artemis_py.core.publish_outcome import ADDRESS_FULL, DIVERTED, PublishOutcome
+from artemis_py.core.recurrence import waiting_head
 from artemis_py.errors import AddressFullError, ArtemisError, NotFoundError, QueueFullError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, HeaderName, LargeBody, Message, encode_headers
 from artemis_py.security.rights import USER_HEADER
@@ -427,6 +429,11 @@ class Publishing:
         route = route_of(state, shape)
         head = head_for(state, frame)
         due_ms = shape.due_ms or (date_after(now_ms, shape.due_delay_ms) if shape.due_delay_ms else 0)
+        if shape.recurrence is not None:
+            due_ms = shape.recurrence.first_ms(due_ms, now_ms)
+            target = route.asked_address if route.asked_queue is None else f"{route.asked_address}::{route.asked_queue}"
+            head = waiting_head(head, target, SCHEDULES, due_ms)
+            route = state.broker.resolver.route(SCHEDULES, None, ANYCAST)
         self._take_told()
         if transaction is not None:
             self._asked = None

@@ -14,6 +14,8 @@ from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST
 from artemis_py.core.dead_letters import RETRIED_HEADER
 from artemis_py.core.publish.copies import HOPS_HEADER
+from artemis_py.core.recurrence import NAMES as RECURRENCE_NAMES
+from artemis_py.core.recurrence import SCHEDULED, RecurrenceError, recurrence_of
 from artemis_py.message import Head, encode_headers, escape_header
 from artemis_py.stomp.foreign_headers import KNOWN, ForeignHeaders
 from artemis_py.stomp.wire.frames import Frame, FrameError, Limits, Refused, Send, Shape
@@ -66,13 +68,13 @@ _CARRIED: Final = frozenset({"receipt", "transaction", "content-length"})
 _FORGED: Final = frozenset(
     {
         "message-id", "subscription", "ack", "redelivered", "timestamp", "delivery-count", "amqMessageId",
-        "ingress-timestamp", DELIVERY_COUNT, HOPS_HEADER, RETRIED_HEADER,
+        "ingress-timestamp", DELIVERY_COUNT, HOPS_HEADER, RETRIED_HEADER, SCHEDULED,
     }
 )  # fmt: skip
 _DECIDING: Final = frozenset(
     {
         "destination", "destination-type", "priority", "persistent", "expires", "AMQ_SCHEDULED_TIME",
-        "AMQ_SCHEDULED_DELAY", "_AMQ_DUPL_ID", "JMSXGroupID", "_AMQ_GROUP_ID", "reply-to",
+        "AMQ_SCHEDULED_DELAY", *RECURRENCE_NAMES, "_AMQ_DUPL_ID", "JMSXGroupID", "_AMQ_GROUP_ID", "reply-to",
     }
 )  # fmt: skip
 _CARRIED_BYTES: Final = frozenset(name.encode() for name in _CARRIED)
@@ -285,11 +287,17 @@ class Dialect:
         shape.expires_ms = _expiry(headers.get("expires"))
         shape.due_ms = _milliseconds(headers, "AMQ_SCHEDULED_TIME")
         shape.due_delay_ms = _milliseconds(headers, "AMQ_SCHEDULED_DELAY")
+        if not headers.keys().isdisjoint(RECURRENCE_NAMES):
+            try:
+                shape.recurrence = recurrence_of(headers)
+            except RecurrenceError as error:
+                raise FrameError(str(error)) from None
         shape.duplicate_id = headers.get("_AMQ_DUPL_ID")
         shape.simple = not (
             shape.expires_ms
             or shape.due_ms
             or shape.due_delay_ms
+            or shape.recurrence is not None
             or shape.duplicate_id is not None
             or "reply-to" in headers
             or destination.startswith("/temp-")
@@ -332,6 +340,7 @@ def _canonical(shape: Shape, headers: dict[str, str]) -> bytes:
         "_AMQ_DUPL_ID",
         "AMQ_SCHEDULED_TIME",
         "AMQ_SCHEDULED_DELAY",
+        *RECURRENCE_NAMES,
         "reply-to",
     ):
         if name in headers:

@@ -7,6 +7,7 @@ from typing import Final
 
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.memory import FRAME_BYTES, HEADER_BYTES
+from artemis_py.core.recurrence import Recurrence
 from artemis_py.errors import ArtemisError
 from artemis_py.message import Head
 from artemis_py.selector import CLIENT_LIMITS, SelectorLimits
@@ -106,7 +107,7 @@ class Shape:
 
     __slots__ = (
         "address", "block", "destination", "due_delay_ms", "due_ms", "duplicate_id", "expires_ms", "persistent",
-        "plain", "priority", "queue", "routing_type", "target", "simple",
+        "plain", "priority", "queue", "recurrence", "routing_type", "target", "simple",
     )  # fmt: skip
 
     def __init__(self, destination: str, address: str, queue: str | None, routing_type: str | None) -> None:
@@ -121,6 +122,7 @@ class Shape:
         self.expires_ms = 0
         self.due_ms = 0
         self.due_delay_ms = 0
+        self.recurrence: Recurrence | None = None
         self.duplicate_id: str | None = None
         self.block = b""
         """The deciding headers that consumers see, in canonical form."""

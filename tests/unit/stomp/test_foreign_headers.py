@@ -107,7 +107,7 @@ def test_a_header_is_told_of_the_client_whose_frame_it_is() -> None:
     """The block is read when it comes, and carried out with its body: meanwhile others send."""
     bench = Bench()
     bench.subscribe("a")
-    bench.world.client("a").send(b"SEND\ndestination:/queue/q\nAMQ_SCHEDULED_CRON:1\ncontent-length:5\n\nab")
+    bench.world.client("a").send(b"SEND\ndestination:/queue/q\nx-delay:1\ncontent-length:5\n\nab")
     bench.send("b", to="q")
     (event,) = told(bench).values()
     assert event.fields["session"] == "s1"

@@ -1,0 +1,113 @@
+"""Messages that are sent again and again: the operations that list and cancel them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Final
+
+from artemis_py.config.tables.declarations import SCHEDULES
+from artemis_py.core.order.entry import PURGED, Entry
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.recurrence import CRON, PERIOD, REPEAT, job_of, target_of
+from artemis_py.errors import NotFoundError
+from artemis_py.management.listing import EPOCH_MS, FLAG, LOOKS_PER_STEP, NUMBER, TEXT, Field, Kind
+from artemis_py.management.managed import Arguments, Managed, Steps
+from artemis_py.management.operation import EDIT, Argument, Operation, listing, select_rows
+
+
+class Schedule:
+    """One message that waits to be sent."""
+
+    def __init__(self, queue: Queue, entry: Entry) -> None:
+        self.message = entry.message
+        self.entry = entry
+        self.due_ms = queue.contents.scheduled_dates.of(entry.message.id)
+        self.id = job_of(entry.message)
+
+    @cached_property
+    def headers(self) -> dict[str, str]:
+        """Those of the message."""
+        return self.message.head.properties
+
+    def number(self, name: str) -> int | None:
+        """A header that is a number."""
+        return int(self.headers[name]) if self.headers.get(name) else None
+
+
+_KIND: Final[Kind[Schedule]] = Kind(
+    "schedule",
+    "schedules",
+    [
+        Field("schedule", NUMBER, "Its id: that of its first message", lambda it: it.id, is_brief=True),
+        Field("destination", TEXT, "Where it is sent", lambda it: target_of(it.message.head), is_brief=True),
+        Field("next", NUMBER, "When it is sent next", lambda it: it.due_ms, EPOCH_MS, is_brief=True),
+        Field("cron", TEXT, "The header AMQ_SCHEDULED_CRON", lambda it: it.headers.get(CRON), is_brief=True),
+        Field("period", NUMBER, "The ms between two times", lambda it: it.number(PERIOD), "ms", is_brief=True),
+        Field(
+            "repeat",
+            NUMBER,
+            "How many times it is sent after the next one; -1: until it is cancelled",
+            lambda it: it.number(REPEAT),
+            is_brief=True,
+        ),
+        Field("durable", FLAG, "Does it survive a restart?", lambda it: it.message.head.persistent),
+        Field("user", TEXT, "Who has sent it, where messages say so", lambda it: it.headers.get("JMSXUserID")),
+        Field("size", NUMBER, "Its size", lambda it: it.message.size_bytes, "bytes"),
+    ],
+)
+
+
+def _list(managed: Managed, arguments: Arguments) -> Steps:
+    queue = managed.broker.queues.get(SCHEDULES)
+    found: list[Schedule] = []
+    if queue is not None:
+        entries = list(queue.contents.scheduled.values())
+        for start in range(0, len(entries), LOOKS_PER_STEP):
+            found += [Schedule(queue, entry) for entry in entries[start : start + LOOKS_PER_STEP]]
+            yield None
+    return (yield from select_rows(_KIND, found, arguments))
+
+
+def _cancel(managed: Managed, arguments: Arguments) -> Steps:
+    wanted = arguments["schedule"]
+    queue = managed.broker.queues.get(SCHEDULES)
+    cancelled = 0
+    if queue is not None:
+        entries = list(queue.contents.scheduled.values())
+        for start in range(0, len(entries), LOOKS_PER_STEP):
+            for entry in entries[start : start + LOOKS_PER_STEP]:
+                if job_of(entry.message) == wanted and queue.contents.is_aside(entry):
+                    queue.contents.kill([entry.message], PURGED)
+                    queue.contents.end_waiting(entry)
+                    cancelled += 1
+            yield None
+    if not cancelled:
+        raise NotFoundError(f"there is no schedule {wanted}")
+    return {"cancelled": wanted}
+
+
+_NO_SCHEDULES: Final = "Artemis sends no message again and again."
+
+SCHEDULE_OPERATIONS: Final = (
+    listing(
+        "listSchedules",
+        "/api/schedules",
+        "schedule ls",
+        _KIND,
+        "Messages that are sent again and again (`AMQ_SCHEDULED_CRON`, `_PERIOD`, `_REPEAT`).",
+        _list,
+    ),
+    Operation(
+        name="cancelSchedule",
+        right=EDIT,
+        method="DELETE",
+        path="/api/schedules/{schedule}",
+        command="schedule cancel",
+        sentence="Send a message no more. What was sent stays.",
+        result="cancelled: the id of the schedule",
+        destroys="schedule {schedule}, but not what it has sent",
+        arguments=(Argument("schedule", NUMBER, "the id of the schedule"),),
+        work=_cancel,
+        no_mbean=_NO_SCHEDULES,
+    ),
+)

@@ -1,0 +1,108 @@
+"""Messages that are sent again and again by a real broker: through kills, and as operators see and cancel them."""
+
+from __future__ import annotations
+
+import json
+import random
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kit.client import StompSocket
+from tests.kit.forks import run_text
+from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, configuration, started
+
+QUEUE = '<address name="q"><anycast><queue name="q"/></anycast></address>'
+
+
+def connected(broker: BrokerProcess) -> StompSocket:
+    client = StompSocket(broker.port)
+    client.connect()
+    return client
+
+
+def asked(broker: BrokerProcess, path: str, method: str = "GET") -> Any:
+    url = f"http://{LOOPBACK}:{broker.ports['http']}{path}"
+    with urllib.request.urlopen(urllib.request.Request(url, method=method), timeout=WAIT_S) as answer:
+        return json.load(answer)
+
+
+def wait_for(broker: BrokerProcess, count: int) -> int:
+    """Until the queue has so many messages; returns how many it has."""
+    return int(
+        broker.eventually(
+            "some more", lambda: broker.metric("artemis_message_count", queue="q"), lambda seen: seen >= count
+        )
+    )
+
+
+def test_each_time_is_there_once_however_often_the_broker_is_killed(tmp_path: Path) -> None:
+    chance = random.Random(5)
+    file = tmp_path / "broker.xml"
+    file.write_text(configuration(folder=tmp_path, addresses=QUEUE))
+    times = 30
+    headers = {"persistent": "true", "AMQ_SCHEDULED_PERIOD": 100, "AMQ_SCHEDULED_REPEAT": times - 1}
+    with started(file) as broker, connected(broker) as client:
+        client.ask("SEND", {"destination": "/queue/q", **headers}, b"tick")
+        broker.kill()
+    kills, count = 1, 0
+    while count < times:
+        with started(file) as broker:
+            count = wait_for(broker, min(times, count + chance.randint(1, 6)))
+            broker.kill()
+        kills += 1
+    assert kills > 4
+    with started(file) as broker, connected(broker) as client:
+        broker.eventually("the end", lambda: asked(broker, "/api/schedules")["count"], lambda count: count == 0)
+        broker.await_count("q", times)
+        client.subscribe("/queue/q", ack="auto")
+        messages = [client.message() for _ in range(times)]
+        assert {message.body for message in messages} == {b"tick"}
+        assert len({message.header("scheduledJobId") for message in messages}) == 1
+        broker.await_count("q", 0)
+        assert broker.stop() == 0
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Any:
+    file = tmp_path / "broker.xml"
+    file.write_text(configuration(folder=tmp_path, addresses=QUEUE))
+    with started(file) as process:
+        yield process
+        assert process.stop() == 0
+
+
+def test_it_is_listed_and_cancelled(broker: BrokerProcess) -> None:
+    with connected(broker) as client:
+        client.ask("SEND", {"destination": "/queue/q", "AMQ_SCHEDULED_CRON": "0 9 * * MON-FRI"}, b"a")
+        client.ask("SEND", {"destination": "/queue/q", "AMQ_SCHEDULED_PERIOD": 100, "AMQ_SCHEDULED_REPEAT": -1}, b"b")
+        rows = {row["cron"]: row for row in asked(broker, "/api/schedules")["data"]}
+        assert rows["0 9 * * MON-FRI"]["destination"] == "q"
+        assert (rows[None]["period"], rows[None]["repeat"]) == (100, -1)
+        client.subscribe("/queue/q", ack="auto")
+        message = client.message()
+        assert message.header("scheduledJobId") == str(rows[None]["schedule"])
+        url = ["--url", f"http://{LOOPBACK}:{broker.ports['http']}"]
+        told = run_text(["schedule", "cancel", str(rows[None]["schedule"]), "--yes", *url], timeout=WAIT_S)
+        assert told.returncode == 0, told.stderr
+        shown = run_text(["schedule", "ls", *url], timeout=WAIT_S)
+        assert "0 9 * * MON-FRI" in shown.stdout
+        assert asked(broker, "/api/schedules")["count"] == 1
+        again = run_text(["schedule", "cancel", str(rows[None]["schedule"]), "--yes", *url], timeout=WAIT_S)
+        assert again.returncode == 1
+        assert "there is no schedule" in again.stderr
+
+
+def test_over_http(broker: BrokerProcess) -> None:
+    """As a header, in any case."""
+    request = urllib.request.Request(
+        f"http://{LOOPBACK}:{broker.ports['http']}/api/messages/q",
+        b"a",
+        {"Artemis-AMQ_SCHEDULED_PERIOD": "100", "Artemis-amq_scheduled_repeat": "1"},
+        method="POST",
+    )
+    with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
+        assert answer.status in (200, 201, 202)
+    broker.await_count("q", 2)
