@@ -1,5 +1,6 @@
 # Every target creates what it needs. `make` alone lists the targets.
 VENV := .venv
+INTEGRATIONS := integrations/.venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 CONFIG ?= broker.xml
@@ -13,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install compile interpreted fresh run test test-fast test-compiled check bench way soak explore flaky oracle docs site dashboards locked lock release clean
+.PHONY: help install compile interpreted fresh run test test-fast test-compiled check bench way soak explore flaky oracle integrations docs site dashboards locked lock release clean
 
 help: ## list the targets
 	@echo "artemis_py: a message broker in Python. Targets:"
@@ -79,6 +80,13 @@ flaky: $(VENV)/.installed-test fresh ## run all tests five times with new seeds 
 oracle: $(VENV)/.installed-test fresh ## record anew what every real Artemis at hand (ARTEMIS_HOME, .cache/*/apache-artemis-*) answers, and say what changed
 	$(PY) -m tests.oracle.record
 
+integrations: $(INTEGRATIONS)/.installed ## install the packages of integrations/ into an environment of their own, and run their tests and mypy
+	@failed=0; \
+	for package in integrations/*/pyproject.toml; do \
+		(cd $$(dirname $$package) && $(CURDIR)/$(INTEGRATIONS)/bin/pytest && $(CURDIR)/$(INTEGRATIONS)/bin/mypy) || failed=1; \
+	done; \
+	echo "SKIPPED Celery's own integration tests: they need a checkout and Redis (integrations/kombu/README.md)"; exit $$failed
+
 docs: $(VENV)/.installed ## regenerate the pages that are made of code: configuration, operations, reload, why, differences
 	$(PY) -m tools.docs
 	$(PY) -m tests.oracle.differences.document
@@ -105,7 +113,7 @@ release: $(VENV)/.installed-dev ## build sdist and wheel of VERSION, try them, d
 
 clean: ## remove .venv, caches and build results (never the broker's data)
 	rm -f *__mypyc.*.so && find artemis_py -name '*.so' -delete
-	rm -rf $(VENV) .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	rm -rf $(VENV) $(INTEGRATIONS) .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
 	find artemis_py tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Until its name was found to be somebody else's the distribution was called artemis_py; a checkout of then has it still.
@@ -133,6 +141,19 @@ $(VENV)/.installed-test: $(VENV)/.installed-test-fast
 $(VENV)/.installed-site: $(VENV)/.installed
 	@echo "Installing MkDocs …"
 	@ARTEMIS_PY_MYPYC=0 $(PIP) --editable '.[docs]'
+	@touch $@
+
+$(INTEGRATIONS)/bin/python:
+	@sh tools/venv.sh $(INTEGRATIONS)
+
+# The packages as their users have them: wheels, not editable, beside the broker of this checkout.
+$(INTEGRATIONS)/.installed: pyproject.toml $(wildcard integrations/*/pyproject.toml integrations/*/*/*.py) | $(INTEGRATIONS)/bin/python
+	@echo "Installing the packages of integrations/ into $(INTEGRATIONS) …"
+	@ARTEMIS_PY_MYPYC=0 $(INTEGRATIONS)/bin/python -m pip install --quiet --disable-pip-version-check --editable .
+	@for package in integrations/*/pyproject.toml; do \
+		$(INTEGRATIONS)/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps ./$$(dirname $$package) && \
+		$(INTEGRATIONS)/bin/python -m pip install --quiet --disable-pip-version-check "./$$(dirname $$package)[test]" || exit 1; \
+	done
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed-test

@@ -36,7 +36,7 @@ _ENVELOPE: Final = "application/x-kombu+json"
 _PREFETCH_MAX: Final = 65535
 _GET_S: Final = 1.0
 """How long a message may take that is ready on the queue."""
-_PASSING_MS: Final = 600_000
+_TEMPORARY_MS: Final = 600_000
 """After this time without a consumer a queue of a client that has died is deleted, if it has no ``expires``."""
 _RABBITMQ: Final = {"x-expires": "auto-delete-delay", "x-message-ttl": "max-message-ttl", "x-max-length": "ring-size"}
 _NEEDLESS: Final = frozenset({"x-max-priority"})  # every queue has ten priorities
@@ -119,19 +119,19 @@ class Channel(virtual.Channel):
             return queue_declare_ok_t(queue, 0, 0)
         if passive:
             return queue_declare_ok_t(queue, *self._counts(queue))
-        attributes = self.prepare_queue_arguments(arguments)
-        is_passing = auto_delete or exclusive
-        if is_passing or "auto-delete-delay" in attributes:
+        attributes = dict(arguments or {})
+        is_temporary = auto_delete or exclusive
+        if is_temporary or "auto-delete-delay" in attributes:
             attributes = {
-                "auto-delete-delay": _PASSING_MS,
+                "auto-delete-delay": _TEMPORARY_MS,
                 **attributes,
                 "auto-delete": True,
                 "auto-delete-message-count": -1,
             }
-        if is_passing:
+        if is_temporary:
             attributes["expiry-policy"] = "DELETE"
-            self._transport.passing[queue] = attributes
-        made = self._create(queue, queue, "ANYCAST", {"durable": durable and not is_passing, **attributes})
+            self._transport.temporary[queue] = attributes
+        made = self._create(queue, queue, "ANYCAST", {"durable": durable and not is_temporary, **attributes})
         return queue_declare_ok_t(queue, made["message-count"], made["consumer-count"])
 
     def _create(self, queue: str, address: str, routing_type: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
@@ -182,7 +182,10 @@ class Channel(virtual.Channel):
         for name in self._diverts("forwardingAddress", queue):
             self._link.request("broker", "destroyDivert", name)
         if messages >= 0:
-            self._link.request("broker", "destroyQueue", queue, True)
+            # The connections of other consumers are closed, so this one's leave first.
+            for subscription in [one for one in self._transport.subscriptions.values() if one.queue == queue]:
+                self._transport.unsubscribe(subscription)
+            self._link.request("broker", "destroyQueue", queue, not if_unused)
         self._transport.forget(queue)
 
     def _need_management(self, for_what: str) -> None:
@@ -211,8 +214,8 @@ class Channel(virtual.Channel):
         address = _address_of(exchange)
         self.state.binding_declare(queue, exchange, routing_key, arguments)
         try:
-            if queue in self._transport.passing:
-                self._bind_passing(queue, exchange, kind)
+            if queue in self._transport.temporary:
+                self._bind_temporary(queue, exchange, kind)
                 return
             divert = {
                 "name": _divert_of(exchange, routing_key, queue),
@@ -234,11 +237,11 @@ class Channel(virtual.Channel):
     def _queue_bind(self, exchange: str, routing_key: str, pattern: str, queue: str) -> None:
         """Nothing more to do for a binding that only this process knows."""
 
-    def _bind_passing(self, queue: str, exchange: str, kind: str) -> None:
+    def _bind_temporary(self, queue: str, exchange: str, kind: str) -> None:
         """Move a queue that goes with its client to the address of its exchange, or widen its filter there."""
         address = _address_of(exchange)
         keys = [binding.routing_key for binding in self.state.queue_bindings(queue) if binding.exchange == exchange]
-        attributes = {**self._transport.passing[queue], "durable": False}
+        attributes = {**self._transport.temporary[queue], "durable": False}
         condition = filter_of(kind, keys)
         where = self._transport.addresses[queue]
         if where == address:
@@ -267,7 +270,7 @@ class Channel(virtual.Channel):
         exchange = exchange or "amq.direct"
         self._need_management("to unbind a queue")
         self.state.binding_delete(queue, exchange, routing_key or "")
-        if queue in self._transport.passing:
+        if queue in self._transport.temporary:
             raise ChannelError(f"queue {queue!r} goes with its client: delete it instead")
         name = _divert_of(exchange, routing_key or "", queue)
         if name in self._diverts("forwardingAddress", queue):
@@ -375,10 +378,10 @@ class Channel(virtual.Channel):
             if self._transport.has_management:
                 self._subscribe(subscription, 1, replace="true")
         else:
-            self._transport.subscriptions.pop(subscription.id, None)
-            self._link.send("UNSUBSCRIBE", {"id": subscription.id})
-            if subscription.queue in self._transport.passing and subscription.callback is not None:
-                self.queue_delete(subscription.queue, if_unused=True)  # as in AMQP: with its last consumer
+            self._transport.unsubscribe(subscription)
+            if subscription.queue in self._transport.temporary and subscription.callback is not None:
+                with suppress(RefusedError):  # another consumer has come, or its last one was faster
+                    self.queue_delete(subscription.queue, if_unused=True)  # as in AMQP: with its last consumer
 
     def basic_qos(self, prefetch_size: int = 0, prefetch_count: int = 0, apply_global: bool = False) -> None:
         """How many unacknowledged messages each consumer of this channel may have; 0: any number."""
@@ -511,7 +514,7 @@ class Transport(virtual.Transport):
         self.subscriptions: dict[str, Subscription] = {}
         self.addresses: dict[str, str] = {}
         """On which address each queue is that this process has declared."""
-        self.passing: dict[str, dict[str, Any]] = {}
+        self.temporary: dict[str, dict[str, Any]] = {}
         """Of queues that go with their client, the attributes."""
         options = client.transport_options
         self.schedules = bool(options.get("schedule_eta", True))
@@ -585,7 +588,7 @@ class Transport(virtual.Transport):
     def _let_go(self) -> None:
         for channel in [*self.channels]:
             channel.let_go()
-        for known in (self.subscriptions, self.addresses, self.passing):
+        for known in (self.subscriptions, self.addresses, self.temporary):
             known.clear()
         if self._link is not None:
             self._link.close(politely=False)
@@ -618,11 +621,16 @@ class Transport(virtual.Transport):
         """What a consumer of this queue subscribes to."""
         return f"{self.addresses.get(queue, queue)}::{queue}" if self.has_management else f"/queue/{queue}"
 
+    def unsubscribe(self, subscription: Subscription) -> None:
+        """End a subscription. What it has goes back."""
+        self.subscriptions.pop(subscription.id, None)
+        self.link.send("UNSUBSCRIBE", {"id": subscription.id})
+
     def forget(self, queue: str) -> None:
         """A queue was deleted."""
         self.state.queue_bindings_delete(queue)
         self.addresses.pop(queue, None)
-        self.passing.pop(queue, None)
+        self.temporary.pop(queue, None)
 
     # ---- events ----------------------------------------------------------------------------------
 
