@@ -11,7 +11,6 @@ process declared, as kombu's other virtual transports do, and fanout is refused.
 
 from __future__ import annotations
 
-import json
 import ssl
 import time
 from collections import deque
@@ -23,6 +22,7 @@ from typing import Any, Final, final
 from amqp.protocol import queue_declare_ok_t
 from kombu.exceptions import ChannelError
 from kombu.transport import virtual
+from kombu.utils.json import dumps, loads
 from kombu.utils.url import parse_url
 from kombu.utils.uuid import uuid
 
@@ -118,7 +118,9 @@ class Channel(virtual.Channel):
         if not self._transport.has_management:
             return queue_declare_ok_t(queue, 0, 0)
         if passive:
-            return queue_declare_ok_t(queue, *self._counts(queue))
+            if (counts := self._counts(queue)) is None:
+                raise ChannelError(f"NOT_FOUND - no queue {queue!r}", (50, 10), "Channel.queue_declare", "404")
+            return queue_declare_ok_t(queue, *counts)
         attributes = dict(arguments or {})
         is_temporary = auto_delete or exclusive
         if is_temporary or "auto-delete-delay" in attributes:
@@ -137,7 +139,7 @@ class Channel(virtual.Channel):
     def _create(self, queue: str, address: str, routing_type: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
         """Create a queue, or find the one of this name."""
         wanted = {"name": queue, "address": address, "routing-type": routing_type, **attributes}
-        found: dict[str, Any] = json.loads(self._link.request("broker", "createQueue", json.dumps(wanted), True))
+        found: dict[str, Any] = loads(self._link.request("broker", "createQueue", dumps(wanted), True))
         self._transport.addresses[queue] = found["address"]
         if "auto-delete" in attributes and not found["messages-added"] and not found["consumer-count"]:
             # The broker deletes no queue that was never used, so one whose client dies now would stay for ever.
@@ -146,23 +148,19 @@ class Channel(virtual.Channel):
             self._link.ask("UNSUBSCRIBE", {"id": mark})
         return found
 
-    def _counts(self, queue: str) -> tuple[int, int]:
+    def _counts(self, queue: str) -> tuple[int, int] | None:
+        """The numbers of messages and consumers; None: there is no such queue."""
+        resource = f"queue.{queue}"
         try:
-            return tuple(self._link.request(f"queue.{queue}", f"get{what}Count") for what in ("Message", "Consumer"))
+            return self._link.request(resource, "getMessageCount"), self._link.request(resource, "getConsumerCount")
         except RefusedError as error:
             if "Cannot find resource" not in str(error):
                 raise
-            raise ChannelError(f"NOT_FOUND - no queue {queue!r}", (50, 10), "Channel.queue_declare", "404") from None
+            return None
 
     def _size(self, queue: str) -> int:
-        if not self._transport.has_management:
-            return 0
-        try:
-            return self._counts(queue)[0]
-        except ChannelError as error:
-            if isinstance(error, RefusedError):
-                raise
-            return 0
+        counts = self._counts(queue) if self._transport.has_management else None
+        return counts[0] if counts else 0
 
     def _purge(self, queue: str) -> int:
         self._need_management("to purge a queue")
@@ -171,17 +169,12 @@ class Channel(virtual.Channel):
     def queue_delete(self, queue: str, if_unused: bool = False, if_empty: bool = False, **_: Any) -> None:
         """Delete a queue, with its bindings."""
         self._need_management("to delete a queue")
-        try:
-            messages, consumers = self._counts(queue)
-        except RefusedError:
-            raise
-        except ChannelError:
-            messages = consumers = -1  # there is none; a divert may be left
-        if (if_empty and messages > 0) or (if_unused and consumers > 0):
+        counts = self._counts(queue)
+        if counts and ((if_empty and counts[0]) or (if_unused and counts[1])):
             return
         for name in self._diverts("forwardingAddress", queue):
             self._link.request("broker", "destroyDivert", name)
-        if messages >= 0:
+        if counts:
             # The connections of other consumers are closed, so this one's leave first.
             for subscription in [one for one in self._transport.subscriptions.values() if one.queue == queue]:
                 self._transport.unsubscribe(subscription)
@@ -229,7 +222,7 @@ class Channel(virtual.Channel):
         except ValueError as error:
             raise ChannelError(f"exchange {exchange!r}, queue {queue!r}: {error}") from None
         try:
-            self._link.request("broker", "createDivert", json.dumps(divert))
+            self._link.request("broker", "createDivert", dumps(divert))
         except RefusedError as error:
             if "already exists" not in str(error):
                 raise
@@ -246,7 +239,7 @@ class Channel(virtual.Channel):
         where = self._transport.addresses[queue]
         if where == address:
             change = {"name": queue, "filter-string": condition}
-            self._link.request("broker", "updateQueue", json.dumps(change))
+            self._link.request("broker", "updateQueue", dumps(change))
             return
         if where != queue:
             raise ChannelError(
@@ -290,8 +283,8 @@ class Channel(virtual.Channel):
 
     def _diverts(self, field: str, value: str) -> Iterator[str]:
         """The names of this transport's diverts of which a field has this value."""
-        where = json.dumps({"field": field, "operation": "EQUALS", "value": value})
-        found = json.loads(self._link.request("broker", "listDiverts", where, -1, -1))
+        where = dumps({"field": field, "operation": "EQUALS", "value": value})
+        found = loads(self._link.request("broker", "listDiverts", where, -1, -1))
         return (row["name"] for row in found["data"] if row["name"].startswith("kombu/"))
 
     def list_bindings(self) -> Iterator[tuple[str, str, str]]:
@@ -337,8 +330,8 @@ class Channel(virtual.Channel):
             headers["task"] = task
         if self._transport.schedules and (due_ms := _due_ms(message["headers"].get("eta"))):
             headers["AMQ_SCHEDULED_TIME"] = due_ms
-        body = json.dumps(message, default=str).encode()
-        if is_persistent:
+        body = dumps(message).encode()
+        if is_persistent and self._transport.confirms:
             self._link.ask("SEND", headers, body, answer_s=answer_s)
         else:
             self._link.send("SEND", headers, body)
@@ -368,20 +361,20 @@ class Channel(virtual.Channel):
     def basic_cancel(self, consumer_tag: str) -> None:
         """End a consumer. As in AMQP the messages that it has are still its own, until it has settled them."""
         subscription = self._subscriptions.pop(consumer_tag, None)
-        if subscription is not None:
+        if subscription is None:
+            return
+        subscription.is_ending = True
+        if subscription.held and self._transport.has_management:
+            # No more come. An UNSUBSCRIBE would give back those that are being worked on.
+            self._subscribe(subscription, 1, replace="true")
+        if not subscription.held:
             self._end(subscription)
 
     def _end(self, subscription: Subscription) -> None:
-        subscription.is_ending = True
-        if subscription.held:
-            # No more come. An UNSUBSCRIBE would give back those that are being worked on.
-            if self._transport.has_management:
-                self._subscribe(subscription, 1, replace="true")
-        else:
-            self._transport.unsubscribe(subscription)
-            if subscription.queue in self._transport.temporary and subscription.callback is not None:
-                with suppress(RefusedError):  # another consumer has come, or its last one was faster
-                    self.queue_delete(subscription.queue, if_unused=True)  # as in AMQP: with its last consumer
+        self._transport.unsubscribe(subscription)
+        if subscription.queue in self._transport.temporary:
+            with suppress(RefusedError):  # another consumer has come, or its last one was faster
+                self.queue_delete(subscription.queue, if_unused=True)  # as in AMQP: with its last consumer
 
     def basic_qos(self, prefetch_size: int = 0, prefetch_count: int = 0, apply_global: bool = False) -> None:
         """How many unacknowledged messages each consumer of this channel may have; 0: any number."""
@@ -418,16 +411,13 @@ class Channel(virtual.Channel):
         # After a request and its answer the broker has been through its queues once: a ready message is on its way.
         until_s = time.monotonic() + _GET_S
         if self._transport.has_management:
-            try:
-                self._counts(queue)
-                until_s = time.monotonic()
-            except ChannelError:
-                pass
+            self._counts(queue)
+            until_s = time.monotonic()
         link, transport = self._link, self._transport
         while not transport.sort(subscription) and (left_s := until_s - time.monotonic()) > 0:
             link.wait(left_s)
         if not subscription.waiting:
-            self._end(subscription)
+            transport.unsubscribe(subscription)
             return None
         message = self._taken(subscription, subscription.waiting.popleft())
         if no_ack:
@@ -470,7 +460,7 @@ class Channel(virtual.Channel):
             subscription.held.discard(tag)
             self._link.send(command, {"id": tag, **more})
             if subscription.is_ending and not subscription.held:
-                self._end(subscription)
+                self._transport.unsubscribe(subscription)
 
     def close(self) -> None:
         """Close the channel. What it has not settled goes back to its queues."""
@@ -479,10 +469,9 @@ class Channel(virtual.Channel):
         self.closed = True
         transport = self.connection
         if transport is not None:
-            mine = [one for one in transport.subscriptions.values() if one.channel is self]
+            mine = [one for one in list(transport.subscriptions.values()) if one.channel is self]
             with suppress(LostError):
                 for subscription in mine if transport.is_open else ():
-                    subscription.held.clear()  # these go back
                     self._end(subscription)
             self.let_go()
 
@@ -518,6 +507,7 @@ class Transport(virtual.Transport):
         """Of queues that go with their client, the attributes."""
         options = client.transport_options
         self.schedules = bool(options.get("schedule_eta", True))
+        self.confirms = bool(options.get("confirm_publish", True))
         self.has_management = False
         """Is it an artemis_py, which is asked to make queues and bindings?"""
 
@@ -654,7 +644,7 @@ class Transport(virtual.Transport):
 
     def _deliver_one(self) -> bool:
         self.sort()
-        for subscription in self.subscriptions.values():
+        for subscription in list(self.subscriptions.values()):  # other threads end some
             if subscription.waiting and not subscription.is_ending and subscription.channel.can_take(subscription):
                 frame = subscription.waiting.popleft()
                 # The next one is another consumer's turn.
@@ -707,7 +697,7 @@ def _payload_of(frame: Frame) -> dict[str, Any]:
     """A message in the form of kombu's virtual transports; one that another program has sent, with its own headers."""
     headers = frame.headers
     if headers.get("content-type") == _ENVELOPE:
-        payload: dict[str, Any] = json.loads(frame.body)
+        payload: dict[str, Any] = loads(frame.body)
     else:
         kind = headers.get("content-type", "").partition(";")[0]
         payload = {

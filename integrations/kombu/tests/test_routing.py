@@ -21,6 +21,8 @@ KEYS = [
     "ab",
     "task_sent",
     "taskXsent",
+    "task_sent.x",
+    "taskXsent.x",
     "it's",
     "50%",
     "b\\c",
@@ -62,7 +64,7 @@ def test_a_pattern_matches_what_kombu_matches(pattern: str) -> None:
         ("#.a", ["a", "x.a", "x.y.a"]),
         ("a.#.b", ["a.b", "a.x.b"]),
         ("#.b.#", ["b", "a.b", "a.b.c", "a.x.b", "a.b.c.d"]),
-        ("task_sent.#", ["task_sent"]),
+        ("task_sent.#", ["task_sent", "task_sent.x"]),
     ],
 )
 def test_any_number_of_words_is_also_none(pattern: str, keys: list[str]) -> None:

@@ -99,8 +99,8 @@ def test_a_queue_that_goes_with_its_client_is_gone(artemis: ArtemisBroker, conne
     publish(sender, "no", exchange=exchange, routing_key="weather")
     publish(sender, "yes", exchange=exchange, routing_key="sport")
     assert reader.read() == ["yes"]
-    reader.consumer.cancel()
     reader.messages[0].ack()
+    reader.consumer.cancel()
     assert "mine" not in artemis.queues
     publish(sender, "late", exchange=exchange, routing_key="sport")
     assert [name for name in artemis.queues if not name.startswith("temp-queue.")] == ["DLQ", "ExpiryQueue"]
@@ -281,6 +281,15 @@ def test_several_queues_share_what_a_channel_may_have(connection: kombu.Connecti
     assert got == ["one", "two", "one", "two"]
 
 
+def test_queues_take_turns(artemis: ArtemisBroker, connection: kombu.Connection) -> None:
+    reader = Reader(connection, kombu.Queue("one"), kombu.Queue("two"))
+    for name in ("one", "one", "one", "two"):
+        publish(connection, name, routing_key=name)
+    for name, count in (("one", 3), ("two", 1)):
+        artemis.queue(name).wait(delivering=count)
+    assert reader.read(2) == ["one", "two"]
+
+
 def test_a_cancelled_consumer_still_has_its_messages(artemis: ArtemisBroker, connect: Connect) -> None:
     """As a worker that ends waits for its tasks; an UNSUBSCRIBE at once would give them to another one, too."""
     reader = Reader(connect(), kombu.Queue("jobs"), prefetch=2)
@@ -293,7 +302,9 @@ def test_a_cancelled_consumer_still_has_its_messages(artemis: ArtemisBroker, con
     other = Reader(connect(), kombu.Queue("jobs"))
     assert other.read() == [3]
     reader.messages[0].ack()
-    assert not other.has_more()
+    publish(sender, 4, routing_key="jobs")
+    publish(sender, 5, routing_key="jobs")
+    assert other.read(2) == [4, 5]
     assert artemis.queue("jobs").consumers == 2
     reader.messages[1].ack()
     artemis.queue("jobs").wait(consumers=1)
@@ -405,6 +416,16 @@ def test_a_broker_that_does_not_confirm_is_given_up(artemis: ArtemisBroker, conn
     kombu.Queue("jobs")(connection).declare()
     with artemis.disk_full(), pytest.raises(LostError, match=r"not confirmed SEND within 0\.2 s; .* may be full"):
         publish(connection, 1, routing_key="jobs", retry=False)
+
+
+@pytest.mark.artemis(persistence=True)
+def test_a_publisher_need_not_wait_for_the_disk(artemis: ArtemisBroker, connect: Connect) -> None:
+    connection = connect(transport_options={"answer_s": 0.2, "confirm_publish": False})
+    kombu.Queue("jobs")(connection).declare()
+    with artemis.disk_full():
+        publish(connection, 1, routing_key="jobs", retry=False)
+    artemis.queue("jobs").wait(count=1)
+    assert artemis.queue("jobs").messages[0].persistent
 
 
 def test_one_url_after_the_other(artemis: ArtemisBroker) -> None:
@@ -530,7 +551,8 @@ def test_without_management_queues_and_bindings_of_this_process_work(
     publish(plain, 4, routing_key="eu")
     artemis.queue("eu").wait(count=1)
     reader.consumer.cancel()
-    assert kombu.Queue("eu")(plain).get().payload == 4
+    assert kombu.Queue("eu")(plain).get(no_ack=True).payload == 4
+    assert kombu.Queue("eu")(plain).get() is None
 
 
 def test_without_management_the_rest_says_what_it_takes(plain: kombu.Connection) -> None:
