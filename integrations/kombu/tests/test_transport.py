@@ -434,7 +434,8 @@ def test_one_url_after_the_other(artemis: ArtemisBroker) -> None:
     urls = f"stomp://127.0.0.1:{nobody}//;stomp://{artemis.host}:{artemis.port}//"
     with kombu.Connection(urls) as connection:
         connection.ensure_connection(max_retries=2, interval_start=0)
-        assert f"@127.0.0.1:{artemis.port}/" in connection.as_uri()
+        assert connection.port == artemis.port
+        assert connection.connected
 
 
 def test_heart_beats_are_those_of_the_connection(connect: Connect) -> None:
