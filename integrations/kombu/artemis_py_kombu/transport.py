@@ -305,6 +305,8 @@ class Channel(virtual.Channel):
             where = {"destination": _address_of(exchange), "destination-type": "MULTICAST", KEY: routing_key or ""}
         else:
             where = {"destination": self._transport.place_of(routing_key)}
+            if _is_persistent(message) and where["destination"] == routing_key:
+                where["destination-type"] = "ANYCAST"  # where an operator has deleted the queue it is made again
         self._send(where, message, timeout)
 
     def _put(self, queue: str, message: dict[str, Any], answer_s: float | None = None, **_: Any) -> None:
@@ -315,7 +317,7 @@ class Channel(virtual.Channel):
 
     def _send(self, where: Mapping[str, object], message: dict[str, Any], answer_s: float | None) -> None:
         properties = message["properties"]
-        is_persistent = properties.get("delivery_mode", 2) == 2
+        is_persistent = _is_persistent(message)
         headers: dict[str, object] = {
             **where,
             "content-type": _ENVELOPE,
@@ -682,6 +684,10 @@ def _address_of(exchange: str) -> str:
 
 def _divert_of(exchange: str, routing_key: str, queue: str) -> str:
     return f"kombu/{exchange}/{routing_key}/{queue}"
+
+
+def _is_persistent(message: Mapping[str, Any]) -> bool:
+    return bool(message["properties"].get("delivery_mode", 2) == 2)
 
 
 def _due_ms(eta: object) -> int:

@@ -493,6 +493,20 @@ def test_a_user_with_the_rights_that_are_documented(tmp_path: Path) -> None:
             connection.connect()
 
 
+def test_a_task_for_a_queue_that_somebody_deleted_is_kept_and_a_late_answer_is_not(tmp_path: Path) -> None:
+    with ArtemisBroker(secured(tmp_path, *RIGHTS, "manage", "createDurableQueue")) as artemis:
+        at = f"stomp://worker:secret@{artemis.host}:{artemis.port}//"
+        with kombu.Connection(at) as sender, kombu.Connection(at) as other:
+            for name, mode in (("jobs", 2), ("answers", 1)):
+                kombu.Queue(name)(sender).declare()
+                kombu.Queue(name)(other).delete()
+                artemis.clock.advance(minutes=2)  # its address goes, too
+                publish(sender, 1, routing_key=name, delivery_mode=mode)
+            artemis.queue("jobs").wait(count=1)
+            artemis.wait_until_idle()
+            assert "answers" not in artemis.queues
+
+
 def test_a_user_who_may_not_manage_reads_what_is_missing(tmp_path: Path) -> None:
     with (
         ArtemisBroker(secured(tmp_path, *RIGHTS)) as artemis,
