@@ -1,9 +1,9 @@
 """The broker of a pair while it waits for the lock of the directory that both share.
 
-It has no STOMP port: a client that tries it is refused at once, and tries the other. Its HTTP port says who has the
-lock. A primary takes the lock whenever it is free. A backup takes it only when the owner died, or was stopped with
-failover-on-shutdown, and no primary waits. Where there is a journal, but no word of how its broker ended, a lock that
-is free counts as that of one that died.
+It has no STOMP port: a client that tries it is refused at once, and tries the other. Its HTTP port says who works, with
+status 503 for everything but health and metrics. A primary takes the lock whenever it is free. A backup takes it only
+when the owner died, or was stopped with failover-on-shutdown, and no primary waits. Where there is a journal, but no
+word of how its broker ended, a lock that is free counts as that of one that died.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import asyncio
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
@@ -27,7 +28,7 @@ from artemis_py.server.descriptors import raise_limit
 from artemis_py.server.failures import Faults, RateLimitedLog
 from artemis_py.server.http.monitoring_routes import health_routes
 from artemis_py.server.http.ports import HttpPorts
-from artemis_py.server.http.requests import Request, Response
+from artemis_py.server.http.requests import RETRY_LATER, Request, Response, json_response
 from artemis_py.server.http.routing import Route
 from artemis_py.server.journal_store import lock_journal
 from artemis_py.server.ports import Bound, Held, bind, place_of
@@ -41,6 +42,7 @@ from artemis_py.storage.disk.lock import (
     STOPPED,
     UNUSED,
     DirectoryLock,
+    Owner,
     WaitingPrimary,
     owner_of,
     primary_waits,
@@ -48,6 +50,7 @@ from artemis_py.storage.disk.lock import (
 from artemis_py.storage.format.names import segment_number
 
 _TRY_EVERY_S: Final = 0.05
+_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _METRICS: Final = """\
 # HELP artemis_active 1 while the broker is started
@@ -58,7 +61,9 @@ artemis_active{{broker="{name}"}} 0
 
 @final
 class Candidate:
-    """Tries to get the lock of a shared store. ``waits_for`` says for what it waits, after a try without success."""
+    """Tries to get the lock of a shared store. After a try without success ``waits_for`` says for what it waits, and
+    ``active`` which broker works meanwhile; None: it names none, or none works.
+    """
 
     def __init__(self, config: BrokerConfig, part: SharedStoreConfig) -> None:
         self._config = config
@@ -66,6 +71,7 @@ class Candidate:
         self._directory = Path(config.journal_directory)
         self._waiting = WaitingPrimary(self._directory)
         self.waits_for = "the lock"
+        self.active: Owner | None = None
 
     def take(self) -> DirectoryLock | None:
         """The lock, or None for now. Raises DiskError if the directory of a primary cannot be used."""
@@ -87,10 +93,10 @@ class Candidate:
         owner = owner_of(self._directory)
         why_not = self._why_not(UNUSED if owner is None else owner.state)
         if why_not:
-            self.waits_for = why_not
+            self._waits(why_not)
             return None
         if primary_waits(self._directory):
-            self.waits_for = f"the primary that is about to take over {self._directory}"
+            self._waits(f"the primary that is about to take over {self._directory}")
             return None
         try:
             lock = lock_journal(self._config)
@@ -98,9 +104,9 @@ class Candidate:
             self._waits_for_owner()
             return None
         except ArtemisError as error:
-            self.waits_for = f"a directory that can be used: {error}"
+            self._waits(f"a directory that can be used: {error}")
             return None
-        self.waits_for = self._why_not(lock.state)  # it may have been stopped just now
+        self._waits(self._why_not(lock.state))  # it may have been stopped just now
         if self.waits_for:
             lock.release()
             return None
@@ -130,7 +136,10 @@ class Candidate:
     def _waits_for_owner(self) -> None:
         owner = owner_of(self._directory)
         who = "another broker" if owner is None else owner.shown
-        self.waits_for = f"the lock of {who} in {self._directory}"
+        self._waits(f"the lock of {who} in {self._directory}", owner)
+
+    def _waits(self, waits_for: str, active: Owner | None = None) -> None:
+        self.waits_for, self.active = waits_for, active
 
     def give_up(self) -> None:
         """It waits no longer."""
@@ -139,8 +148,8 @@ class Candidate:
 
 @final
 class Standby:
-    """Waits, and serves health and metrics meanwhile. ``opened`` gets each port, ``tell`` that for which it waits,
-    whenever it changes.
+    """Waits, and serves health, metrics and word of who works meanwhile. ``opened`` gets each port, ``tell`` that for
+    which it waits, whenever it changes.
     """
 
     def __init__(
@@ -166,10 +175,22 @@ class Standby:
         self._tls = TlsAcceptors(config, loop, limited_log, holdings)
         stats.tls_opened = self._tls.opened
         self._http = HttpPorts(config, loop, stats, holdings, limited_log, raise_limit(), security)
-        self._http.routes = [*health_routes(self._why_not_ready, self._tls.warnings), *_metrics(config.name)]
+        self._http.routes = [
+            *health_routes(self._why_not_ready, self._tls.warnings), *_metrics(config.name), self._of_the_active_one()
+        ]  # fmt: skip
 
     def _why_not_ready(self) -> str:
         return f"stand-by: waits for {self._candidate.waits_for}"
+
+    def _of_the_active_one(self) -> Route:
+        """What only a broker that works has: 503, and who that is, for those who may log in there."""
+
+        def elsewhere(_request: Request) -> Response:
+            active = self._candidate.active
+            told = {"error": self._why_not_ready(), "active": None if active is None else active.shown}
+            return replace(json_response(HTTPStatus.SERVICE_UNAVAILABLE, told), headers=RETRY_LATER)
+
+        return Route("/*", dict.fromkeys(_METHODS, elsewhere), checks_itself=True, takes_messages=True)
 
     async def wait(self, stopping: asyncio.Event) -> DirectoryLock | None:
         """The lock; None if the process is to stop. Raises LockedError after journal-lock-acquisition-timeout, and

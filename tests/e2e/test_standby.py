@@ -15,7 +15,9 @@ from tests.e2e.pair import HANDS_OVER, Member, Pair, gone, pair_in
 from tests.e2e.small_files import PERSISTENT
 from tests.kit.client import connected
 from tests.kit.forks import run_text
+from tests.kit.http import HttpClient, ask
 from tests.kit.process import WAIT_S, eventually
+from tests.kit.secured import basic, secured_broker
 
 pytestmark = pytest.mark.e2e
 
@@ -87,6 +89,43 @@ def test_a_backup_that_is_not_restarted_ends_after_the_failback(pair: Pair) -> N
     waiting.show()
     assert gone(backup) == 0
     assert "stopping: a primary waits for the lock" in backup.said
+
+
+def test_who_waits_says_on_every_path_who_works(pair: Pair) -> None:
+    first, backup = pair.ready(), pair.waiting()
+    owner = owner_of(pair.journal)
+    assert owner is not None
+    told = {"error": backup.readiness()[1], "active": owner.shown}
+    large = bytes(1 << 20)
+    asked: list[tuple[str, str, bytes | None]]
+    asked = [("GET", "/log?after_lsn=7", None), ("PUT", "/log/cursors/c", b"{}"), ("POST", "/messages/q", large)]
+    with HttpClient(backup.ports["http"]) as client:
+        for method, path, body in asked:
+            reply = client.ask(method, path, body)
+            assert (reply.status, reply.json, reply.headers["Retry-After"]) == (503, told, "5"), path
+    assert first.stop() == 0
+    backup.await_state("was stopped, and is to be started again")
+    reply = ask(backup.ports["http"], "GET", "/log")
+    assert (reply.status, reply.json["active"]) == (503, None)
+    assert "was stopped, and is to be started again" in reply.error
+
+
+def test_who_waits_tells_those_who_may_log_in(tmp_path: Path) -> None:
+    policy = "<ha-policy><shared-store><{}/></shared-store></ha-policy>"
+    with secured_broker(tmp_path, policy.format("primary")):
+        text = (tmp_path / "broker.xml").read_text("utf-8")
+        file = tmp_path / "backup.xml"
+        file.write_text(text.replace(policy.format("primary"), policy.format("backup")), "utf-8")
+        backup = Member(["run", str(file)], tmp_path / "backup.log")
+        try:
+            backup.await_state("the lock of process")
+            logins = [{}, {"Authorization": basic("ann", "wrong")}, {"Authorization": basic("ann")}]
+            replies = [ask(backup.ports["http"], "GET", "/log", **login) for login in logins]
+            assert [reply.status for reply in replies] == [401, 401, 503]
+            assert "process" in replies[2].json["active"]
+            assert not any(b"process" in reply.body for reply in replies[:2])
+        finally:
+            backup.kill()
 
 
 def test_those_who_do_not_wait(pair: Pair) -> None:
