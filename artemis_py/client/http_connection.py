@@ -43,9 +43,11 @@ class HttpConnection:
         *,
         stays_open: bool = False,
         takes_proxy: bool = False,
+        connect_s: float | None = None,
     ) -> None:
         """``named``: by which names a user knows ``url`` and the files of TLS. ``stays_open``: between requests.
-        ``takes_proxy``: the one that the environment names (``http_proxy`` and others).
+        ``takes_proxy``: the one that the environment names (``http_proxy`` and others). ``connect_s``: how long a
+        connection may take; None: as long as an answer.
         """
         self.timeout_s = timeout_s
         self._parts = urlsplit(url)
@@ -56,6 +58,7 @@ class HttpConnection:
         self._named = named
         self._stays_open = stays_open
         self._takes_proxy = takes_proxy
+        self._connect_s = connect_s
         self._connection: http.client.HTTPConnection | None = None
         self._target = self._parts.path.rstrip("/")
         """What the target of each request begins with."""
@@ -102,15 +105,21 @@ class HttpConnection:
         assert host is not None
         proxy = self._proxy() if self._takes_proxy else None
         at, at_port = proxy or (host, port)
-        if not has_tls:
+        connect_s = min(self._connect_s or self.timeout_s, self.timeout_s)
+        found: http.client.HTTPConnection
+        if has_tls:
+            if self._context is None:
+                self._context = (self._tls or ClientTls()).context()
+            found = http.client.HTTPSConnection(at, at_port, timeout=connect_s, context=self._context)
+            if proxy is not None:
+                found.set_tunnel(host, port)
+        else:
             if proxy is not None:
                 self._target = self.url
-            return http.client.HTTPConnection(at, at_port, timeout=self.timeout_s)
-        if self._context is None:
-            self._context = (self._tls or ClientTls()).context()
-        found = http.client.HTTPSConnection(at, at_port, timeout=self.timeout_s, context=self._context)
-        if proxy is not None:
-            found.set_tunnel(host, port)
+            found = http.client.HTTPConnection(at, at_port, timeout=connect_s)
+        found.connect()
+        assert found.sock is not None
+        found.sock.settimeout(self.timeout_s)
         return found
 
     def _proxy(self) -> tuple[str, int | None] | None:

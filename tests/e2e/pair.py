@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from tests.kit.http import ask
-from tests.kit.process import BrokerProcess, configuration, eventually
+from tests.kit.process import BOTH, BrokerProcess, configuration, eventually
 
 _STATES = re.compile(
     r"^(?:\S+Z \S+ )?broker \S+ is (?:a stand-by: it waits for (?P<waits_for>.*)|(?P<ready>ready): .*)$", re.MULTILINE
@@ -44,44 +44,52 @@ class Member(BrokerProcess):
 
 
 class Pair:
-    """Starts its members, and ends what is left of them."""
+    """Starts its members, and ends what is left of them. ``core`` is XML for all of them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, core: str = "") -> None:
         self.folder = folder
+        self.core = core
         self.members: list[Member] = []
 
     @property
     def journal(self) -> Path:
         return self.folder / "data" / "journal"
 
-    def start(self, role: str, settings: str = "", core: str = "") -> Member:
-        """One more process; it says soon what it does."""
+    def start(self, role: str, settings: str = "", core: str = "", ports: Mapping[str, int] | None = None) -> Member:
+        """One more process; it says soon what it does. ``ports`` are those of its acceptors; else it chooses."""
         number = len(self.members)
         file = self.folder / f"{number}.xml"
-        core += f"<ha-policy><shared-store><{role}>{settings}</{role}></shared-store></ha-policy>"
-        text = configuration(folder=self.folder / "data", core=core)
+        core += f"{self.core}<ha-policy><shared-store><{role}>{settings}</{role}></shared-store></ha-policy>"
+        acceptors = {name: uri.replace(":0?", f":{(ports or {}).get(name, 0)}?") for name, uri in BOTH.items()}
+        text = configuration(acceptors, folder=self.folder / "data", core=core)
         file.write_text(text, "utf-8")
         member = Member(["run", str(file)], self.folder / f"{number}.log")
         self.members.append(member)
         return member
 
-    def ready(self, role: str = "primary", settings: str = "") -> Member:
+    def ready(self, role: str = "primary", settings: str = "", ports: Mapping[str, int] | None = None) -> Member:
         """A member that works."""
-        member = self.start(role, settings)
+        member = self.start(role, settings, ports=ports)
         member.await_state("ready")
         return member
 
-    def waiting(self, role: str = "backup", settings: str = "", wanted: str = "the lock of process") -> Member:
+    def waiting(
+        self,
+        role: str = "backup",
+        settings: str = "",
+        wanted: str = "the lock of process",
+        ports: Mapping[str, int] | None = None,
+    ) -> Member:
         """A member that waits."""
-        member = self.start(role, settings)
+        member = self.start(role, settings, ports=ports)
         member.await_state(wanted)
         return member
 
 
 @contextmanager
-def pair_in(folder: Path) -> Iterator[Pair]:
+def pair_in(folder: Path, core: str = "") -> Iterator[Pair]:
     """A pair whose processes are gone afterwards."""
-    pair = Pair(folder)
+    pair = Pair(folder, core)
     try:
         yield pair
         for member in pair.members:

@@ -4,7 +4,6 @@ readers that Spark calls are called here.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -17,39 +16,15 @@ from artemis_py.errors import PipelineError
 from artemis_py.spark import lag
 from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.options import read_options
-from artemis_py.spark.stream.reader import AWAY, LogStreamReader
+from artemis_py.spark.stream.reader import AWAY
 from artemis_py.storage.log_id import log_id
 from tests.kit.process import eventually
 from tests.spark.live import LiveBroker, live_broker, send_many
 from tests.spark.made_log import START_MS, MadeLog
+from tests.spark.readers import Query
 
 WAIT_S = 120.0
 GOES_ON: dict[str, Any] = {"skipUnavailableBrokers": "true", "brokerTimeoutSeconds": "1", "startingOffsets": "earliest"}
-
-
-class Query:
-    """One streaming query, with what its checkpoint keeps."""
-
-    def __init__(self, at: dict[str, Any] | None = None, **options: str) -> None:
-        given = {"columns": "value", "startingOffsets": "earliest", **options}
-        self.reader = LogStreamReader(read_options(given, streaming=True))
-        self.at = self.reader.initialOffset() if at is None else at
-
-    def trigger(self) -> list[int]:
-        """The rows of a batch; none when none is due."""
-        end = self.reader.latestOffset(json.loads(json.dumps(self.at)), self.reader.getDefaultReadLimit())
-        if end == self.at:
-            return []
-        shares = self.reader.partitions(self.at, end)
-        self.at = end
-        return sorted(
-            int(row["value"]) for share in shares for one in self.reader.read(share) for row in one.to_pylist()
-        )
-
-    def progress(self) -> dict[str, Any]:
-        """As Spark tells it."""
-        latest = json.dumps(self.reader.reportLatestOffset())
-        return {"sources": [{"endOffset": json.dumps(self.at), "latestOffset": latest}]}
 
 
 @pytest.fixture

@@ -149,6 +149,10 @@ class DirectoryLog(Log):
         self._tail: Tail | None = None
         self._known_id: str | None = None
 
+    @property
+    def location(self) -> Directories:
+        return Directories(self.broker, tuple(self._directories), self._fails_on_loss)
+
     def identity(self) -> Identity:
         return Identity(self.broker, self._id())
 

@@ -74,7 +74,8 @@ def check_distinct(logs: Sequence[tuple[object, Identity]]) -> None:
         if log.log_id in found:
             raise PipelineError(
                 f"{found[log.log_id]} and {where} are one log, or copies of one: both have the id {log.log_id}, of "
-                f"broker {log.broker}. Its rows would come twice, so name only one of them"
+                f"broker {log.broker}. Its rows would come twice, so name only one of them; the urls of a broker and "
+                "its stand-by are joined by |"
             )
         if log.log_id is not None:
             found[log.log_id] = where

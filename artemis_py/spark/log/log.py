@@ -111,6 +111,11 @@ class Log(ABC):
     """The key by which a query knows the log (``identity``); of a log that is not yet part of one, the broker's name.
     """
 
+    @property
+    @abstractmethod
+    def location(self) -> LogLocation:
+        """Where tasks find it now."""
+
     @abstractmethod
     def identity(self) -> Identity:
         """What the log says about itself: its broker's name now, and its id."""

@@ -47,13 +47,13 @@ class AddressReader(DataSourceReader):
         logs = opened(options)
         found: list[InputPartition] = []
         listings = []
-        for broker, (location, log) in logs.items():
+        for broker, (_, log) in logs.items():
             wanted = bounded(asked(options), options, broker, list(logs))
             listing = settled_listing(log, wanted, options)
             listings.append(listing)
             segments = [one for one in listing.segments if can_answer(one, wanted, of_messages=False)]
             untold = [part for one in segments if one.addresses is None for part in ranges(one, wanted)]
-            found.append(Told(broker, location, _told(segments), untold))
+            found.append(Told(broker, log.location, _told(segments), untold))
         warn_of_unknown(options, listings)
         return found
 

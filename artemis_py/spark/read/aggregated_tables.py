@@ -52,7 +52,7 @@ class AggregateReader(DataSourceReader):
         logs = opened(options)
         found: list[InputPartition] = []
         listings: list[Listing] = []
-        for broker, (location, log) in logs.items():
+        for broker, (_, log) in logs.items():
             wanted = replace(bounded(Wanted(), options, broker, list(logs)), lsn_min=0, time_ms_max=_until(options))
             listing = settled_listing(log, wanted, options)
             listings.append(listing)
@@ -60,7 +60,7 @@ class AggregateReader(DataSourceReader):
                 before_ms = options.starting_ms // options.interval_ms * options.interval_ms
                 wanted = replace(wanted, lsn_min=depths_told_lsn(log, listing, before_ms))
             names = learn_queues(Names(), listing)
-            for one in shares(location, listing, wanted, names, _WHOLE, of_messages=False):
+            for one in shares(log.location, listing, wanted, names, _WHOLE, of_messages=False):
                 found += self._tasks(one, log, listing)
         warn_of_unknown(options, listings)
         return found

@@ -76,7 +76,7 @@ class RowReader(DataSourceReader):
         logs = opened(options)
         found: list[InputPartition] = []
         listings: list[Listing] = []
-        for broker, (location, log) in logs.items():
+        for broker, (_, log) in logs.items():
             wanted = self._pushed.applied(bounded(asked(options), options, broker, list(logs)), broker)
             if wanted is None:
                 continue
@@ -84,7 +84,7 @@ class RowReader(DataSourceReader):
             listings.append(listing)
             names = learn_queues(Names(), listing)
             of_messages = options.table == "messages"
-            found += shares(location, listing, wanted, names, options.partition_bytes, of_messages=of_messages)
+            found += shares(log.location, listing, wanted, names, options.partition_bytes, of_messages=of_messages)
         warn_of_unknown(options, listings)
         return found
 

@@ -16,6 +16,7 @@ from artemis_py.security.client_login import ClientLogin
 from artemis_py.security.client_tls import ClientTls
 from artemis_py.selector import compile_selector
 from artemis_py.spark import shared_options as shared
+from artemis_py.spark.log.http import urls_of
 from artemis_py.spark.tables.schema import TABLES
 
 EARLIEST: Final = "earliest"
@@ -25,7 +26,8 @@ _MEANINGS: Final = {
     "journal": "comma-separated directories of one broker's log; name=directory for several brokers; globs",
     "path": "the same as journal, for load(path)",
     "broker": "name for the broker whose directories are read",
-    "url": "comma-separated HTTP acceptors of running brokers: http://host:8161",
+    "url": "comma-separated HTTP acceptors of running brokers: http://host:8161; of one with a stand-by "
+    "http://host:8161|http://other:8161",
     "queue": "a queue, to consume it: its name, or address::queue",
     "stompUrl": "STOMP acceptors of the same broker, tried in turn: tcp://host:61613; stomps://host:61617 with TLS",
     "selector": "a condition on the messages of the queue, as in SUBSCRIBE",
@@ -94,6 +96,7 @@ class ReadOptions:
 
     journal: str | None
     urls: tuple[str, ...]
+    """Of each broker, and joined to it those of its stand-bys."""
     broker: str | None
     login: ClientLogin
     tls: ClientTls | None
@@ -195,7 +198,7 @@ def _queue(texts: Mapping[str, str], *, streaming: bool) -> QueueOptions | None:
 
 def _uses_tls(urls: Iterable[str], queue: QueueOptions | None) -> bool:
     has_secure = queue is not None and any(one.has_tls for one in queue.endpoints)
-    return has_secure or any(url.lower().startswith("https:") for url in urls)
+    return has_secure or any(one.lower().startswith("https:") for url in urls for one in urls_of(url))
 
 
 def shown_columns(given: Mapping[str, str]) -> tuple[str, list[str]]:
@@ -227,7 +230,7 @@ def _sources(texts: Mapping[str, str]) -> tuple[str | None, tuple[str, ...]]:
         said = "both are given" if urls else "none is given"
         raise PipelineError(f"name the log with option journal (a directory) or url (a broker); {said}")
     for url in urls:
-        if not _is_http(url):
+        if not all(map(_is_http, urls_of(url))):
             raise _refused(texts, "url")
     return journal, urls
 

@@ -225,9 +225,9 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if broker not in self._opened():
                 self._check_nothing_of(broker, begin, top)
             elif top > begin:
-                location, log = self._opened()[broker]
+                log = self._opened()[broker][1]
                 log.wait_patiently()
-                found += self._shares(location, log, begin, top, end.get(LOG, {}).get(broker))
+                found += self._shares(log, begin, top, end.get(LOG, {}).get(broker))
             if broker in self._opened() and not self._brokers.is_away(broker):
                 self._move_cursor(broker, begin)
         return found
@@ -240,7 +240,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 "available. Start the query once while that broker is available; after that it may be removed"
             )
 
-    def _shares(self, location: LogLocation, log: Log, begin: int, top: int, mark: Mark | None) -> list[InputPartition]:
+    def _shares(self, log: Log, begin: int, top: int, mark: Mark | None) -> list[InputPartition]:
         listing = log.listing(begin)
         check_same_log(log.broker, listing, top, mark)
         if listing.first_lsn > begin + 1:
@@ -252,7 +252,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         wanted = asked(options).between(begin + 1, top)
         check_gaps(log.broker, listing, wanted, fails_on_loss=options.fails_on_loss)
         of_messages = options.table == "messages"
-        return [*shares(location, listing, wanted, names, options.partition_bytes, of_messages=of_messages)]
+        return [*shares(log.location, listing, wanted, names, options.partition_bytes, of_messages=of_messages)]
 
     def _learned(self, log: Log, listing: Listing) -> Names:
         """Queues are named where they were made: before a query's first batch all indexes are looked at once."""

@@ -1,0 +1,316 @@
+"""A broker and its stand-by as one source: queries go on when the one that works is killed, and when it comes back."""
+
+from __future__ import annotations
+
+import operator
+import socket
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from artemis_py.errors import PipelineError
+from artemis_py.spark.log.http import Broker
+from artemis_py.spark.read.options import read_options
+from artemis_py.spark.read.plan import Share
+from tests.e2e.pair import Member, Pair, pair_in
+from tests.kit.client import Closed, connected
+from tests.kit.http import ask
+from tests.kit.ports import free_ports
+from tests.kit.process import BOTH, LOOPBACK, eventually, retained
+from tests.spark.live import live_broker, send_many
+from tests.spark.readers import Query, rows_read
+from tests.spark.test_streams import Sink, Streams
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+WAIT_S = 120.0
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[Pair]:
+    core = f"<journal-file-size>64K</journal-file-size>{retained(tmp_path)}"
+    with pair_in(tmp_path, core) as pair:
+        yield pair
+
+
+def both(pair: Pair) -> tuple[Member, Member]:
+    """One that works and one that waits, each on ports that stay the same."""
+    ports = [dict(zip(BOTH, free_ports(len(BOTH)), strict=True)) for _ in range(2)]
+    return pair.ready(ports=ports[0]), pair.waiting(ports=ports[1])
+
+
+def url_of(*members: Member) -> str:
+    return "|".join(f"http://{LOOPBACK}:{one.ports['http']}" for one in members)
+
+
+def send(member: Member, first: int, count: int, size_bytes: int = 0) -> None:
+    with connected(member.port) as client:
+        send_many(client, "orders", first, count, size_bytes)
+
+
+# ---- the readers that Spark calls, without a JVM -----------------------------------------------------------------
+
+
+def test_a_query_goes_on_with_the_one_that_works(pair: Pair) -> None:
+    first, backup = both(pair)
+    query = Query(url=url_of(first, backup), subscribe="orders", cursor="pair")
+    send(first, 0, 3)
+    assert query.trigger() == [0, 1, 2]
+    first.kill()
+    backup.await_state("ready")
+    send(backup, 3, 3)
+    assert query.trigger() == [3, 4, 5]
+    second = pair.ready(ports=first.ports)
+    backup.await_state("the lock of process")
+    send(second, 6, 3)
+    assert query.trigger() == [6, 7, 8]
+    second.kill()
+    backup.await_state("ready")
+    send(backup, 9, 3)
+    assert Query(query.at, url=url_of(first, backup), subscribe="orders", cursor="pair").trigger() == [9, 10, 11]
+    told = ask(backup.ports["http"], "GET", "/log/cursors/pair").json
+    assert told["lsn"] > query.at["e2e"]
+    assert told["holds"]
+
+
+def test_a_planned_batch_is_read_from_the_other_one(pair: Pair) -> None:
+    first, backup = both(pair)
+    send(first, 0, 200, 1000)
+    query = Query(url=url_of(first, backup), subscribe="orders", partitionBytes="20000")
+    end = query.reader.latestOffset(query.at, query.reader.getDefaultReadLimit())
+    shares = query.reader.partitions(query.at, end)
+    assert len(shares) > 1
+    before = query.read(shares[:1])
+    first.kill()
+    backup.await_state("ready")
+    send(backup, 200, 1)
+    assert before + query.read(shares[1:]) == list(range(200))
+    assert query.read(query.reader.partitions(query.at, end)) == list(range(200))
+
+
+def test_tasks_begin_with_the_one_that_answered_their_planner(pair: Pair) -> None:
+    """Else each of them would wait for a machine without power."""
+    first, backup = both(pair)
+    send(first, 0, 1)
+    query = Query(url=url_of(backup, first), subscribe="orders")
+    end = query.reader.latestOffset(query.at, query.reader.getDefaultReadLimit())
+    [share] = query.reader.partitions(query.at, end)
+    assert isinstance(share, Share)
+    assert isinstance(share.location, Broker)
+    assert str(share.location) == url_of(first, backup)
+    assert share.location.log_id is not None
+
+
+def test_a_query_starts_whichever_of_the_two_is_there(pair: Pair) -> None:
+    first, backup = both(pair)
+    send(first, 0, 2)
+    options: dict[str, Any] = {"url": url_of(first, backup), "subscribe": "orders", "brokerTimeoutSeconds": "1"}
+    backup.kill()
+    assert Query(**options).trigger() == [0, 1]
+    first.kill()
+    said = (
+        rf"the broker at {url_of(first)}\|.* did not answer for 1 s \(http.*: nothing listens there.*; http.*: nothing"
+    )
+    with pytest.raises(PipelineError, match=said):
+        rows_read(options)
+    backup = pair.ready("backup", ports=backup.ports)
+    assert [row["value"] for row in rows_read(options)] == [b"0", b"1"]
+
+
+def test_a_stand_by_alone_is_no_broker(pair: Pair) -> None:
+    pair.ready()
+    backup = pair.waiting()
+    url = url_of(backup)
+    said = rf"did not answer for 1 s \(stand-by: waits for the lock .*\): name it behind its broker, as in .*\|{url}"
+    with pytest.raises(PipelineError, match=said):
+        rows_read({"url": url, "brokerTimeoutSeconds": "1"})
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_machine_that_is_silent_hides_no_stand_by(pair: Pair, *, streaming: bool) -> None:
+    """Not even where a query waits shorter than a connection to it would."""
+    first = pair.ready()
+    send(first, 0, 2)
+    with socket.create_server((LOOPBACK, 0), backlog=0) as silent, socket.socket() as waiting:
+        waiting.connect(silent.getsockname())  # nobody else gets in
+        url = f"http://{LOOPBACK}:{silent.getsockname()[1]} | {url_of(first)}"
+        given = {"url": url, "brokerTimeoutSeconds": "1", "startingOffsets": "earliest"}
+        assert [row["value"] for row in rows_read(given, streaming=streaming)] == [b"0", b"1"]
+
+
+@pytest.mark.parametrize("fails_on_loss", ["true", "false"])
+def test_two_brokers_are_no_pair(tmp_path: Path, fails_on_loss: str) -> None:
+    """Whoever joins them reads no row of the other one as if it was the first one's, and skips none."""
+    with live_broker(tmp_path / "a", name="a") as one, live_broker(tmp_path / "b", name="b") as other:
+        for broker in (one, other):
+            with broker.client() as client:
+                send_many(client, "orders", 0, 3)
+        query = Query(url=f"{one.url}|{other.url}", failOnDataLoss=fails_on_loss)
+        end = query.reader.latestOffset(query.at, query.reader.getDefaultReadLimit())
+        shares = query.reader.partitions(query.at, end)
+        one.kill()
+        said = rf"{other.url} has the log .*, but {one.url} had .*: one is no stand-by of the other"
+        for broken in (partial(query.read, shares), query.trigger):
+            with pytest.raises(PipelineError, match=said):
+                broken()
+
+
+@pytest.mark.parametrize("url", ["http://a:1|", "|http://a:1", "http://a:1|b:2", "http://a:1|tcp://b:2"])
+def test_what_is_no_pair_of_urls(url: str) -> None:
+    with pytest.raises(PipelineError, match=r"option url is .*of one with a stand-by http://host:8161\|http://other"):
+        read_options({"url": url})
+
+
+def test_one_url_with_tls_is_enough_for_its_options() -> None:
+    assert read_options({"url": "http://a:1|https://b:2", "verify": "false"}).tls is not None
+
+
+# ---- in Spark ----------------------------------------------------------------------------------------------------
+
+
+class Producer(threading.Thread):
+    """Sends numbers to the one that works, each once, and knows which were confirmed."""
+
+    def __init__(self, pair: Pair) -> None:
+        super().__init__(daemon=True)
+        self._pair = pair
+        self._done = threading.Event()
+        self.asked = 0
+        self.confirmed: set[int] = set()
+
+    def run(self) -> None:
+        while not self._done.is_set():
+            for member in self._pair.members:
+                with suppress(OSError, KeyError, Closed):
+                    self._send_to(member)
+
+    def _send_to(self, member: Member) -> None:
+        with connected(member.port) as client:
+            while not self._done.is_set():
+                number = self.asked
+                self.asked += 1
+                client.ask("SEND", {"destination": "/queue/orders", "persistent": "true"}, b"%d" % number)
+                self.confirmed.add(number)
+
+    def end(self) -> None:
+        self._done.set()
+        self.join()
+
+
+def problems(sent: Producer, values: list[bytes]) -> list[str]:
+    counts = Counter(int(value) for value in values)
+    found = [f"{number} is lost" for number in sorted(sent.confirmed - set(counts))]
+    found += [f"{number} is there {count} times" for number, count in counts.items() if count > 1]
+    return found + [f"{number} was never sent" for number in counts if number >= sent.asked]
+
+
+@pytest.fixture
+def streams(spark: SparkSession, tmp_path: Path) -> Iterator[Streams]:
+    found = Streams(spark, tmp_path)
+    yield found
+    for query in found.queries:
+        query.stop()
+
+
+class KillingSink(Sink):
+    """Has something done when a batch is planned, before its rows are read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before: Callable[[], None] | None = None
+
+    def __call__(self, frame: Any, batch_id: int) -> None:
+        if self.before is not None:
+            self.before()
+            self.before = None
+        super().__call__(frame, batch_id)
+
+
+def fail_over(pair: Pair, streams: Streams, sent: Producer, kills: int) -> None:
+    """A stream over a pair whose working member is killed so many times, half of them in a batch, and comes back in
+    between. Every message once, in one query and one checkpoint.
+    """
+    works, waits = both(pair)
+    sink = KillingSink()
+    source: dict[str, Any] = {"url": url_of(works, waits), "subscribe": "orders"}
+    sent.start()
+    query = streams.start(sink, startingOffsets="earliest", cursor="pair", **source)
+
+    def goes_on() -> None:
+        some = len(sink.values) + 20
+        eventually("more rows", lambda: len(sink.values), lambda seen: seen > some or not query.isActive, WAIT_S)
+        assert query.isActive, query.exception()
+
+    for number in range(kills):
+        goes_on()
+        if number % 2:
+            works.kill()
+        else:
+            sink.before = works.kill
+            eventually("a batch", works.process.poll, lambda code: code is not None, WAIT_S)
+        waits.await_state("ready")
+        goes_on()
+        works = pair.ready(ports=works.ports)
+        waits.await_state("the lock of process")
+    goes_on()
+    sent.end()
+    eventually("all of them", lambda: sent.confirmed - set(map(int, sink.values)), operator.not_, WAIT_S)
+    assert query.isActive
+    assert problems(sent, sink.values) == []
+    assert problems(sent, [row["value"] for row in rows_read(source)]) == []
+
+
+@pytest.fixture
+def sent(pair: Pair) -> Iterator[Producer]:
+    producer = Producer(pair)
+    yield producer
+    if producer.is_alive():
+        producer.end()
+
+
+def test_a_stream_through_fail_overs_and_fail_backs(pair: Pair, streams: Streams, sent: Producer) -> None:
+    fail_over(pair, streams, sent, kills=2)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_stream_through_many_fail_overs(pair: Pair, streams: Streams, sent: Producer) -> None:
+    fail_over(pair, streams, sent, kills=20)
+
+
+def held_up(begun: Path, may_go: Path, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of a task, which waits before its second batch for what the test does."""
+    for one in batches:
+        begun.touch()
+        eventually("the other one", may_go.exists, bool, WAIT_S)
+        yield one
+
+
+def test_tasks_of_a_batch_query_through_a_fail_over(pair: Pair, spark: SparkSession, tmp_path: Path) -> None:
+    first, backup = both(pair)
+    send(first, 0, 400, 1000)
+    options = {"url": url_of(first, backup), "subscribe": "orders", "partitionBytes": "50000", "rowsPerBatch": "10"}
+    frame = spark.read.format("artemis").options(**options).load().select("value")
+    begun, may_go = tmp_path / "begun", tmp_path / "go"
+    read: list[int] = []
+
+    def collect() -> None:
+        slow = frame.mapInArrow(partial(held_up, begun, may_go), "value binary")
+        read.extend(int(row.value) for row in slow.collect())
+
+    reading = threading.Thread(target=collect)
+    reading.start()
+    eventually("tasks", begun.exists, bool, WAIT_S)
+    first.kill()
+    backup.await_state("ready")
+    may_go.touch()
+    reading.join(WAIT_S)
+    assert sorted(read) == list(range(400))
