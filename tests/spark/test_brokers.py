@@ -11,14 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql.datasource import InputPartition
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark import lag
 from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.options import read_options
+from artemis_py.spark.stream.held_rows import BYTES_MAX
 from artemis_py.spark.stream.reader import AWAY
 from artemis_py.storage.log_id import log_id
 from tests.kit.process import eventually
+from tests.spark.cutting_proxy import CuttingProxy
 from tests.spark.live import LiveBroker, live_broker, send_many
 from tests.spark.made_log import START_MS, MadeLog
 from tests.spark.readers import Query
@@ -92,18 +95,73 @@ def test_a_query_starts_without_a_broker_that_is_down(two: tuple[LiveBroker, Liv
     assert eventually("rows of west", new.trigger, bool, WAIT_S) == [100, 101, 102]
 
 
-def test_a_batch_that_has_something_of_a_broker_waits_for_it(two: tuple[LiveBroker, LiveBroker]) -> None:
-    """It was planned when the broker was there, and has to be the same batch: nothing of it may be left out."""
+def test_a_planned_batch_has_the_rows_of_a_broker_that_dies(two: tuple[LiveBroker, LiveBroker]) -> None:
+    """Whoever goes on without a broker has fetched the rows by then, and no others for this batch."""
     east, west = two
-    send(west, 100, 2)
-    query = Query(url=url_of(east, west), **GOES_ON)
-    begin = query.at
-    end = query.reader.latestOffset(begin, query.reader.getDefaultReadLimit())
+    query = Query(url=url_of(east, west), cursor="c", **GOES_ON)
+    for broker, first in ((east, 0), (west, 100)):
+        send(broker, first, 2)
+    end, shares = planned(query)
     west.kill()
-    with pytest.raises(PipelineError, match=r"which is not available|did not answer"):
-        Query(begin, url=url_of(east, west), **GOES_ON).reader.partitions(begin, end)
-    with pytest.raises(PipelineError, match="did not answer"):
-        query.reader.partitions(begin, end)
+    for again in (shares, query.reader.partitions(query.at, end)):
+        assert query.read(again) == [0, 1, 100, 101]
+    query.at = end
+    query.reader.commit(end)
+    send(east, 2, 2)
+    assert query.trigger() == [2, 3]
+    assert query.reader.reportLatestOffset()[AWAY] == ["west"]
+    west.start_again()
+    send(west, 102, 2)
+    assert eventually("rows of west", query.trigger, bool, WAIT_S) == [102, 103]
+
+
+def test_a_broker_that_dies_before_its_rows_are_fetched_is_left_out(two: tuple[LiveBroker, LiveBroker]) -> None:
+    east, west = two
+    proxy = CuttingProxy(west.process.ports["http"], b"Range: bytes", nth=2, at_cut=west.kill)
+    try:
+        query = Query(url=f"{east.url},http://127.0.0.1:{proxy.port}", **GOES_ON)
+        for broker, first in ((east, 0), (west, 100)):
+            send(broker, first, 2)
+        before = query.at["west"]
+        assert query.trigger() == [0, 1]
+        assert proxy.has_cut
+        assert query.at["west"] == before
+        assert query.reader.reportLatestOffset()[AWAY] == ["west"]
+        assert lag(query.progress())["west"].is_away
+        west.start_again()
+        assert eventually("rows of west", query.trigger, bool, WAIT_S) == [100, 101]
+    finally:
+        proxy.close()
+
+
+def test_a_batch_that_was_not_fetched_waits_for_its_broker(two: tuple[LiveBroker, LiveBroker]) -> None:
+    """One that is too large, or that a query repeats which has started again: nothing of it may be left out."""
+    east, west = two
+    query = Query(url=url_of(east, west), **GOES_ON)
+    strict = Query(url=url_of(east, west), brokerTimeoutSeconds="1")
+    with west.client() as client:
+        send_many(client, "orders", 100, 1, BYTES_MAX)
+    end, shares = planned(query)
+    west.kill()
+    again = "Spark repeats a planned batch as it was: start the broker again"
+    named = rf"{west.url} did not answer for 1 s .* has the offsets \d+ to {end['west']} of broker west. {again}"
+    for reader in (query.reader, strict.reader):
+        with pytest.raises(PipelineError, match=named):
+            reader.partitions(query.at, end)
+    with pytest.raises(PipelineError, match=rf"{west.url} did not answer for 1 s .*{again}"):
+        query.read(shares)
+    with pytest.raises(
+        PipelineError, match=r"an unfinished batch has the offsets .* of broker west, which is not avail"
+    ):
+        Query(query.at, url=url_of(east, west), **GOES_ON).reader.partitions(query.at, end)
+    west.start_again()
+    assert query.read(query.reader.partitions(query.at, end)) == [100]
+
+
+def planned(query: Query) -> tuple[dict[str, Any], list[InputPartition]]:
+    """The end of the next batch, and its tasks."""
+    end = query.reader.latestOffset(query.at, query.reader.getDefaultReadLimit())
+    return end, query.reader.partitions(query.at, end)
 
 
 def test_a_batch_read_without_a_broker_that_is_down(

@@ -6,7 +6,7 @@ import operator
 import socket
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -220,26 +220,12 @@ def streams(spark: SparkSession, tmp_path: Path) -> Iterator[Streams]:
         query.stop()
 
 
-class KillingSink(Sink):
-    """Has something done when a batch is planned, before its rows are read."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.before: Callable[[], None] | None = None
-
-    def __call__(self, frame: Any, batch_id: int) -> None:
-        if self.before is not None:
-            self.before()
-            self.before = None
-        super().__call__(frame, batch_id)
-
-
 def fail_over(pair: Pair, streams: Streams, sent: Producer, kills: int) -> None:
     """A stream over a pair whose working member is killed so many times, half of them in a batch, and comes back in
     between. Every message once, in one query and one checkpoint.
     """
     works, waits = both(pair)
-    sink = KillingSink()
+    sink = Sink()
     source: dict[str, Any] = {"url": url_of(works, waits), "subscribe": "orders"}
     sent.start()
     query = streams.start(sink, startingOffsets="earliest", cursor="pair", **source)
@@ -276,6 +262,7 @@ def sent(pair: Pair) -> Iterator[Producer]:
         producer.end()
 
 
+@pytest.mark.takes_turns("a broker that dies under a stream")
 def test_a_stream_through_fail_overs_and_fail_backs(pair: Pair, streams: Streams, sent: Producer) -> None:
     fail_over(pair, streams, sent, kills=2)
 
@@ -294,6 +281,7 @@ def held_up(begun: Path, may_go: Path, batches: Iterator[pa.RecordBatch]) -> Ite
         yield one
 
 
+@pytest.mark.takes_turns("a broker that dies under a stream")
 def test_tasks_of_a_batch_query_through_a_fail_over(pair: Pair, spark: SparkSession, tmp_path: Path) -> None:
     first, backup = both(pair)
     send(first, 0, 400, 1000)

@@ -15,10 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable
+from pyspark.sql.types import StructType
 
 from artemis_py.spark import lag
 from artemis_py.spark.read.options import read_options
+from artemis_py.spark.source import ArtemisDataSource
 from artemis_py.spark.stream.reader import LogStreamReader
 from tests.kit.process import eventually
 from tests.spark.live import LiveBroker, live_broker, send_many
@@ -43,8 +46,13 @@ class Sink:
 
     def __init__(self) -> None:
         self._batches: dict[int, list[Any]] = {}
+        self.before: Callable[[], None] | None = None
+        """Done once, when the next batch is planned, before its rows are read."""
 
     def __call__(self, frame: Any, batch_id: int) -> None:
+        before, self.before = self.before, None
+        if before is not None:
+            before()
         rows = frame.collect()
         assert self._batches.setdefault(batch_id, rows) == rows
 
@@ -246,6 +254,83 @@ def test_a_broker_that_is_killed_and_starts_again_under_a_query(tmp_path: Path, 
             broker.start_again()
         await_values(sink, 1500)
     assert sorted(int(value) for value in sink.values) == list(range(1500))
+
+
+@pytest.mark.takes_turns("a broker that dies under a stream")
+def test_a_broker_that_dies_in_a_batch_stops_nobody(
+    tmp_path: Path, broker: LiveBroker, streams: Streams, place: str
+) -> None:
+    sink = Sink()
+    options: dict[str, Any]
+    options = {"startingOffsets": "latest", "skipUnavailableBrokers": "true", "brokerTimeoutSeconds": "1"}
+    with live_broker(tmp_path / "other", name="other") as other, broker.client() as client:
+        query = streams.start(sink, url=f"{broker.url},{other.url}", subscribe=place, **options)
+        eventually("planned", lambda: query.lastProgress, lambda seen: seen is not None, WAIT_S)
+        sink.before = other.kill
+        with other.client() as its_client:
+            send_many(its_client, place, 0, 5)
+        await_values(sink, 5)
+        assert other.process.process.poll() is not None
+        send_many(client, place, 5, 5)
+        await_values(sink, 10)
+        eventually("it is away", lambda: lag(query).get("other"), lambda seen: seen is None or seen.is_away, WAIT_S)
+        other.start_again()
+        with other.client() as its_client:
+            send_many(its_client, place, 10, 5)
+        await_values(sink, 15)
+        assert query.isActive
+    assert sink.values == bodies(0, 15)
+
+
+class ForgetfulReader(LogStreamReader):
+    """Leaves rows out of the batches that it plans while there is a file ``forget`` in the directory of the log."""
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        """As the real one, or none."""
+        assert self._options.journal is not None
+        return [] if (Path(self._options.journal) / "forget").exists() else super().partitions(start, end)
+
+
+class ForgetfulSource(ArtemisDataSource):
+    """``format("artemis_forgetful")``."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What stands in ``format(…)``."""
+        return "artemis_forgetful"
+
+    def streamReader(self, schema: StructType) -> ForgetfulReader:
+        """As the real one."""
+        return ForgetfulReader(read_options(self.options, streaming=True))
+
+
+@pytest.mark.slow
+def test_why_a_planned_batch_waits_for_its_rows(tmp_path: Path, spark: SparkSession) -> None:
+    """What a batch leaves out is lost if the query ends before Spark knows that the batch is done: the batch is planned
+    again with the same offsets, now whole, and a sink that has it takes nothing of it.
+    """
+    log = MadeLog(tmp_path / "log")
+    log.segment(START_MS)
+    log.publish(START_MS, 3)
+    log.close()
+    spark.dataSource.register(ForgetfulSource)
+    checkpoint, out = tmp_path / "checkpoint", tmp_path / "out"
+
+    def run() -> int:
+        source = spark.readStream.format("artemis_forgetful").option("journal", str(tmp_path / "log"))
+        rows = source.option("startingOffsets", "earliest").load()
+        writer = rows.writeStream.format("parquet").option("checkpointLocation", str(checkpoint))
+        query = writer.trigger(availableNow=True).start(str(out))
+        assert query.awaitTermination(WAIT_S)
+        return spark.read.schema(rows.schema).parquet(str(out)).count()
+
+    forget = tmp_path / "log" / "forget"
+    forget.touch()
+    assert run() == 0
+    forget.unlink()
+    for file in (checkpoint / "commits").iterdir():
+        file.unlink()
+    assert run() == 0
 
 
 def test_a_directory_is_streamed_while_a_broker_writes_it(broker: LiveBroker, streams: Streams, place: str) -> None:

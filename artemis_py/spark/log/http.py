@@ -80,9 +80,7 @@ class HttpLog(Log):
         self._wait_s = float(location.wait_s)
         connect_s = min(_CONNECT_S, self._wait_s)
         self._https = deque(
-            HttpConnection(
-                url, location.login, location.tls, _ANSWER_S, NAMED, stays_open=True, connect_s=connect_s
-            )
+            HttpConnection(url, location.login, location.tls, _ANSWER_S, NAMED, stays_open=True, connect_s=connect_s)
             for url in urls_of(location.url)
         )
         """The broker, and its stand-bys; the first is asked next."""

@@ -7,7 +7,8 @@ for the initial offset again if that batch must be repeated; by then it may diff
 retention removed before they were read, if losses are allowed. ``#log`` has a mark for each broker (``log/log.py``), by
 which a restarted query knows its logs, and notices that one was replaced.
 
-New records become a batch if they contain a row of the query (``look_ahead.py``).
+New records become a batch if they contain a row of the query (``look_ahead.py``). With ``skipUnavailableBrokers`` their
+rows are fetched before they are planned (``held_rows.py``).
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ from artemis_py.spark.log.log import ID, AwayError, Listing, Log, LogLocation, M
 from artemis_py.spark.read.addresses import warn_of_unknown
 from artemis_py.spark.read.batch import read_share
 from artemis_py.spark.read.options import ReadOptions
-from artemis_py.spark.read.plan import asked, check_gaps, learn_queues, shares, start_lsn
+from artemis_py.spark.read.plan import Share, asked, check_gaps, learn_queues, shares, start_lsn
 from artemis_py.spark.stream.brokers import Brokers
+from artemis_py.spark.stream.held_rows import HeldRows, Hold
 from artemis_py.spark.stream.look_ahead import LookAhead
 from artemis_py.spark.stream.pace import Patience, Room, bytes_behind, read_limit
 from artemis_py.spark.tables.reading import Names
@@ -43,6 +45,10 @@ AWAY: Final = "#away"
 _MARKED: Final = "#"
 """The prefix of other keys in an offset; names of brokers never have it."""
 _REFRESHES_PER_TTL: Final = 4
+_REPEATED: Final = (
+    "Spark repeats a planned batch as it was: start the broker again, and then the query. A stand-by (url=one|two), or "
+    "a query for each broker, spares the others the wait"
+)
 _logger = logging.getLogger(__name__)
 Offset = dict[str, Any]
 
@@ -76,6 +82,8 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The cursor set at each broker, and when."""
         self._planned: dict[str, tuple[int, int]] = {}
         """The last batch's offsets of each broker, after the first number and up to the second, until it is done."""
+        self._held: dict[tuple[str, int, int], list[HeldRows]] = {}
+        """Rows of the last batch by broker, first offset before them and last one."""
         self._counted: dict[str, int] = {}
         """What ``#lost`` is to be at least, which no batch says yet."""
 
@@ -108,6 +116,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             except AwayError as error:
                 self._brokers.leave(broker, error)
         ends = self._ends(found, limit, room)
+        self._hold(found, ends)
         self._report(found, ends, start)
         end = {**known, **ends}
         if known == end and lost == start.get(LOST, {}):
@@ -169,6 +178,28 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 ends[broker] = max(new.begin, new.top)
         return ends
 
+    def _hold(self, found: dict[str, _New], ends: dict[str, int]) -> None:
+        """Fetch the rows of the next batch, if it must not wait for one of several brokers. Of one that does not answer
+        any more, it has none.
+        """
+        self._held = {}
+        if not self._options.skips_unavailable or len(self._options.urls) < 2:
+            return
+        hold = Hold(self._options)
+        for broker, new in found.items():
+            top = ends[broker]
+            if top <= new.begin:
+                continue
+            try:
+                log = self._opened()[broker][1]
+                rows = hold.fetch(self._shares(log, new.begin, top, mark_of(new.listing, top)))
+            except AwayError as error:
+                self._brokers.leave(broker, error)
+                ends[broker] = new.begin
+                continue
+            if rows is not None:
+                self._held[broker, new.begin, top] = rows
+
     def _has_to_move(self, new: _New) -> bool:
         """Would a query that starts again miss what retention may take next, although nothing in it was for it? Then an
         empty batch goes by: one for each segment at most.
@@ -181,6 +212,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _report(self, found: dict[str, _New], ends: dict[str, int], start: Offset) -> None:
         """Note how far the logs go, and how far behind the query is when this batch is done."""
+        found = {broker: new for broker, new in found.items() if not self._brokers.is_away(broker)}
         latest = {broker: new.listing.end_lsn for broker, new in found.items()}
         lags: dict[str, dict[str, int]] = {}
         for broker, new in found.items():
@@ -222,12 +254,18 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         found: list[InputPartition] = []
         for broker in _brokers_of(end):
             begin, top = int(begins.get(broker, 0)), int(end[broker])
-            if broker not in self._opened():
+            if (broker, begin, top) in self._held:
+                found += self._held[broker, begin, top]
+            elif broker not in self._opened():
                 self._check_nothing_of(broker, begin, top)
             elif top > begin:
                 log = self._opened()[broker][1]
                 log.wait_patiently()
-                found += self._shares(log, begin, top, end.get(LOG, {}).get(broker))
+                try:
+                    found += self._shares(log, begin, top, end.get(LOG, {}).get(broker))
+                except AwayError as error:
+                    said = f"{error}. The planned batch has the offsets {begin + 1} to {top} of broker {broker}"
+                    raise PipelineError(f"{said}. {_REPEATED}") from None
             if broker in self._opened() and not self._brokers.is_away(broker):
                 self._move_cursor(broker, begin)
         return found
@@ -240,7 +278,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 "available. Start the query once while that broker is available; after that it may be removed"
             )
 
-    def _shares(self, log: Log, begin: int, top: int, mark: Mark | None) -> list[InputPartition]:
+    def _shares(self, log: Log, begin: int, top: int, mark: Mark | None) -> list[Share]:
         listing = log.listing(begin)
         check_same_log(log.broker, listing, top, mark)
         if listing.first_lsn > begin + 1:
@@ -252,7 +290,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         wanted = asked(options).between(begin + 1, top)
         check_gaps(log.broker, listing, wanted, fails_on_loss=options.fails_on_loss)
         of_messages = options.table == "messages"
-        return [*shares(log.location, listing, wanted, names, options.partition_bytes, of_messages=of_messages)]
+        return shares(log.location, listing, wanted, names, options.partition_bytes, of_messages=of_messages)
 
     def _learned(self, log: Log, listing: Listing) -> Names:
         """Queues are named where they were made: before a query's first batch all indexes are looked at once."""
@@ -264,7 +302,13 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task."""
-        return read_share(partition, self._options)
+        if isinstance(partition, HeldRows):
+            yield from partition.batches
+            return
+        try:
+            yield from read_share(partition, self._options)
+        except AwayError as error:
+            raise PipelineError(f"{error}. {_REPEATED}") from None
 
     # ---- cursors ---------------------------------------------------------------------------------
 
@@ -292,9 +336,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         try:
             self._opened()[broker][1].set_cursor(self._options.cursor, lsn, self._options.cursor_ttl_s)
         except AwayError as error:
-            if not self._options.skips_unavailable:
-                raise
-            _logger.warning("%s; the cursor moves when it answers again", error)
+            self._brokers.leave(broker, error)  # the cursor moves when it answers again
             return
         self._cursors[broker] = lsn, time.monotonic()
 
