@@ -236,3 +236,68 @@ def test_how_far_behind_a_query_is(tmp_path: Path) -> None:
     assert seen[-1] == (0, False, log.lsn - 1)
     assert [is_behind for _, is_behind, _ in seen] == [True, True, False]
     assert lag({"sources": [{"endOffset": "7", "latestOffset": None}]}) == {}
+
+
+# ---- how much of a batch each of them gets -----------------------------------------------------------------------
+
+
+def lagging(folder: Path, *counts: int, others: int = 0) -> str:
+    """The option ``journal`` of logs in which so many messages wait, in the first one among those of ``others``. Their
+    numbers say which log it is.
+    """
+    for number, count in enumerate(counts):
+        log = MadeLog(folder / f"b{number}")
+        for place in range(10):
+            log.segment(START_MS)
+            log.messages = 10_000 * number + 1_000 * place
+            log.publish(START_MS, count // 10 + (place < count % 10))
+            if number == 0:
+                log.publish(START_MS, others, "bills")
+        log.close()
+    return ",".join(f"b{number}={folder / f'b{number}'}" for number in range(len(counts)))
+
+
+def taken(query: Query, logs: int) -> list[list[int]]:
+    """How many rows of each log are in each batch, until there are no more. Each comes once."""
+    rows: list[int] = []
+    found = []
+    while batch := query.trigger():
+        rows += batch
+        found.append([sum(row // 10_000 == number for row in batch) for number in range(logs)])
+    assert len(rows) == len(set(rows))
+    return found
+
+
+def test_each_gets_of_a_batch_in_proportion_to_what_waits_there(tmp_path: Path) -> None:
+    journal = lagging(tmp_path, 20, 200, others=100)
+    found = taken(Query(journal=journal, subscribe="orders", maxMessagesPerTrigger="22"), 2)
+    assert found[0] == [2, 20]
+    assert len(found) == 10
+    assert all(sum(batch) == 22 and batch[0] in (2, 3) for batch in found[:-1]), found
+    assert [sum(log) for log in zip(*found, strict=True)] == [20, 200]
+
+
+@pytest.mark.parametrize(("option", "limit"), [("maxOffsetsPerTrigger", "60"), ("maxBytesPerTrigger", "12000")])
+def test_so_it_is_with_records_and_bytes(tmp_path: Path, option: str, limit: str) -> None:
+    found = taken(Query(journal=lagging(tmp_path, 40, 400), subscribe="orders", **{option: limit}), 2)
+    assert len(found) > 2
+    assert all(7 * batch[0] <= batch[1] <= 14 * batch[0] for batch in found[:-1]), found
+    assert [sum(log) for log in zip(*found, strict=True)] == [40, 400]
+
+
+@pytest.mark.parametrize(
+    ("counts", "limit", "first"),
+    [
+        ((1, 100), "10", [1, 9]),
+        ((3, 2, 1), "2", [1, 1, 1]),
+        ((3, 4), "7", [3, 4]),
+        ((5, 0, 5), "4", [2, 0, 2]),
+        ((1, 1, 100), "3", [1, 1, 1]),
+    ],
+    ids=str,
+)
+def test_none_that_has_something_gets_nothing(
+    tmp_path: Path, counts: tuple[int, ...], limit: str, first: list[int]
+) -> None:
+    query = Query(journal=lagging(tmp_path, *counts), subscribe="orders", maxMessagesPerTrigger=limit)
+    assert taken(query, len(counts))[0] == first

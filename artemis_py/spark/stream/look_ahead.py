@@ -84,6 +84,15 @@ class LookAhead:
             return begin >= end
         return not ((self._rows > begin) & (self._rows <= end)).any()
 
+    def count(self, top: int) -> int:
+        """About how many rows there are up to ``top``. What was not looked at has as many as the rest, and one at
+        least.
+        """
+        known = self._known(top)
+        if self._looked >= top or not known:
+            return known
+        return known + max(1, known * (top - self._looked) // (self._looked - self._from))
+
     def _go_to(self, begin: int) -> None:
         """Forget what is behind a batch."""
         if self._from <= begin <= self._looked:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, ReadMaxRows, ReadMinRows
@@ -59,30 +61,72 @@ class Patience:
         return True
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What waits in one log for the next batch: everything above ``begin`` up to ``top``."""
+
+    listing: Listing
+    begin: int
+    top: int
+    rows: Numbers
+    """Offsets of the first rows in it."""
+    rows_count: int
+    """About how many there are."""
+
+    @property
+    def before_rows(self) -> int:
+        """The last lsn before the first row. What is before it does not count, because the query does not want it."""
+        return int(self.rows[0]) - 1
+
+    @property
+    def offsets(self) -> int:
+        """How many there are from the first row on."""
+        return self.top - self.before_rows
+
+    @property
+    def size_bytes(self) -> int:
+        """About how much log that is."""
+        return max(1, bytes_behind(self.listing, self.before_rows) - bytes_behind(self.listing, self.top))
+
+
 class Room:
-    """How much of each log one batch may take; the brokers share it evenly."""
+    """How much one batch may take of all logs together. What waits in a log decides which part of that it gets."""
 
-    def __init__(self, options: ReadOptions, limit: ReadLimit, brokers: int) -> None:
+    def __init__(self, options: ReadOptions, limit: ReadLimit) -> None:
         is_limited = not isinstance(limit, ReadAllAvailable)
-        self._offsets = _share(options.offsets_max, brokers) if is_limited else None
-        self._bytes = _share(options.bytes_max, brokers) if is_limited else None
-        self.messages = _share(options.messages_max, brokers) if is_limited else None
-        """The maximum number of rows of one log; None: no limit."""
+        self._offsets = options.offsets_max if is_limited else None
+        self._bytes = options.bytes_max if is_limited else None
+        self.messages = options.messages_max if is_limited else None
+        """The maximum number of rows; None: no limit."""
 
-    def end_of(self, listing: Listing, rows: Numbers, top: int) -> int:
-        """The last lsn of a batch that ends at ``top`` or before. Records before its first row do not count, because
-        the query does not want them.
-        """
-        begin = int(rows[0]) - 1
-        if self.messages is not None and len(rows) >= self.messages:
-            top = min(top, int(rows[self.messages - 1]))
-        if self._offsets is not None:
-            top = min(top, begin + self._offsets)
-        return top if self._bytes is None else min(top, _lsn_at(listing, begin, self._bytes))
+    def ends(self, waiting: Mapping[str, Waiting]) -> dict[str, int]:
+        """The last lsn of the batch in each log, all of which have rows: its ``top`` or before."""
+        ends = {broker: one.top for broker, one in waiting.items()}
+        counts = {broker: one.rows_count for broker, one in waiting.items()}
+        for broker, part in _parts(self.messages, counts):
+            ends[broker] = min(ends[broker], int(waiting[broker].rows[part - 1]))
+        for broker, part in _parts(self._offsets, {broker: one.offsets for broker, one in waiting.items()}):
+            ends[broker] = min(ends[broker], waiting[broker].before_rows + part)
+        for broker, part in _parts(self._bytes, {broker: one.size_bytes for broker, one in waiting.items()}):
+            one = waiting[broker]
+            ends[broker] = min(ends[broker], _lsn_at(one.listing, one.before_rows, part))
+        return ends
 
 
-def _share(whole: int | None, parts: int) -> int | None:
-    return None if whole is None else max(1, whole // max(1, parts))
+def _parts(limit: int | None, waiting: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    """What each log may give of a limit that is less than what waits in all of them: at least one, and the rest in
+    proportion. Together that is the limit, unless there are more logs.
+    """
+    whole = sum(waiting.values())
+    if limit is None or whole <= limit:
+        return
+    spare = max(0, limit - len(waiting))
+    given = before = 0
+    for broker, count in waiting.items():
+        before += count - 1
+        part = spare * before // max(1, whole - len(waiting)) - given
+        given += part
+        yield broker, 1 + part
 
 
 def _lsn_at(listing: Listing, begin: int, size_bytes: int) -> int:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
@@ -24,7 +23,6 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.decode.columns import Numbers
 from artemis_py.spark.log.directory import DirectoryLog
 from artemis_py.spark.log.log import ID, AwayError, Listing, Log, LogLocation, Mark, check_same_log, mark_of
 from artemis_py.spark.read.addresses import warn_of_unknown
@@ -34,7 +32,7 @@ from artemis_py.spark.read.plan import Share, asked, check_gaps, learn_queues, s
 from artemis_py.spark.stream.brokers import Brokers
 from artemis_py.spark.stream.held_rows import HeldRows, Hold
 from artemis_py.spark.stream.look_ahead import LookAhead
-from artemis_py.spark.stream.pace import Patience, Room, bytes_behind, read_limit
+from artemis_py.spark.stream.pace import Patience, Room, Waiting, bytes_behind, read_limit
 from artemis_py.spark.tables.reading import Names
 
 LOST: Final = "#lost"
@@ -51,17 +49,6 @@ _REPEATED: Final = (
 )
 _logger = logging.getLogger(__name__)
 Offset = dict[str, Any]
-
-
-@dataclass(slots=True)
-class _New:
-    """The part of one log after the last batch."""
-
-    listing: Listing
-    begin: int
-    top: int
-    rows: Numbers
-    """Offsets of the first rows in it."""
 
 
 class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -108,8 +95,8 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._bind(start)
         known = {broker: int(start[broker]) for broker in _brokers_of(start)}
         lost: dict[str, int] = dict(start.get(LOST, {}))
-        found: dict[str, _New] = {}
-        room = Room(self._options, limit, len(self._opened()))
+        found: dict[str, Waiting] = {}
+        room = Room(self._options, limit)
         for broker, log, listing in self._brokers.listings(known):
             try:
                 found[broker] = self._new(broker, log, listing, start, lost, room)
@@ -126,7 +113,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         marks = {broker: mark_of(new.listing, ends[broker], before.get(broker)) for broker, new in found.items()}
         return {**end, FROM: begins, LOG: {**before, **marks}, **({LOST: lost} if lost else {})}
 
-    def _new(self, broker: str, log: Log, listing: Listing, start: Offset, lost: dict[str, int], room: Room) -> _New:
+    def _new(self, broker: str, log: Log, listing: Listing, start: Offset, lost: dict[str, int], room: Room) -> Waiting:
         """What there is of one log. Raises PipelineError when it is not the log that was read up to ``start``."""
         begin = int(start.get(broker, 0))  # a broker that came to the options later is read from its beginning
         if isinstance(log, DirectoryLog) and begin > listing.end_lsn:  # its last batch may be on its way again
@@ -147,7 +134,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         most = max(self._patience.messages_min, room.messages or 1)
         rows = ahead.rows(listing, self._learned(log, listing), begin, top, most)
         self._keep_cursor(broker, begin)
-        return _New(listing, begin, top, rows)
+        return Waiting(listing, begin, top, rows, ahead.count(top) or len(rows))
 
     def _count_late(self, broker: str, at: int, listing: Listing, lost: dict[str, int]) -> None:
         """Count what retention took of the batch that ends ``at`` here, after it was planned. Tasks cannot tell the
@@ -164,21 +151,20 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if broker in self._counted:
             lost[broker] = max(lost.get(broker, 0), self._counted[broker])
 
-    def _ends(self, found: dict[str, _New], limit: ReadLimit, room: Room) -> dict[str, int]:
+    def _ends(self, found: dict[str, Waiting], limit: ReadLimit, room: Room) -> dict[str, int]:
         """Where the next batch ends, which is where it begins where there is nothing for it."""
         offsets = sum(new.top - new.begin for new in found.values())
         is_enough = self._patience.is_enough(offsets, sum(len(new.rows) for new in found.values()))
         waits = not is_enough and self._target is None and not isinstance(limit, ReadAllAvailable)
-        ends: dict[str, int] = {}
+        ends = {broker: new.begin for broker, new in found.items()}
+        if not waits:
+            ends |= room.ends({broker: new for broker, new in found.items() if len(new.rows)})
         for broker, new in found.items():
-            ends[broker] = new.begin
-            if len(new.rows) and not waits:
-                ends[broker] = max(new.begin, room.end_of(new.listing, new.rows, new.top))
-            elif not len(new.rows) and self._has_to_move(new):
+            if not len(new.rows) and self._has_to_move(new):
                 ends[broker] = max(new.begin, new.top)
         return ends
 
-    def _hold(self, found: dict[str, _New], ends: dict[str, int]) -> None:
+    def _hold(self, found: dict[str, Waiting], ends: dict[str, int]) -> None:
         """Fetch the rows of the next batch, if it must not wait for one of several brokers. Of one that does not answer
         any more, it has none.
         """
@@ -200,7 +186,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if rows is not None:
                 self._held[broker, new.begin, top] = rows
 
-    def _has_to_move(self, new: _New) -> bool:
+    def _has_to_move(self, new: Waiting) -> bool:
         """Would a query that starts again miss what retention may take next, although nothing in it was for it? Then an
         empty batch goes by: one for each segment at most.
         """
@@ -210,7 +196,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         is_next = new.begin < new.listing.first_lsn or segments[0].first_lsn <= new.listing.first_lsn
         return is_next or self._target is not None
 
-    def _report(self, found: dict[str, _New], ends: dict[str, int], start: Offset) -> None:
+    def _report(self, found: dict[str, Waiting], ends: dict[str, int], start: Offset) -> None:
         """Note how far the logs go, and how far behind the query is when this batch is done."""
         found = {broker: new for broker, new in found.items() if not self._brokers.is_away(broker)}
         latest = {broker: new.listing.end_lsn for broker, new in found.items()}
