@@ -279,7 +279,8 @@ def test_each_gets_of_a_batch_in_proportion_to_what_waits_there(tmp_path: Path) 
 
 @pytest.mark.parametrize(("option", "limit"), [("maxOffsetsPerTrigger", "60"), ("maxBytesPerTrigger", "12000")])
 def test_so_it_is_with_records_and_bytes(tmp_path: Path, option: str, limit: str) -> None:
-    found = taken(Query(journal=lagging(tmp_path, 40, 400), subscribe="orders", **{option: limit}), 2)
+    limited: dict[str, Any] = {option: limit}
+    found = taken(Query(journal=lagging(tmp_path, 40, 400), subscribe="orders", **limited), 2)
     assert len(found) > 2
     assert all(7 * batch[0] <= batch[1] <= 14 * batch[0] for batch in found[:-1]), found
     assert [sum(log) for log in zip(*found, strict=True)] == [40, 400]
