@@ -17,7 +17,7 @@ from artemis_py.spark.consume.batch import Batch
 from artemis_py.spark.decode.columns import Numbers
 from artemis_py.spark.decode.published import copies
 from artemis_py.spark.decode.record_walk import Piece, walk
-from artemis_py.spark.log.log import GoneError, Listing, Log, LogLocation, Segment
+from artemis_py.spark.log.log import GoneError, Listing, Log, Segment
 from artemis_py.spark.read.batch import let_readers_go, read_range
 from artemis_py.spark.read.options import ReadOptions
 from artemis_py.spark.read.plan import Range, Share, ranges, shares
@@ -37,8 +37,7 @@ class Portion(Share):
 class Planner:
     """Plans the tasks of the batches of one query."""
 
-    def __init__(self, location: LogLocation, options: ReadOptions) -> None:
-        self._location = location
+    def __init__(self, options: ReadOptions) -> None:
         self._options = options
         self._copies = Copies()
 
@@ -47,16 +46,18 @@ class Planner:
         allowed.
         """
         lsns = np.array(batch.bookmarks, np.int64)
-        found, missing = self._shared(listing, lsns, Wanted(sample=batch.sample), names)
+        found, missing = self._shared(log, listing, lsns, Wanted(sample=batch.sample), names)
         if len(missing):
             whole = log.listing()
             copies = np.array(sorted(self._copies.find(log, whole, missing).values()), np.int64)
-            more, gone = self._shared(whole, copies, Wanted(of_copies=True), names)
+            more, gone = self._shared(log, whole, copies, Wanted(of_copies=True), names)
             found += more
             self._check_lost(batch, len(missing) - len(copies) + len(gone), listing)
         return [*found]
 
-    def _shared(self, listing: Listing, lsns: Numbers, wanted: Wanted, names: Names) -> tuple[list[Portion], Numbers]:
+    def _shared(
+        self, log: Log, listing: Listing, lsns: Numbers, wanted: Wanted, names: Names
+    ) -> tuple[list[Portion], Numbers]:
         """The tasks for the records with these lsns, and those that are in no segment."""
         if not len(lsns):
             return [], lsns
@@ -64,7 +65,7 @@ class Planner:
         share_bytes = self._options.partition_bytes
         found = [
             Portion(share, np.concatenate([_within(lsns, one) for one in share.ranges]))
-            for share in shares(self._location, listing, wanted, names, share_bytes, of_messages=not wanted.of_copies)
+            for share in shares(log.location, listing, wanted, names, share_bytes, of_messages=not wanted.of_copies)
         ]
         covered = np.concatenate([portion.lsns for portion in found]) if found else lsns[:0]
         return found, np.setdiff1d(lsns, covered, assume_unique=True)

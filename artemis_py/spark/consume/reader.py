@@ -68,7 +68,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._log: Log | None = None
         self._is_bound = False
         """Has the log the key that offsets have for it?"""
-        self._planner = Planner(self._location, options)
+        self._planner = Planner(options)
         self._names: Names | None = None
         self._settled = -1
         """The number of the last batch that was acknowledged."""
@@ -306,7 +306,6 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if is_renamed(key, one.identity):
             warn_of_new_name(key, one.identity)
         self._location, self._log = under(key, one)
-        self._planner = Planner(self._location, self._options)
         self._is_bound = True
 
     def _listing(self, log: Log, after_lsn: int) -> Listing:
