@@ -34,6 +34,7 @@ from artemis_py.core.queue_host import QueueHost
 from artemis_py.core.reaper import Reaper
 from artemis_py.core.recovery import restore_ids, restore_messages, restore_streams, what_goes
 from artemis_py.core.reload import Redeployment
+from artemis_py.core.sampler import Sampler
 from artemis_py.core.slow_consumers import SlowConsumers
 from artemis_py.core.tasks import Task
 from artemis_py.errors import Problem
@@ -102,6 +103,7 @@ class Broker:
         self.importing = Importing(host, bindings, self.enqueuer, self.duplicates)
         self._due_timers = DueTimers(host, bindings.by_id)
         self._reaper = Reaper(host, self.registry, config, now_ms)
+        self.sampler = Sampler(host, bindings)
         self.slow_consumers = SlowConsumers(host, bindings.by_id)
         self._consumer_id = 0
         self.kept_back: dict[str, Problem] = {}
@@ -255,6 +257,7 @@ class Broker:
             self.timers.look_at_clock(now_ms)
             if self._due_timers.run(now_ms):
                 self._reaper.run(now_ms)
+                self.sampler.run(now_ms)
                 self.slow_consumers.run(now_ms)
         if self.agenda.tasks:
             share = self.budget.lend()

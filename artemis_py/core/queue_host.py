@@ -8,6 +8,7 @@ from typing import final
 from artemis_py.core.budget import Budget
 from artemis_py.core.clock import Clock
 from artemis_py.core.consumer import Consumer
+from artemis_py.core.counter_history import Rounds
 from artemis_py.core.dead_letters import Copies, DeadLetterAddresses
 from artemis_py.core.events import Events
 from artemis_py.core.notifications import Notifications
@@ -23,7 +24,7 @@ class QueueHost:
     """The log, the clock, the budget of the turn, timers and events: shared by all queues, one for each broker."""
 
     __slots__ = ("agenda", "budget", "clock", "copies", "dead_letter_addresses", "events", "log", "message_id",
-                 "notifications", "outcomes", "outgoing", "ready", "timers", "turn_ms")  # fmt: skip
+                 "notifications", "outcomes", "outgoing", "ready", "rounds", "timers", "turn_ms")  # fmt: skip
 
     def __init__(self, log: RecordLog) -> None:
         self.log = log
@@ -40,6 +41,8 @@ class QueueHost:
         self.dead_letter_addresses = DeadLetterAddresses()
         self.notifications = Notifications()
         """Notifications for listeners."""
+        self.rounds = Rounds()
+        """Samples of counters of the last hour."""
         self.outcomes: dict[int, PublishOutcome] = {}
         """By message id: the outcome of messages whose publishers wait for it."""
         self.ready: deque[QueueReference] = deque()

@@ -17,6 +17,7 @@ from artemis_py.management.operations.consumers import CONSUMER_OPERATIONS
 from artemis_py.management.operations.dead_letters import DEAD_LETTER_OPERATIONS
 from artemis_py.management.operations.diverts import DIVERT_OPERATIONS
 from artemis_py.management.operations.export_messages import EXPORT_OPERATIONS
+from artemis_py.management.operations.history import HISTORY_OPERATIONS
 from artemis_py.management.operations.import_messages import IMPORT_OPERATIONS
 from artemis_py.management.operations.jobs import JOB_OPERATIONS
 from artemis_py.management.operations.messages import MESSAGE_OPERATIONS
@@ -51,5 +52,6 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *TRANSACTION_OPERATIONS,
     *USER_OPERATIONS,
     *WHY_OPERATIONS,
+    *HISTORY_OPERATIONS,
     *TRACE_OPERATIONS,
 )

@@ -229,6 +229,11 @@ _COUNTERS: Final[tuple[Gauge[Queue], ...]] = (
         "1 while senders wait for the queue's depth to fall",
     ),
     Gauge(
+        "artemis_queue_keeps_messages",
+        lambda queue: int(queue.keeps_messages),
+        "1 for rings and non-destructive queues, whose messages wait for nobody",
+    ),
+    Gauge(
         "artemis_leased_messages",
         lambda queue: 0 if queue.contents.leases is None else len(queue.contents.leases),
         "Messages that consumers hold under a lease",

@@ -635,6 +635,7 @@ def set_up_management(  # noqa: PLR0913 - all but the first five are named where
     """
     broker, stats = turns.broker, turns.stats
     begun_s = loop.time()
+    broker.sampler.begin(date_ms())
     calls = configuration.calls = turns.calls = OperatorRequests(
         loop, broker.clock, turns.schedule, lambda call: turns.when_durable(broker.log.last_lsn, call)
     )

@@ -117,6 +117,7 @@ class FakeQueue:
     durable: bool = True
     message_count: int = 0
     consumer_count: int = 0
+    keeps_messages: bool = False
     routing_type: str = "ANYCAST"
     distribution: FakeDistribution = field(default_factory=lambda: FakeDistribution())
     contents: FakeContents = field(default_factory=FakeContents)

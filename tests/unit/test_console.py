@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from artemis_py.management.why.causes import CAUSES
+from artemis_py.core.queue_states import BAD, CALM, MIND, SEVERITY
 from artemis_py.server.http.console import CONSOLE, PATH, POLICY, console_routes
 from artemis_py.server.http.requests import Request, Response
 
@@ -115,7 +115,9 @@ def test_other_paths_lead_there(path: str) -> None:
     assert (answer.status, _of(answer, "Location")) == (302, PATH)
 
 
-def test_states_have_the_words_of_reasons() -> None:
-    """Those that are no reason for anything are named here."""
-    said = set(re.findall(r'say\("([^"]+)"', (CONSOLE / "js" / "states.js").read_text("utf-8")))
-    assert said - CAUSES.keys() == {"flows", "idle", "waiting"}
+def test_the_states_of_queues_are_those_of_the_broker() -> None:
+    """Each word has a colour, which says how bad it is."""
+    text = (CONSOLE / "js" / "states.js").read_text("utf-8")
+    looks = {"bad": BAD, "warn": MIND, "": CALM, "good": CALM}
+    said = re.findall(r'^  "?([a-z-]+)"?: \["([a-z]*)", "', text, re.MULTILINE)
+    assert {word: looks[look] for word, look in said} == SEVERITY

@@ -127,6 +127,7 @@ def test_our_additions_have_their_own_names_and_types() -> None:
         "artemis_paged_messages": "gauge",
         "artemis_queue_alerts": "gauge",
         "artemis_queue_flow_stopped": "gauge",
+        "artemis_queue_keeps_messages": "gauge",
         "artemis_queue_events": "counter",
         "artemis_messages_looped": "gauge",
         "artemis_addresses": "gauge",

@@ -17,15 +17,18 @@ function colour(name, element) {
 
 const NUMERIC = (values) => values.map((one) => (one >= 1000 ? `${count(one / 1000)}${THIN}k` : String(one)));
 
+/** How much of it a chart shows. */
+export const SPANS = { "5 min": 300_000, "1 h": 3_600_000 };
+
 /** A chart of `history` (objects with `at` and a number for each series); `series` are `[name, label, colour]`. */
-export function chart(history, series, label, window_ms = 300_000) {
+export function chart(history, series, label, span = "5 min") {
   return h("div", {
     class: "chart",
     role: "img",
     "aria-label": label,
     opaque: true,
-    mount: (element) => mounted(element, series, window_ms),
-    key: `chart ${label}`,
+    mount: (element) => mounted(element, series, SPANS[span]),
+    key: `chart ${label} ${span}`,
     points: history,
   });
 }

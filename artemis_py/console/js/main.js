@@ -27,7 +27,6 @@ class App {
   signIn = null;
   toasts = [];
   menuIsOpen = false;
-  rates = new Rates();
   totals = new Rates();
   info = null;
   fatal = null;
@@ -79,7 +78,6 @@ class App {
   /** The broker was gone and is back: perhaps another version, and in any case with new counters. */
   async #again() {
     const before = this.info?.version;
-    this.rates.clear();
     this.totals.clear();
     await this.#describe();
     if (before !== undefined && before !== this.info.version) {
@@ -94,8 +92,7 @@ class App {
     const { broker } = this;
     if (broker) {
       if (broker.uptimeMillis < this.#uptime) {
-        this.rates.clear();
-        this.totals.clear();
+            this.totals.clear();
       }
       this.#uptime = broker.uptimeMillis;
       const counters = { messagesAdded: broker.totalMessagesAdded, messagesAcked: broker.totalMessagesAcknowledged };

@@ -76,6 +76,17 @@ export function meter(label, used, of, shown, note = null, name = label) {
 export const empty = (title, advice, command = null) =>
   h("div", { class: "empty" }, h("strong", null, title), h("span", null, advice), command && h("code", null, command));
 
+/** Until the broker has answered. */
+export const asking = () => h("p", { class: "soft asking", role: "status", key: "asking" }, "Asking the broker…");
+
+/** What the answer to a request shows; why there is none; or that it was asked for. */
+export function told(feed, request, show) {
+  const problem = feed.problem(request);
+  if (problem !== null) return problemBox(problem);
+  const answer = feed.value(request);
+  return answer === undefined ? asking() : show(answer);
+}
+
 export function problemBox(problem) {
   return h("div", { class: "problem", role: "alert", key: "problem" }, h("strong", null, problem.message), problem.advice && h("span", null, problem.advice));
 }

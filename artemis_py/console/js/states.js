@@ -1,52 +1,62 @@
-// The words for how a queue is, from its numbers. Each has a sentence and a colour. Where there is a reason for it, they
-// are those of `why`.
+// The words for how a queue is. The broker decides them from its trend and its consumers (core/queue_states.py); here
+// each has a colour, a sentence, and what the overview says of such a queue.
 
-export const STUCK_MS = 30_000;
-const STEADY = 0.03; // such a share of what flows is no trend
+import { h } from "./dom.js";
+import { duration } from "./format.js";
+import { chip } from "./parts.js";
+
+export const STATES = {
+  "step-failed": ["bad", "A step of it failed, and the broker paused it.", "was paused because a step failed"],
+  disabled: ["bad", "It takes no messages.", "takes no messages"],
+  "queue-depth": ["bad", "It is full: senders wait until messages leave.", "is full, and senders wait"],
+  "no-consumer": ["bad", "Messages wait, and nobody takes them.", "has messages and no consumer"],
+  "no-acknowledgements": ["bad", "Messages wait, and no consumer has acknowledged anything lately.", "gets no acknowledgements"],
+  "falling-behind": ["bad", "More comes in than consumers acknowledge.", "falls behind"],
+  growing: ["bad", "Messages come in, and none is acknowledged.", "grows"],
+  "will-be-full": ["bad", "At this rate a limit is reached."],
+  paused: ["warn", "It delivers nothing until it is resumed.", "is paused"],
+  "address-paused": ["warn", "It delivers nothing until its address is resumed.", "waits for its address to be resumed"],
+  "consumers-before-dispatch": ["warn", "It waits until enough consumers are there.", "waits for more consumers"],
+  "dead-letters": ["warn", "Messages that could not be delivered, or expired, wait here.", "has dead letters"],
+  "will-page": ["warn", "At this rate its address pages to the disk."],
+  paging: ["warn", "Some messages are in pages on the disk.", "has messages in pages"],
+  "max-backlog": ["warn", "As many messages as it allows are with consumers."],
+  backlog: ["warn", "Its consumers hold as many messages as they may."],
+  window: ["warn", "The windows of its consumers are full of messages that they have not acknowledged."],
+  moving: ["", "Messages go back to their places."],
+  kept: ["", "It keeps its messages: nobody has to take them."],
+  held: ["", "Consumers have all messages and have not settled them."],
+  scheduled: ["", "All messages wait for their time."],
+  draining: ["good", "More is acknowledged than comes in."],
+  flows: ["good", "Messages come and go."],
+  waiting: ["", "It has messages; nothing was acknowledged lately."],
+  idle: ["", "It is empty."],
+};
 
 /** The fields that the words are made of. */
-export const STATE_FIELDS = [
-  "messageCount", "consumerCount", "deliveringCount", "scheduledCount", "pagedCount", "messagesAdded", "messagesAcked", "paused", "enabled", "sendersWait", "holdsDeadLetters",
-];
+export const STATE_FIELDS = ["state", "timeUntilEmpty", "timeUntilLimit"];
 
-/** Words for a row of a queue; `seen` is what its rates know, `now` the time in ms. */
-export function words(row, seen, now) {
-  const found = [];
-  const say = (word, look, sentence) => found.push({ word, look, sentence });
-  if (row.paused) say("paused", "warn", "It delivers nothing until it is resumed.");
-  if (row.enabled === false) say("disabled", "bad", "It takes no messages.");
-  if (row.sendersWait) say("queue-depth", "bad", "It is full: senders wait until messages leave.");
-  if (row.messageCount > 0 && row.consumerCount === 0) {
-    if (row.holdsDeadLetters) say("dead-letters", "warn", "Messages that could not be delivered, or expired, wait here.");
-    else say("no-consumer", "bad", "Messages wait, and nobody takes them.");
-  } else if (row.messageCount > 0 && row.messageCount === row.scheduledCount) {
-    say("scheduled", "", "All messages wait for their time.");
-  } else if (row.messageCount > 0 && row.deliveringCount >= row.messageCount && !(seen?.rates.messagesAcked > 0)) {
-    say("held", "", "Consumers have all messages and have not settled them.");
-  } else if (isStuck(row, seen, now)) {
-    say("no-acknowledgements", "bad", "It has messages and consumers, and nothing was acknowledged lately.");
-  }
-  if (row.pagedCount > 0) say("paging", "warn", "Some messages are in pages on the disk.");
-  if (found.length === 0) {
-    const flows = (seen?.rates.messagesAcked ?? 0) > 0 || (seen?.rates.messagesAdded ?? 0) > 0;
-    if (flows) say("flows", "good", "Messages come and go.");
-    else if (row.messageCount > 0) say("waiting", "", "It has messages; nothing was acknowledged since this page looks.");
-    else say("idle", "", "It is empty.");
-  }
-  return found;
+export const wordsOf = (row) => row.state.split(",");
+export const grows = (row) => /growing|falling-behind/.test(row.state);
+
+/** What is ahead at this rate, and when. */
+export function ahead(row) {
+  if (row.timeUntilLimit >= 0) return [row.state.includes("will-page") ? "Pages in" : "Full in", duration(row.timeUntilLimit)];
+  if (row.timeUntilEmpty >= 0) return ["Drained in", duration(row.timeUntilEmpty)];
+  return grows(row) ? ["Drained", "never"] : ["Steady", ""];
 }
 
-function isStuck(row, seen, now) {
-  if (row.messageCount === 0 || row.consumerCount === 0 || row.paused || seen === undefined) return false;
-  return now - (seen.since.messagesAcked ?? now) >= STUCK_MS;
+/** Its words as chips; in a table, without what another column says. */
+export function states(row, inTable = false) {
+  const words = wordsOf(row).filter((word) => !(inTable && word.startsWith("will-")));
+  const shown = (word) => (/^will-|draining/.test(word) && !inTable ? ahead(row).join(" ").toLowerCase() : word.replaceAll("-", " "));
+  return h("span", { class: "chips", title: words.map((word) => STATES[word]?.[1]).join(" ") }, words.map((word) => chip(shown(word), STATES[word]?.[0] ?? "", STATES[word]?.[1])));
 }
 
-/** How long until it is empty, in ms; null: not known, or it stays as it is; Infinity: never. */
-export function drainMs(row, seen) {
-  if (row.messageCount === 0) return null;
-  const { messagesAcked: out, messagesAdded: comes } = seen?.rates ?? {};
-  if (out === undefined) return null;
-  const net = out - (comes ?? 0);
-  if (Math.abs(net) <= STEADY * Math.max(out, comes ?? 0)) return null;
-  return net > 0 ? (row.messageCount / net) * 1000 : Infinity;
+/** What the overview says of a queue. */
+export function said(row) {
+  const [word] = wordsOf(row);
+  const [look, sentence, short = sentence] = STATES[word] ?? ["warn", "", word];
+  const when = row.timeUntilLimit >= 0 ? ` (${ahead(row).join(" ").toLowerCase()})` : "";
+  return [look, `${short}${when}`];
 }

@@ -41,16 +41,6 @@ export class Table {
     return this.wants().map((text) => this.feed.problem(text)).find((one) => one !== null) ?? null;
   }
 
-  /** The rows that are seen now. */
-  get seen() {
-    const rows = [];
-    for (let at = this.#first; at < this.#end; at += 1) {
-      const row = this.row(at);
-      if (row !== undefined) rows.push(row);
-    }
-    return rows;
-  }
-
   get #end() {
     return Math.min(this.count ?? 0, this.#first + this.#shown);
   }
@@ -98,7 +88,7 @@ export class Table {
 
   #sortBy(column) {
     const [by, order = "asc"] = this.sort.split(":");
-    const first = column.isNumber ? "desc" : "asc";
+    const first = column.first ?? (column.isNumber ? "desc" : "asc");
     const second = first === "desc" ? "asc" : "desc";
     if (by !== column.sort) this.sort = `${column.sort}:${first}`;
     else this.sort = order === first ? `${column.sort}:${second}` : "";

@@ -7,7 +7,7 @@ import { bytes, count } from "../js/format.js";
 import { card, chip, empty, facts, head, link, tile, to } from "../js/parts.js";
 import { shortTable } from "../js/table.js";
 import { addressStates, fullness } from "./addresses.js";
-import { baseFields, madeColumns, noteQueues } from "./queue_columns.js";
+import { baseFields, madeColumns } from "./queue_columns.js";
 import { actionButtons, missing, reportsCard, sendButton } from "./thing_page.js";
 
 const QUEUES_MAX = 50;
@@ -19,15 +19,11 @@ export class AddressPage {
     this.title = name;
     this.request = to("addresses", name).slice(1);
     this.queues = url("queues", { where: `address=${name}`, sort: "messageCount:desc", size: QUEUES_MAX, fields: baseFields().join(",") });
-    this.columns = madeColumns(app);
+    this.columns = madeColumns();
   }
 
   wants() {
     return [this.request, this.queues];
-  }
-
-  tick(now) {
-    noteQueues(this.app, this.queues, this.app.feed.value(this.queues)?.data ?? [], now);
   }
 
   keys() {

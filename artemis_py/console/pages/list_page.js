@@ -74,10 +74,6 @@ export class ListPage {
     return [...this.table.wants(), ...(this.spec.wants ?? [])];
   }
 
-  tick(now) {
-    this.spec.tick?.(this.table.wants()[0], this.table.seen, now);
-  }
-
   keys() {
     return { "/": [() => document.getElementById("filter")?.select(), "Filter"], ...this.table.keys() };
   }

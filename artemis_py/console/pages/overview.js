@@ -1,15 +1,16 @@
-// How the broker is: a sentence, numbers, what is left, and the largest queues.
+// How the broker is: a sentence, numbers, what is left, the queues that need a look, and the largest ones.
 
 import { url } from "../js/api.js";
-import { chart } from "../js/chart.js";
+import { SPANS, chart } from "../js/chart.js";
 import { h } from "../js/dom.js";
 import { bytes, clock, count, rate } from "../js/format.js";
 import { ASKED, readiness, sentence } from "../js/health.js";
-import { card, empty, link, meter, tile, to } from "../js/parts.js";
+import { card, empty, link, meter, tile, to, toggle, told } from "../js/parts.js";
+import { Past } from "../js/rates.js";
 import { shortTable } from "../js/table.js";
 import { ROOM } from "./connections.js";
 import { eventWords } from "./events.js";
-import { ageField, baseFields, madeColumns, noteQueues } from "./queue_columns.js";
+import { AGE, baseFields, madeColumns } from "./queue_columns.js";
 
 const HEALTH_MS = 5000;
 const FULLEST = url("addresses", { where: "addressLimitPercent>0", sort: "addressLimitPercent:desc", size: 3, fields: "name,addressLimitPercent,fullPolicy" });
@@ -17,17 +18,24 @@ const SERIES = [
   ["messagesAdded", "In", "in"],
   ["messagesAcked", "Out", "out"],
 ];
-const SHOWN = new Set(["name", "state", "messageCount", "in", "out", "drain", "spark"]);
+const SHOWN = new Set(["name", "state", "messageCount", AGE, "in", "out", "drain", "spark"]);
+const ALWAYS = new Set(["name", "state", "messageCount"]);
+const WORST_MAX = 20;
+const WORST_SHOWN = 8;
 
 export class OverviewPage {
   title = "Overview";
   #stop = new AbortController();
   #ready = null;
+  #span = "5 min";
 
   constructor(app) {
     this.app = app;
-    this.largest = url("queues", { sort: "messageCount:desc", size: 8, fields: baseFields().join(",") });
-    this.columns = madeColumns(app).filter((column) => SHOWN.has(column.name) || column.name === ageField()).map((column) => ({ ...column, from: column.name === "name" || column.name === "state" || column.name === "messageCount" ? 0 : Math.max(column.from ?? 0, 620) }));
+    const of = (query) => url("queues", { ...query, fields: ["severity", ...baseFields()].join(",") });
+    this.largest = of({ sort: "messageCount:desc", size: 8 });
+    this.worst = of({ where: "severity>0", sort: "messageCount:desc", size: WORST_MAX });
+    this.columns = madeColumns().filter((column) => SHOWN.has(column.name)).map((column) => ({ ...column, from: ALWAYS.has(column.name) ? 0 : Math.max(column.from ?? 0, 620) }));
+    this.past = new Past("broker/history", () => app.draw());
     this.#look();
     this.timer = setInterval(() => document.hidden || this.#look(), HEALTH_MS);
   }
@@ -39,11 +47,7 @@ export class OverviewPage {
   }
 
   wants() {
-    return [this.largest, FULLEST, ROOM, ...Object.values(ASKED)];
-  }
-
-  tick(now) {
-    noteQueues(this.app, this.largest, this.app.feed.value(this.largest)?.data ?? [], now);
+    return [this.worst, this.largest, FULLEST, ROOM, ...Object.values(ASKED)];
   }
 
   view() {
@@ -51,10 +55,13 @@ export class OverviewPage {
     const { broker } = app;
     const answers = Object.fromEntries(Object.entries(ASKED).map(([name, text]) => [name, app.feed.value(text)]));
     const totals = app.totals.of("broker");
+    const worst = app.feed.value(this.worst);
+    const sorted = worst && { ...worst, data: [...worst.data].sort((a, b) => b.severity - a.severity || b.messageCount - a.messageCount) };
     return [
-      h("header", { key: "health" }, h("h1", { class: "hidden" }, "Overview"), sentence(answers, this.#ready, app.feed.status !== "lost"), this.#warnings()),
+      h("header", { key: "health" }, h("h1", { class: "hidden" }, "Overview"), sentence(answers, sorted, this.#ready, app.feed.status !== "lost"), this.#warnings()),
       this.#tiles(broker, totals),
       h("div", { class: "columns wide-first", key: "middle" }, this.#flow(totals), this.#room(broker)),
+      sorted?.count > 0 && card("Need a look", this.#table("Need a look", sorted.data.slice(0, WORST_SHOWN)), { bare: true, right: link("/queues?show=Need%20a%20look", `All ${count(sorted.count)}`) }),
       this.#queues(),
       app.feed.notifications.length > 0 && this.#events(),
     ];
@@ -65,23 +72,25 @@ export class OverviewPage {
   }
 
   #tiles(broker, totals) {
+    const now = (name) => totals?.rates[name] ?? this.past.with().at(-1)?.[name];
     const dash = (of) => (broker === null ? "–" : of(broker));
     return h(
       "div",
       { class: "tiles", key: "tiles" },
       tile("Messages", dash((b) => count(b.messageCount, true)), { href: "/queues?show=With%20messages", note: dash((b) => `on ${count(b.queueCount)} queues`) }),
-      tile("In", rate(totals?.rates.messagesAdded), { unit: "/s", note: dash((b) => `${count(b.totalMessagesAdded, true)} in all`) }),
-      tile("Out", rate(totals?.rates.messagesAcked), { unit: "/s", note: dash((b) => `${count(b.totalMessagesAcknowledged, true)} in all`) }),
+      tile("In", rate(now("messagesAdded")), { unit: "/s", note: dash((b) => `${count(b.totalMessagesAdded, true)} in all`) }),
+      tile("Out", rate(now("messagesAcked")), { unit: "/s", note: dash((b) => `${count(b.totalMessagesAcknowledged, true)} in all`) }),
       tile("Consumers", dash((b) => count(b.consumerCount)), { href: "/consumers", note: "on all queues" }),
       tile("Connections", dash((b) => count(b.connectionCount)), { href: "/connections", note: "open now" }),
     );
   }
 
   #flow(totals) {
-    const history = totals?.history ?? [];
-    const last = (name) => rate(totals?.rates[name]);
+    const points = this.past.with(totals?.history);
+    const last = (name) => rate(totals?.rates[name] ?? points.at(-1)?.[name]);
+    const choice = Object.keys(SPANS).map((span) => toggle(span, this.#span === span, () => ((this.#span = span), this.app.draw())));
     const legend = h("div", { class: "legend" }, SERIES.map(([name, label, look]) => h("span", { class: look, key: name }, h("i"), label, h("b", { class: "number" }, last(name)))));
-    return card("Messages per second", chart(history, SERIES, "Messages that came and were acknowledged in a second"), { right: legend });
+    return card("Messages per second", chart(points, SERIES, "Messages that came and were acknowledged in a second", this.#span), { right: [legend, choice] });
   }
 
   #room(broker) {
@@ -94,13 +103,12 @@ export class OverviewPage {
     ]);
   }
 
+  #table(label, rows) {
+    return shortTable(label, this.columns, rows, { open: (row) => this.app.go(to("queues", row.name)) });
+  }
+
   #queues() {
-    const answer = this.app.feed.value(this.largest);
-    const rows = answer?.data ?? [];
-    const body =
-      answer !== undefined && rows.length === 0
-        ? empty("There is no queue yet", "Queues are declared in broker.xml, or made when a client uses one.")
-        : shortTable("Largest queues", this.columns, rows, { open: (row) => this.app.go(to("queues", row.name)) });
+    const body = told(this.app.feed, this.largest, ({ data }) => (data.length === 0 ? empty("There is no queue yet", "Queues are declared in broker.xml, or made when a client uses one.") : this.#table("Largest queues", data)));
     return card("Largest queues", body, { bare: true, right: link("/queues", "All queues") });
   }
 
@@ -112,6 +120,7 @@ export class OverviewPage {
 
   close() {
     clearInterval(this.timer);
+    this.past.close();
     this.#stop.abort();
   }
 }

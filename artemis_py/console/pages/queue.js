@@ -1,18 +1,18 @@
 // One queue: its numbers, its flow, what stands in the way, its consumers, its messages, and what can be done.
 
 import { url } from "../js/api.js";
-import { chart } from "../js/chart.js";
-import { at, has, operation } from "../js/description.js";
+import { SPANS, chart } from "../js/chart.js";
+import { at, operation } from "../js/description.js";
 import { h } from "../js/dom.js";
 import { bytes, count, duration, rate, several } from "../js/format.js";
-import { card, chip, empty, facts, head, link, tile, to, toggle } from "../js/parts.js";
-import { drainMs } from "../js/states.js";
+import { asking, card, chip, empty, facts, head, link, tile, to, toggle, told } from "../js/parts.js";
+import { Past, Rates } from "../js/rates.js";
+import { ahead, grows, states } from "../js/states.js";
 import { reasons } from "../js/reasons.js";
 import { shortTable } from "../js/table.js";
 import { consumerColumns, consumerFields } from "./consumers.js";
-import { gates } from "./gates.js";
 import { Messages } from "./messages.js";
-import { ageField, noteQueues, states } from "./queue_columns.js";
+import { AGE } from "./queue_columns.js";
 import { actionButtons, missing, sendButton, reportsCard } from "./thing_page.js";
 
 const CONSUMERS_MAX = 20;
@@ -21,11 +21,13 @@ const RATES = [
   ["messagesAcked", "Out", "out"],
 ];
 const DEPTH = [["depth", "Messages", "warn"]];
-const SHOWN = new Set(["browse", "whyNotDelivered"]);
+const SHOWN = new Set(["browse", "whyNotDelivered", "getHistory"]);
 const FIRST = ["sendMessage", "pause", "resume", "updateQueue", "removeAllMessages"];
 
 export class QueuePage {
   #shows = "rates";
+  #span = "5 min";
+  #rates = new Rates();
 
   constructor(app, { names: [name], query }) {
     this.app = app;
@@ -33,14 +35,16 @@ export class QueuePage {
     this.title = name;
     this.request = to("queues", name).slice(1);
     this.consumers = url("consumers", { where: `queue=${name}`, sort: "messagesInTransit:desc", size: CONSUMERS_MAX, fields: consumerFields().join(",") });
-    this.why = has("queue.whyNotDelivered") ? `${this.request}/why/not-delivered` : null;
+    this.why = `${this.request}/why/not-delivered`;
+    this.growing = `${this.request}/why/growing`;
+    this.past = new Past(`${this.request}/history`, () => app.draw());
     this.wantsWhy = query.has("why");
     this.messages = at("GET", "/api/queues/{queue}/messages") ? new Messages(app, name, query.get("filter") ?? "") : null;
     this.columns = consumerColumns().filter((column) => column.name !== "queue");
   }
 
   wants() {
-    return [this.request, this.consumers, ...(this.why ? [this.why] : [])];
+    return [this.request, this.consumers, this.why, ...(this.row !== null && grows(this.row) ? [this.growing] : [])];
   }
 
   get row() {
@@ -48,7 +52,9 @@ export class QueuePage {
   }
 
   tick(now) {
-    if (this.row !== null) noteQueues(this.app, this.request, [this.row], now);
+    if (this.row === null) return;
+    const { messagesAdded, messagesAcked, messageCount } = this.row;
+    this.#rates.note("queue", this.app.feed.time(this.request, now), { messagesAdded, messagesAcked }, messageCount);
   }
 
   keys() {
@@ -74,14 +80,14 @@ export class QueuePage {
     const crumb = [link("/queues", "Queues"), row && [" on ", link(to("addresses", row.address), row.address)]];
     if (row === null) {
       const problem = this.app.feed.problem(this.request);
-      return [head(this.name, { crumb }), problem && missing(problem, "Look at all queues, or make it.")];
+      return [head(this.name, { crumb }), problem ? missing(problem, "Look at all queues, or make it.") : asking()];
     }
     const isPaused = row.paused;
     const leftOut = new Set([isPaused ? "pause" : "resume", row.enabled === false ? "disable" : "enable"]);
     return [
       head(this.name, {
         crumb,
-        chips: [states(this.app, row), chip(row.routingType.toLowerCase()), row.durable ? null : chip("not durable")],
+        chips: [states(row), chip(row.routingType.toLowerCase()), row.durable ? null : chip("not durable")],
         actions: sendButton(this.app, row.address === this.name ? this.name : `${row.address}::${this.name}`).concat(actionButtons(this.app, ["queue"], () => this.#options(), { name: this.name, leftOut, first: row.holdsDeadLetters ? ["retryMessages", ...FIRST] : FIRST })),
       }),
       this.#tiles(row),
@@ -94,30 +100,33 @@ export class QueuePage {
   }
 
   #whyCard(row) {
-    const answer = this.why && this.app.feed.value(this.why);
-    const body = answer ? reasons(answer.data) : gates(row, this.app.rates.of(this.name));
-    const flows = this.app.rates.of(this.name)?.rates.messagesAcked > 0;
     const mount = (element) => void (this.wantsWhy && element.scrollIntoView());
-    return h("div", { key: "why", id: "why", mount }, card(flows ? "Why is no more delivered?" : "Why is nothing delivered?", body));
+    const tell = (request) => told(this.app.feed, request, ({ data }) => reasons(data));
+    return h(
+      "div",
+      { key: "why", id: "why", class: "stack", mount },
+      grows(row) && card("Why does it grow?", tell(this.growing)),
+      card(row.ackedPerMinute > 0 ? "Why is no more delivered?" : "Why is nothing delivered?", tell(this.why)),
+    );
   }
 
   #tiles(row) {
-    const seen = this.app.rates.of(this.name);
-    const age = ageField();
+    const seen = this.#rates.of("queue")?.rates;
+    const [when, span] = ahead(row);
     return h(
       "div",
       { class: "tiles", key: "tiles" },
       tile("Messages", count(row.messageCount, true), { note: bytes(row.persistentSize) }),
       tile("In delivery", count(row.deliveringCount, true), { note: several(row.consumerCount, "consumer") }),
-      age && tile("Oldest", duration(row[age]), { note: "how long the first one waits" }),
-      tile("In", rate(seen?.rates.messagesAdded), { unit: "/s", note: `${count(row.messagesAdded, true)} in all` }),
-      tile("Out", rate(seen?.rates.messagesAcked), { unit: "/s", note: `${count(row.messagesAcked, true)} in all` }),
-      tile("Drained in", duration(drainMs(row, seen)), { note: "if it goes on like this" }),
+      tile("Oldest", duration(row[AGE]), { note: "how long the first one waits" }),
+      tile("In", rate(seen?.messagesAdded ?? row.addedPerMinute / 60), { unit: "/s", note: `${count(row.messagesAdded, true)} in all` }),
+      tile("Out", rate(seen?.messagesAcked ?? row.ackedPerMinute / 60), { unit: "/s", note: `${count(row.messagesAcked, true)} in all` }),
+      tile(span ? when : "At this rate", span || when.toLowerCase(), { note: "if it goes on like this" }),
     );
   }
 
   #flow() {
-    const history = this.app.rates.of(this.name)?.history ?? [];
+    const history = this.past.with(this.#rates.of("queue")?.history);
     const isRates = this.#shows === "rates";
     const series = isRates ? RATES : DEPTH;
     const show = (what) => ((this.#shows = what), this.app.draw());
@@ -126,16 +135,20 @@ export class QueuePage {
       { class: "chips", role: "group", "aria-label": "What the chart shows" },
       toggle("Rates", isRates, () => show("rates")),
       toggle("Depth", !isRates, () => show("depth")),
+      Object.keys(SPANS).map((span) => toggle(span, this.#span === span, () => ((this.#span = span), this.app.draw()))),
     );
-    return card("Flow", chart(history, series, isRates ? "Messages in a second" : "Messages on the queue"), { right: choice });
+    return card("Flow", chart(history, series, isRates ? "Messages in a second" : "Messages on the queue", this.#span), { right: choice });
   }
 
   #consumersCard(row) {
     const answer = this.app.feed.value(this.consumers);
-    const rows = answer?.data ?? [];
     const advice = row.messageCount > 0 ? "Its messages wait for somebody who subscribes." : "It fills up if somebody sends.";
-    const body = answer !== undefined && rows.length === 0 ? empty("Nobody consumes this queue", advice) : shortTable("Consumers", this.columns, rows, { key: (one) => one.id });
+    const body = told(this.app.feed, this.consumers, ({ data }) => (data.length === 0 ? empty("Nobody consumes this queue", advice) : shortTable("Consumers", this.columns, data, { key: (one) => one.id })));
     const more = (answer?.count ?? 0) > CONSUMERS_MAX ? link(`/consumers?where=${encodeURIComponent(`queue=${this.name}`)}`, `All ${count(answer.count)}`) : null;
     return card("Consumers", body, { bare: true, note: String(answer?.count ?? ""), right: more });
+  }
+
+  close() {
+    this.past.close();
   }
 }

@@ -2,7 +2,7 @@
 
 import { to } from "../js/parts.js";
 import { ListPage } from "./list_page.js";
-import { baseFields, madeColumns, noteQueues } from "./queue_columns.js";
+import { baseFields, madeColumns } from "./queue_columns.js";
 
 export class QueuesPage extends ListPage {
   constructor(app, route) {
@@ -14,10 +14,11 @@ export class QueuesPage extends ListPage {
       several: "queues",
       filterBy: "name",
       example: "messageCount>10",
-      columns: madeColumns(app),
+      columns: madeColumns(),
       fields: baseFields,
       sort: "messageCount:desc",
       quick: [
+        ["Need a look", ["severity>0"]],
         ["With messages", ["messageCount>0"]],
         ["No consumer", ["messageCount>0", "consumerCount=0"]],
         ["Paused", ["paused=true"]],
@@ -26,7 +27,6 @@ export class QueuesPage extends ListPage {
         ["Dead letters", ["holdsDeadLetters=true"]],
       ],
       open: (row) => app.go(to("queues", row.name)),
-      tick: (request, rows, now) => noteQueues(app, request, rows, now),
       nothing: ["There is no queue yet", "Queues are declared in broker.xml, or made when a client subscribes or sends.", "artemis-py send orders hello"],
     });
   }

@@ -175,6 +175,12 @@ class Queue:
         return self.distribution.taker_count
 
     @property
+    def keeps_messages(self) -> bool:
+        """Do its messages wait for nobody? So it is with rings, and where reading takes nothing away."""
+        overflow = self.flow.overflow
+        return overflow.is_ring or overflow.sheds or self.non_destructive
+
+    @property
     def may_go_on(self) -> bool:
         """May a sender that was made to wait go on?"""
         return self.flow.may_go_on

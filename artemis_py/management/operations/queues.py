@@ -25,6 +25,7 @@ from artemis_py.core.addresses import retroactive
 from artemis_py.core.queue.overflow import Ring
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue_reference import AutoDelete, deletion_of
+from artemis_py.core.queue_states import severity_of, states_of, trend_of, until_empty_ms, until_limit_ms
 from artemis_py.core.tasks import WAIT, Step, Task, until_done
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
 from artemis_py.management.listing import FLAG, NUMBER, TEXT, Field, Kind
@@ -35,6 +36,7 @@ from artemis_py.management.operations.messages import finish
 
 _MESSAGES: Final = "messages"
 _BYTES: Final = "bytes"
+_MINUTE_S: Final = 60
 
 
 def _ring_size(queue: Queue) -> int:
@@ -62,6 +64,11 @@ def _first_message_age(queue: Queue) -> int:
 
 def _is_auto_deleted(queue: Queue) -> bool:
     return deletion_of(queue.auto_delete, queue.address.settings, auto_created=queue.auto_created).is_wanted
+
+
+def _recent_depths(queue: Queue) -> str:
+    history = queue.host.rounds.by_queue.get(queue.id)
+    return "" if history is None else ",".join([str(one.depth) for one in history.samples(recent=True)])
 
 
 def _last_value_key(queue: Queue) -> str | None:
@@ -253,6 +260,42 @@ QUEUES: Final[Kind[Queue]] = Kind(
             lambda it: it.purge_on_no_consumers,
         ),
         Field("ringSize", NUMBER, "Ready messages at most, as a ring; -1: it is none", _ring_size, _MESSAGES),
+        Field(
+            "state",
+            TEXT,
+            "How it is, the worst word first: docs/why.md, and growing, falling-behind, draining, flows, waiting, idle",
+            lambda it: ",".join(states_of(it)),
+        ),
+        Field("severity", NUMBER, "How bad that is: 2 bad, 1 to be minded, 0 neither", severity_of),
+        Field(
+            "addedPerMinute",
+            NUMBER,
+            "Messages that came in the last minute; of less time, as many as it would be",
+            lambda it: round(trend_of(it).added * _MINUTE_S),
+            _MESSAGES,
+        ),
+        Field(
+            "ackedPerMinute",
+            NUMBER,
+            "Messages acknowledged in the last minute",
+            lambda it: round(trend_of(it).acknowledged * _MINUTE_S),
+            _MESSAGES,
+        ),
+        Field("timeUntilEmpty", NUMBER, "When nothing waits any more at this rate; -1: never", until_empty_ms, "ms"),
+        Field(
+            "timeUntilLimit",
+            NUMBER,
+            "When its address pages or is full, or the queue is full, at this rate; -1: not within a day",
+            until_limit_ms,
+            "ms",
+        ),
+        Field(
+            "recentDepths",
+            TEXT,
+            "How many messages it had every ten seconds of the last five minutes, the latest last",
+            _recent_depths,
+            _MESSAGES,
+        ),
     ],
 )
 

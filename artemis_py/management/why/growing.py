@@ -11,6 +11,7 @@ from typing import Final
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.why import messages
+from artemis_py.core.queue_states import limits_ahead
 from artemis_py.core.slow_consumers import settled_count
 from artemis_py.errors import NotFoundError
 from artemis_py.management.why.question import LINES_MAX, Findings, Question, address_of, listed, some_at_a_time
@@ -135,29 +136,13 @@ def _about_future(question: Question, queue: Queue, now: _Sample, rates: _Rates)
         left_s = now.count / -rates.count
         question.add("will-drain", f"empty in {in_words(left_s)} at this rate", used=round(left_s), unit="s")
         return
-    address = address_of(queue)
-    policy = address.full_policy
-    pages = policy == "PAGE"
-    if address.is_paging:
+    if address_of(queue).is_paging:
         _about_disk(question, queue, rates)
-        return
-    code = "will-page" if pages else "will-be-full"
-    for limit, used, rate, name, unit in (
-        (address.bytes_max, now.address_bytes, rates.address_bytes, "max-size-bytes", "bytes"),
-        (address.messages_max, now.address_count, rates.address_count, "max-size-messages", "messages"),
-        (address.memory.bytes_max, address.memory.account.size_bytes, rates.address_bytes, "global-max-size", "bytes"),
-    ):
-        if policy is None or limit <= 0 or rate <= 0:
-            continue
-        left_s = max(limit - used, 0) / rate
-        text = f"{used:,} of {limit:,} {unit} ({name}): reached in {in_words(left_s)} at this rate; then {policy}"
-        setting = name if name != "global-max-size" else "max-size-bytes"
-        question.add(code, text, used=used, limit=limit, unit=unit, setting=setting)
-    depth = queue.flow.overflow.depth
-    if depth is not None and depth.messages_max > 0 and rates.count > 0:
-        left_s = max(depth.messages_max - now.count, 0) / rates.count
-        text = f"{now.count:,} of {depth.messages_max:,} messages (max-depth-messages): reached in {in_words(left_s)}"
-        question.add("will-be-full", text, used=now.count, limit=depth.messages_max, unit="messages")
+    for ahead in limits_ahead(queue, rates.count, rates.address_count, rates.address_bytes):
+        then = f" at this rate; then {ahead.policy}" if ahead.policy else ""
+        text = f"{ahead.used:,} of {ahead.limit:,} {ahead.unit} ({ahead.setting}): reached in {in_words(ahead.left_s)}"
+        setting = "max-size-bytes" if ahead.setting == "global-max-size" else ahead.setting
+        question.add(ahead.word, text + then, used=ahead.used, limit=ahead.limit, unit=ahead.unit, setting=setting)
 
 
 def _about_disk(question: Question, queue: Queue, rates: _Rates) -> None:

@@ -1,4 +1,4 @@
-"""Scenes of the operations that say why."""
+"""Scenes of the operations that say why, and how it came to that."""
 
 from __future__ import annotations
 
@@ -45,5 +45,7 @@ WHY: Final[dict[str, Scene]] = {
     ),
     "queue.whyDead": Scene({"queue": "orders"}, _says(("no-dead-letters", "orders has no dead letters"))),
     "whySlow": Scene({}, lambda _told, answer: answer["data"][0]["reason"]),
+    "queue.getHistory": Scene({"queue": "orders"}, lambda _told, answer: answer["data"] == []),
+    "getHistory": Scene({}, lambda _told, answer: isinstance(answer["data"], list)),
     "queue.whyGrowing": Scene({"queue": "orders"}, _says(("not-growing", "0/s come in"))),
 }
