@@ -1,4 +1,4 @@
-// The command palette: pages, queues and operations by some of their letters.
+// The command palette: pages, queues and operations by some of their words.
 
 import { get } from "./api.js";
 import { dialog } from "./dialog.js";
@@ -8,19 +8,23 @@ import { LIFE, numberIn } from "../pages/life.js";
 import { to } from "./parts.js";
 
 const SHOWN_MAX = 40;
+const CALM_MS = 150;
 
 export class Palette {
   text = "";
   at = 0;
   #found = [];
-  #asked = 0;
+  #said = "";
+  #timer = null;
+  #asking = null;
 
   constructor({ pages, act, go, draw, close, extras }) {
-    Object.assign(this, { pages, act, go, draw, close, extras });
+    Object.assign(this, { pages, act, go, draw, extras });
+    this.close = () => (this.#stop(), close());
     this.#look();
   }
 
-  async #look() {
+  #look() {
     const words = this.text.toLowerCase().split(/\s+/).filter(Boolean);
     const fits = (text) => words.every((word) => text.toLowerCase().includes(word));
     const entries = [
@@ -32,20 +36,35 @@ export class Palette {
     const number = description.at("GET", LIFE) && numberIn(this.text);
     if (number) entries.unshift({ text: `Life of message ${number}`, kind: "from the log", run: () => this.go(to("life", number)) });
     this.#found = entries.slice(0, SHOWN_MAX);
-    this.at = Math.min(this.at, Math.max(0, this.#found.length - 1));
-    this.draw();
-    if (this.text.trim() === "") return;
-    this.#asked += 1;
-    const asked = this.#asked;
-    const found = await this.#named(this.text.trim()).catch(() => []);
-    if (asked !== this.#asked) return;
-    this.#found = [...found, ...entries].slice(0, SHOWN_MAX);
+    this.at = 0;
+    this.#stop();
+    this.#said = words.length > 0 ? "Searching …" : "";
+    if (words.length > 0) this.#timer = setTimeout(() => this.#ask(words, entries), CALM_MS);
     this.draw();
   }
 
-  async #named(text) {
-    const query = { where: `name~${text}`, size: 8, fields: "name" };
-    const [queues, addresses] = await Promise.all([get("/api/queues", query), get("/api/addresses", query)]);
+  /** What was asked before is not wanted any more. */
+  #stop() {
+    clearTimeout(this.#timer);
+    this.#asking?.abort();
+  }
+
+  async #ask(words, entries) {
+    const asking = (this.#asking = new AbortController());
+    try {
+      const found = await this.#named(words, asking.signal);
+      this.#found = [...found, ...entries].slice(0, SHOWN_MAX);
+      this.#said = this.#found.length > 0 ? "" : "Nothing has these words.";
+    } catch (error) {
+      if (asking.signal.aborted) return;
+      this.#said = `Queues and addresses were not searched: ${error.message}`;
+    }
+    if (!asking.signal.aborted) this.draw();
+  }
+
+  async #named(words, signal) {
+    const query = { where: words.map((word) => `name~${word}`), size: 8, fields: "name" };
+    const [queues, addresses] = await Promise.all([get("/api/queues", query, signal), get("/api/addresses", query, signal)]);
     return [
       ...queues.data.map(({ name }) => ({ text: name, kind: "queue", run: () => this.go(to("queues", name)) })),
       ...addresses.data.map(({ name }) => ({ text: name, kind: "address", run: () => this.go(to("addresses", name)) })),
@@ -86,13 +105,13 @@ export class Palette {
         autocomplete: "off",
         spellcheck: "false",
         value: this.text,
-        oninput: (event) => ((this.text = event.target.value), (this.at = 0), this.#look()),
+        oninput: (event) => ((this.text = event.target.value), this.#look()),
         onkeydown: (event) => this.#key(event),
       }),
       h(
         "ul",
         { role: "listbox", id: "palette-list", "aria-label": "Found" },
-        this.#found.length === 0 && h("li", { class: "soft" }, "Nothing has these letters."),
+        this.#said && h("li", { class: "soft", role: "status", key: "said" }, this.#said),
         this.#found.map((entry, at) =>
           h(
             "li",

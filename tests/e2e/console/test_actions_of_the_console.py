@@ -164,11 +164,34 @@ def test_the_palette_finds_queues_pages_and_operations(screen: Screen) -> None:
     screen.open("/")
     screen.sees("Taking messages.")
     screen.keys(":")
-    screen.types("dialog input", "order")
+    screen.types("dialog input", "ers ord")
     screen.sees("queue")
     screen.until("the queue", "return document.querySelector('#palette-0')?.innerText.includes('orders')")
     screen.keys("Enter")
     screen.sees("Why is nothing delivered?")
+
+
+def test_a_search_says_that_it_goes_on_or_failed_and_only_the_last_one_counts(screen: Screen) -> None:
+    """Typing on asks once, when it pauses, and gives up what was asked before."""
+    screen.open("/operations")
+    screen.sees("Everything that this broker can be asked")
+    screen.keys(":")
+    screen.run(
+        "window.asked = []; const real = window.fetch; window.fetch = (path, more) => path.includes('name%7E') ?"
+        "new Promise((_, refuse) => { window.asked.push(path); window.fail = refuse;"
+        "more.signal.onabort = () => { window.gone = path; refuse(more.signal.reason); } }) : real(path, more)"
+    )
+    for text in ("s", "sv", "svc 12"):
+        screen.types("dialog input", text)
+    screen.sees("Searching …")
+    asked = "return window.asked.filter((path) => path.includes('/api/queues'))"
+    (path,) = screen.until("one question", f"{asked}.length > 0 && window.asked.filter((one) => one.includes('queues'))")
+    assert "where=name%7Esvc&where=name%7E12&" in path
+    screen.types("dialog input", "svc 1")
+    screen.until("an abandoned question", "return window.gone?.includes('name%7E12')")
+    screen.until("the next one", "return window.asked.at(-1).includes('name%7E1&')")
+    screen.run("window.fail(new Error('gone'))")
+    screen.sees("Queues and addresses were not searched: The broker does not answer.")
 
 
 def test_keys(screen: Screen) -> None:
