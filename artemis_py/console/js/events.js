@@ -39,3 +39,18 @@ export function changed(known, told) {
   if (data.includes(undefined)) return null;
   return { ...known, count: told.count ?? known.count, data };
 }
+
+/** These happen again and again to one queue, address or user. */
+const REPEATED = /^MESSAGE|^LIMIT|^LEASES|^ALERT|FULL$|BLOCKED$|HELD_UP$|_SLOW$|VIOLATION$/;
+const about = ({ type, queue, routingName, address, user }) => `${type} ${queue ?? routingName ?? address ?? user ?? ""}`;
+
+/** What is known of events, the newest first, with another one. What repeats itself is one event, with `times`, and with
+ * `since` of the first; `count` adds up. */
+export function gathered(known, event, most) {
+  const at = REPEATED.test(event.type) ? known.findIndex((one) => about(one) === about(event)) : -1;
+  if (at < 0) return [event, ...known].slice(0, most);
+  const { count = 1, times = 1, since, at: first, id } = known[at];
+  const isCounted = event.count !== undefined || known[at].count !== undefined;
+  const sum = isCounted ? { count: count + (event.count ?? 1) } : {};
+  return [{ ...event, ...sum, id, times: times + 1, since: since ?? first }, ...known.filter((_, place) => place !== at)];
+}

@@ -3,7 +3,7 @@
 
 import { Problem, get } from "./api.js";
 import { asked, others } from "./description.js";
-import { changed, follow } from "./events.js";
+import { changed, follow, gathered } from "./events.js";
 
 const POLL_MS = 2000;
 const FIRST_POLL_MS = 800;
@@ -157,8 +157,7 @@ export class Feed {
     } else if (kind === "problem") {
       this.#refuse(data.watch, new Problem(404, data.error));
     } else if (kind === "notification") {
-      this.notifications.unshift({ ...data, id });
-      this.notifications.length = Math.min(KEPT, this.notifications.length);
+      this.notifications = gathered(this.notifications, { ...data, id }, KEPT);
     }
     this.drawn();
   }

@@ -1,10 +1,10 @@
 // What happens in the broker, as it tells it.
 
 import { h } from "../js/dom.js";
-import { clock, title } from "../js/format.js";
+import { clock, count, title } from "../js/format.js";
 import { card, chip, empty, filterBox, head, link, to } from "../js/parts.js";
 
-const LEFT_OUT = new Set(["type", "at", "id"]);
+const LEFT_OUT = new Set(["type", "at", "id", "times", "since"]);
 const TROUBLE = /DEAD|EXPIRED|DROPPED|KILLED|DENIED|SLOW|FULL|BLOCK|FAIL|ALERT|PROBLEM|REFUSED|VIOLATION/;
 const PLACES = { queue: "queues", queueName: "queues", routingName: "queues", address: "addresses", connection: "connections", connectionID: "connections" };
 
@@ -12,7 +12,7 @@ const PLACES = { queue: "queues", queueName: "queues", routingName: "queues", ad
 export function eventWords(event) {
   const fields = Object.entries(event).filter(([name, value]) => !LEFT_OUT.has(name) && value !== null && value !== "");
   const parts = fields.map(([name, value]) => [h("span", { class: "soft" }, ` ${title(name).toLowerCase()} `), PLACES[name] ? link(to(PLACES[name], String(value)), String(value)) : String(value)]);
-  return h("span", null, chip(title(String(event.type).toLowerCase()), TROUBLE.test(event.type) ? "warn" : ""), parts);
+  return h("span", null, chip(title(String(event.type).toLowerCase()), TROUBLE.test(event.type) ? "warn" : ""), event.times && h("strong", null, ` ${count(event.times)} times since ${clock(event.since)}`), parts);
 }
 
 export class EventsPage {
@@ -29,7 +29,7 @@ export class EventsPage {
     const shown = all.filter((event) => JSON.stringify(event).toLowerCase().includes(this.filter.toLowerCase()));
     const rows = h("ol", { class: "stops" }, shown.map((one) => h("li", { class: "stop", key: one.id ?? `${one.at} ${one.type}` }, h("span", { class: "soft" }, clock(one.at)), eventWords(one))));
     return [
-      head("Events", { sentence: "What has happened since this page was opened: queues made and deleted, clients that came and left, alarms." }),
+      head("Events", { sentence: "What has happened since this page was opened: queues made and deleted, clients that came and left, alarms. What repeats itself is one line." }),
       h("div", { class: "filters" }, filterBox(this, "Filter events")),
       card("The newest first", shown.length > 0 ? rows : empty("Nothing has happened yet", "Events appear here as they come.", "artemis-py events --follow"), { note: `${shown.length} of ${all.length}` }),
     ];

@@ -12,6 +12,7 @@ from tests.kit.process import BrokerProcess, configuration, running
 
 ADDRESSES = """
       <address name="orders"><anycast><queue name="orders"/></anycast></address>
+      <address name="ring"><anycast><queue name="ring" ring-size="2"/></anycast></address>
       <address name="jobs"><anycast><queue name="jobs"/></anycast></address>
       <address name="DLQ"><anycast><queue name="DLQ"/></anycast></address>
       <address name="html"><anycast><queue name="&lt;img src=x onerror='document.title=1'&gt;"/></anycast></address>

@@ -185,7 +185,9 @@ def test_a_search_says_that_it_goes_on_or_failed_and_only_the_last_one_counts(sc
         screen.types("dialog input", text)
     screen.sees("Searching …")
     asked = "return window.asked.filter((path) => path.includes('/api/queues'))"
-    (path,) = screen.until("one question", f"{asked}.length > 0 && window.asked.filter((one) => one.includes('queues'))")
+    (path,) = screen.until(
+        "one question", f"{asked}.length > 0 && window.asked.filter((one) => one.includes('queues'))"
+    )
     assert "where=name%7Esvc&where=name%7E12&" in path
     screen.types("dialog input", "svc 1")
     screen.until("an abandoned question", "return window.gone?.includes('name%7E12')")

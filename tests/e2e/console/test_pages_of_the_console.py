@@ -15,10 +15,10 @@ pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, 
 HTML_NAME: Final = "<img src=x onerror='document.title=1'>"
 PAGES: Final = {
     "/": ("Taking messages.", "Messages per second", "Largest queues", "Room left"),
-    "/queues": ("Queues", "orders", "jobs", "4 queues"),
+    "/queues": ("Queues", "orders", "jobs", "5 queues"),
     "/queues/orders": ("orders", "anycast", "Nobody consumes this queue", "Why is nothing delivered?", "All about it"),
     "/queues/none": ("there is no queue 'none'",),
-    "/addresses": ("Addresses", "4 addresses"),
+    "/addresses": ("Addresses", "5 addresses"),
     "/addresses/orders": ("orders", "Routed", "All about it"),
     "/connections": ("Nobody is connected",),
     "/connections/7": ("This client has left",),

@@ -1,4 +1,6 @@
-"""The console says where to look: the queue that grows, by name, with curves of the time before it was opened."""
+"""The console says where to look: the queue that grows, by name, with curves of the time before it was opened; and what
+repeats itself is one line.
+"""
 
 from __future__ import annotations
 
@@ -50,3 +52,36 @@ def test_a_queue_that_grows_is_named_and_its_past_is_there(screen: Screen) -> No
     finally:
         over.set()
         sender.join()
+
+
+def test_what_repeats_itself_is_one_event(screen: Screen) -> None:
+    screen.open("/events")
+    screen.sees("What repeats itself is one line", "Live")
+    with StompSocket(screen.broker.port) as client:
+        client.connect()
+
+        def drops_one() -> str:
+            client.ask("SEND", {"destination": "/queue/ring"}, b"one more")
+            return screen.text
+
+        eventually("one line", drops_one, lambda seen: "times since" in seen, WAIT_S)
+    (row,) = screen.run(
+        "return [...document.querySelectorAll('.stop')].map((it) => it.innerText)"
+        ".filter((it) => it.includes('Messages dropped'))"
+    )
+    assert "queue ring" in row
+    module = "import(document.querySelector('script[src$=\"main.js\"]').src.replace('main', 'events'))"
+    events = [
+        {"type": "MESSAGES_DROPPED", "queue": "a", "at": 1, "id": "1", "count": 5},
+        {"type": "MESSAGES_DROPPED", "queue": "b", "at": 2, "id": "2"},
+        {"type": "CONSUMER_CREATED", "queue": "a", "at": 3, "id": "3"},
+        {"type": "MESSAGES_DROPPED", "queue": "a", "at": 4, "id": "4"},
+        {"type": "CONSUMER_CREATED", "queue": "a", "at": 5, "id": "5"},
+        {"type": "MESSAGES_DROPPED", "queue": "a", "at": 6, "id": "6", "count": 2},
+    ]
+    rows = screen.run(
+        f"return {module}.then((it) => {json.dumps(events)}.reduce((all, one) => it.gathered(all, one, 3), []))"
+    )
+    assert [(row["at"], row.get("times"), row.get("count"), row.get("since")) for row in rows] == [
+        (6, 3, 8, 1), (5, None, None, None), (3, None, None, None),
+    ]  # fmt: skip
