@@ -7,13 +7,18 @@ import { dialog } from "./dialog.js";
 import { h } from "./dom.js";
 import { commandLine, curlLine } from "./lines.js";
 import { answerView } from "./any.js";
-import { button, copyLine, problemBox } from "./parts.js";
+import { button, copyLine, problemBox, to } from "./parts.js";
 import { several, title } from "./format.js";
 
 const FIELDS_SHOWN = 6;
+const CALM_MS = 300;
+/** What is done to many messages at once, in words. */
+const MOVES = { moveMessages: "moves", sendMessagesToDeadLetterAddress: "sends away", retryMessages: "sends back", copyMessages: "copies", changeMessagesPriority: "changes" };
+/** They take messages from where somebody may want them. */
+const TAKES = new Set(["moveMessages", "sendMessagesToDeadLetterAddress"]);
 
 /** What is known of the thing that an operation is on: `given` are arguments that are set, `name` what must be typed
- * before something is removed, `lost` how many messages it has. */
+ * before something is removed, `lost` how many messages it has, `notes` what to say of arguments. */
 export class Action {
   problem = null;
   result = null;
@@ -21,20 +26,20 @@ export class Action {
   isRunning = false;
   typed = "";
 
-  constructor(operation, { given = {}, name = null, lost = null, preset = {}, done = () => {}, draw, close, names = {} }) {
+  constructor(operation, { given = {}, name = null, lost = null, preset = {}, done = () => {}, draw, close, notes = {} }) {
     this.operation = operation;
     this.fixed = new Set(Object.keys(given));
     this.given = { ...preset, ...given };
     this.name = name;
     this.lost = lost;
-    this.names = names;
+    this.notes = notes;
     this.done = done;
     this.draw = draw;
     this.close = close;
   }
 
   get #mustType() {
-    return isDestructive(this.operation) && this.name !== null;
+    return (isDestructive(this.operation) || TAKES.has(this.operation.name)) && this.name !== null;
   }
 
   get #dryRun() {
@@ -47,7 +52,20 @@ export class Action {
 
   set(name, value) {
     this.given[name] = value;
+    if (name === "filter" && this.given.queue) this.#recount(value);
     this.draw();
+  }
+
+  /** How many messages match another filter. */
+  #recount(filter) {
+    this.lost = null;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(async () => {
+      const found = await ask("GET", `/api${to("queues", this.given.queue, "messages")}`, { query: { filter, size: 1, fields: "messageID" } }).catch(() => null);
+      if (this.given.filter !== filter) return;
+      this.lost = found?.count ?? null;
+      this.draw();
+    }, CALM_MS);
   }
 
   /** Carries it out if it needs nothing else. */
@@ -88,7 +106,7 @@ export class Action {
         "form",
         { class: "dialog-body", method: "dialog", id: "action-form", onsubmit: (event) => (event.preventDefault(), mayRun && this.run()) },
         h("p", { class: "soft" }, operation.sentence),
-        isBad && this.#warning(),
+        (isBad || operation.name in MOVES) && this.#warning(isBad),
         fields.slice(0, shown).map((parameter, at) => this.#field(parameter, at === 0)),
         fields.length > shown && h("details", { key: "more" }, h("summary", null, `${fields.length - shown} more arguments`), h("div", { class: "stack" }, fields.slice(shown).map((parameter) => this.#field(parameter, false)))),
         this.problem && problemBox(this.problem),
@@ -115,14 +133,14 @@ export class Action {
     );
   }
 
-  #warning() {
+  #warning(isBad) {
     const wanted = Number(this.given.count) || Infinity;
-    const count = this.lost === null ? "the messages" : several(Math.min(this.lost, wanted), "message");
+    const count = this.lost === null ? "the messages that match" : several(Math.min(this.lost, wanted), "message");
     const what = this.operation.destroys.replace("{messages}", count).replace(/\{([^}]+)\}/g, (_, name) => this.given[name] || "…");
     return h(
       "div",
-      { class: "danger-box" },
-      h("span", null, `This destroys ${what}. It cannot be taken back.`),
+      { class: isBad ? "danger-box" : "warning" },
+      h("span", null, isBad ? `This destroys ${what}. It cannot be taken back.` : `This ${MOVES[this.operation.name]} ${count} of queue ${this.given.queue}.`),
       this.#mustType &&
         h(
           "label",
@@ -165,7 +183,7 @@ export class Action {
       { class: "field", key: name },
       h("label", { for: id }, title(name), required && h("span", { class: "needed" }, "  needed")),
       this.#input(parameter, id, value, isFirst),
-      h("span", { class: "help", id: `${id}-help` }, description),
+      h("span", { class: "help", id: `${id}-help` }, description, this.notes[name] && h("strong", null, ` ${this.notes[name]}`)),
     );
   }
 
@@ -187,20 +205,15 @@ export class Action {
     }
     if (place === "lines") return h("textarea", { ...shared, rows: 6, value, oninput: (event) => this.set(name, event.target.value) });
     const isNumber = schema.type === "integer" || schema.type === "number";
-    const known = this.names[name];
-    return [
-      h("input", {
-        ...shared,
-        type: schema.format === "password" ? "password" : "text",
-        inputmode: isNumber ? "numeric" : null,
-        list: known ? `${id}-known` : null,
-        autocomplete: schema.format === "password" ? "new-password" : "off",
-        spellcheck: "false",
-        placeholder: schema.default === undefined ? "" : String(schema.default),
-        value: value ?? "",
-        oninput: (event) => this.set(name, event.target.value),
-      }),
-      known && h("datalist", { id: `${id}-known` }, known.map((one) => h("option", { value: one, key: one }))),
-    ];
+    return h("input", {
+      ...shared,
+      type: schema.format === "password" ? "password" : "text",
+      inputmode: isNumber ? "numeric" : null,
+      autocomplete: schema.format === "password" ? "new-password" : "off",
+      spellcheck: "false",
+      placeholder: schema.default === undefined ? "" : String(schema.default),
+      value: value ?? "",
+      oninput: (event) => this.set(name, event.target.value),
+    });
   }
 }

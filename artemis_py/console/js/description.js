@@ -5,8 +5,7 @@ import { get } from "./api.js";
 
 export const operations = [];
 const byId = new Map();
-/** Requests that are no operations: the stream of events, and messages sent and taken. */
-export const others = new Set();
+/** No operations: the stream of events, and messages sent and taken. */
 const isOther = (described) => described["x-command"] === undefined || "text/event-stream" in (described.responses?.["200"]?.content ?? {});
 
 /** Reads the description. */
@@ -16,10 +15,7 @@ export async function load(signal) {
   byId.clear();
   for (const [path, methods] of Object.entries(found.paths)) {
     for (const [method, described] of Object.entries(methods)) {
-      if (isOther(described)) {
-        others.add(`${method.toUpperCase()} ${path}`);
-        continue;
-      }
+      if (isOther(described)) continue;
       const operation = read(path, method.toUpperCase(), described);
       operations.push(operation);
       byId.set(operation.id, operation);
@@ -84,7 +80,6 @@ function fieldsOf(properties) {
 }
 
 export const operation = (id) => byId.get(id);
-export const has = (id) => byId.has(id);
 
 /** The operation of a method and path, or undefined. */
 export const at = (method, path) => operations.find((one) => one.method === method && one.path === path);

@@ -2,7 +2,7 @@
 // changes of that, in one stream of events; one that has no such stream is asked every two seconds.
 
 import { Problem, get } from "./api.js";
-import { asked, others } from "./description.js";
+import { asked } from "./description.js";
 import { changed, follow, gathered } from "./events.js";
 
 const POLL_MS = 2000;
@@ -17,9 +17,6 @@ const STREAM = "/api/events";
 
 /** Can the stream tell of it? */
 const isWatchable = (text) => asked(text)?.isWatchable ?? false;
-
-/** Does the broker tell what happens, and what changes? */
-export const streams = () => others.has(`GET ${STREAM}`);
 
 export class Feed {
   /** connecting, live or lost. */
@@ -98,7 +95,7 @@ export class Feed {
   #begin() {
     this.#end();
     if (document.hidden || this.status === "lost") return;
-    if (streams() && this.#mayStream) {
+    if (this.#mayStream) {
       this.#listen();
       this.#beat();
     } else {

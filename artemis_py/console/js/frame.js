@@ -38,8 +38,7 @@ function side(app) {
       "nav",
       { class: "nav", "aria-label": "Pages" },
       navigation().map((group) => {
-        const pages = group.pages.filter((one) => one.isThere());
-        return pages.length > 0 && [group.title && h("div", { class: "nav-head", key: group.title }, group.title), pages.map((one) => item(app, one))];
+        return group.pages.length > 0 && [group.title && h("div", { class: "nav-head", key: group.title }, group.title), group.pages.map((one) => item(app, one))];
       }),
     ),
     h(

@@ -28,32 +28,29 @@ export async function readiness(signal) {
   }
 }
 
-function named(rows, name, path) {
-  if (rows.count !== 1) return null;
-  const row = rows.data[0];
-  return row === undefined ? null : link(to(path, row[name]), String(row[name]));
-}
-
 /** Parts of the sentence, the worst first: each is a list of nodes. */
 function troubles(answers, worst) {
   const found = [];
-  const at = (name) => (answers[name]?.count > 0 ? answers[name] : null);
-  const bad = (...nodes) => found.push(h("span", { class: "bad" }, nodes));
-  const warn = (...nodes) => found.push(h("span", { class: "warn" }, nodes));
-  const waiting = at("waiting");
-  if (waiting) bad(link(`/connections?where=state%3Dblocked`, several(waiting.count, "client")), waiting.count === 1 ? " waits for room" : " wait for room");
+  const clients = (name, state, look, one, more) => {
+    const { count = 0 } = answers[name] ?? {};
+    if (count > 0) found.push(h("span", { class: look }, link(`/connections?where=state%3D${state}`, several(count, "client")), count === 1 ? one : more));
+  };
+  const addresses = (name, show, look, one, more) => {
+    const { count = 0, data } = answers[name] ?? {};
+    if (count === 0) return;
+    const about = count === 1 ? link(to("addresses", data[0].name), data[0].name) : link(`/addresses?show=${encodeURIComponent(show)}`, several(count, "address", "addresses"));
+    found.push(h("span", { class: look }, about, count === 1 ? one : more));
+  };
+  clients("waiting", "blocked", "bad", " waits for room", " wait for room");
   for (const row of worst.data.slice(0, FEW)) {
     const [look, words] = said(row);
     found.push(h("span", { class: look }, link(to("queues", row.name), row.name), ` ${words}`));
   }
   const more = worst.count - Math.min(FEW, worst.data.length);
-  if (more > 0) warn(link("/queues?show=Need%20a%20look", `${more} more ${more === 1 ? "queue" : "queues"}`), more === 1 ? " needs a look" : " need a look");
-  const full = at("full");
-  if (full) bad(named(full, "name", "addresses") ?? link("/addresses?show=Nearly%20full", several(full.count, "address", "addresses")), full.count === 1 ? " is full, or nearly" : " are full, or nearly");
-  const blocked = at("blocked");
-  if (blocked) warn(named(blocked, "name", "addresses") ?? link("/addresses?show=Blocked", several(blocked.count, "address", "addresses")), blocked.count === 1 ? " is blocked" : " are blocked");
-  const stalled = at("stalled");
-  if (stalled) warn(link("/connections?show=Stalled", several(stalled.count, "client")), stalled.count === 1 ? " does not read" : " do not read");
+  if (more > 0) found.push(h("span", { class: "warn" }, link("/queues?show=Need%20a%20look", `${more} more ${more === 1 ? "queue" : "queues"}`), more === 1 ? " needs a look" : " need a look"));
+  addresses("full", "Nearly full", "bad", " is full, or nearly", " are full, or nearly");
+  addresses("blocked", "Blocked", "warn", " is blocked", " are blocked");
+  clients("stalled", "stalled", "warn", " does not read", " do not read");
   return found;
 }
 

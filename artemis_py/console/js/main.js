@@ -43,7 +43,7 @@ class App {
   }
 
   get pages() {
-    return navigation().flatMap((group) => group.pages).filter((page) => page.isThere());
+    return navigation().flatMap((group) => group.pages);
   }
 
   async start() {
@@ -78,7 +78,7 @@ class App {
   /** The broker was gone and is back: perhaps another version, and in any case with new counters. */
   async #again() {
     const before = this.info?.version;
-    this.totals.clear();
+    this.totals = new Rates();
     await this.#describe();
     if (before !== undefined && before !== this.info.version) {
       this.toast(`The broker is version ${this.info.version} now: reload this page.`, "bad");
@@ -92,11 +92,11 @@ class App {
     const { broker } = this;
     if (broker) {
       if (broker.uptimeMillis < this.#uptime) {
-            this.totals.clear();
+            this.totals = new Rates();
       }
       this.#uptime = broker.uptimeMillis;
       const counters = { messagesAdded: broker.totalMessagesAdded, messagesAcked: broker.totalMessagesAcknowledged };
-      this.totals.note("broker", this.feed.time("broker", now), counters, broker.messageCount);
+      this.totals.note(this.feed.time("broker", now), counters, broker.messageCount);
     }
     this.page?.tick?.(now);
   }

@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { dialog } from "./dialog.js";
 import * as description from "./description.js";
 import { h } from "./dom.js";
-import { LIFE, numberIn } from "../pages/life.js";
+import { numberIn } from "../pages/life.js";
 import { to } from "./parts.js";
 
 const SHOWN_MAX = 40;
@@ -33,7 +33,7 @@ export class Palette {
       ...description.operations
         .map((one) => ({ text: `${one.command || one.id}`, kind: one.sentence, run: () => this.act(one) })),
     ].filter((entry) => fits(`${entry.text} ${entry.kind}`));
-    const number = description.at("GET", LIFE) && numberIn(this.text);
+    const number = numberIn(this.text);
     if (number) entries.unshift({ text: `Life of message ${number}`, kind: "from the log", run: () => this.go(to("life", number)) });
     this.#found = entries.slice(0, SHOWN_MAX);
     this.at = 0;

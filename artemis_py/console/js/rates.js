@@ -6,39 +6,26 @@ const AGAIN_MS = 60_000;
 const KEPT = 180;
 const WEIGHT = 0.6;
 
-/** Counters of many things by key. */
+/** Counters of one thing: what each grows by in a second, and how it was. */
 export class Rates {
-  #seen = new Map();
+  rates = {};
+  history = [];
+  #before = null;
 
-  /** Notes the counters of a thing at a time in ms. */
-  note(key, at, counters, depth = 0) {
-    let one = this.#seen.get(key);
-    if (one === undefined) {
-      one = { at, counters, rates: {}, history: [] };
-      this.#seen.set(key, one);
-      return one;
-    }
-    const passed = (at - one.at) / 1000;
-    if (passed < 0.4) return one;
+  /** Notes the counters at a time in ms. */
+  note(at, counters, depth) {
+    const before = this.#before ?? (this.#before = { at, counters });
+    const passed = (at - before.at) / 1000;
+    if (passed < 0.4) return;
     for (const [name, value] of Object.entries(counters)) {
-      const grown = value - one.counters[name];
+      const grown = value - before.counters[name];
       const now = grown < 0 ? 0 : grown / passed;
-      const before = one.rates[name];
-      one.rates[name] = before === undefined || grown < 0 || now === 0 ? now : WEIGHT * now + (1 - WEIGHT) * before;
+      const last = this.rates[name];
+      this.rates[name] = last === undefined || grown < 0 || now === 0 ? now : WEIGHT * now + (1 - WEIGHT) * last;
     }
-    one.at = at;
-    one.counters = counters;
-    one.history.push({ at, depth, ...one.rates });
-    if (one.history.length > KEPT) one.history.shift();
-    return one;
-  }
-
-  of(key) {
-    return this.#seen.get(key);
-  }
-
-  clear() {
-    this.#seen.clear();
+    this.#before = { at, counters };
+    this.history.push({ at, depth, ...this.rates });
+    if (this.history.length > KEPT) this.history.shift();
   }
 }
 

@@ -1,6 +1,6 @@
 // Which page a path means, and the navigation.
 
-import { at, has, lists } from "./description.js";
+import { lists } from "./description.js";
 import { AddressPage } from "../pages/address.js";
 import { AddressesPage } from "../pages/addresses.js";
 import { AnyListPage, listTitle } from "../pages/any_list.js";
@@ -11,7 +11,7 @@ import { ConnectionsPage } from "../pages/connections.js";
 import { ConsumersPage } from "../pages/consumers.js";
 import { DeadPage } from "../pages/dead.js";
 import { EventsPage } from "../pages/events.js";
-import { LIFE, LifePage } from "../pages/life.js";
+import { LifePage } from "../pages/life.js";
 import { LogPage } from "../pages/log.js";
 import { MessagePage } from "../pages/message.js";
 import { NotFoundPage } from "../pages/not_found.js";
@@ -21,9 +21,6 @@ import { QueuePage } from "../pages/queue.js";
 import { QueuesPage } from "../pages/queues.js";
 import { SettingsPage } from "../pages/settings.js";
 import { UserPage, UsersPage } from "../pages/users.js";
-import { streams } from "./feed.js";
-
-const always = () => true;
 
 const MADE = new Set(["queues", "addresses", "connections", "consumers", "dead-letters", "users", "cursors"]);
 
@@ -32,29 +29,29 @@ const NAVIGATION = [
   {
     title: "",
     pages: [
-      { path: "/", title: "Overview", icon: "overview", key: "o", isThere: always },
-      { path: "/queues", title: "Queues", icon: "queues", key: "q", isThere: always, badge: (app) => app.broker?.queueCount ?? null },
-      { path: "/addresses", title: "Addresses", icon: "addresses", key: "a", isThere: always, badge: (app) => app.broker?.addressCount ?? null },
-      { path: "/dead", title: "Dead letters", icon: "dead", key: "d", isThere: () => has("listDeadLetters") },
-      { path: "/life", title: "Life of a message", icon: "trace", key: "m", isThere: () => at("GET", LIFE) !== undefined },
+      { path: "/", title: "Overview", icon: "overview", key: "o" },
+      { path: "/queues", title: "Queues", icon: "queues", key: "q", badge: (app) => app.broker?.queueCount ?? null },
+      { path: "/addresses", title: "Addresses", icon: "addresses", key: "a", badge: (app) => app.broker?.addressCount ?? null },
+      { path: "/dead", title: "Dead letters", icon: "dead", key: "d" },
+      { path: "/life", title: "Life of a message", icon: "trace", key: "m" },
     ],
   },
   {
     title: "Clients",
     pages: [
-      { path: "/connections", title: "Connections", icon: "connections", key: "c", isThere: always, badge: (app) => app.broker?.connectionCount ?? null },
-      { path: "/consumers", title: "Consumers", icon: "consumers", key: "n", isThere: always, badge: (app) => app.broker?.consumerCount ?? null },
-      { path: "/users", title: "Users", icon: "users", key: "u", isThere: () => has("listUsers") },
+      { path: "/connections", title: "Connections", icon: "connections", key: "c", badge: (app) => app.broker?.connectionCount ?? null },
+      { path: "/consumers", title: "Consumers", icon: "consumers", key: "n", badge: (app) => app.broker?.consumerCount ?? null },
+      { path: "/users", title: "Users", icon: "users", key: "u" },
     ],
   },
   {
     title: "Broker",
     pages: [
-      { path: "/events", title: "Events", icon: "events", key: "e", isThere: streams },
-      { path: "/settings", title: "Settings", icon: "settings", key: "s", isThere: () => at("GET", "/api/settings/{address}") !== undefined },
-      { path: "/configuration", title: "Configuration", icon: "reload", key: "r", isThere: () => at("GET", "/api/broker/configuration") !== undefined },
-      { path: "/log", title: "Log", icon: "log", key: "l", isThere: always },
-      { path: "/operations", title: "Operations", icon: "operations", key: "p", isThere: always },
+      { path: "/events", title: "Events", icon: "events", key: "e" },
+      { path: "/settings", title: "Settings", icon: "settings", key: "s" },
+      { path: "/configuration", title: "Configuration", icon: "reload", key: "r" },
+      { path: "/log", title: "Log", icon: "log", key: "l" },
+      { path: "/operations", title: "Operations", icon: "operations", key: "p" },
     ],
   },
 ];
@@ -63,7 +60,7 @@ const NAVIGATION = [
 export function navigation() {
   const more = lists()
     .filter((one) => !MADE.has(one.collection))
-    .map((one) => ({ path: `/list/${one.collection}`, title: listTitle(one), icon: ICONS[one.collection] ?? "queues", key: "", isThere: always }));
+    .map((one) => ({ path: `/list/${one.collection}`, title: listTitle(one), icon: ICONS[one.collection] ?? "queues", key: "" }));
   return [...NAVIGATION, { title: "More", pages: more }];
 }
 

@@ -2,15 +2,11 @@
 
 import { dialog } from "./dialog.js";
 import { login, open, url } from "./api.js";
-import { others } from "./description.js";
 import { h } from "./dom.js";
 import { quoted } from "./lines.js";
 import { button, copyLine, problemBox } from "./parts.js";
 
 const PATH = "/api/messages/{name}";
-
-/** Does this broker take messages over HTTP? */
-export const canSend = () => others.has(`POST ${PATH}`);
 
 export class Send {
   problem = null;

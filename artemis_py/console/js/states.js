@@ -36,7 +36,6 @@ export const STATES = {
 /** The fields that the words are made of. */
 export const STATE_FIELDS = ["state", "timeUntilEmpty", "timeUntilLimit"];
 
-export const wordsOf = (row) => row.state.split(",");
 export const grows = (row) => /growing|falling-behind/.test(row.state);
 
 /** What is ahead at this rate, and when. */
@@ -48,14 +47,14 @@ export function ahead(row) {
 
 /** Its words as chips; in a table, without what another column says. */
 export function states(row, inTable = false) {
-  const words = wordsOf(row).filter((word) => !(inTable && word.startsWith("will-")));
+  const words = row.state.split(",").filter((word) => !(inTable && word.startsWith("will-")));
   const shown = (word) => (/^will-|draining/.test(word) && !inTable ? ahead(row).join(" ").toLowerCase() : word.replaceAll("-", " "));
   return h("span", { class: "chips", title: words.map((word) => STATES[word]?.[1]).join(" ") }, words.map((word) => chip(shown(word), STATES[word]?.[0] ?? "", STATES[word]?.[1])));
 }
 
 /** What the overview says of a queue. */
 export function said(row) {
-  const [word] = wordsOf(row);
+  const [word] = row.state.split(",");
   const [look, sentence, short = sentence] = STATES[word] ?? ["warn", "", word];
   const when = row.timeUntilLimit >= 0 ? ` (${ahead(row).join(" ").toLowerCase()})` : "";
   return [look, `${short}${when}`];

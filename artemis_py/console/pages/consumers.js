@@ -1,6 +1,5 @@
 // All consumers.
 
-import { operation } from "../js/description.js";
 import { ago, count } from "../js/format.js";
 import { chip, link, to } from "../js/parts.js";
 import { ListPage } from "./list_page.js";
@@ -22,10 +21,7 @@ export const consumerColumns = () => [
 
 const CONSUMER_FIELDS = ["id", "queue", "status", "clientID", "user", "connection", "filter", "messagesInTransit", "creationTime", "lastAcknowledgedTime"];
 
-export const consumerFields = () => {
-  const known = new Set((operation("listConsumers")?.fields ?? []).map((field) => field.name));
-  return CONSUMER_FIELDS.filter((name) => known.has(name));
-};
+export const consumerFields = () => CONSUMER_FIELDS;
 
 export class ConsumersPage extends ListPage {
   constructor(app, route) {

@@ -1,6 +1,6 @@
 // Dead letters by where they came from and why, and how they go back.
 
-import { url } from "../js/api.js";
+import { get, url } from "../js/api.js";
 import { operation } from "../js/description.js";
 import { h } from "../js/dom.js";
 import { bytes, count, date, several } from "../js/format.js";
@@ -9,6 +9,7 @@ import { shortTable } from "../js/table.js";
 
 const LIST = url("dead-letters", { sort: "count:desc", size: 200 });
 const JOBS = url("jobs", { sort: "id:desc", size: 10 });
+const RATE_MIN = 10;
 const CAUSES = {
   max_deliveries: "Deliveries failed too often",
   max_cancels: "Consumers gave it back too often",
@@ -39,7 +40,7 @@ export class DeadPage {
       { name: "retried", title: "Sent back before", width: "118px", from: 1080, isNumber: true, cell: (row) => count(row.retried, true) },
       { name: "size", title: "Size", width: "80px", from: 1000, isNumber: true, cell: (row) => bytes(row.size) },
       { name: "last", title: "Last one", width: "180px", from: 860, isNumber: true, cell: (row) => date(row.last) },
-      { name: "retry", title: "", width: "70px", cell: (row) => button("Retry", () => this.#retry(row), "tiny", { "aria-label": `Retry those of ${row.originalQueue ?? row.originalAddress ?? "clients"}` }) },
+      { name: "retry", title: "", width: "70px", cell: (row) => button("Retry", () => this.#retry(row, row.count), "tiny", { "aria-label": `Retry those of ${row.originalQueue ?? row.originalAddress ?? "clients"}` }) },
     ];
   }
 
@@ -47,9 +48,16 @@ export class DeadPage {
     return operation("listJobs") ? [LIST, JOBS] : [LIST];
   }
 
-  #retry(row = null) {
+  async #retry(row, count) {
     const preset = row === null ? {} : { queue: row.queue, origin: row.originalQueue ?? row.originalAddress ?? "", cause: row.cause ?? "" };
-    this.app.act(operation("retryDeadLetters"), { preset });
+    const origin = row?.originalQueue && (await get(`/api${to("queues", row.originalQueue)}`).catch(() => null));
+    const rate = Math.max(RATE_MIN, Math.round((origin?.ackedPerMinute ?? 0) / 60));
+    const notes = {};
+    if (count > rate) {
+      preset.rate = String(rate);
+      notes.rate = rate > RATE_MIN ? "Proposed: as many as its consumers acknowledge now." : "Proposed: see how consumers bear it, then give more.";
+    }
+    this.app.act(operation("retryDeadLetters"), { preset, notes });
   }
 
   view() {
@@ -60,7 +68,7 @@ export class DeadPage {
     const sentence = answer === undefined ? null : total === 0 ? "No message has died." : `${several(total, "message")} of ${several(answer.count, "kind")}. Mend the cause first, try with a dry run, then send them back at a rate that the consumers can bear.`;
     const body = rows.length === 0 ? empty("There are no dead letters", "Messages come here when their deliveries failed too often, or when they expired.") : shortTable("Dead letters", this.columns, rows, { key: (row) => `${row.queue} ${row.originalQueue} ${row.originalAddress} ${row.cause}` });
     return [
-      head("Dead letters", { sentence, actions: rows.length > 0 ? [button("Retry all", () => this.#retry(), "primary")] : [] }),
+      head("Dead letters", { sentence, actions: rows.length > 0 ? [button("Retry all", () => this.#retry(null, total), "primary")] : [] }),
       problem && problemBox(problem),
       answer && card("By origin and cause", body, { bare: true }),
       this.#jobs(),

@@ -7,7 +7,7 @@ import { bytes, clock, date, duration, several } from "../js/format.js";
 import { commandLine, curlLine } from "../js/lines.js";
 import { button, card, chip, copyLine, empty, head, link, problemBox, searchBox, to } from "../js/parts.js";
 
-export const LIFE = "/api/messages/{message}/life";
+const LIFE = "/api/messages/{message}/life";
 const ANSWERS_MAX = 15;
 const LOOKS = {
   arrived: "accent", known: "accent", recalled: "accent", copied: "accent", there: "accent",

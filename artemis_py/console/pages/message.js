@@ -1,12 +1,11 @@
 // One message: its body, its headers, how it is, and what can be done with it.
 
 import { ask } from "../js/api.js";
-import { at, has, operation } from "../js/description.js";
+import { at, operation } from "../js/description.js";
 import { h } from "../js/dom.js";
 import { bytes, count, date } from "../js/format.js";
 import { reasons } from "../js/reasons.js";
 import { button, card, chip, facts, head, link, pretty, tile, to } from "../js/parts.js";
-import { LIFE } from "./life.js";
 import { actionButtons, missing, reportsCard } from "./thing_page.js";
 
 const LEFT_OUT = new Set(["body", "headers", "BodyPreview", "PropertiesText"]);
@@ -29,7 +28,7 @@ export class MessagePage {
     try {
       this.#message = await ask("GET", `/api${to("queues", this.queue, "messages", this.number)}`);
       this.#problem = null;
-      if (has("queue.whyNotDelivered")) this.#why = await ask("GET", `/api${to("queues", this.queue, "why", "not-delivered")}`, { query: { message: this.number } });
+      this.#why = await ask("GET", `/api${to("queues", this.queue, "why", "not-delivered")}`, { query: { message: this.number } });
     } catch (error) {
       this.#problem = error;
     }
@@ -76,7 +75,6 @@ export class MessagePage {
   }
 
   #life() {
-    if (!at("GET", LIFE)) return null;
     const original = this.#message?.originalMessageID ?? 0;
     return card("Its life", [
       h("p", { class: "soft" }, "The log knows when it came, who had it, and what became of it."),

@@ -1,12 +1,11 @@
 // The messages of a queue: those that match a selector, as text.
 
 import { ask } from "../js/api.js";
-import { at, changesOf } from "../js/description.js";
+import { changesOf } from "../js/description.js";
 import { h } from "../js/dom.js";
 import { bytes, count, date } from "../js/format.js";
 import { button, card, chip, empty, link, problemBox, searchBox, to, toggle } from "../js/parts.js";
 import { shortTable } from "../js/table.js";
-import { LIFE } from "./life.js";
 
 const SIZE = 20;
 const FIELDS = "messageID,state,timestamp,priority,persistentSize,heldBy,contentType,BodyPreview,cause,originalQueue,originalMessageID";
@@ -33,7 +32,7 @@ export class Messages {
       { name: "preview", title: "Body", width: "minmax(100px, 3fr)", cell: (row) => h("span", { class: "mono" }, row.BodyPreview ?? "in a file") },
       { name: "cause", title: "From", width: "minmax(90px, 0.9fr)", from: 1180, cell: (row) => h("span", { title: from(row) }, from(row)) },
       { name: "time", title: "Came", width: "178px", from: 1000, isNumber: true, cell: (row) => date(row.timestamp) },
-      { name: "life", title: "Life", width: "76px", from: 700, sentence: "Its life, from the log; of a dead letter: that of its original", cell: (row) => at("GET", LIFE) && link(to("life", row.originalMessageID || row.messageID), "Trace", "soft") },
+      { name: "life", title: "Life", width: "76px", from: 700, sentence: "Its life, from the log; of a dead letter: that of its original", cell: (row) => link(to("life", row.originalMessageID || row.messageID), "Trace", "soft") },
       { name: "size", title: "Size", width: "76px", from: 700, isNumber: true, cell: (row) => bytes(row.persistentSize) },
     ];
     this.look();

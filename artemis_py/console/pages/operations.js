@@ -17,13 +17,14 @@ export class OperationsPage {
   view() {
     const words = this.filter.toLowerCase().split(/\s+/).filter(Boolean);
     const shown = operations.filter((one) => words.every((word) => `${one.id} ${one.command} ${one.path} ${one.sentence}`.toLowerCase().includes(word)));
-    const groups = Map.groupBy ? Map.groupBy(shown, (one) => one.collection) : grouped(shown);
+    const groups = new Set(shown.map((one) => one.collection));
     return [
       head("Operations", { sentence: "Everything that this broker can be asked. Each is a button here, a command, and a request." }),
       h("div", { class: "filters" }, filterBox(this, "Filter operations")),
-      [...groups].map(([name, some]) =>
-        card(title(name), h("ul", { class: "stops" }, some.map((one) => this.#row(one))), { note: String(some.length) }),
-      ),
+      [...groups].map((name) => {
+        const some = shown.filter((one) => one.collection === name);
+        return card(title(name), h("ul", { class: "stops" }, some.map((one) => this.#row(one))), { note: String(some.length) });
+      }),
     ];
   }
 
@@ -35,10 +36,4 @@ export class OperationsPage {
       h("span", null, one.sentence, " ", chip(one.isChange ? "edit" : "view"), h("br"), h("code", { class: "faint" }, `${one.method} ${one.path}`)),
     );
   }
-}
-
-function grouped(all) {
-  const groups = new Map();
-  for (const one of all) groups.set(one.collection, [...(groups.get(one.collection) ?? []), one]);
-  return groups;
 }

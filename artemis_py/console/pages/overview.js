@@ -54,7 +54,7 @@ export class OverviewPage {
     const { app } = this;
     const { broker } = app;
     const answers = Object.fromEntries(Object.entries(ASKED).map(([name, text]) => [name, app.feed.value(text)]));
-    const totals = app.totals.of("broker");
+    const { totals } = app;
     const worst = app.feed.value(this.worst);
     const sorted = worst && { ...worst, data: [...worst.data].sort((a, b) => b.severity - a.severity || b.messageCount - a.messageCount) };
     return [
@@ -72,7 +72,7 @@ export class OverviewPage {
   }
 
   #tiles(broker, totals) {
-    const now = (name) => totals?.rates[name] ?? this.past.with().at(-1)?.[name];
+    const now = (name) => totals.rates[name] ?? this.past.with().at(-1)?.[name];
     const dash = (of) => (broker === null ? "–" : of(broker));
     return h(
       "div",
@@ -86,8 +86,8 @@ export class OverviewPage {
   }
 
   #flow(totals) {
-    const points = this.past.with(totals?.history);
-    const last = (name) => rate(totals?.rates[name] ?? points.at(-1)?.[name]);
+    const points = this.past.with(totals.history);
+    const last = (name) => rate(totals.rates[name] ?? points.at(-1)?.[name]);
     const choice = Object.keys(SPANS).map((span) => toggle(span, this.#span === span, () => ((this.#span = span), this.app.draw())));
     const legend = h("div", { class: "legend" }, SERIES.map(([name, label, look]) => h("span", { class: look, key: name }, h("i"), label, h("b", { class: "number" }, last(name)))));
     return card("Messages per second", chart(points, SERIES, "Messages that came and were acknowledged in a second", this.#span), { right: [legend, choice] });

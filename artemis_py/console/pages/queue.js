@@ -54,7 +54,7 @@ export class QueuePage {
   tick(now) {
     if (this.row === null) return;
     const { messagesAdded, messagesAcked, messageCount } = this.row;
-    this.#rates.note("queue", this.app.feed.time(this.request, now), { messagesAdded, messagesAcked }, messageCount);
+    this.#rates.note(this.app.feed.time(this.request, now), { messagesAdded, messagesAcked }, messageCount);
   }
 
   keys() {
@@ -111,7 +111,7 @@ export class QueuePage {
   }
 
   #tiles(row) {
-    const seen = this.#rates.of("queue")?.rates;
+    const seen = this.#rates.rates;
     const [when, span] = ahead(row);
     return h(
       "div",
@@ -119,14 +119,14 @@ export class QueuePage {
       tile("Messages", count(row.messageCount, true), { note: bytes(row.persistentSize) }),
       tile("In delivery", count(row.deliveringCount, true), { note: several(row.consumerCount, "consumer") }),
       tile("Oldest", duration(row[AGE]), { note: "how long the first one waits" }),
-      tile("In", rate(seen?.messagesAdded ?? row.addedPerMinute / 60), { unit: "/s", note: `${count(row.messagesAdded, true)} in all` }),
-      tile("Out", rate(seen?.messagesAcked ?? row.ackedPerMinute / 60), { unit: "/s", note: `${count(row.messagesAcked, true)} in all` }),
+      tile("In", rate(seen.messagesAdded ?? row.addedPerMinute / 60), { unit: "/s", note: `${count(row.messagesAdded, true)} in all` }),
+      tile("Out", rate(seen.messagesAcked ?? row.ackedPerMinute / 60), { unit: "/s", note: `${count(row.messagesAcked, true)} in all` }),
       tile(span ? when : "At this rate", span || when.toLowerCase(), { note: "if it goes on like this" }),
     );
   }
 
   #flow() {
-    const history = this.past.with(this.#rates.of("queue")?.history);
+    const history = this.past.with(this.#rates.history);
     const isRates = this.#shows === "rates";
     const series = isRates ? RATES : DEPTH;
     const show = (what) => ((this.#shows = what), this.app.draw());

@@ -1,7 +1,6 @@
 // The settings in force for an address or a queue, each with the line that decided it; and who may do what there.
 
 import { ask } from "../js/api.js";
-import { has } from "../js/description.js";
 import { h } from "../js/dom.js";
 import { card, empty, filterBox, head, placeOf, problemBox, searchBox, to, toggle } from "../js/parts.js";
 import { anyTable } from "../js/any.js";
@@ -35,7 +34,7 @@ export class SettingsPage {
     const of = (what) => ask("GET", `/api${to(what, this.name)}`, { query: { size: SIZE } });
     try {
       this.#settings = await of("settings");
-      if (has("getRolesAsJSON")) this.#roles = await of("roles");
+      this.#roles = await of("roles");
       this.#problem = null;
     } catch (error) {
       this.#problem = error;

@@ -1,7 +1,6 @@
 // What the pages of one queue, one address and one connection share: its changes as buttons, and its other reports.
 
 import { changesOf, isDestructive, label, reportsOf } from "../js/description.js";
-import { canSend } from "../js/send.js";
 import { h } from "../js/dom.js";
 import { button, card, empty } from "../js/parts.js";
 
@@ -20,8 +19,8 @@ export function actionButtons(app, on, options, { name = "", leftOut = new Set()
   return [...buttons, button("All actions", () => app.offer(`What to do with ${name}`, all, act), "", { key: "all", id: "all-actions" })];
 }
 
-/** The button that sends a message, if this broker takes messages over HTTP. */
-export const sendButton = (app, address) => (canSend() ? [button("Send", () => app.send(address), "primary", { key: "send" })] : []);
+/** The button that sends a message. */
+export const sendButton = (app, address) => [button("Send", () => app.send(address), "primary", { key: "send" })];
 
 /** A card with what else the broker can tell about a thing. */
 export function reportsCard(app, on, given, leftOut = new Set()) {

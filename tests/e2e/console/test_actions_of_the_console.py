@@ -89,6 +89,29 @@ def test_a_purge_says_how_many_and_wants_the_name(screen: Screen) -> None:
     screen.until("no messages", "return document.querySelector('.tile .figure')?.innerText === '0'")
 
 
+def test_a_move_says_how_many_and_wants_the_name(screen: Screen) -> None:
+    """The count follows the filter, which has the broker look."""
+    _send(screen, 4)
+    screen.open("/queues/orders")
+    screen.until("its messages", "return document.querySelector('.tile .figure')?.innerText === '4'")
+    screen.act("Move")
+    screen.sees("This moves 4 messages of queue orders.")
+    screen.types("#argument-count", "3")
+    screen.sees("This moves 3 messages of queue orders.")
+    screen.types("#argument-filter", "AMQSize < 0")
+    screen.sees("This moves the messages that match", "This moves 0 messages of queue orders.")
+    screen.types("#argument-filter", "")
+    screen.sees("This moves 3 messages of queue orders.")
+    screen.types("#argument-target", "jobs")
+    assert screen.run("return document.getElementById('action-run').disabled"), "before the name is typed"
+    screen.types("#action-name", "orders")
+    screen.press("Move", "dialog")
+    screen.sees("Move orders: done.")
+    assert (_queue(screen)["messageCount"], _queue(screen, "jobs")["messageCount"]) == (1, 3)
+    for name in ("orders", "jobs"):
+        urllib.request.urlopen(urllib.request.Request(f"{screen.url}/api/queues/{name}/purge", method="POST")).close()
+
+
 @pytest.mark.parametrize("which", [0, 1], ids=["command", "curl"])
 def test_the_lines_of_what_destroys_do_it_without_asking(screen: Screen, which: int) -> None:
     """As the button does, which has asked already."""
@@ -181,8 +204,10 @@ def test_a_search_says_that_it_goes_on_or_failed_and_only_the_last_one_counts(sc
         "new Promise((_, refuse) => { window.asked.push(path); window.fail = refuse;"
         "more.signal.onabort = () => { window.gone = path; refuse(more.signal.reason); } }) : real(path, more)"
     )
-    for text in ("s", "sv", "svc 12"):
-        screen.types("dialog input", text)
+    screen.run(
+        "const it = document.querySelector('dialog input'); for (const text of ['s', 'sv', 'svc 12']) {"
+        "it.value = text; it.dispatchEvent(new Event('input', {bubbles: true})); }"
+    )
     screen.sees("Searching …")
     asked = "return window.asked.filter((path) => path.includes('/api/queues'))"
     (path,) = screen.until(

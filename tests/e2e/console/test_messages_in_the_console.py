@@ -89,6 +89,7 @@ def test_dead_letters_go_back_after_a_dry_run(screen: Screen) -> None:
     screen.sees("Deliveries failed too often", "failing")
     screen.press("Retry", "[aria-label='Dead letters']")
     screen.until("the form", "return document.querySelector('#argument-origin')?.value === 'failing'")
+    assert screen.run("return document.querySelector('#argument-rate').value") == "", "one alone needs no rate"
     screen.press("Dry run", "dialog")
     screen.sees("Dry run: nothing was changed", "What it would do")
     with urllib.request.urlopen(f"{screen.url}/api/queues/failing", timeout=120) as answer:
@@ -99,6 +100,21 @@ def test_dead_letters_go_back_after_a_dry_run(screen: Screen) -> None:
     screen.sees_not("Deliveries failed too often")
     with urllib.request.urlopen(f"{screen.url}/api/queues/failing", timeout=120) as answer:
         assert json.load(answer)["messageCount"] == 1
+
+
+def test_a_rate_is_proposed_for_many(screen: Screen) -> None:
+    with StompSocket(screen.broker.port) as client:
+        client.connect()
+        client.subscribe("/queue/failing")
+        for _ in range(11):
+            client.ask("SEND", {"destination": "/queue/failing"}, b"unlucky")
+            client.ask("NACK", {"id": client.message().header("ack")})
+    screen.open("/dead")
+    screen.press("Retry all")
+    screen.sees("Proposed: see how consumers bear it")
+    assert screen.run("return document.querySelector('#argument-rate').value") == "10"
+    screen.press("Cancel", "dialog")
+    urllib.request.urlopen(urllib.request.Request(f"{screen.url}/api/queues/DLQ/purge", method="POST")).close()
 
 
 @explains
