@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, final
 from urllib.parse import unquote, urlsplit
 
-from artemis_py.config.draft import AcceptorDraft, Draft
+from artemis_py.config.draft import AcceptorDraft, Draft, SecurityDraft
 from artemis_py.config.problems import Problems, nearest
 from artemis_py.config.tables.core_settings import CoreSettings
 from artemis_py.config.tables.declarations import NOWHERE, BootstrapUsers, JaasConfig, Origin, WebAccess
@@ -62,11 +62,11 @@ class Instance:
         if os.path.isfile(access):
             draft.web_access = read_jolokia_access(access, self.properties, draft.problems)
 
-    def tell_of_management(self, draft: Draft) -> None:
-        """Tell what has no effect of management.xml; for a draft that is complete."""
+    def grant_management(self, draft: Draft) -> None:
+        """Grant what management.xml does, as far as it can; for a draft that is complete."""
         path = os.path.join(self.directory, "etc", "management.xml")
         if os.path.isfile(path):
-            _tell_of_management(path, self.properties, draft)
+            _grant_management(path, self.properties, draft)
 
     def settle_directories(self, draft: Draft) -> None:
         """Make relative directories absolute; for a draft that is complete, its overriding properties included."""
@@ -419,12 +419,14 @@ def read_jolokia_access(path: str, properties: Mapping[str, str], problems: Prob
 # ---- management.xml, which has no effect here ----------------------------------------------------
 
 _GRANTS: Final = {"view", "edit"}
+_DOMAIN: Final = "org.apache.activemq.artemis"
 _READING: Final = ("list", "get", "is", "count", "browse", "query")
 
 
-def _tell_of_management(path: str, properties: Mapping[str, str], draft: Draft) -> None:
-    """Add to the draft's problems which roles the file lets see and change things, and which permissions say the same
-    here. It is a warning if broker.xml grants none, so nobody could do what they could with Artemis.
+def _grant_management(path: str, properties: Mapping[str, str], draft: Draft) -> None:
+    """Grant the roles that the file lets call everything, as those of ``artemis create``, the same here, unless
+    broker.xml grants permissions of management itself. Add to the draft's problems which permissions let the other
+    roles do what they could.
     """
     source = Source(path)
     untold = Problems()  # nothing depends on the file
@@ -444,6 +446,16 @@ def _tell_of_management(path: str, properties: Mapping[str, str], draft: Draft) 
     if any(_GRANTS & setting.roles.keys() for setting in draft.security.values()):
         draft.problems.note("instance", place, says)
         return
+    whole = _whole_roles(root)
+    match = f"{prefix}.#"
+    if whole and match not in draft.security:
+        draft.security[match] = SecurityDraft(match, place, dict.fromkeys(("view", "edit"), whole))
+    if whole and not {*viewers, *editors} - {*whole}:
+        text = f"{','.join(whole)} may see and change everything by Jolokia and the console, as with Artemis"
+        draft.problems.note(
+            "instance", place, f"{text}: permissions view and edit on {match} in broker.xml say otherwise"
+        )
+        return
     wanted = "".join(
         f'<permission type="{kind}" roles="{",".join(roles)}"/>'
         for kind, roles in (("view", viewers), ("edit", editors))
@@ -452,8 +464,8 @@ def _tell_of_management(path: str, properties: Mapping[str, str], draft: Draft) 
     draft.problems.warning(
         "instance",
         place,
-        f"{says}, and broker.xml grants none, so nobody may; to let the roles of this file do what they could, add: "
-        f'<security-setting match="{prefix}.#">{wanted}</security-setting>',
+        f"{says}, and broker.xml grants none, so {'only ' + ','.join(whole) if whole else 'nobody'} may; to let the "
+        f'roles of this file do what they could, add: <security-setting match="{match}">{wanted}</security-setting>',
     )
 
 
@@ -466,6 +478,17 @@ def _roles(root: Element) -> tuple[list[str], list[str]]:
         found = viewers if reads else editors
         found.update(dict.fromkeys(_names(element)))
     return [*viewers], [*editors]
+
+
+def _whole_roles(root: Element) -> list[str]:
+    """Those that may call everything of Artemis' beans: by a rule for all of them, else by the default."""
+    rules = [one for one in root.iter("{*}match") if one.get("domain") == _DOMAIN and not one.get("key")]
+    found: dict[str, None] = {}
+    for rule in rules or root.iter("{*}default-access"):
+        for element in rule.iter("{*}access"):
+            if element.get("method") == "*":
+                found.update(dict.fromkeys(_names(element)))
+    return list(found)
 
 
 def _names(element: Element) -> Iterator[str]:

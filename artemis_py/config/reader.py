@@ -149,7 +149,7 @@ def _finish(
             draft.files.update(dict.fromkeys(overlays))
         if around is not None and around.instance is not None:
             around.instance.settle_directories(draft)
-            around.instance.tell_of_management(draft)
+            around.instance.grant_management(draft)
         config = assemble(draft)
     if config is None or problems.has_errors:
         raise ConfigError(problems.in_order(file))

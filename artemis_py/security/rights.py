@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple, final
 from weakref import WeakValueDictionary
+from xml.sax.saxutils import quoteattr
 
 from artemis_py.config.matching import setting_matches
 from artemis_py.config.merging import uuid_key
@@ -118,6 +119,24 @@ class Authorizer:
         self._told.clear()
         for rights in list(self._rights.values()):
             rights.forget()
+
+    def how_to_grant(self, permission: str, address: str, prefix: str, roles: frozenset[str]) -> str:
+        """Where broker.xml grants a permission of management to one of these roles, and the line to paste there. A new
+        setting keeps what the one that decides so far grants: it would decide alone.
+        """
+        setting = self._security.setting_for(address)
+        given = {} if setting is None else setting.roles
+        wanted = {kind: given.get(kind, ()) for kind in ("view", "edit")}
+        wanted[permission] = tuple(dict.fromkeys((*wanted[permission], min(roles, default="ROLE"))))
+        lines = {
+            kind: f"<permission type={quoteattr(kind)} roles={quoteattr(','.join(having))}/>"
+            for kind, having in wanted.items()
+            if having
+        }
+        if setting is not None and setting.match.startswith(f"{prefix}."):
+            return f"write in the security-setting {setting.match} of broker.xml: {lines[permission]}"
+        added = "".join(lines.values())
+        return f"add to broker.xml: <security-setting match={quoteattr(f'{prefix}.#')}>{added}</security-setting>"
 
     def rights_of(self, identity: Identity, peer: Peer = UNKNOWN_PEER) -> Rights:
         """Return the rights of somebody who has logged in; all sessions of one user with the same roles share them.

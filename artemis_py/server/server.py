@@ -311,7 +311,7 @@ class Server:
             takeover.sockets,
         )
         self.configuration = RunningConfiguration(source, config, loop, self.turns, self.ports, self._security)
-        self.ports.http.routes = self._routes(store) + console_routes()
+        self.ports.http.routes = self._routes(store) + console_routes(self.config.name)
         self._user_files_watch = self._watch_user_files()
         self.gives_back = False
         """Does the broker end because a primary waits for its directory?"""

@@ -103,10 +103,19 @@ def test_a_packed_file_is_the_same_file() -> None:
 def test_another_version_has_other_paths(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("{version} {modules}")
     (tmp_path / "theme.js").write_text("1")
-    before = {route.path for route in console_routes(tmp_path)}
+    before = {route.path for route in console_routes(folder=tmp_path)}
     (tmp_path / "theme.js").write_text("2")
-    after = {route.path for route in console_routes(tmp_path)}
+    after = {route.path for route in console_routes(folder=tmp_path)}
     assert before & after == {PATH, "/", "/ui", "/console", "/console/"}
+
+
+def test_the_page_names_the_broker_as_text() -> None:
+    page = next(route for route in console_routes('my "<b>"') if route.path == PATH)
+    answer = page.handlers["GET"](Request("GET", PATH))
+    assert isinstance(answer, Response)
+    assert isinstance(answer.body, bytes)
+    assert b'data-broker="my &quot;&lt;b&gt;&quot;"' in answer.body
+    assert _of(answer, "ETag") != _of(_get(PATH), "ETag"), "another broker, another page"
 
 
 @pytest.mark.parametrize("path", ["/", "/ui", "/console", "/console/"])

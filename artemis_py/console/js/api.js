@@ -3,12 +3,12 @@
 
 const KEPT = "artemis-login";
 
-/** What the broker answered instead of what was asked for. `status` is 0 if it did not answer at all. */
+/** What the broker answered instead of what was asked for. `status` is 0 if it did not answer at all; `line` is what to
+ * paste into broker.xml. */
 export class Problem extends Error {
-  constructor(status, message, advice = "") {
+  constructor(status, message, advice = "", line = "") {
     super(message);
-    this.status = status;
-    this.advice = advice;
+    Object.assign(this, { status, advice, line });
   }
 }
 
@@ -92,7 +92,8 @@ async function problemOf(response) {
   } catch {
     // a line of plain text
   }
-  return new Problem(response.status, said || response.statusText, ADVICE[response.status] ?? "");
+  const [, what = said, where, line] = /^(.*); to grant it, (.*?): (<.*>)$/s.exec(said) ?? [];
+  return new Problem(response.status, what || response.statusText, line ? `To grant it, ${where}:` : (ADVICE[response.status] ?? ""), line);
 }
 
 /** The JSON of an answer. */

@@ -12,7 +12,7 @@ import { Menu } from "./menu.js";
 import { Palette } from "./palette.js";
 import { Rates } from "./rates.js";
 import { Send } from "./send.js";
-import { SignIn } from "./signin.js";
+import { BROKER, SignIn } from "./signin.js";
 import { found, navigation } from "./routes.js";
 import { nextTheme } from "./theming.js";
 import { problemBox } from "./parts.js";
@@ -156,7 +156,7 @@ class App {
 
   #draw() {
     if (this.signIn !== null) {
-      document.title = "Log in – Artemis console";
+      document.title = `Log in – ${BROKER}`;
       render(root, this.signIn.view());
       return;
     }

@@ -88,7 +88,7 @@ export function told(feed, request, show) {
 }
 
 export function problemBox(problem) {
-  return h("div", { class: "problem", role: "alert", key: "problem" }, h("strong", null, problem.message), problem.advice && h("span", null, problem.advice));
+  return h("div", { class: "problem", role: "alert", key: "problem" }, h("strong", null, problem.message), problem.advice && h("span", null, problem.advice), problem.line && h("div", { class: "lines" }, copyLine("line of broker.xml", problem.line)));
 }
 
 /** All fields of one thing, with their units and sentences. */

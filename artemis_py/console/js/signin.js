@@ -4,6 +4,8 @@ import { basic, login, open } from "./api.js";
 import { h } from "./dom.js";
 import { problemBox } from "./parts.js";
 
+export const BROKER = document.documentElement.dataset.broker;
+
 export class SignIn {
   problem = null;
   #waiting = [];
@@ -51,7 +53,7 @@ export class SignIn {
       h(
         "form",
         { onsubmit: (event) => this.#submit(event), "aria-label": "Log in" },
-        h("div", null, h("h1", null, "Log in"), h("p", { class: "soft" }, "This broker requires a login.")),
+        h("div", null, h("h1", null, `Log in to ${BROKER}`), h("p", { class: "soft" }, "This broker requires a login.")),
         this.problem && problemBox(this.problem),
         this.#isToken
           ? field("token", "Token", "password", { autocomplete: "off", autofocus: true })

@@ -9,6 +9,9 @@ const CHUNK = 100;
 const BEYOND = 6;
 const HEIGHT_MAX_PX = 12_000_000;
 
+/** By which field a column sorts: by its own (`true`), by another, or by none. */
+const sortOf = ({ name, sort }) => (sort === true ? name : sort);
+
 /** Columns are `{name, title, cell(row), width, isNumber, sort, from}`; `from` is the width of the window in px from which
  * on a column is shown. `request(page, size, sort)` is the text that the feed is asked for. */
 export class Table {
@@ -88,10 +91,11 @@ export class Table {
 
   #sortBy(column) {
     const [by, order = "asc"] = this.sort.split(":");
+    const own = sortOf(column);
     const first = column.first ?? (column.isNumber ? "desc" : "asc");
     const second = first === "desc" ? "asc" : "desc";
-    if (by !== column.sort) this.sort = `${column.sort}:${first}`;
-    else this.sort = order === first ? `${column.sort}:${second}` : "";
+    if (by !== own) this.sort = `${own}:${first}`;
+    else this.sort = order === first ? `${own}:${second}` : "";
     this.reset();
   }
 
@@ -142,7 +146,7 @@ export class Table {
 
   #headView(column) {
     const [by, order] = this.sort.split(":");
-    const isSorted = column.sort !== undefined && by === column.sort;
+    const isSorted = by === sortOf(column);
     const sorting = isSorted ? (order === "desc" ? "descending" : "ascending") : null;
     return h(
       "div",

@@ -4,7 +4,7 @@ import { url } from "../js/api.js";
 import { operation } from "../js/description.js";
 import { h } from "../js/dom.js";
 import { bytes, count } from "../js/format.js";
-import { card, chip, empty, facts, head, link, tile, to } from "../js/parts.js";
+import { asking, card, chip, empty, facts, head, link, tile, to, told } from "../js/parts.js";
 import { shortTable } from "../js/table.js";
 import { addressStates, fullness } from "./addresses.js";
 import { baseFields, madeColumns } from "./queue_columns.js";
@@ -35,7 +35,7 @@ export class AddressPage {
     const crumb = link("/addresses", "Addresses");
     if (row === null) {
       const problem = this.app.feed.problem(this.request);
-      return [head(this.name, { crumb }), problem && missing(problem, "Look at all addresses.")];
+      return [head(this.name, { crumb }), problem ? missing(problem, "Look at all addresses.") : asking()];
     }
     const options = () => ({ given: { address: this.name }, name: this.name, lost: row.messageCount });
     return [
@@ -58,11 +58,7 @@ export class AddressPage {
 
   #queuesCard() {
     const answer = this.app.feed.value(this.queues);
-    const rows = answer?.data ?? [];
-    const body =
-      answer !== undefined && rows.length === 0
-        ? empty("It has no queue", "What is sent here goes nowhere. Make a queue, or subscribe to it.")
-        : shortTable("Queues", this.columns, rows, { open: (one) => this.app.go(to("queues", one.name)) });
+    const body = told(this.app.feed, this.queues, ({ data }) => (data.length === 0 ? empty("It has no queue", "What is sent here goes nowhere. Make a queue, or subscribe to it.") : shortTable("Queues", this.columns, data, { open: (one) => this.app.go(to("queues", one.name)) })));
     const more = (answer?.count ?? 0) > QUEUES_MAX ? link(`/queues?where=${encodeURIComponent(`address=${this.name}`)}`, `All ${count(answer.count)}`) : null;
     return card("Queues", body, { bare: true, note: String(answer?.count ?? ""), right: more });
   }

@@ -6,14 +6,14 @@ import { chip, link, to } from "../js/parts.js";
 import { ListPage } from "./list_page.js";
 
 const columns = () => [
-  { name: "name", title: "Name", sort: "name", width: "minmax(130px, 2fr)", cell: (row) => link(to("addresses", row.name), row.name) },
+  { name: "name", title: "Name", sort: true, width: "minmax(130px, 2fr)", cell: (row) => link(to("addresses", row.name), row.name) },
   { name: "state", title: "State", width: "minmax(90px, 1.2fr)", cell: (row) => addressStates(row) },
-  { name: "routingTypes", title: "Routing", sort: "routingTypes", width: "minmax(90px, 0.8fr)", from: 860, cell: (row) => row.routingTypes.toLowerCase().replace(",", ", ") },
-  { name: "queueCount", title: "Queues", sort: "queueCount", width: "64px", isNumber: true, from: 560, cell: (row) => count(row.queueCount) },
-  { name: "messageCount", title: "Messages", sort: "messageCount", width: "80px", isNumber: true, cell: (row) => count(row.messageCount, true) },
-  { name: "addressSize", title: "Memory", sort: "addressSize", width: "90px", isNumber: true, from: 700, cell: (row) => bytes(row.addressSize) },
-  { name: "addressLimitPercent", title: "Full", sort: "addressLimitPercent", width: "96px", from: 860, sentence: "How much of its limit is used", cell: (row) => fullness(row) },
-  { name: "unroutedMessageCount", title: "Unrouted", sort: "unroutedMessageCount", width: "84px", isNumber: true, from: 1080, sentence: "Messages that no queue took", cell: (row) => count(row.unroutedMessageCount, true) },
+  { name: "routingTypes", title: "Routing", sort: true, width: "minmax(90px, 0.8fr)", from: 860, cell: (row) => row.routingTypes.toLowerCase().replace(",", ", ") },
+  { name: "queueCount", title: "Queues", sort: true, width: "64px", isNumber: true, from: 560, cell: (row) => count(row.queueCount) },
+  { name: "messageCount", title: "Messages", sort: true, width: "80px", isNumber: true, cell: (row) => count(row.messageCount, true) },
+  { name: "addressSize", title: "Memory", sort: true, width: "90px", isNumber: true, from: 700, cell: (row) => bytes(row.addressSize) },
+  { name: "addressLimitPercent", title: "Full", sort: true, width: "96px", from: 860, sentence: "How much of its limit is used", cell: (row) => fullness(row) },
+  { name: "unroutedMessageCount", title: "Unrouted", sort: true, width: "84px", isNumber: true, from: 1080, sentence: "Messages that no queue took", cell: (row) => count(row.unroutedMessageCount, true) },
 ];
 
 const ADDRESS_FIELDS = ["name", "routingTypes", "queueCount", "messageCount", "addressSize", "addressLimitPercent", "unroutedMessageCount", "paging", "fullPolicy", "droppedMessageCount", "autoCreated", "paused", "blocked"];
@@ -38,11 +38,8 @@ export function fullness(row) {
 export class AddressesPage extends ListPage {
   constructor(app, route) {
     super(app, route, {
-      list: "listAddresses",
       path: "addresses",
-      title: "Addresses",
       one: "address",
-      several: "addresses",
       filterBy: "name",
       example: "paging=true",
       columns: columns(),

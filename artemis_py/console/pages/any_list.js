@@ -23,7 +23,7 @@ export class AnyListPage extends ListPage {
     if (columns.length > 0) columns[0].cell = (row) => link(to("list", collection, row[first.name]), String(row[first.name]));
     const name = operation ? listTitle(operation) : title(collection);
     super(app, route, {
-      list: operation?.id,
+      list: operation?.id ?? "",
       path: collection,
       title: name,
       one: name.toLowerCase().replace(/s$/, ""),

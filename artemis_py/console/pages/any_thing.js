@@ -2,7 +2,7 @@
 
 import { url } from "../js/api.js";
 import { lists, operations } from "../js/description.js";
-import { card, empty, facts, head, link, to } from "../js/parts.js";
+import { card, empty, facts, head, link, to, told } from "../js/parts.js";
 import { listTitle } from "./any_list.js";
 import { actionButtons, reportsCard } from "./thing_page.js";
 
@@ -28,8 +28,7 @@ export class AnyThingPage {
     const row = answer?.data[0];
     const given = { [this.on[0]]: this.key };
     if (row === undefined) {
-      const said = answer === undefined ? this.app.feed.problem(this.request)?.message : "It is not there any more";
-      return [head(this.key, { crumb }), said && empty(said, "Look at the whole list.")];
+      return [head(this.key, { crumb }), told(this.app.feed, this.request, () => empty("It is not there any more", "Look at the whole list."))];
     }
     const actions = this.on.length > 0 ? actionButtons(this.app, this.on, () => ({ given, name: this.key })) : [];
     return [head(this.key, { crumb, actions }), card("All about it", facts(row, this.list.fields)), this.on.length > 0 && reportsCard(this.app, this.on, given)];

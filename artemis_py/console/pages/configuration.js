@@ -6,7 +6,7 @@ import { h } from "../js/dom.js";
 import { count, date } from "../js/format.js";
 import { anyTable } from "../js/any.js";
 import { shortTable } from "../js/table.js";
-import { button, card, chip, empty, head, placeOf, problemBox, tile } from "../js/parts.js";
+import { asking, button, card, chip, empty, head, placeOf, problemBox, tile } from "../js/parts.js";
 
 const lastRead = (app) => app.feed.notifications.find((one) => one.type.startsWith("CONFIGURATION_"))?.id;
 
@@ -48,7 +48,7 @@ export class ConfigurationPage {
         actions: [button("Look again", () => this.#look(), "", { key: "look" }), reload && button("Reload", () => this.app.act(reload, { done: () => this.#look() }), "primary", { key: "reload", disabled: this.#now?.valid === false })],
       }),
       this.#problem && problemBox(this.#problem),
-      this.#now && this.#state(this.#now),
+      this.#now ? this.#state(this.#now) : !this.#problem && asking(),
       this.#changes && this.#lists(changes),
     ];
   }

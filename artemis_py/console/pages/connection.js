@@ -2,7 +2,7 @@
 
 import { url } from "../js/api.js";
 import { operation } from "../js/description.js";
-import { card, empty, facts, head, link, to } from "../js/parts.js";
+import { card, empty, facts, head, link, to, told } from "../js/parts.js";
 import { shortTable } from "../js/table.js";
 import { connectionState } from "./connections.js";
 import { consumerColumns, consumerFields } from "./consumers.js";
@@ -32,17 +32,15 @@ export class ConnectionPage {
     const answer = app.feed.value(this.request);
     const row = answer?.data[0];
     if (row === undefined) {
-      const said = answer === undefined ? app.feed.problem(this.request)?.message : "This client has left";
-      return [head(this.title, { crumb }), said && empty(said, "Its number is not used again while the broker runs.")];
+      return [head(this.title, { crumb }), told(app.feed, this.request, () => empty("This client has left", "Its number is not used again while the broker runs."))];
     }
     const options = () => ({ given: { connection: this.number }, name: this.number });
-    const consumers = app.feed.value(this.consumers);
     return [
       head(row.clientID ?? row.user ?? this.title, { crumb: [crumb, ` no. ${this.number}`], chips: connectionState(row), actions: actionButtons(app, ["connection"], options, { name: `connection ${this.number}` }) }),
       card("Who it is", facts(row, operation("listConnections")?.fields ?? [])),
       card(
         "What it consumes",
-        consumers?.count === 0 ? empty("It has no subscription", "It may send, or wait for something to do.") : shortTable("Consumers", this.columns, consumers?.data ?? [], { key: (one) => one.id, open: (one) => app.go(to("queues", one.queue)) }),
+        told(app.feed, this.consumers, ({ data }) => (data.length === 0 ? empty("It has no subscription", "It may send, or wait for something to do.") : shortTable("Consumers", this.columns, data, { key: (one) => one.id, open: (one) => app.go(to("queues", one.queue)) }))),
         { bare: true },
       ),
       reportsCard(app, ["connection"], { connection: this.number }),

@@ -25,26 +25,23 @@ function room(app) {
 }
 
 const columns = () => [
-  { name: "connectionID", title: "No.", sort: "connectionID", width: "56px", isNumber: true, cell: (row) => link(to("connections", row.connectionID), String(row.connectionID)) },
-  { name: "clientID", title: "Client", sort: "clientID", width: "minmax(100px, 1.4fr)", cell: (row) => row.clientID ?? row.user ?? "–" },
-  { name: "state", title: "State", sort: "state", width: "90px", cell: connectionState },
-  { name: "remoteAddress", title: "From", sort: "remoteAddress", width: "minmax(120px, 1.1fr)", from: 700, cell: (row) => row.remoteAddress ?? "–" },
-  { name: "user", title: "User", sort: "user", width: "minmax(80px, 0.8fr)", from: 860, cell: (row) => row.user ?? "–" },
-  { name: "protocol", title: "Protocol", sort: "protocol", width: "92px", from: 1080, cell: (row) => row.protocol },
-  { name: "subscriptionCount", title: "Subscriptions", sort: "subscriptionCount", width: "104px", isNumber: true, from: 700, cell: (row) => count(row.subscriptionCount) },
-  { name: "heldBytes", title: "Memory", sort: "heldBytes", width: "86px", isNumber: true, from: 560, cell: (row) => bytes(row.heldBytes) },
+  { name: "connectionID", title: "No.", sort: true, width: "56px", isNumber: true, cell: (row) => link(to("connections", row.connectionID), String(row.connectionID)) },
+  { name: "clientID", title: "Client", sort: true, width: "minmax(100px, 1.4fr)", cell: (row) => row.clientID ?? row.user ?? "–" },
+  { name: "state", title: "State", sort: true, width: "90px", cell: connectionState },
+  { name: "remoteAddress", title: "From", sort: true, width: "minmax(120px, 1.1fr)", from: 700, cell: (row) => row.remoteAddress ?? "–" },
+  { name: "user", title: "User", sort: true, width: "minmax(80px, 0.8fr)", from: 860, cell: (row) => row.user ?? "–" },
+  { name: "protocol", title: "Protocol", sort: true, width: "92px", from: 1080, cell: (row) => row.protocol },
+  { name: "subscriptionCount", title: "Subscriptions", sort: true, width: "104px", isNumber: true, from: 700, cell: (row) => count(row.subscriptionCount) },
+  { name: "heldBytes", title: "Memory", sort: true, width: "86px", isNumber: true, from: 560, cell: (row) => bytes(row.heldBytes) },
 ];
 
 export class ConnectionsPage extends ListPage {
   constructor(app, route) {
     super(app, route, {
-      list: "listConnections",
       path: "connections",
-      title: "Connections",
       one: "connection",
       wants: [ROOM],
       sentence: () => room(app),
-      several: "connections",
       filterBy: "clientID",
       example: "state=blocked",
       columns: columns(),

@@ -9,14 +9,14 @@ const LOOKS = { "takes messages": "good", browses: "", "does not read": "bad", "
 const consumerState = (row) => chip(row.status, LOOKS[row.status] ?? "");
 
 export const consumerColumns = () => [
-  { name: "id", title: "No.", sort: "id", width: "56px", isNumber: true, cell: (row) => String(row.id) },
-  { name: "queue", title: "Queue", sort: "queue", width: "minmax(110px, 1.4fr)", cell: (row) => link(to("queues", row.queue), row.queue) },
-  { name: "status", title: "State", sort: "status", width: "minmax(110px, 0.9fr)", cell: consumerState },
-  { name: "clientID", title: "Client", sort: "clientID", width: "minmax(90px, 1fr)", from: 700, cell: (row) => link(to("connections", row.connection), row.clientID ?? row.user ?? `connection ${row.connection}`) },
-  { name: "filter", title: "Selector", sort: "filter", width: "minmax(100px, 1.2fr)", from: 1000, cell: (row) => row.filter ?? "–" },
-  { name: "messagesInTransit", title: "In flight", sort: "messagesInTransit", width: "76px", isNumber: true, sentence: "Messages that it has and has not settled", cell: (row) => count(row.messagesInTransit, true) },
-  { name: "creationTime", title: "Since", sort: "creationTime", width: "84px", isNumber: true, from: 1180, sentence: "For how long it is there", cell: (row) => ago(row.creationTime) },
-  { name: "lastAcknowledgedTime", title: "Last ack", sort: "lastAcknowledgedTime", width: "84px", isNumber: true, from: 860, sentence: "How long ago it last acknowledged a message", cell: (row) => (row.lastAcknowledgedTime > 0 ? ago(row.lastAcknowledgedTime) : "never") },
+  { name: "id", title: "No.", sort: true, width: "56px", isNumber: true, cell: (row) => String(row.id) },
+  { name: "queue", title: "Queue", sort: true, width: "minmax(110px, 1.4fr)", cell: (row) => link(to("queues", row.queue), row.queue) },
+  { name: "status", title: "State", sort: true, width: "minmax(110px, 0.9fr)", cell: consumerState },
+  { name: "clientID", title: "Client", sort: true, width: "minmax(90px, 1fr)", from: 700, cell: (row) => link(to("connections", row.connection), row.clientID ?? row.user ?? `connection ${row.connection}`) },
+  { name: "filter", title: "Selector", sort: true, width: "minmax(100px, 1.2fr)", from: 1000, cell: (row) => row.filter ?? "–" },
+  { name: "messagesInTransit", title: "In flight", sort: true, width: "76px", isNumber: true, sentence: "Messages that it has and has not settled", cell: (row) => count(row.messagesInTransit, true) },
+  { name: "creationTime", title: "Since", sort: true, width: "84px", isNumber: true, from: 1180, sentence: "For how long it is there", cell: (row) => ago(row.creationTime) },
+  { name: "lastAcknowledgedTime", title: "Last ack", sort: true, width: "84px", isNumber: true, from: 860, sentence: "How long ago it last acknowledged a message", cell: (row) => (row.lastAcknowledgedTime > 0 ? ago(row.lastAcknowledgedTime) : "never") },
 ];
 
 const CONSUMER_FIELDS = ["id", "queue", "status", "clientID", "user", "connection", "filter", "messagesInTransit", "creationTime", "lastAcknowledgedTime"];
@@ -26,11 +26,8 @@ export const consumerFields = () => CONSUMER_FIELDS;
 export class ConsumersPage extends ListPage {
   constructor(app, route) {
     super(app, route, {
-      list: "listConsumers",
       path: "consumers",
-      title: "Consumers",
       one: "consumer",
-      several: "consumers",
       filterBy: "queue",
       example: "messagesInTransit>100",
       columns: consumerColumns(),

@@ -4,7 +4,7 @@ import { get, url } from "../js/api.js";
 import { operation } from "../js/description.js";
 import { h } from "../js/dom.js";
 import { bytes, count, date, several } from "../js/format.js";
-import { button, card, chip, empty, head, link, problemBox, to } from "../js/parts.js";
+import { button, card, chip, empty, head, link, to, told } from "../js/parts.js";
 import { shortTable } from "../js/table.js";
 
 const LIST = url("dead-letters", { sort: "count:desc", size: 200 });
@@ -62,15 +62,13 @@ export class DeadPage {
 
   view() {
     const answer = this.app.feed.value(LIST);
-    const problem = this.app.feed.problem(LIST);
     const rows = answer?.data ?? [];
     const total = rows.reduce((sum, row) => sum + row.count, 0);
     const sentence = answer === undefined ? null : total === 0 ? "No message has died." : `${several(total, "message")} of ${several(answer.count, "kind")}. Mend the cause first, try with a dry run, then send them back at a rate that the consumers can bear.`;
     const body = rows.length === 0 ? empty("There are no dead letters", "Messages come here when their deliveries failed too often, or when they expired.") : shortTable("Dead letters", this.columns, rows, { key: (row) => `${row.queue} ${row.originalQueue} ${row.originalAddress} ${row.cause}` });
     return [
       head("Dead letters", { sentence, actions: rows.length > 0 ? [button("Retry all", () => this.#retry(null, total), "primary")] : [] }),
-      problem && problemBox(problem),
-      answer && card("By origin and cause", body, { bare: true }),
+      told(this.app.feed, LIST, () => card("By origin and cause", body, { bare: true })),
       this.#jobs(),
     ];
   }

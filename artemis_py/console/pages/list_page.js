@@ -4,6 +4,7 @@ import { url } from "../js/api.js";
 import { changesOfAll, isCreator, isDestructive, label, operation } from "../js/description.js";
 import { h } from "../js/dom.js";
 import { button, empty, head, problemBox, searchBox, toggle } from "../js/parts.js";
+import { title } from "../js/format.js";
 import { Table } from "../js/table.js";
 import { icon } from "../js/icons.js";
 import { ColumnChoice, chosen } from "./choice.js";
@@ -12,7 +13,7 @@ import { fieldColumn } from "./queue_columns.js";
 const CALM_MS = 180;
 const CONDITION = /^[A-Za-z]\w*[!<>]?[=~<>]/;
 
-/** `spec` says what is listed: `list` (the operation), `path`, `title`, `one`, `several`, `filterBy` (the field that the
+/** `spec` says what is listed: `path`, `one`; if they are not those of the path, `list` (the operation), `title`, `several`; `filterBy` (the field that the
  * filter looks in), `columns`, `fields` (what these need; all if null), `quick` (`[words, conditions]`), `open(row)`,
  * `sort`, `sentence()`, `wants` (what else is asked for), `nothing` (title, advice and command for an empty list). */
 export class ListPage {
@@ -21,15 +22,16 @@ export class ListPage {
 
   constructor(app, { query }, spec) {
     this.app = app;
-    this.spec = spec;
-    this.title = spec.title;
+    const name = title(spec.path);
+    this.spec = { list: `list${name}`, title: name, several: spec.path, ...spec };
+    this.title = this.spec.title;
     this.filter = query.get("filter") ?? "";
     this.quick = spec.quick?.find(([words]) => words === query.get("show")) ?? null;
     this.where = query.getAll("where");
     this.table = new Table({
-      label: spec.title,
+      label: this.title,
       one: spec.one,
-      several: spec.several,
+      several: this.spec.several,
       columns: [],
       feed: app.feed,
       sort: query.get("sort") ?? spec.sort ?? "",

@@ -4,7 +4,7 @@ import { ask, url } from "../js/api.js";
 import { operation } from "../js/description.js";
 import { h } from "../js/dom.js";
 import { ago, bytes, count, date } from "../js/format.js";
-import { button, card, chip, empty, head, problemBox, tile } from "../js/parts.js";
+import { asking, button, card, chip, empty, head, problemBox, tile } from "../js/parts.js";
 import { shortTable } from "../js/table.js";
 
 const SHOWN_MAX = 200;
@@ -64,7 +64,7 @@ export class LogPage {
     return [
       head("Log", { sentence: "Every message and every acknowledgement is a record here. Programs read it over HTTP; a cursor says how far one has got.", actions: [button("Look again", () => this.#look())] }),
       this.#problem && (this.#problem.status === 409 ? empty("There is no log", this.#problem.message) : problemBox(this.#problem)),
-      this.#segments && this.#body(this.#segments),
+      this.#segments ? this.#body(this.#segments) : !this.#problem && asking(),
     ];
   }
 

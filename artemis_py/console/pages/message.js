@@ -5,7 +5,7 @@ import { at, operation } from "../js/description.js";
 import { h } from "../js/dom.js";
 import { bytes, count, date } from "../js/format.js";
 import { reasons } from "../js/reasons.js";
-import { button, card, chip, facts, head, link, pretty, tile, to } from "../js/parts.js";
+import { asking, button, card, chip, facts, head, link, pretty, tile, to } from "../js/parts.js";
 import { actionButtons, missing, reportsCard } from "./thing_page.js";
 
 const LEFT_OUT = new Set(["body", "headers", "BodyPreview", "PropertiesText"]);
@@ -42,7 +42,7 @@ export class MessagePage {
   view() {
     const crumb = [link("/queues", "Queues"), " / ", link(to("queues", this.queue), this.queue)];
     const row = this.#message;
-    if (row === null) return [head(this.title, { crumb }), this.#problem && missing(this.#problem, "It was consumed, moved or removed."), this.#problem && this.#life()];
+    if (row === null) return [head(this.title, { crumb }), this.#problem ? missing(this.#problem, "It was consumed, moved or removed.") : asking(), this.#problem && this.#life()];
     const given = { queue: this.queue, message: this.number };
     const options = () => ({ given, name: this.number, done: () => this.#look() });
     return [

@@ -4,7 +4,7 @@ import { ask } from "../js/api.js";
 import { changesOf } from "../js/description.js";
 import { h } from "../js/dom.js";
 import { bytes, count, date } from "../js/format.js";
-import { button, card, chip, empty, link, problemBox, searchBox, to, toggle } from "../js/parts.js";
+import { asking, button, card, chip, empty, link, problemBox, searchBox, to, toggle } from "../js/parts.js";
 import { shortTable } from "../js/table.js";
 
 const SIZE = 20;
@@ -83,6 +83,7 @@ export class Messages {
           answer?.count > 0 && button("Do with these", () => this.#offer(), "", { id: "with-these" }),
         ),
         this.#problem && problemBox(this.#problem),
+        !answer && !this.#problem && asking(),
         answer && (rows.length > 0 ? shortTable("Messages", rows.some(from) ? this.columns : this.columns.filter((column) => column.name !== "cause"), rows, { key: (row) => row.messageID, open: (row) => this.app.go(to("queues", this.queue, "messages", row.messageID)) }) : empty("No message is like this", this.filter ? "Try another selector." : "The queue is empty.")),
         answer && h("div", { class: "table-foot" }, h("span", { role: "status" }, `${count(answer.count)}${more} match`), h("span", { class: "chips" }, button("Back", () => this.look(this.page - 1), "tiny", { disabled: this.page <= 1 }), `${this.page} of ${count(pages)}`, button("On", () => this.look(this.page + 1), "tiny", { disabled: this.page >= pages }))),
       ],

@@ -5,7 +5,7 @@ import { SPANS, chart } from "../js/chart.js";
 import { h } from "../js/dom.js";
 import { bytes, clock, count, rate } from "../js/format.js";
 import { ASKED, readiness, sentence } from "../js/health.js";
-import { card, empty, link, meter, tile, to, toggle, told } from "../js/parts.js";
+import { card, empty, link, meter, problemBox, tile, to, toggle, told } from "../js/parts.js";
 import { Past } from "../js/rates.js";
 import { shortTable } from "../js/table.js";
 import { ROOM } from "./connections.js";
@@ -55,10 +55,12 @@ export class OverviewPage {
     const { broker } = app;
     const answers = Object.fromEntries(Object.entries(ASKED).map(([name, text]) => [name, app.feed.value(text)]));
     const { totals } = app;
+    const problem = app.feed.problem("broker");
     const worst = app.feed.value(this.worst);
     const sorted = worst && { ...worst, data: [...worst.data].sort((a, b) => b.severity - a.severity || b.messageCount - a.messageCount) };
     return [
       h("header", { key: "health" }, h("h1", { class: "hidden" }, "Overview"), sentence(answers, sorted, this.#ready, app.feed.status !== "lost"), this.#warnings()),
+      problem && problemBox(problem),
       this.#tiles(broker, totals),
       h("div", { class: "columns wide-first", key: "middle" }, this.#flow(totals), this.#room(broker)),
       sorted?.count > 0 && card("Need a look", this.#table("Need a look", sorted.data.slice(0, WORST_SHOWN)), { bare: true, right: link("/queues?show=Need%20a%20look", `All ${count(sorted.count)}`) }),

@@ -7,11 +7,8 @@ import { baseFields, madeColumns } from "./queue_columns.js";
 export class QueuesPage extends ListPage {
   constructor(app, route) {
     super(app, route, {
-      list: "listQueues",
       path: "queues",
-      title: "Queues",
       one: "queue",
-      several: "queues",
       filterBy: "name",
       example: "messageCount>10",
       columns: madeColumns(),

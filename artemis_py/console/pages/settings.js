@@ -2,7 +2,7 @@
 
 import { ask } from "../js/api.js";
 import { h } from "../js/dom.js";
-import { card, empty, filterBox, head, placeOf, problemBox, searchBox, to, toggle } from "../js/parts.js";
+import { asking, card, empty, filterBox, head, placeOf, problemBox, searchBox, to, toggle } from "../js/parts.js";
 import { anyTable } from "../js/any.js";
 import { shortTable } from "../js/table.js";
 
@@ -55,6 +55,7 @@ export class SettingsPage {
         this.#settings && toggle("Only what somebody has set", this.#onlyWritten, () => ((this.#onlyWritten = !this.#onlyWritten), this.app.draw())),
       ),
       this.#problem && problemBox(this.#problem),
+      this.name !== "" && !this.#settings && !this.#problem && asking(),
       this.name === "" && empty("Of which address?", "It need not exist: you see what it would have."),
       this.#settings && card("In force", rows.length > 0 ? shortTable("Settings", COLUMNS, rows) : empty("No setting is like this", "Try another word."), { bare: true, note: String(rows.length) }),
       this.#roles && card("Who may do what", anyTable("Roles", this.#roles.data), { bare: true }),

@@ -2,7 +2,7 @@
 
 import { changesOf, isDestructive, label, reportsOf } from "../js/description.js";
 import { h } from "../js/dom.js";
-import { button, card, empty } from "../js/parts.js";
+import { button, card, empty, problemBox } from "../js/parts.js";
 
 
 const BUTTONS_MAX = 4;
@@ -33,6 +33,6 @@ export function reportsCard(app, on, given, leftOut = new Set()) {
 /** What to show for something that is not there. */
 export function missing(problem, what) {
   if (problem.status === 404) return empty(problem.message, `It may have been deleted. ${what}`);
-  return empty(problem.message, problem.advice);
+  return problemBox(problem);
 }
 

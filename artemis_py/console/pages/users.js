@@ -4,7 +4,7 @@ import { url } from "../js/api.js";
 import { operation } from "../js/description.js";
 import { h } from "../js/dom.js";
 import { count, date } from "../js/format.js";
-import { card, chip, empty, facts, head, link, placeOf, problemBox, to } from "../js/parts.js";
+import { card, chip, empty, facts, head, link, placeOf, to, told } from "../js/parts.js";
 import { ListPage } from "./list_page.js";
 import { actionButtons } from "./thing_page.js";
 
@@ -20,22 +20,19 @@ const login = (row) => chip(row.login ?? "–", LOOKS[row.login] ?? "", SENTENCE
 const roles = (row) => (row.roles ? row.roles.split(",").map((role) => chip(role, "", null)) : chip("no role", "warn", "It may do nothing."));
 
 const columns = () => [
-  { name: "name", title: "Name", sort: "name", width: "minmax(110px, 1.2fr)", cell: (row) => link(to("users", row.name), row.name) },
-  { name: "roles", title: "Roles", sort: "roles", width: "minmax(110px, 1.4fr)", cell: (row) => h("span", { class: "chips", title: row.roles }, roles(row)) },
-  { name: "login", title: "Password", sort: "login", width: "minmax(90px, 0.7fr)", cell: login },
-  { name: "connectionCount", title: "Connected", sort: "connectionCount", width: "84px", isNumber: true, from: 560, sentence: "Clients of STOMP with this login", cell: (row) => count(row.connectionCount) },
-  { name: "lastLogin", title: "Last login", sort: "lastLogin", width: "160px", isNumber: true, from: 860, sentence: "Since the start of the broker", cell: (row) => (row.lastLogin > 0 ? date(row.lastLogin).slice(0, 19) : "not yet") },
-  { name: "declaredAt", title: "Declared at", sort: "declaredAt", width: "minmax(120px, 1.2fr)", from: 1000, cell: (row) => placeOf(row.declaredAt) },
+  { name: "name", title: "Name", sort: true, width: "minmax(110px, 1.2fr)", cell: (row) => link(to("users", row.name), row.name) },
+  { name: "roles", title: "Roles", sort: true, width: "minmax(110px, 1.4fr)", cell: (row) => h("span", { class: "chips", title: row.roles }, roles(row)) },
+  { name: "login", title: "Password", sort: true, width: "minmax(90px, 0.7fr)", cell: login },
+  { name: "connectionCount", title: "Connected", sort: true, width: "84px", isNumber: true, from: 560, sentence: "Clients of STOMP with this login", cell: (row) => count(row.connectionCount) },
+  { name: "lastLogin", title: "Last login", sort: true, width: "160px", isNumber: true, from: 860, sentence: "Since the start of the broker", cell: (row) => (row.lastLogin > 0 ? date(row.lastLogin).slice(0, 19) : "not yet") },
+  { name: "declaredAt", title: "Declared at", sort: true, width: "minmax(120px, 1.2fr)", from: 1000, cell: (row) => placeOf(row.declaredAt) },
 ];
 
 export class UsersPage extends ListPage {
   constructor(app, route) {
     super(app, route, {
-      list: "listUsers",
       path: "users",
-      title: "Users",
       one: "user",
-      several: "users",
       sentence: () => "Those that the files of the configuration name; not those of a directory, nor who comes with a token.",
       filterBy: "name",
       example: "login=plain text",
@@ -72,8 +69,7 @@ export class UserPage {
   view() {
     const crumb = link("/users", "Users");
     const rows = this.app.feed.value(this.request)?.data;
-    const problem = this.app.feed.problem(this.request);
-    if (rows === undefined || rows.length === 0) return [head(this.name, { crumb }), problem ? problemBox(problem) : rows && empty("No file names this user", "It may come from a directory or a token, or be gone.")];
+    if (rows === undefined || rows.length === 0) return [head(this.name, { crumb }), told(this.app.feed, this.request, () => empty("No file names this user", "It may come from a directory or a token, or be gone."))];
     const options = () => ({ given: { name: this.name }, name: this.name });
     const fields = operation("listUsers")?.fields ?? [];
     return [

@@ -15,7 +15,7 @@ from artemis_py.errors import NotAllowedError
 from artemis_py.management.operation import Guard, Open
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.login import Login, Logins
-from artemis_py.security.rights import Authorizer, Peer, Rights
+from artemis_py.security.rights import Authorizer, Peer
 from artemis_py.server import operational_log as audit
 from artemis_py.server.http.connection_limit import HttpClient
 from artemis_py.server.http.requests import Request, Response, text_response
@@ -197,8 +197,8 @@ class Authentication:
             if not has_credentials:
                 return _challenge(_NO_LOGIN)
             audit.tell_denied(operation, request.parameters, login.identity.user, client.address, str(error))
-            advice = f"a security-setting that matches {address} grants it with <permission type='{permission}' …/>"
-            return text_response(HTTPStatus.FORBIDDEN, f"{error}; {advice}")
+            advice = self._authorizer.how_to_grant(permission, address, self._prefix, login.identity.roles)
+            return text_response(HTTPStatus.FORBIDDEN, f"{error}; to grant it, {advice}")
         return None
 
 
@@ -217,15 +217,17 @@ def guard_of(security: Security | None, prefix: str, request: Request) -> Guard:
         return Open()
     if request.identity is None:
         return _NobodyGuard()
-    return _UserGuard(security.authorizer.rights_of(request.identity, Peer(request.address, request.acceptor)), prefix)
+    return _UserGuard(security.authorizer, request.identity, Peer(request.address, request.acceptor), prefix)
 
 
 @final
 class _UserGuard:
     """The rights of one user."""
 
-    def __init__(self, rights: Rights, prefix: str) -> None:
-        self._rights = rights
+    def __init__(self, authorizer: Authorizer, identity: Identity, peer: Peer, prefix: str) -> None:
+        self._authorizer = authorizer
+        self._roles = identity.roles
+        self._rights = authorizer.rights_of(identity, peer)
         self._prefix = prefix
 
     def may(self, right: str, address: str) -> bool:
@@ -234,7 +236,11 @@ class _UserGuard:
 
     def demand(self, right: str, address: str) -> None:
         """Raises NotAllowedError if it is not."""
-        self._rights.demand(right, f"{self._prefix}.{address}")
+        try:
+            self._rights.demand(right, f"{self._prefix}.{address}")
+        except NotAllowedError as error:
+            advice = self._authorizer.how_to_grant(right, f"{self._prefix}.{address}", self._prefix, self._roles)
+            raise NotAllowedError(f"{error}; to grant it, {advice}") from None
 
 
 @final

@@ -1,5 +1,5 @@
-"""The routes of the web console: files of the package, which a browser reads before anybody has logged in. They hold no
-data of the broker.
+"""The routes of the web console: files of the package, which a browser reads before anybody has logged in. They hold
+nothing of the broker but its name, for the form of the login.
 
 The page itself is asked for again each time (``ETag``). All other files have a digest of the whole console in their
 path, so a browser keeps them for ever, and never mixes those of two versions.
@@ -11,6 +11,7 @@ import gzip
 import hashlib
 from collections.abc import Mapping
 from functools import cached_property
+from html import escape
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final, final
@@ -40,6 +41,7 @@ POLICY: Final = (
 _FOR_EVER: Final = "public, max-age=31536000, immutable"
 _VERSION: Final = b"{version}"
 _MODULES: Final = b"{modules}"
+_BROKER: Final = b"{broker}"
 _PRELOADED: Final = '<link rel="modulepreload" href="{}">'
 
 
@@ -79,15 +81,16 @@ class _File:
         return Route(path, {"GET": self.answer}, needs_login=False)
 
 
-def console_routes(folder: Path = CONSOLE) -> list[Route]:
-    """``/ui/``, the files below it, and the other paths that lead there, as ``/`` does."""
+def console_routes(broker: str = "", folder: Path = CONSOLE) -> list[Route]:
+    """``/ui/`` of the broker with this name, the files below it, and the other paths that lead there, as ``/`` does."""
     files = {file.relative_to(folder).as_posix(): file.read_bytes() for file in sorted(folder.rglob("*.*"))}
     digest = hashlib.sha256()
     for name, content in files.items():
         digest.update(f"{name}\0{len(content)}\0".encode() + content)
     version = digest.hexdigest()[:16]
-    page = _page(files.pop(PAGE), version, files)
-    routes = [_File(PAGE, page, version, "no-cache").route(PATH)]
+    page = _page(files.pop(PAGE), version, files).replace(_BROKER, escape(broker).encode())
+    tag = hashlib.sha256(page).hexdigest()[:16]
+    routes = [_File(PAGE, page, tag, "no-cache").route(PATH)]
     routes += [_File(name, files[name], version, _FOR_EVER).route(f"{PATH}{version}/{name}") for name in files]
     return routes + [Route(path, {"GET": _moved}, needs_login=False) for path in _LEADING_THERE]
 

@@ -35,7 +35,7 @@ def _log_in(screen: Screen, user: str, password: str, *, keep: bool = False) -> 
 def test_a_wrong_login_and_a_right_one(browser: Browser, secured: BrokerProcess) -> None:
     screen = Screen(browser, secured)
     screen.open("/queues")
-    screen.sees("This broker requires a login.")
+    screen.sees("This broker requires a login.", "Log in to secured")
     _log_in(screen, "ann", "wrong")
     screen.sees("invalid")
     _log_in(screen, "ann", USERS["ann"])
@@ -65,7 +65,10 @@ def test_what_is_not_allowed_is_said(browser: Browser, secured: BrokerProcess) -
     _log_in(screen, "bob", USERS["bob"])
     screen.act("Pause")
     screen.press("Pause", "dialog")
-    screen.sees("mops.queue.jobs.pause", "Ask for the permission")
+    screen.sees("mops.queue.jobs.pause", "To grant it, ", '<permission type="edit" roles=')
+    line = screen.run("return document.querySelector('dialog .problem code').innerText")
+    assert "to grant it" not in line
+    assert line.endswith(("/>", "</security-setting>"))
 
 
 def test_the_broker_goes_and_comes_back(browser: Browser, tmp_path: Path) -> None:

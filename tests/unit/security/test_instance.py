@@ -296,6 +296,46 @@ def test_which_pages_may_use_jolokia(shop: Path) -> None:
         load(shop, environ={})
 
 
+FRESH = """<?xml version="1.0"?>
+<management-context xmlns="http://activemq.apache.org/schema">
+  <authorisation>
+    <default-access><access method="list*" roles="amq"/><access method="*" roles="amq"/></default-access>
+    <role-access>
+      <match domain="org.apache.activemq.artemis">
+        <access method="list*" roles="amq"/><access method="browse*" roles="amq"/><access method="*" roles="amq"/>
+      </match>
+    </role-access>
+  </authorisation>
+</management-context>
+"""
+"""As ``artemis create`` makes it."""
+
+
+def test_the_administrator_of_a_fresh_instance_needs_no_grants(shop: Path) -> None:
+    """Whoever could do everything with Artemis' console can here, unless broker.xml says who may."""
+    etc = shop / "etc"
+    (etc / "management.xml").write_text(FRESH)
+    config = load(shop, environ={})
+    setting = config.security.setting_for("mops.queue.orders.pause")
+    assert setting is not None
+    assert (setting.match, dict(setting.roles)) == ("mops.#", {"view": ("amq",), "edit": ("amq",)})
+    (told,) = told_of(config, "management.xml")
+    assert told.startswith("note 2: amq may see and change everything by Jolokia and the console, as with Artemis")
+    (etc / "management.xml").write_text(FRESH.replace('browse*" roles="amq"', 'browse*" roles="amq,staff"'))
+    (told,) = told_of(load(shop, environ={}), "management.xml")
+    assert "so only amq may; to let the roles of this file do what they could, add: " in told
+    (etc / "management.xml").write_text(
+        FRESH.replace('<match domain="org.apache.activemq.artemis">', '<match domain="x">')
+    )
+    setting = load(shop, environ={}).security.setting_for("mops.broker.x")
+    assert setting is not None
+    assert setting.roles["edit"] == ("amq",), "the default counts"
+    text = (etc / "broker.xml").read_text()
+    own = '<security-setting match="mops.broker.#"><permission type="view" roles="guards"/></security-setting>'
+    (etc / "broker.xml").write_text(text.replace("</security-settings>", f"{own}</security-settings>"))
+    assert "mops.#" not in {setting.match for setting in load(shop, environ={}).security.settings}
+
+
 def test_what_does_the_work_of_management_xml(shop: Path) -> None:
     """A warning while nobody may do what they could with Artemis, and then a note."""
     etc = shop / "etc"
