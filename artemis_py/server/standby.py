@@ -26,6 +26,7 @@ from artemis_py.metrics.exposition import escape_label
 from artemis_py.security.identity import Authenticator
 from artemis_py.server.descriptors import raise_limit
 from artemis_py.server.failures import Faults, RateLimitedLog
+from artemis_py.server.http.console import console_routes
 from artemis_py.server.http.monitoring_routes import health_routes
 from artemis_py.server.http.ports import HttpPorts
 from artemis_py.server.http.requests import RETRY_LATER, Request, Response, json_response
@@ -176,8 +177,11 @@ class Standby:
         stats.tls_opened = self._tls.opened
         self._http = HttpPorts(config, loop, stats, holdings, limited_log, raise_limit(), security)
         self._http.routes = [
-            *health_routes(self._why_not_ready, self._tls.warnings), *_metrics(config.name), self._of_the_active_one()
-        ]  # fmt: skip
+            *health_routes(self._why_not_ready, self._tls.warnings),
+            *_metrics(config.name),
+            *console_routes(config.name),  # its page says who works meanwhile
+            self._of_the_active_one(),
+        ]
 
     def _why_not_ready(self) -> str:
         return f"stand-by: waits for {self._candidate.waits_for}"

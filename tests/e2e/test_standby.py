@@ -40,6 +40,8 @@ def test_a_backup_waits_and_takes_over_from_a_killed_primary(pair: Pair) -> None
     assert backup.metrics("artemis_active", broker="e2e") == [0]
     assert "stomp" not in backup.ports
     http = backup.ports["http"]
+    page = ask(http, "GET", "/ui/")
+    assert (page.status, b'data-broker="e2e"' in page.body) == (200, True)
     first.kill()
     backup.await_state("ready")
     assert backup.ports["http"] == http, "the port was closed in between"

@@ -161,7 +161,7 @@ class App {
       return;
     }
     if (this.page === null) {
-      if (this.fatal) render(root, h("main", { class: "login" }, h("div", null, problemBox(this.fatal))));
+      if (this.fatal) render(root, h("main", { class: "login" }, h("div", { class: "stack" }, h("h1", null, BROKER), problemBox(this.fatal))));
       return;
     }
     const state = { lost: "✕ ", connecting: "", live: "" }[this.feed.status];

@@ -1,6 +1,7 @@
 // Which page a path means, and the navigation.
 
 import { lists } from "./description.js";
+import { empty, head, link } from "./parts.js";
 import { AddressPage } from "../pages/address.js";
 import { AddressesPage } from "../pages/addresses.js";
 import { AnyListPage, listTitle } from "../pages/any_list.js";
@@ -14,7 +15,6 @@ import { EventsPage } from "../pages/events.js";
 import { LifePage } from "../pages/life.js";
 import { LogPage } from "../pages/log.js";
 import { MessagePage } from "../pages/message.js";
-import { NotFoundPage } from "../pages/not_found.js";
 import { OperationsPage } from "../pages/operations.js";
 import { OverviewPage } from "../pages/overview.js";
 import { QueuePage } from "../pages/queue.js";
@@ -90,6 +90,18 @@ const PAGES = {
   log: LogPage,
   operations: OperationsPage,
 };
+
+class NotFoundPage {
+  title = "No such page";
+
+  constructor(_app, { path }) {
+    this.path = path;
+  }
+
+  view() {
+    return [head(this.title), empty(`There is no page ${this.path}`, link("/", "Go to the overview"))];
+  }
+}
 
 /** The page of a path. */
 export function found(app, path, query) {

@@ -7,7 +7,7 @@ import { ListPage } from "./list_page.js";
 
 const columns = () => [
   { name: "name", title: "Name", sort: true, width: "minmax(130px, 2fr)", cell: (row) => link(to("addresses", row.name), row.name) },
-  { name: "state", title: "State", width: "minmax(90px, 1.2fr)", cell: (row) => addressStates(row) },
+  { name: "state", title: "State", width: "minmax(106px, 1.2fr)", cell: (row) => addressStates(row) },
   { name: "routingTypes", title: "Routing", sort: true, width: "minmax(90px, 0.8fr)", from: 860, cell: (row) => row.routingTypes.toLowerCase().replace(",", ", ") },
   { name: "queueCount", title: "Queues", sort: true, width: "64px", isNumber: true, from: 560, cell: (row) => count(row.queueCount) },
   { name: "messageCount", title: "Messages", sort: true, width: "80px", isNumber: true, cell: (row) => count(row.messageCount, true) },

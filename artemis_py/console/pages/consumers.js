@@ -9,9 +9,9 @@ const LOOKS = { "takes messages": "good", browses: "", "does not read": "bad", "
 const consumerState = (row) => chip(row.status, LOOKS[row.status] ?? "");
 
 export const consumerColumns = () => [
-  { name: "id", title: "No.", sort: true, width: "56px", isNumber: true, cell: (row) => String(row.id) },
-  { name: "queue", title: "Queue", sort: true, width: "minmax(110px, 1.4fr)", cell: (row) => link(to("queues", row.queue), row.queue) },
-  { name: "status", title: "State", sort: true, width: "minmax(110px, 0.9fr)", cell: consumerState },
+  { name: "id", title: "No.", sort: true, width: "56px", isNumber: true, from: 560, cell: (row) => String(row.id) },
+  { name: "queue", title: "Queue", sort: true, width: "minmax(min(110px, 26vw), 1.4fr)", cell: (row) => link(to("queues", row.queue), row.queue) },
+  { name: "status", title: "State", sort: true, width: "minmax(130px, 0.9fr)", cell: consumerState },
   { name: "clientID", title: "Client", sort: true, width: "minmax(90px, 1fr)", from: 700, cell: (row) => link(to("connections", row.connection), row.clientID ?? row.user ?? `connection ${row.connection}`) },
   { name: "filter", title: "Selector", sort: true, width: "minmax(100px, 1.2fr)", from: 1000, cell: (row) => row.filter ?? "–" },
   { name: "messagesInTransit", title: "In flight", sort: true, width: "76px", isNumber: true, sentence: "Messages that it has and has not settled", cell: (row) => count(row.messagesInTransit, true) },

@@ -40,7 +40,7 @@ export class DeadPage {
       { name: "retried", title: "Sent back before", width: "118px", from: 1080, isNumber: true, cell: (row) => count(row.retried, true) },
       { name: "size", title: "Size", width: "80px", from: 1000, isNumber: true, cell: (row) => bytes(row.size) },
       { name: "last", title: "Last one", width: "180px", from: 860, isNumber: true, cell: (row) => date(row.last) },
-      { name: "retry", title: "", width: "70px", cell: (row) => button("Retry", () => this.#retry(row, row.count), "tiny", { "aria-label": `Retry those of ${row.originalQueue ?? row.originalAddress ?? "clients"}` }) },
+      { name: "retry", title: "", width: "78px", cell: (row) => button("Retry", () => this.#retry(row, row.count), "tiny", { "aria-label": `Retry those of ${row.originalQueue ?? row.originalAddress ?? "clients"}` }) },
     ];
   }
 

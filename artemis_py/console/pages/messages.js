@@ -28,7 +28,7 @@ export class Messages {
     this.queue = queue;
     this.columns = [
       { name: "id", title: "Number", width: "min(92px, 18vw)", isNumber: true, cell: (row) => link(to("queues", queue, "messages", row.messageID), String(row.messageID)) },
-      { name: "state", title: "State", width: "min(100px, 24vw)", cell: (row) => chip(row.state, LOOKS[row.state] ?? "", row.heldBy) },
+      { name: "state", title: "State", width: "min(106px, 28vw)", cell: (row) => chip(row.state, LOOKS[row.state] ?? "", row.heldBy) },
       { name: "preview", title: "Body", width: "minmax(100px, 3fr)", cell: (row) => h("span", { class: "mono" }, row.BodyPreview ?? "in a file") },
       { name: "cause", title: "From", width: "minmax(90px, 0.9fr)", from: 1180, cell: (row) => h("span", { title: from(row) }, from(row)) },
       { name: "time", title: "Came", width: "178px", from: 1000, isNumber: true, cell: (row) => date(row.timestamp) },

@@ -24,7 +24,7 @@ export function madeColumns() {
     { name: "drain", title: "At this rate", width: "130px", from: 1000, isNumber: true, sentence: "When it is empty or full, or pages, if it goes on like this", cell: (row) => (grows(row) && row.timeUntilLimit < 0 ? "never drained" : ahead(row).join(" ").toLowerCase()) },
     { name: "deliveringCount", title: "In delivery", sort: true, width: "88px", from: 1400, isNumber: true, cell: (row) => count(row.deliveringCount, true) },
     { name: "consumerCount", title: "Consumers", sort: true, width: "86px", from: 860, isNumber: true, cell: (row) => count(row.consumerCount) },
-    { name: "spark", title: "Depth", width: "84px", from: 1100, sentence: "Its messages in the last five minutes", cell: (row) => spark(row.recentDepths.split(",").map(Number), `Depth of ${row.name}`) },
+    { name: "spark", title: "Depth", width: "98px", from: 1100, sentence: "Its messages in the last five minutes", cell: (row) => spark(row.recentDepths.split(",").map(Number), `Depth of ${row.name}`) },
   ];
 }
 

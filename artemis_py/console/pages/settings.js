@@ -8,9 +8,9 @@ import { shortTable } from "../js/table.js";
 
 const SIZE = 500;
 const COLUMNS = [
-  { name: "name", title: "Setting", width: "minmax(150px, 1.3fr)", cell: (row) => h("span", { title: row.meaning }, row.name) },
-  { name: "value", title: "Value", width: "minmax(80px, 0.8fr)", cell: (row) => h("strong", { title: row.value }, row.value === "" ? "–" : row.value, row.unit && /^-?[\d.]+$/.test(row.value) && h("span", { class: "soft" }, ` ${row.unit}`)) },
-  { name: "place", title: "Decided by", width: "minmax(100px, 0.9fr)", cell: (row) => (row.declaredAt ? placeOf(row.declaredAt) : h("span", { class: "faint" }, "default")) },
+  { name: "name", title: "Setting", width: "minmax(100px, 1.3fr)", cell: (row) => h("span", { class: "wraps", title: row.meaning }, row.name) },
+  { name: "value", title: "Value", width: "minmax(98px, 0.8fr)", cell: (row) => h("strong", { title: row.value }, row.value === "" ? "–" : row.value, row.unit && /^-?[\d.]+$/.test(row.value) && h("span", { class: "soft" }, ` ${row.unit}`)) },
+  { name: "place", title: "Decided by", width: "minmax(90px, 0.9fr)", cell: (row) => (row.declaredAt ? placeOf(row.declaredAt) : h("span", { class: "faint" }, "default")) },
   { name: "match", title: "Match", width: "minmax(60px, 0.5fr)", from: 860, cell: (row) => row.match ?? "" },
   { name: "meaning", title: "What it does", width: "minmax(120px, 2.4fr)", from: 1000, cell: (row) => h("span", { class: "soft", title: row.meaning }, row.meaning) },
 ];

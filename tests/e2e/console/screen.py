@@ -56,6 +56,17 @@ class Screen:
         """Waits until a piece of JavaScript returns something true."""
         return eventually(what, lambda: self.run(script), bool, WAIT_S)
 
+    @property
+    def clipped(self) -> list[str]:
+        """Badges, dates, numbers and buttons that are not shown in full."""
+        return list(
+            self.run(
+                "return [...document.querySelectorAll('.chip, .badge, .number, .button, time, .figure')].filter((it) =>"
+                "it.offsetParent && it.clientWidth > 0 && getComputedStyle(it).overflowX !== 'visible' "
+                "&& it.scrollWidth > it.clientWidth + 1 && !it.closest('.hidden')).map((it) => it.innerText)"
+            )
+        )
+
     def press(self, name: str, within: str = "body") -> None:
         """Clicks on the button, link or row with this text."""
         what = json.dumps(f"{within} :is(button, a, summary, li)")

@@ -48,6 +48,11 @@ def test_a_queue_that_grows_is_named_and_its_past_is_there(screen: Screen) -> No
         screen.go("/queues?show=Need%20a%20look")
         screen.until("its depth", "return /L/.test(document.querySelector('.spark .fill')?.getAttribute('d'))")
         assert [row[0] for row in screen.rows("Queues")] == ["jobs"]
+        for width in (1280, 390):
+            screen.browser.size(width, 900, "light")
+            screen.until("another width", f"return innerWidth === {width}")
+            assert screen.clipped == []
+        screen.browser.size(1440, 900, "light")
         assert screen.complaints() == []
     finally:
         over.set()
