@@ -9,7 +9,6 @@ import uuid
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -17,11 +16,12 @@ from typing import TYPE_CHECKING, Final
 from artemis_py.cli import logins
 from artemis_py.cli.options import JSON, add_json
 from artemis_py.errors import ArtemisError
+from artemis_py.spark.jobs.archived import ArchiveTables
 from artemis_py.spark.jobs.result import NUMBERS, shown
-from artemis_py.spark.jobs.source import FORMS, ArchiveTables, Call, JobError, LogTables, Source, Span, moment_ms
+from artemis_py.spark.jobs.source import FORMS, Call, JobError, LogTables, Source, Span, is_url, moment_ms
 from artemis_py.terminal_output import BOLD, painter, say, say_made
 from artemis_py.text_table import Column, print_table
-from artemis_py.units import parse_decimal
+from artemis_py.units import parse_decimal, parse_ms
 
 if TYPE_CHECKING:
     from artemis_py.spark.jobs.result import Result, Table
@@ -63,12 +63,20 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         help="a running broker, and its login, by the name of its context (artemis-py context ls)",
     )
     source.add_argument(
-        "--archive", metavar="DIR", type=Path, help=("an archive that the job archive wrote"), dest="archived"
+        "--archive", metavar="DIR", type=_place, help=("an archive that the job archive wrote"), dest="archived"
+    )
+    source.add_argument(
+        "--storage",
+        metavar="NAME=VALUE",
+        type=_pair,
+        action="append",
+        default=[],
+        help="an option of the object store of s3://…, such as AWS_ENDPOINT_URL=…; others are of the environment",
     )
     logins.add_login(source)
     source.add_argument("--password", metavar="TEXT", help="the password; others see it in the list of processes")
     logins.add_tls(source)
-    now = partial(_moment, now_ms=time.time_ns() // 1_000_000)
+    now = partial(_moment, now_ms=_now_ms())
     source.add_argument("--from", dest="from_ms", type=now, metavar="TIME", help=f"start, inclusive: {FORMS}")
     source.add_argument("--to", dest="to_ms", type=now, metavar="TIME", help="end, exclusive")
     source.add_argument("--addresses", metavar="NAMES", help="only these addresses, separated by commas")
@@ -91,6 +99,27 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         help="let all other processes of this machine go first (default: if standard output is a terminal)",
     )
     spark.add_argument("--verbose", action="store_true", help="show the output of Spark and Java")
+
+
+def _place(text: str) -> Path | str:
+    return text.rstrip("/") if is_url(text) else Path(text)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return name, value
+
+
+def _period_ms(text: str) -> int:
+    try:
+        value = parse_ms(text)
+    except ValueError as problem:
+        raise argparse.ArgumentTypeError(f"{problem}; write 10m, 90s or 2h") from None
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is less than nothing")
+    return value
 
 
 def _setting(text: str) -> tuple[str, str]:
@@ -142,7 +171,7 @@ def source_of(args: argparse.Namespace) -> Source:
     span = Span(args.from_ms, args.to_ms)
     addresses = tuple(name.strip() for name in (args.addresses or "").split(",") if name.strip())
     if args.archived is not None:
-        return ArchiveTables(args.archived, span, addresses)
+        return ArchiveTables(args.archived, span, addresses, dict(args.storage))
     options = {given[0]: ",".join(getattr(args, given[0]))}
     if args.url:
         options["brokerTimeoutSeconds"] = str(_BROKER_TIMEOUT_S)
@@ -221,15 +250,30 @@ def _no_arguments(parser: argparse.ArgumentParser) -> None:
     del parser
 
 
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
 def _archive_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("directory", type=Path, metavar="DIR", help="directory of the archive")
+    parser.add_argument("directory", type=_place, metavar="DIR", help="directory of the archive, or s3://bucket/…")
     parser.add_argument("--tables", default="messages,events", metavar="NAMES", help="default: messages,events")
     parser.add_argument(
-        "--compact-before",
-        metavar="DATE",
-        type=date.fromisoformat,
-        help="merge the small files of each date before this one (2026-01-31)",
+        "--table-format",
+        dest="layout",
+        choices=("parquet", "delta"),
+        help="of a new archive: Parquet files (the default), or Delta tables by address and hour",
     )
+    parser.add_argument("--follow", action="store_true", help="go on until Ctrl-C or SIGTERM")
+    parser.add_argument(
+        "--every", default="1m", type=_period_ms, metavar="TIME", help="how often, with --follow (default: 1m)"
+    )
+    parser.add_argument(
+        "--compact-before",
+        metavar="TIME",
+        type=_earlier,
+        help="merge the small files of each date, of Delta hour, before this time: 2026-01-31, 24h (before now) …",
+    )
+    parser.add_argument("--vacuum", action="store_true", help="of Delta: remove files that no version of a week has")
     parser.add_argument(
         "--cursor",
         default="archive",
@@ -239,22 +283,37 @@ def _archive_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--accept-gap", action="store_true", help="continue although the log already lacks something")
 
 
+def _earlier(text: str) -> Callable[[], int]:
+    """A time that may be told from now on, whenever that is."""
+    _moment(text, _now_ms())
+    return lambda: moment_ms(text, _now_ms())
+
+
 def _archive(call: Call, args: argparse.Namespace) -> Result:
-    from artemis_py.spark.jobs.archive import TABLES, archive, feeds_of
+    from artemis_py.spark.jobs.archive import TABLES, Following, Upkeep, archive, feeds_of
+    from artemis_py.spark.runtime.command import stop_signals
 
     tables = [name.strip() for name in args.tables.split(",")]
     unknown = [name for name in tables if name not in TABLES]
     if unknown:
         raise JobError(f"no table {unknown[0]!r} to archive; the tables are {', '.join(TABLES)}")
     feeds = feeds_of(call.source, args.cursor, accepts_gap=args.accept_gap)
-    return archive(
-        call.spark,
-        feeds,
-        args.directory,
-        tables=tables,
-        compact_before=args.compact_before and args.compact_before.isoformat(),
-        on_step=call.say,
-    )
+    with ExitStack() as stack:
+        following = None
+        if args.follow:
+            following = Following(stack.enter_context(stop_signals()), args.every / 1000, call.tell)
+            call.tell(f"archiving into {args.directory} until Ctrl-C or SIGTERM")
+        return archive(
+            call.spark,
+            feeds,
+            args.directory,
+            tables=tables,
+            layout=args.layout,
+            storage=dict(args.storage),
+            upkeep=Upkeep(args.compact_before, args.vacuum),
+            following=following,
+            on_step=call.say,
+        )
 
 
 def _losses(call: Call, args: argparse.Namespace) -> Result:
@@ -327,9 +386,7 @@ def _trace(call: Call, args: argparse.Namespace) -> Result:
 
 
 JOBS: Final[dict[str, Job]] = {
-    "archive": Job(
-        "write the log as Parquet by date and address; the broker may then drop it", _archive_arguments, _archive
-    ),
+    "archive": Job("write the log as Parquet or Delta; the broker may then drop it", _archive_arguments, _archive),
     "losses": Job(
         "messages removed by rings, full addresses, expiry and failed deliveries: whose, when, why",
         _no_arguments,

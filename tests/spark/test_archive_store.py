@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.spark.jobs import archive_store
-from artemis_py.spark.jobs.archive_store import Files, Store
+from artemis_py.spark.jobs import archive_files
+from artemis_py.spark.jobs.archive_files import Files
+from artemis_py.spark.jobs.archive_parquet import ParquetArchive
 from artemis_py.spark.jobs.source import JobError
 
 LOG = [(lsn, f"2026-01-0{1 + lsn // 40}", f"address{lsn % 2}") for lsn in range(1, 80)]
@@ -87,21 +88,21 @@ def seen(root: Path) -> list[tuple[int, str, str]]:
 
 def run(root: Path, files: Files, told: list[int]) -> None:
     """A whole run of the job: all steps, each told, then the compaction."""
-    with Store(root, files) as store:
+    with ParquetArchive(root, files) as store:
         for end in STEPS:
             if end > store.archived_lsn("a b"):
-                store.add("a b", end, rows_between(store.archived_lsn("a b"), end))
+                store.add_files("a b", end, rows_between(store.archived_lsn("a b"), end))
                 told.append(end)
         for partitions in store.small_partitions("messages").values():
-            store.compact(partitions, merge)
+            store.merge(partitions, merge)
 
 
 def test_killed_anywhere_and_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda _number: None)  # a killed process loses nothing that it wrote
-    exchanged = archive_store._exchanged
+    exchanged = archive_files._exchanged
     killed = 0
     # Where the system cannot exchange two directories in one step, it takes two: here every other time.
-    monkeypatch.setattr(archive_store, "_exchanged", lambda one, other: killed % 2 == 0 and exchanged(one, other))
+    monkeypatch.setattr(archive_files, "_exchanged", lambda one, other: killed % 2 == 0 and exchanged(one, other))
     while True:
         root = tmp_path / str(killed)
         told: list[int] = []
@@ -124,7 +125,7 @@ def test_killed_anywhere_and_started_again(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_killed_between_the_two_renames_of_a_swap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive_store, "_exchanged", lambda _one, _other: False)
+    monkeypatch.setattr(archive_files, "_exchanged", lambda _one, _other: False)
     renames = 0
     real = Path.rename
 
@@ -145,12 +146,12 @@ def test_killed_between_the_two_renames_of_a_swap(tmp_path: Path, monkeypatch: p
 
 
 def test_compaction_leaves_one_batch_and_other_days_alone(tmp_path: Path) -> None:
-    with Store(tmp_path) as store:
+    with ParquetArchive(tmp_path) as store:
         for end in (20, 60, 79):
-            store.add("a", end, rows_between(store.archived_lsn("a"), end))
+            store.add_files("a", end, rows_between(store.archived_lsn("a"), end))
         small = store.small_partitions("messages", before="2026-01-02")
         assert list(small) == ["2026-01-01"]
-        store.compact(small["2026-01-01"], merge)
+        store.merge(small["2026-01-01"], merge)
         assert store.small_partitions("messages", before="2026-01-02") == {}
         assert list(store.small_partitions("messages")) == ["2026-01-02"]
     assert len(list(tmp_path.glob("messages/date=2026-01-01/address=address0/batch=*"))) == 1
@@ -185,23 +186,23 @@ def test_what_a_killed_process_still_writes_is_not_taken(tmp_path: Path) -> None
         old.append(staging)
         raise Killed
 
-    with pytest.raises(Killed), Store(tmp_path) as killed:
-        killed.add("a", 50, die)
-    with Store(tmp_path) as store:
+    with pytest.raises(Killed), ParquetArchive(tmp_path) as killed:
+        killed.add_files("a", 50, die)
+    with ParquetArchive(tmp_path) as store:
         rows_between(0, 50)(old[0])
-        store.add("a", 50, rows_between(0, 50))
+        store.add_files("a", 50, rows_between(0, 50))
         rows_between(0, 50)(old[0])
     assert seen(tmp_path) == [row for row in sorted(LOG) if row[0] <= 50]
-    with Store(tmp_path):
+    with ParquetArchive(tmp_path):
         assert not old[0].exists()
 
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:
-    with Store(tmp_path), pytest.raises(JobError, match="another archive job"):
-        Store(tmp_path).open()
+    with ParquetArchive(tmp_path), pytest.raises(JobError, match="another archive job"):
+        ParquetArchive(tmp_path).open()
 
 
 def test_a_later_format_is_refused(tmp_path: Path) -> None:
     Files().write(tmp_path / "_archive" / "state.json", {"format": 2, "brokers": {}})
     with pytest.raises(JobError, match="has format 2"):
-        Store(tmp_path).open()
+        ParquetArchive(tmp_path).open()

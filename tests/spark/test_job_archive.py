@@ -6,10 +6,16 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, QueryBuilder
+from pyarrow import dataset
 
-from artemis_py.spark.jobs.archive import Feed, archive
-from artemis_py.spark.jobs.source import ArchiveTables, JobError, Span
+from artemis_py.spark.jobs import delta
+from artemis_py.spark.jobs.archive import Feed, Upkeep, archive
+from artemis_py.spark.jobs.archived import ArchiveTables
+from artemis_py.spark.jobs.delta import DeltaPlace, File
+from artemis_py.spark.jobs.source import JobError, Span
 from artemis_py.spark.log.log import Mark
 from tests.spark.traffic import BROKER, START_MS, SimulatedTraffic
 from tests.spark.traffic_tables import rows_of
@@ -60,9 +66,13 @@ def tables(spark: SparkSession, world: SimulatedTraffic) -> dict[str, DataFrame]
     return {"messages": world.messages(spark), "events": world.events(spark)}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=["parquet", "delta"])
 def archived(
-    spark: SparkSession, world: SimulatedTraffic, tables: dict[str, DataFrame], tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    spark: SparkSession,
+    world: SimulatedTraffic,
+    tables: dict[str, DataFrame],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> tuple[Path, WorldFeed]:
     """An archive made by three runs: one that fails on its way, one that goes on, one of what came later."""
     directory = tmp_path_factory.mktemp("archive")
@@ -70,12 +80,12 @@ def archived(
     feed = WorldFeed(tables, durable=last - 3000)
     feed.fails_at = 8000
     with pytest.raises(JobError, match="the broker is gone"):
-        archive(spark, [feed], directory)
+        archive(spark, [feed], directory, layout=request.param)
     assert feed.confirmed == [0, 7000]
     feed.fails_at = None
     archive(spark, [feed], directory)
     feed.durable = last
-    result = archive(spark, [feed], directory, compact_before="2026-01-02")
+    result = archive(spark, [feed], directory, upkeep=Upkeep(lambda: MIDNIGHT_MS))
     assert rows_of(result.table("brokers"))[0]["to"] == last
     return directory, feed
 
@@ -97,12 +107,21 @@ def test_every_row_once(spark: SparkSession, world: SimulatedTraffic, archived: 
     assert feed.confirmed[-1] == feed.durable
 
 
-def test_laid_out_by_date_and_address(world: SimulatedTraffic, archived: tuple[Path, WorldFeed]) -> None:
+def test_laid_out_as_documented(world: SimulatedTraffic, archived: tuple[Path, WorldFeed]) -> None:
+    """By date and address, or by address and hour; what is before midnight is compacted."""
     directory, _ = archived
     before = {message.address for message in world.sent if message.at_ms < MIDNIGHT_MS}
     after = {message.address for message in world.sent if message.at_ms >= MIDNIGHT_MS}
-    found = {(path.parent.name, path.name) for path in directory.glob("messages/date=*/address=*")}
-    assert found == {("date=2026-01-01", f"address={name}") for name in before} | {
+    if (directory / "messages" / "_delta_log").exists():
+        files = DeltaPlace(str(directory / "messages")).files()
+        found = Counter((one.partition["address"], one.partition["hour"]) for one in files)
+        hours = ("2026-01-01T23", "2026-01-02T00")
+        assert found.keys() == {(name, hours[0]) for name in before} | {(name, hours[1]) for name in after}
+        assert {count for (_, hour), count in found.items() if hour == hours[0]} == {1}
+        assert sum(one.rows for one in files) == len(world.sent)
+        return
+    found_names = {(path.parent.name, path.name) for path in directory.glob("messages/date=*/address=*")}
+    assert found_names == {("date=2026-01-01", f"address={name}") for name in before} | {
         ("date=2026-01-02", f"address={name}") for name in after
     }
     orders = list(directory.glob("messages/date=2026-01-01/address=orders/batch=*"))
@@ -126,11 +145,12 @@ def test_dates_are_those_of_utc_in_every_session(
 
 
 def test_other_tools_read_it(world: SimulatedTraffic, archived: tuple[Path, WorldFeed]) -> None:
-    import pyarrow as pa
-    from pyarrow import dataset
-
     directory, _ = archived
-    table = dataset.dataset(directory / "messages", format="parquet", partitioning="hive").to_table()
+    where = directory / "messages"
+    if (where / "_delta_log").exists():
+        table = pa.table(QueryBuilder().register("m", DeltaTable(where)).execute("SELECT * FROM m").read_all())
+    else:
+        table = dataset.dataset(where, format="parquet", partitioning="hive").to_table()
     assert table.num_rows == len(world.sent)
     assert table.schema.field("publishedAt").type == pa.timestamp("us", tz="UTC")
 
@@ -138,7 +158,7 @@ def test_other_tools_read_it(world: SimulatedTraffic, archived: tuple[Path, Worl
 def test_nothing_new_changes_nothing(spark: SparkSession, archived: tuple[Path, WorldFeed]) -> None:
     directory, feed = archived
     files = sorted(directory.rglob("*.parquet"))
-    result = archive(spark, [feed], directory)
+    result = archive(spark, [feed], directory)  # in the format that is there
     assert rows_of(result.table("brokers"))[0]["steps"] == 0
     assert sorted(directory.rglob("*.parquet")) == files
 
@@ -151,6 +171,27 @@ def test_jobs_read_the_archive(spark: SparkSession, world: SimulatedTraffic, arc
     assert Counter(row.address for row in published) == Counter(
         message.address for message in world.sent if message.at_ms >= MIDNIGHT_MS
     )
+    source = ArchiveTables(directory, Span(to_ms=MIDNIGHT_MS), ("orders", "later"))
+    rows = source.frame(spark, "messages").select("messageId", "address", "value", "headers").collect()
+    wanted = [one for one in world.sent if one.at_ms < MIDNIGHT_MS and one.address in ("orders", "later")]
+    assert Counter(row.messageId for row in rows) == Counter(one.id for one in wanted)
+
+
+@pytest.mark.parametrize("archived", ["delta"], indirect=True)
+def test_only_files_of_the_addresses_and_hours_are_read(
+    spark: SparkSession, archived: tuple[Path, WorldFeed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory, _ = archived
+    read: list[File] = []
+    true_shares = delta._shares
+
+    def shares(files: list[File]) -> list[list[File]]:
+        read.extend(files)
+        return true_shares(files)
+
+    monkeypatch.setattr(delta, "_shares", shares)
+    ArchiveTables(directory, Span(from_ms=MIDNIGHT_MS), ("orders",)).frame(spark, "messages")
+    assert {tuple(one.partition.values()) for one in read} == {("orders", "2026-01-02T00")}
 
 
 def test_no_archive_there(spark: SparkSession, tmp_path: Path) -> None:

@@ -19,9 +19,10 @@ from py4j.protocol import Py4JError
 from artemis_py.cli.pipeline import _print as print_result
 from artemis_py.cli.pipeline import _result, add_arguments
 from artemis_py.errors import PipelineError
+from artemis_py.spark.jobs.archived import ArchiveTables
 from artemis_py.spark.jobs.body_shapes import body_shape, preview
 from artemis_py.spark.jobs.result import BYTES, COUNT, MS, TEXT, TIME, Column, Result, Table, shown
-from artemis_py.spark.jobs.source import ArchiveTables, JobError, moment_ms
+from artemis_py.spark.jobs.source import JobError, moment_ms
 from artemis_py.spark.runtime import command
 from artemis_py.spark.runtime.command import Progress, complaint_of, line_of, sentence_of, told_errors
 from artemis_py.spark.runtime.sessions import _interrupts_noted, await_end

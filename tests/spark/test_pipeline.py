@@ -7,11 +7,13 @@ import os
 import pty
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +23,12 @@ from pyarrow import dataset
 from artemis_py.cli.main import main
 from artemis_py.spark import views
 from artemis_py.spark.catalog import VIEWS
+from artemis_py.spark.jobs.delta import DeltaPlace
 from tests.kit.client import connected
 from tests.kit.process import BrokerProcess, configuration, eventually, running
 from tests.spark.brokers import drained
+from tests.spark.live import send_many
+from tests.spark.object_store import object_store
 from tests.spark.story import RING, Story, told
 
 if TYPE_CHECKING:
@@ -32,6 +37,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.e2e
 
 ROOT = Path(__file__).resolve().parents[2]
+WAIT_S = 120.0
 DOCUMENT = (ROOT / "docs" / "pipeline.md").read_text("utf-8")
 
 
@@ -58,7 +64,8 @@ class Pipeline:
         self.capsys = capsys
         self.places = {
             "http://localhost:8161": story.url, "tcp://localhost:61613": story.stomp,
-            "/data/archive": str(folder / "archive"), "12-345": story.ledger.poison["id"],
+            "/data/archive": str(folder / "archive"), "/data/lake": str(folder / "lake"),
+            "12-345": story.ledger.poison["id"],
         }  # fmt: skip
 
     def __call__(self, job: str, *more: str, number: int = 0) -> dict[str, Any]:
@@ -224,11 +231,30 @@ def test_trace(pipeline: Pipeline, story: Story) -> None:
     assert ": sent to DLQ, on DLQ" in rows[6]["text"]
 
 
-def test_a_program(spark: SparkSession, story: Story, capsys: pytest.CaptureFixture[str]) -> None:
-    found = re.search(r"<!-- jobs: program -->\n```python\n(.*?)```", DOCUMENT, re.DOTALL)
+def program(name: str) -> str:
+    """One that the document shows."""
+    found = re.search(rf"<!-- {name} -->\n```python\n(.*?)```", DOCUMENT, re.DOTALL)
     assert found is not None
-    exec(found[1].replace("http://localhost:8161", story.url), {"spark": spark})
+    return found[1]
+
+
+def test_a_program(spark: SparkSession, story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+    exec(program("jobs: program").replace("http://localhost:8161", story.url), {"spark": spark})
     assert "orders" in capsys.readouterr().out
+
+
+def test_programs_on_an_archive(
+    spark: SparkSession, pipeline: Pipeline, story: Story, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipeline("archive", number=2)
+    lake = pipeline.places["/data/lake"]
+    exec(program("archive: program").replace("/data/lake", lake), {"spark": spark})
+    count = spark.read.format("artemis").option("url", story.url).option("subscribe", "orders").load().count()
+    assert capsys.readouterr().out == f"{count}\n"
+    # A Python that ends while a thread of pyarrow is at work with its files is aborted now and then.
+    code = program("archive: pandas").replace("/data/lake", lake) + "\nimport os, sys; sys.stdout.flush(); os._exit(0)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=WAIT_S, check=True)
+    assert done.stdout == f"{count}\n"
 
 
 def messages_of(spark: SparkSession, story: Story) -> int:
@@ -237,19 +263,68 @@ def messages_of(spark: SparkSession, story: Story) -> int:
 
 
 @pytest.mark.takes_turns("the long jobs")
-def test_archive_and_jobs_on_it(spark: SparkSession, pipeline: Pipeline, story: Story) -> None:
-    [row] = pipeline("archive")["tables"]["brokers"]
+@pytest.mark.parametrize(("place", "first"), [("/data/archive", 0), ("/data/lake", 2)])
+def test_archive_and_jobs_on_it(spark: SparkSession, pipeline: Pipeline, story: Story, place: str, first: int) -> None:
+    [row] = pipeline("archive", number=first)["tables"]["brokers"]
     assert row["messages"] == messages_of(spark, story)
-    [row] = pipeline("archive", number=1)["tables"]["brokers"]
+    [row] = pipeline("archive", "--compact-before", "now", number=first)["tables"]["brokers"]
     assert row["messages"] == 0
     with urllib.request.urlopen(f"{story.url}/log/cursors/archive") as answer:
         assert json.load(answer)["lsn"] == row["to"]
-    archived = pipeline.run("losses", "--archive", pipeline.places["/data/archive"])
+    place = pipeline.places[place]
+    archived = pipeline.run("losses", "--archive", place)
     assert archived["tables"] == pipeline("losses")["tables"]
     ticks = ("--addresses", "ticks")
-    archived = pipeline.run("losses", "--archive", pipeline.places["/data/archive"], *ticks)
+    archived = pipeline.run("losses", "--archive", place, *ticks)
     assert archived["tables"] == pipeline("losses", *ticks)["tables"]
     assert archived["facts"]["messages"] == 7
+    dead = pipeline("dead-letters")
+    assert pipeline.run("dead-letters", "--archive", place)["tables"] == dead["tables"]
+    message = story.ledger.poison["id"]
+    assert pipeline.run("trace", message, "--archive", place)["tables"] == pipeline("trace")["tables"]
+    again = ("--where", "originalQueue = 'orders'", "--address", "again")
+    selected = pipeline.run("replay", "--url", story.url, *again)
+    assert pipeline.run("replay", "--archive", place, *again)["tables"] == selected["tables"]
+    assert selected["facts"]["messages"] == 1
+
+
+def test_an_archive_in_an_object_store_that_goes_on(
+    spark: SparkSession, story: Story, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Until SIGTERM; what is sent meanwhile comes into it."""
+    with object_store() as storage, ThreadPoolExecutor(1) as pool:
+        place = DeltaPlace("s3://bucket/lake/messages", storage)
+        options = [text for name, value in storage.items() for text in ("--storage", f"{name}={value}")]
+        before = messages_of(spark, story)
+
+        def rows() -> int:
+            return sum(one.rows for one in place.files()) if place.exists() else 0
+
+        def send_and_stop() -> None:
+            try:
+                eventually("the log so far", rows, lambda count: count == before, WAIT_S)
+                with connected(story.broker.port) as client:
+                    send_many(client, "offers", 0, 5)
+                eventually("five more", rows, lambda count: count == before + 5, WAIT_S)
+            finally:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+        [command] = [line for line in documented() if "--follow" in line]
+        command = [story.url if text == "http://localhost:8161" else text for text in command]
+        ended = pool.submit(send_and_stop)
+        own = ["--every", "300ms", "--cursor", "followed", "--json"]
+        assert main(["pipeline", *command, *own, *options]) == 0
+        ended.result()
+        out, err = capsys.readouterr()
+        assert err == "archiving into s3://bucket/lake until Ctrl-C or SIGTERM\n"
+        [row] = json.loads(out)["tables"]["brokers"]
+        assert (row["messages"], row["steps"] >= 2) == (before + 5, True)
+        with urllib.request.urlopen(f"{story.url}/log/cursors/followed") as answer:
+            assert json.load(answer)["lsn"] == row["to"]
+        assert main(["pipeline", "losses", "--archive", "s3://bucket/lake", "--json", *options]) == 0
+        archived = json.loads(capsys.readouterr().out)
+        assert main(["pipeline", "losses", "--url", story.url, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["tables"] == archived["tables"]
 
 
 @pytest.mark.takes_turns("the killed drivers")
@@ -302,12 +377,11 @@ def test_replay(pipeline: Pipeline, story: Story) -> None:
 
 def test_every_documented_command_is_run_here() -> None:
     counts = Counter(line[0] for line in documented())
-    twice = {"archive", "replay"}
+    several = {"archive": 4, "replay": 2, "reconcile": 2}
     source = Path(__file__).read_text("utf-8")
     for job, count in counts.items():
         assert f'pipeline("{job}"' in source
-        assert count == (2 if job in twice else 1)
-    assert source.count("number=1") == len(twice) + 1
+        assert count == several.get(job, 1)
 
 
 # ---- what goes wrong -----------------------------------------------------------------------------

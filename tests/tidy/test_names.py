@@ -14,7 +14,7 @@ _RULE = {"tests/tidy/names.py", "tests/tidy/test_names.py"}
 
 def test_no_text_installs_from_an_index() -> None:
     # pyproject's extra test takes in others: pip finds those at home
-    own = f'"{DISTRIBUTION}[jwt,ldap,otel,spark,uvloop]",'
+    own = f'"{DISTRIBUTION}[delta,jwt,ldap,otel,spark,uvloop]",'
     texts = [path for path in text_files() if shown(path) not in _RULE]
     found = [one for path in texts for one in told_from_an_index(shown(path), path.read_text("utf-8"))]
     assert [one for one in found if not (one.startswith("pyproject.toml:") and one.endswith(f": {own}"))] == []
@@ -23,7 +23,7 @@ def test_no_text_installs_from_an_index() -> None:
 def test_the_distribution_has_a_name_of_its_own() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     assert project["name"] == DISTRIBUTION
-    assert f"{DISTRIBUTION}[jwt,ldap,otel,spark,test-fast,uvloop]" in project["optional-dependencies"]["test"]
+    assert f"{DISTRIBUTION}[delta,jwt,ldap,otel,spark,test-fast,uvloop]" in project["optional-dependencies"]["test"]
 
 
 @pytest.mark.parametrize(

@@ -1,32 +1,38 @@
-"""Archives the logs of brokers as Parquet, partitioned by date and address; a broker may then drop its log."""
+"""Archives the logs of brokers as Parquet or as Delta tables; a broker may then drop its log."""
 
 from __future__ import annotations
 
 import json
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F
 
-from artemis_py.spark.jobs.archive_store import Store
+from artemis_py.spark.jobs.archive_parquet import ParquetArchive
+from artemis_py.spark.jobs.archived import DELTA, PARQUET, layout_of
 from artemis_py.spark.jobs.result import BYTES, COUNT, Column, Result, Table
-from artemis_py.spark.jobs.source import TIME_COLUMNS, JobError, LogTables, Source, Span, archive_schema
+from artemis_py.spark.jobs.source import JobError, LogTables, Source, Span, is_url
 from artemis_py.spark.log.directory import DirectoryLog
 from artemis_py.spark.log.identity import Identity, is_renamed, keys_of, warn_of_new_name
-from artemis_py.spark.log.log import Mark, difference, mark_of
+from artemis_py.spark.log.log import AwayError, Mark, difference, mark_of
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.read.plan import opened
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from artemis_py.spark.jobs.archive_store import Archive
     from artemis_py.spark.log.log import Log
 
 TABLES: Final = ("messages", "events")
-_ROWS_PER_FILE: Final = 5_000_000
+_UPKEEP_EVERY_S: Final = 3600
+LAYOUTS: Final = {"parquet": PARQUET, "delta": DELTA}
 _CONF: Final = {
     # Dates are those of UTC, whatever zone a session shows times in.
     "spark.sql.session.timeZone": "UTC",
@@ -64,45 +70,70 @@ class Feed(ABC):
         """Tells the broker that everything up to here is archived. Also called with the state before the first step."""
 
 
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """What is done to an archive after new rows came, of a run that goes on each hour: what is older than
+    ``compact_before_ms`` is compacted (None: nothing), and files are removed that no reader needs.
+    """
+
+    compact_before_ms: Callable[[], int] | None = None
+    vacuums: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """A run that goes on, with a round each ``every_s``, until ``stop`` is set; then the step under way is the last. A
+    broker that does not answer is no error: ``tell`` names it, and it is asked again.
+    """
+
+    stop: Event
+    every_s: float
+    tell: Callable[[str], None]
+
+
 def archive(
     spark: SparkSession,
     feeds: Sequence[Feed],
-    directory: Path,
+    place: Path | str,
     *,
     tables: Sequence[str] = TABLES,
-    compact_before: str | None = None,
+    layout: str | None = None,
+    storage: Mapping[str, str] | None = None,
+    upkeep: Upkeep = Upkeep(),
+    following: Following | None = None,
     on_step: Callable[[str], None] = lambda _text: None,
 ) -> Result:
-    """Adds the durable part of each log to the archive, step by step, then compacts dates before ``compact_before``
-    (``2026-01-31``; None: none). Each step is archived completely and exactly once, even if the job is killed and
-    restarted; the broker learns of a step when its files are synced. Driver and executors must see the directory.
+    """Adds the durable part of each log to the archive, step by step, and does its upkeep; ``following``, again and
+    again. Each step is archived completely and exactly once, even if the job is killed and restarted; the broker
+    learns of a step when its files are synced. Driver and executors must see the place.
 
-    Raises JobError if another process archives into the directory.
+    ``layout`` is ``parquet`` or ``delta`` (None: that of the archive there, for a new one Parquet, and Delta in an
+    object store, for which ``storage`` are options of deltalake).
+
+    Raises JobError if another process archives into the place.
     """
-    rows: list[tuple[str, int, int, int, int, int]] = []
-    with Store(directory) as store, _configured(spark):
+    with archive_at(place, layout, storage or {}) as target, _configured(spark):
         logs = [Identity(feed.broker, feed.log_id) for feed in feeds]
-        for feed, log, key in zip(feeds, logs, keys_of(logs, store.known()), strict=True):
+        keys = keys_of(logs, target.known())
+        for key, log in zip(keys, logs, strict=True):
             if is_renamed(key, log):
                 warn_of_new_name(key, log)
-            began = store.archived_lsn(key)
-            feed.check(began, store.mark(key))
-            feed.confirm(began)
-            counts = dict.fromkeys(TABLES, 0)
-            ends = feed.step_ends(began)
-            for number, end in enumerate(ends, 1):
-                on_step(f"{key}: step {number} of {len(ends)}, up to lsn {end}")
-                _archive_step(spark, store, key, feed, end, tables, counts)
-                feed.confirm(end)
-            archived = store.archived_lsn(key)
-            rows.append((key, began, archived, len(ends), counts["messages"], counts["events"]))
-        compacted = 0
-        for table in tables if compact_before is not None else ():
-            for date, partitions in store.small_partitions(table, compact_before).items():
-                on_step(f"compacting {table} of {date}: {len(partitions)} addresses")
-                store.compact(partitions, lambda into, which: _compact(spark, into, which))
-                compacted += len(partitions)
-    size_bytes = sum(path.stat().st_size for table in TABLES for path in (directory / table).rglob("*.parquet"))
+        runs = [_Run(spark, target, key, feed, tables) for key, feed in zip(keys, feeds, strict=True)]
+        compacted = removed = 0
+        upkeep_at_s = time.monotonic()
+        while True:
+            for run in runs:
+                run.round(on_step, following)
+            if time.monotonic() >= upkeep_at_s:
+                upkeep_at_s += _UPKEEP_EVERY_S
+                if upkeep.compact_before_ms is not None:
+                    compacted += target.compact(spark, tables, upkeep.compact_before_ms(), on_step)
+                if upkeep.vacuums:
+                    on_step("removing files that no reader needs")
+                    removed += target.vacuum(tables)
+            if following is None or following.stop.wait(following.every_s):
+                break
+        size_bytes = target.size_bytes(tables)
     columns = (
         Column("broker", "broker"), Column("from", "archived before, to lsn", COUNT), Column("to", "now", COUNT),
         Column("steps", "steps", COUNT), Column("messages", "messages", COUNT), Column("events", "events", COUNT),
@@ -111,8 +142,102 @@ def archive(
         (Column("compacted", "compacted directories", COUNT), compacted),
         (Column("bytes", "size", BYTES), size_bytes),
     ]
-    title = f"Archive {directory}"
-    return Result("archive", title, facts, [Table("brokers", "What was added", columns, rows)])
+    if upkeep.vacuums:
+        facts.append((Column("removed", "removed files", COUNT), removed))
+    rows = [run.row() for run in runs]
+    return Result("archive", f"Archive {place}", facts, [Table("brokers", "What was added", columns, rows)])
+
+
+def archive_at(place: Path | str, layout: str | None, storage: Mapping[str, str]) -> Archive:
+    """The archive there, or a new one. Raises JobError if it has another layout, or if its place cannot have this."""
+    there = layout_of(place)
+    wanted = there or PARQUET if layout is None else LAYOUTS[layout]
+    if is_url(place) and wanted != DELTA:
+        raise JobError(f"{place} is in an object store, where an archive needs Delta tables; give --table-format delta")
+    if there in LAYOUTS.values() and wanted != there:
+        [name] = [name for name, one in LAYOUTS.items() if one == there]
+        raise JobError(f"{place} is an archive as {name}; leave out --table-format, or name another directory")
+    if wanted == DELTA:
+        from artemis_py.spark.jobs.archive_delta import DeltaArchive
+        from artemis_py.spark.jobs.delta import require_delta
+
+        require_delta()
+        return DeltaArchive(str(place if is_url(place) else Path(place).absolute()), storage)
+    return ParquetArchive(Path(place))
+
+
+@dataclass(slots=True)
+class _Run:
+    """What one run of the job does with one log."""
+
+    spark: SparkSession
+    target: Archive
+    key: str
+    feed: Feed
+    tables: Sequence[str]
+    began: int = field(init=False)
+    steps: int = 0
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TABLES, 0))
+    is_away: bool = False
+
+    def __post_init__(self) -> None:
+        self.began = self.target.archived_lsn(self.key)
+
+    def row(self) -> tuple[str, int, int, int, int, int]:
+        """As the job shows it."""
+        archived = self.target.archived_lsn(self.key)
+        return self.key, self.began, archived, self.steps, self.counts["messages"], self.counts["events"]
+
+    def round(self, on_step: Callable[[str], None], following: Following | None) -> None:
+        """All of the log that is durable now; a broker that is away has its turn in a later round."""
+        try:
+            self._steps(on_step, following)
+        except Exception as problem:
+            if following is None or not _tells_of_absence(problem):
+                raise
+            if not self.is_away:
+                following.tell(f"{self.key} does not answer; it is asked again")
+            self.is_away = True
+        else:
+            if self.is_away and following is not None:
+                following.tell(f"{self.key} answers again")
+            self.is_away = False
+
+    def _steps(self, on_step: Callable[[str], None], following: Following | None) -> None:
+        archived = self.target.archived_lsn(self.key)
+        self.feed.check(archived, self.target.mark(self.key))
+        self.feed.confirm(archived)
+        ends = self.feed.step_ends(archived)
+        for number, end in enumerate(ends, 1):
+            on_step(f"{self.key}: step {number} of {len(ends)}, up to lsn {end}")
+            self._step(end)
+            self.feed.confirm(end)
+            if following is not None and following.stop.is_set():
+                break
+
+    def _step(self, end: int) -> None:
+        """Rows are read from a log that may be replaced meanwhile: so before the step counts the log is looked at
+        again.
+        """
+        after, before = self.target.archived_lsn(self.key), self.target.mark(self.key)
+        mark = self.feed.mark(end)
+
+        def check() -> None:
+            self.feed.check(after, before)
+            self.feed.check(end, mark)
+
+        def rows(table: str, after_lsn: int) -> DataFrame:
+            frame = self.feed.frame(self.spark, table, after_lsn, end)
+            return frame if self.key == self.feed.broker else frame.withColumn("broker", F.lit(self.key))
+
+        for name, count in self.target.add(self.key, end, self.tables, rows, mark, check).items():
+            self.counts[name] += count
+        self.steps += 1
+
+
+def _tells_of_absence(problem: Exception) -> bool:
+    """Does a broker not answer? What a task said is in Spark's text."""
+    return isinstance(problem, AwayError) or f".{AwayError.__name__}: " in str(problem)
 
 
 @contextmanager
@@ -125,48 +250,6 @@ def _configured(spark: SparkSession) -> Iterator[None]:
     finally:
         for name, value in before.items():
             spark.conf.set(name, value)
-
-
-def _archive_step(
-    spark: SparkSession, store: Store, key: str, feed: Feed, end: int, tables: Sequence[str], counts: dict[str, int]
-) -> None:
-    """Rows are read from a log that may be replaced meanwhile: so before the step counts the log is looked at again."""
-    after, before = store.archived_lsn(key), store.mark(key)
-    mark = feed.mark(end)
-
-    def write(staging: Path) -> None:
-        for table in tables:
-            frame = feed.frame(spark, table, after, end)
-            if key != feed.broker:
-                frame = frame.withColumn("broker", F.lit(key))
-            dated = frame.withColumn("date", F.to_date(TIME_COLUMNS[table]))
-            _write(dated, ["date", "address"], staging / table)
-            counts[table] += _rows_in(staging / table)
-        feed.check(after, before)
-        feed.check(end, mark)
-
-    store.add(key, end, write, mark)
-
-
-def _write(frame: DataFrame, keys: list[str], where: Path) -> None:
-    """One file for each partition, unless that would be a very long one; rows in the order of the log."""
-    ordered = frame.repartition(*keys).sortWithinPartitions(*keys, "broker", "offset")
-    ordered.write.option("maxRecordsPerFile", _ROWS_PER_FILE).partitionBy(*keys).parquet(str(where))
-
-
-def _compact(spark: SparkSession, into: Path, partitions: Sequence[Path]) -> None:
-    """One table and date: all batches of each partition into one."""
-    table = partitions[0].parent.parent
-    schema = archive_schema(spark, table)
-    frame = spark.read.schema(schema).option("basePath", str(table)).parquet(*map(str, partitions))
-    _write(frame.drop("batch", "date"), ["address"], into)
-
-
-def _rows_in(where: Path) -> int:
-    """As the files' own footers tell: so each was read once after it was written."""
-    from pyarrow import parquet
-
-    return sum(parquet.read_metadata(path).num_rows for path in where.rglob("*.parquet"))
 
 
 # ---- feeds -----------------------------------------------------------------------------------------------------------

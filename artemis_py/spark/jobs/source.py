@@ -25,6 +25,11 @@ class JobError(PipelineError):
     """A job cannot run as requested; the text says what to do instead."""
 
 
+def is_url(place: Path | str) -> bool:
+    """Is a place in an object store, such as ``s3://bucket/archive``?"""
+    return "://" in str(place)
+
+
 class Source(ABC):
     """A description of rows: picklable, cheap, and without its own session."""
 
@@ -120,52 +125,6 @@ class LogTables(Source):
         }
         frame = spark.read.format("artemis").options(**options).load()
         return self.span.cut(frame, TIME_COLUMNS[name]).select(*columns)
-
-
-@dataclass(frozen=True, slots=True)
-class ArchiveTables(Source):
-    """An archive made by the job ``archive``."""
-
-    directory: Path
-    span: Span = field(default_factory=Span)
-    addresses: tuple[str, ...] = ()
-    """Only these addresses; empty: all."""
-
-    def check(self) -> None:
-        """Checks that the archive exists."""
-        if not (self.directory / "_archive").is_dir():
-            raise JobError(f"{self.directory} is not an archive; artemis-py pipeline archive makes one")
-
-    def extent(self) -> str:
-        """The first and the last date."""
-        dates = sorted(day.name.removeprefix("date=") for day in self.directory.glob("*/date=*"))
-        return f"the archive, which goes from {dates[0]} to {dates[-1]}" if dates else "the archive, which is empty"
-
-    def table(self, spark: SparkSession, name: str, columns: Sequence[str]) -> DataFrame:
-        """Reads Parquet; dates outside the time span are skipped."""
-        from pyspark.sql import functions as F
-
-        where = self.directory / name
-        if not where.is_dir():
-            raise JobError(f"{self.directory} has no table {name}; artemis-py pipeline archive writes it")
-        frame = spark.read.schema(archive_schema(spark, where)).parquet(str(where))
-        if self.addresses:
-            frame = frame.where(F.col("address").isin(*self.addresses))
-        for bound, is_kept in ((self.span.from_ms, "__ge__"), (self.span.to_ms, "__le__")):
-            if bound is not None:
-                day = F.lit(datetime.fromtimestamp(bound / 1000, UTC).date())
-                frame = frame.where(getattr(F.col("date"), is_kept)(day))
-        return self.span.cut(frame, TIME_COLUMNS[name]).select(*columns)
-
-
-def archive_schema(spark: SparkSession, where: Path) -> str:
-    """The columns of an archived table. The address is a text also where all addresses look like numbers."""
-    files = next(where.glob("date=*/address=*/batch=*/*.parquet"), None)
-    if files is None:
-        raise JobError(f"{where} has no Parquet files yet; let artemis-py pipeline archive finish")
-    inside = spark.read.parquet(str(files)).schema
-    fields = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in inside)
-    return f"{fields}, date date, address string, batch string"
 
 
 # ---- points in time --------------------------------------------------------------------------------------------------

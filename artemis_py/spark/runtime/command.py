@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from artemis_py.errors import ArtemisError, PipelineError
@@ -132,6 +133,23 @@ def sentence_of(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     first = lines[0] if lines else "no reason was given"
     return f"Spark failed: {first} (--verbose shows the output of Java)"
+
+
+@contextmanager
+def stop_signals() -> Iterator[threading.Event]:
+    """An event that Ctrl-C and SIGTERM set. The second one ends the program at once."""
+    stop = threading.Event()
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        stop.set()
+        signal.signal(number, signal.default_int_handler)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 # ---- progress --------------------------------------------------------------------------------------------------------

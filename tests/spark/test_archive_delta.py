@@ -1,0 +1,228 @@
+"""The steps of an archive of Delta tables, killed before and after every change: nothing is lost, nothing is there
+twice; in a directory and in an object store.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from artemis_py.errors import PipelineError
+from artemis_py.spark.jobs import delta
+from artemis_py.spark.jobs.archive import archive_at
+from artemis_py.spark.jobs.archive_delta import DeltaArchive, Written
+from artemis_py.spark.jobs.archive_files import Files
+from artemis_py.spark.jobs.delta import DeltaPlace, File
+from artemis_py.spark.jobs.source import JobError
+from tests.spark.object_store import object_store
+
+TABLES = ("messages", "events")
+END = 30
+STEPS = (12, END)
+SCHEMA = pa.schema({"offset": pa.int64(), "broker": pa.string(), "address": pa.string(), "hour": pa.string()})
+ODD = "a/b c%20'ü"
+"""An address that is no name of a directory."""
+
+
+class Killed(BaseException):
+    """The process ended here."""
+
+
+class Life:
+    """Ends before its n-th change."""
+
+    def __init__(self, changes_max: int) -> None:
+        self.left = changes_max
+
+    def lives_on(self) -> None:
+        if self.left == 0:
+            raise Killed
+        self.left -= 1
+
+
+class Mortal(Files):
+    """Dies with its process."""
+
+    def __init__(self, life: Life) -> None:
+        self._life = life
+
+    def write(self, path: Path, value: object) -> None:
+        self._life.lives_on()
+        super().write(path, value)
+
+    def remove(self, path: Path) -> None:
+        self._life.lives_on()
+        super().remove(path)
+
+
+def written(place: DeltaPlace, after: int | None, up_to: int) -> Written:
+    """Rows of a log, two for each lsn, as tasks would lay them out."""
+    place.create(SCHEMA, ("address", "hour"), {})
+    system = place.files_system()
+    files = []
+    for number, address in enumerate(("orders", ODD)):
+        lsns = [lsn for lsn in range((after or 0) + 1, up_to + 1) if lsn % 2 == number]
+        rows = pa.table({"offset": lsns, "broker": ["b"] * len(lsns)}, pa.schema(list(SCHEMA)[:2]))
+        path = f"p{number}-{after}-{up_to}-{os.urandom(4).hex()}.parquet"
+        with system.open_output_stream(path) as stream, parquet.ParquetWriter(stream, rows.schema) as writer:
+            writer.write_table(rows)
+        partition = {"address": address, "hour": "2026-01-31T10"}
+        files.append(File(path, system.get_file_info(path).size, len(lsns), partition))
+    return Written(after, files)
+
+
+def seen(place: DeltaPlace) -> list[int]:
+    """The lsns that a reader of the table sees."""
+    if not place.exists():
+        return []
+    system = place.files_system()
+    found = []
+    for one in place.files():
+        assert one.partition["address"] in ("orders", ODD)
+        with system.open_input_file(one.path) as stream:
+            rows = parquet.ParquetFile(stream).read(["offset"], use_threads=False)
+            assert rows.num_rows == one.rows
+            found += rows.column(0).to_pylist()
+    return sorted(found)
+
+
+def run(place: str, storage: dict[str, str], files: Files | None, told: list[int]) -> None:
+    """A whole run of the job."""
+    with DeltaArchive(place, storage, files) as archive:
+        for end in STEPS:
+            if end > archive.archived_lsn("b"):
+                after = {table: archive.done("b", table) for table in TABLES}
+                parts = {table: written(archive.table(table), after[table], end) for table in TABLES}
+                archive.add_files("b", end, parts, {"id": "x"})
+                told.append(end)
+
+
+@pytest.fixture
+def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A killed process loses nothing that it wrote."""
+    monkeypatch.setattr(os, "fsync", lambda _number: None)
+
+
+@pytest.mark.usefixtures("unsynced")
+def test_killed_anywhere_and_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    true_commit = DeltaPlace.commit
+    life = Life(1000)
+
+    def commit(place: DeltaPlace, *given: Any) -> None:
+        life.lives_on()
+        true_commit(place, *given)
+        life.lives_on()
+
+    monkeypatch.setattr(DeltaPlace, "commit", commit)
+    killed = 0
+    while True:
+        root = str(tmp_path / str(killed))
+        told: list[int] = []
+        places = {table: DeltaPlace(f"{root}/{table}") for table in TABLES}
+        life.left = killed
+        try:
+            run(root, {}, Mortal(life), told)
+            break
+        except Killed:
+            for table, place in places.items():
+                lsns = seen(place)
+                assert lsns == [*range(1, len(lsns) + 1)], f"{table}, killed before change {killed}"
+                assert len(lsns) >= max(told, default=0), f"{table}, killed before change {killed}"
+        life.left = 1000
+        run(root, {}, None, told)
+        assert [seen(place) for place in places.values()] == [[*range(1, END + 1)]] * 2, killed
+        assert not Path(root, "_archive", "move.json").exists()
+        killed += 1
+    assert killed == 15
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[dict[str, str]]:
+    with object_store() as options:
+        yield options
+
+
+def test_in_an_object_store(store: dict[str, str]) -> None:
+    place = "s3://bucket/archive"
+    run(place, store, None, [])
+    assert [seen(DeltaPlace(f"{place}/{table}", store)) for table in TABLES] == [[*range(1, END + 1)]] * 2
+    with DeltaArchive(place, store) as archive:
+        assert (archive.archived_lsn("b"), archive.known()) == (END, {"b": "x"})
+        assert archive.compact(None, TABLES, 1_800_000_000_000, print) == 4  # type: ignore[arg-type]
+        assert archive.size_bytes(TABLES) > 0
+    assert [seen(DeltaPlace(f"{place}/{table}", store)) for table in TABLES] == [[*range(1, END + 1)]] * 2
+
+
+def test_two_jobs_in_an_object_store(store: dict[str, str]) -> None:
+    """There are no locks there: whoever commits first has the step."""
+    with DeltaArchive("s3://bucket/two", store) as one, DeltaArchive("s3://bucket/two", store) as other:
+        parts = [{table: written(job.table(table), None, 12) for table in TABLES} for job in (one, other)]
+        one.add_files("b", 12, parts[0], {"id": "x"})
+        with pytest.raises(JobError, match="another job archives into s3://bucket/two, too: messages is at lsn 12"):
+            other.add_files("b", 30, parts[1], {"id": "x"})
+    run("s3://bucket/two", store, None, [])
+    assert [seen(DeltaPlace(f"s3://bucket/two/{table}", store)) for table in TABLES] == [[*range(1, END + 1)]] * 2
+
+
+def test_all_of_it_is_synced_before_the_archive_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: set[int] = set()
+    monkeypatch.setattr(os, "fsync", lambda number: synced.add(os.fstat(number).st_ino))
+    monkeypatch.setattr(Files, "write", _watching(Files.write, tmp_path, synced))
+    place = DeltaPlace(str(tmp_path / "messages"))
+    place.create(SCHEMA, ("address", "hour"), {"delta.checkpointInterval": "3"})
+    with DeltaArchive(str(tmp_path), {}) as archive:
+        for end in range(1, 6):
+            part = written(place, archive.done("b", "messages"), end)
+            place._sync(one.path for one in part.files)  # as DeltaPlace.write does
+            archive.add_files("b", end, {"messages": part}, {"id": "x"})
+    assert list((tmp_path / "messages" / "_delta_log").glob("*.checkpoint.parquet"))
+
+
+def _watching(write: Callable[..., None], root: Path, synced: set[int]) -> Callable[..., None]:
+    def watched(files: Files, path: Path, value: object) -> None:
+        if path.name == "state.json":
+            found = [one for one in (root / "messages").rglob("*") if one.is_file()]
+            assert [one for one in found if one.stat().st_ino not in synced] == []
+        write(files, path, value)
+
+    return watched
+
+
+def test_a_column_that_an_older_archive_lacks(tmp_path: Path) -> None:
+    place = DeltaPlace(str(tmp_path))
+    place.create(SCHEMA, ("address", "hour"), {})
+    place.create(SCHEMA.append(pa.field("colour", pa.string())), ("address", "hour"), {})
+    assert [one.name for one in place.open().schema().fields] == [*SCHEMA.names, "colour"]
+
+
+def test_an_archive_has_one_format(tmp_path: Path) -> None:
+    with archive_at(tmp_path / "delta", "delta", {}), archive_at(tmp_path / "parquet", None, {}):
+        pass
+    assert json.loads((tmp_path / "delta" / "_archive" / "state.json").read_text())["format"] == "delta-1"
+    assert isinstance(archive_at(tmp_path / "delta", None, {}), DeltaArchive)
+    with pytest.raises(JobError, match=r"delta is an archive as delta; leave out --table-format"):
+        archive_at(tmp_path / "delta", "parquet", {})
+    with pytest.raises(JobError, match=r"is an archive as parquet; leave out --table-format"):
+        archive_at(tmp_path / "parquet", "delta", {})
+    with pytest.raises(JobError, match=r"is in an object store, where an archive needs Delta tables"):
+        archive_at("s3://bucket/x", "parquet", {})
+
+
+def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delta, "find_spec", lambda _name: None)
+    with pytest.raises(PipelineError, match=r"deltalake missing: .*'\.\[spark,delta\]'"):
+        archive_at(tmp_path, "delta", {})
+
+
+def test_what_deltalake_says_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(JobError) as raised:
+        DeltaPlace(str(tmp_path / "nothing")).open()
+    assert str(raised.value).startswith(f"{tmp_path}/nothing: ")
+    assert not {"\n", "\x1b"} & set(str(raised.value))
