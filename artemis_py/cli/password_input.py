@@ -84,11 +84,12 @@ def _given(args: argparse.Namespace) -> str | None:
         )
         return str(args.password)
     if args.password_file is not None:
-        return _first_line(args.password_file, args.password_option)
+        return first_line(args.password_file, args.password_option)
     return os.environ.get(args.password_variable)
 
 
-def _first_line(name: str, option: str) -> str:
+def first_line(name: str, option: str) -> str:
+    """The first line of a file, ``-`` for standard input, which ``option`` names. Raises PasswordError."""
     try:
         if name == "-":
             line = sys.stdin.readline(_LENGTH_MAX)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from artemis_py.cli import logins
 from artemis_py.cli.options import JSON, add_json
+from artemis_py.cli.password_input import first_line
 from artemis_py.errors import ArtemisError
 from artemis_py.spark.jobs.archived import ArchiveTables
 from artemis_py.spark.jobs.result import NUMBERS, shown
@@ -155,7 +156,7 @@ def run(args: argparse.Namespace) -> int:
         say_made(result.as_json())
     else:
         _print(result)
-    return 0
+    return result.exit_code
 
 
 def source_of(args: argparse.Namespace) -> Source:
@@ -385,6 +386,68 @@ def _trace(call: Call, args: argparse.Namespace) -> Result:
     return trace(call.spark, call.source, args.message, broker=args.broker)
 
 
+def _key(text: str) -> tuple[str, str]:
+    column, _, expression = (part.strip() for part in text.partition("="))
+    if not column:
+        raise argparse.ArgumentTypeError(f"{text!r} names no column; write COLUMN or COLUMN=EXPRESSION")
+    return column, expression or column
+
+
+def _reconcile_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--sink", required=True, metavar="PLACE", help="the table: a directory of Delta or Parquet, s3://…, or jdbc:…"
+    )
+    parser.add_argument(
+        "--key",
+        required=True,
+        action="append",
+        type=_key,
+        metavar="COLUMN[=EXPRESSION]",
+        help="a column of the sink, and SQL over the log for it (default: its column of this name); may be repeated",
+    )
+    parser.add_argument("--where", metavar="CONDITION", help="only these messages: SQL as for replay")
+    parser.add_argument("--late", metavar="TIME", type=_period_ms, help="how long a message may be under way: 10m")
+    parser.add_argument("--sink-time", metavar="COLUMN", help="when a row came into the sink; with --late")
+    parser.add_argument("--sink-where", metavar="CONDITION", help="only these rows: SQL over the sink's columns")
+    parser.add_argument("--sink-table", metavar="NAME", help="of a database: the table")
+    parser.add_argument("--sink-user", metavar="NAME", help="of a database: the login")
+    parser.add_argument("--sink-password-file", metavar="FILE", help="of a database: the password, in its first line")
+    parser.add_argument(
+        "--sink-option",
+        metavar="NAME=VALUE",
+        type=_pair,
+        action="append",
+        default=[],
+        help="of a database: an option of Spark's JDBC source, such as driver=…; may be repeated",
+    )
+
+
+def _reconcile(call: Call, args: argparse.Namespace) -> Result:
+    from artemis_py.spark.jobs.reconcile import JDBC, Key, Sink, reconcile
+
+    if args.sink_time and args.late is None:
+        raise JobError("--sink-time needs --late TIME: after how long a row is late")
+    options = dict(args.storage)
+    if args.sink.startswith(JDBC):
+        options = dict(args.sink_option)
+        if args.sink_user:
+            options["user"] = args.sink_user
+        if args.sink_password_file:
+            options["password"] = first_line(args.sink_password_file, "--sink-password-file")
+    sink = Sink(args.sink.rstrip("/"), args.sink_table, options, args.sink_where)
+    keys = [Key(*one) for one in args.key]
+    return reconcile(
+        call.spark,
+        call.source,
+        sink,
+        keys,
+        where=args.where,
+        late_ms=args.late,
+        sink_time=args.sink_time,
+        on_step=call.say,
+    )
+
+
 JOBS: Final[dict[str, Job]] = {
     "archive": Job("write the log as Parquet or Delta; the broker may then drop it", _archive_arguments, _archive),
     "losses": Job(
@@ -394,5 +457,8 @@ JOBS: Final[dict[str, Job]] = {
     ),
     "dead-letters": Job("dead and expired messages by cause, origin, headers and body", _no_arguments, _dead_letters),
     "replay": Job("publish a selection of the log again; a dry run by default", _replay_arguments, _replay),
+    "reconcile": Job(
+        "compare the log with a table made of it: missing, doubled and late rows", _reconcile_arguments, _reconcile
+    ),
     "trace": Job("the history of one message", _trace_arguments, _trace),
 }

@@ -55,6 +55,9 @@ def children(pid: int) -> dict[int, str]:
 class Driver:
     """The Spark application, and its later lives."""
 
+    UNIT = "batches"
+    """Of ``commits``."""
+
     def __init__(self, folder: Path, urls: tuple[str, str]) -> None:
         self.folder = folder
         self.urls = urls
@@ -78,8 +81,8 @@ class Driver:
     def has_moved(self) -> bool:
         """Each query has done a batch in this life, and one of them since the last time this was noted."""
         now = self.commits()
-        each_in_this_life = all(now[name] > self._begun[name] for name in QUERIES)
-        return each_in_this_life and any(now[name] > self._seen[name] for name in QUERIES)
+        each_in_this_life = all(count > self._begun[name] for name, count in now.items())
+        return each_in_this_life and any(count > self._seen[name] for name, count in now.items())
 
     def note(self) -> None:
         """From here on."""
@@ -127,9 +130,11 @@ class PipelineRun:
         self.depths_compared = 0
         self._up = Event()
         self._done = Event()
-        stomp = f"tcp://127.0.0.1:{broker.process.port}"
-        self.driver = Driver(folder, (broker.url, stomp))
+        self.driver = self._driver()
         self.clients = self._clients(broker.process.port)
+
+    def _driver(self) -> Driver:
+        return Driver(self.folder, (self.broker.url, f"tcp://127.0.0.1:{self.broker.process.port}"))
 
     def _clients(self, port: int) -> list[PipelineClient]:
         common = (port, self.ledger, self.seed, self._up, self._done)
@@ -243,14 +248,15 @@ class PipelineRun:
         kills = ", ".join(f"{count} {kind}" for kind, count in sorted(self.kills.items()))
         promised = sum(one.promised for one in self.ledger.sent.values())
         groups = len({one.group for one in self.ledger.sent.values() if one.group and one.promised})
+        done = f"{sum(self.driver.commits().values()):,} {self.driver.UNIT}"
         repeated = sum(one.repeated_count for one in self.clients if isinstance(one, Transacted))
         return (
             f"seed {self.seed}: {self.kills.total()} kills ({kills}), {self.driver.lives} lives of the application"
-            f" ({self.ended_by_itself} ended by themselves), {sum(self.driver.commits().values()):,} batches,"
+            f" ({self.ended_by_itself} ended by themselves), {done},"
             f" {promised:,} receipted messages, {groups:,} receipted transactions ({repeated} repeated),"
             f" {len(self.ledger.aborted):,} messages of aborted ones,"
             f" {len(self.ledger.acks_confirmed):,} receipted acknowledgements,"
-            f" {len(self.rows.get('url', ())):,} rows by url, {len(self.rows.get('directory', ())):,} by directory,"
+            f" rows: {', '.join(f'{len(rows):,} by {name}' for name, rows in self.rows.items())},"
             f" depths compared {self.depths_compared} times,"
             f" {len(self.problems)} problems"
         )

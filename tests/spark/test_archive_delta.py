@@ -19,7 +19,7 @@ from artemis_py.spark.jobs import delta
 from artemis_py.spark.jobs.archive import archive_at
 from artemis_py.spark.jobs.archive_delta import DeltaArchive, Written
 from artemis_py.spark.jobs.archive_files import Files
-from artemis_py.spark.jobs.delta import DeltaPlace, File
+from artemis_py.spark.jobs.delta import DeltaPlace
 from artemis_py.spark.jobs.source import JobError
 from tests.spark.object_store import object_store
 
@@ -27,8 +27,9 @@ TABLES = ("messages", "events")
 END = 30
 STEPS = (12, END)
 SCHEMA = pa.schema({"offset": pa.int64(), "broker": pa.string(), "address": pa.string(), "hour": pa.string()})
-ODD = "a/b c%20'ü"
-"""An address that is no name of a directory."""
+PARTITIONS = ("address", "hour")
+ADDRESSES = ("orders", "a/b c%20'ü", None)
+"""One that is no name of a directory, and none."""
 
 
 class Killed(BaseException):
@@ -62,20 +63,29 @@ class Mortal(Files):
         super().remove(path)
 
 
+class Rows:
+    """As much of a DataFrame as ``DeltaPlace.write`` asks of one: its one task runs here."""
+
+    def __init__(self, *batches: pa.RecordBatch) -> None:
+        self._batches = batches
+
+    def mapInArrow(self, task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], _schema: str) -> Rows:
+        return Rows(*task(iter(self._batches)))
+
+    def collect(self) -> list[tuple[Any, ...]]:
+        return [tuple(row.values()) for batch in self._batches for row in batch.to_pylist()]
+
+
 def written(place: DeltaPlace, after: int | None, up_to: int) -> Written:
-    """Rows of a log, two for each lsn, as tasks would lay them out."""
-    place.create(SCHEMA, ("address", "hour"), {})
-    system = place.files_system()
-    files = []
-    for number, address in enumerate(("orders", ODD)):
-        lsns = [lsn for lsn in range((after or 0) + 1, up_to + 1) if lsn % 2 == number]
-        rows = pa.table({"offset": lsns, "broker": ["b"] * len(lsns)}, pa.schema(list(SCHEMA)[:2]))
-        path = f"p{number}-{after}-{up_to}-{os.urandom(4).hex()}.parquet"
-        with system.open_output_stream(path) as stream, parquet.ParquetWriter(stream, rows.schema) as writer:
-            writer.write_table(rows)
-        partition = {"address": address, "hour": "2026-01-31T10"}
-        files.append(File(path, system.get_file_info(path).size, len(lsns), partition))
-    return Written(after, files)
+    """The rows of a log, whose addresses take turns."""
+    place.create(SCHEMA, PARTITIONS, {})
+    lsns = sorted(range((after or 0) + 1, up_to + 1), key=lambda lsn: lsn % len(ADDRESSES))
+    rows = [
+        {"offset": lsn, "broker": "b", "address": ADDRESSES[lsn % len(ADDRESSES)], "hour": "2026-01-31T10"}
+        for lsn in lsns
+    ]
+    batches = [pa.RecordBatch.from_pylist(rows[at : at + 8], SCHEMA) for at in range(0, len(rows), 8)]
+    return Written(after, place.write(Rows(*batches), PARTITIONS))  # type: ignore[arg-type]
 
 
 def seen(place: DeltaPlace) -> list[int]:
@@ -85,11 +95,12 @@ def seen(place: DeltaPlace) -> list[int]:
     system = place.files_system()
     found = []
     for one in place.files():
-        assert one.partition["address"] in ("orders", ODD)
         with system.open_input_file(one.path) as stream:
             rows = parquet.ParquetFile(stream).read(["offset"], use_threads=False)
-            assert rows.num_rows == one.rows
-            found += rows.column(0).to_pylist()
+        lsns = rows.column(0).to_pylist()
+        assert {ADDRESSES[lsn % len(ADDRESSES)] for lsn in lsns} == {one.partition["address"]}
+        assert len(lsns) == one.rows
+        found += lsns
     return sorted(found)
 
 
@@ -155,7 +166,7 @@ def test_in_an_object_store(store: dict[str, str]) -> None:
     assert [seen(DeltaPlace(f"{place}/{table}", store)) for table in TABLES] == [[*range(1, END + 1)]] * 2
     with DeltaArchive(place, store) as archive:
         assert (archive.archived_lsn("b"), archive.known()) == (END, {"b": "x"})
-        assert archive.compact(None, TABLES, 1_800_000_000_000, print) == 4  # type: ignore[arg-type]
+        assert archive.compact(None, TABLES, 1_800_000_000_000, print) == 6  # type: ignore[arg-type]
         assert archive.size_bytes(TABLES) > 0
     assert [seen(DeltaPlace(f"{place}/{table}", store)) for table in TABLES] == [[*range(1, END + 1)]] * 2
 
@@ -176,11 +187,10 @@ def test_all_of_it_is_synced_before_the_archive_says_so(tmp_path: Path, monkeypa
     monkeypatch.setattr(os, "fsync", lambda number: synced.add(os.fstat(number).st_ino))
     monkeypatch.setattr(Files, "write", _watching(Files.write, tmp_path, synced))
     place = DeltaPlace(str(tmp_path / "messages"))
-    place.create(SCHEMA, ("address", "hour"), {"delta.checkpointInterval": "3"})
+    place.create(SCHEMA, PARTITIONS, {"delta.checkpointInterval": "3"})
     with DeltaArchive(str(tmp_path), {}) as archive:
         for end in range(1, 6):
             part = written(place, archive.done("b", "messages"), end)
-            place._sync(one.path for one in part.files)  # as DeltaPlace.write does
             archive.add_files("b", end, {"messages": part}, {"id": "x"})
     assert list((tmp_path / "messages" / "_delta_log").glob("*.checkpoint.parquet"))
 
@@ -197,8 +207,8 @@ def _watching(write: Callable[..., None], root: Path, synced: set[int]) -> Calla
 
 def test_a_column_that_an_older_archive_lacks(tmp_path: Path) -> None:
     place = DeltaPlace(str(tmp_path))
-    place.create(SCHEMA, ("address", "hour"), {})
-    place.create(SCHEMA.append(pa.field("colour", pa.string())), ("address", "hour"), {})
+    place.create(SCHEMA, PARTITIONS, {})
+    place.create(SCHEMA.append(pa.field("colour", pa.string())), PARTITIONS, {})
     assert [one.name for one in place.open().schema().fields] == [*SCHEMA.names, "colour"]
 
 

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyarrow import dataset
 
 from artemis_py.cli.main import main
 from artemis_py.spark import views
 from artemis_py.spark.catalog import VIEWS
+from artemis_py.spark.jobs.archived import ArchiveTables
 from artemis_py.spark.jobs.delta import DeltaPlace
 from tests.kit.client import connected
 from tests.kit.process import BrokerProcess, configuration, eventually, running
@@ -65,18 +65,19 @@ class Pipeline:
         self.places = {
             "http://localhost:8161": story.url, "tcp://localhost:61613": story.stomp,
             "/data/archive": str(folder / "archive"), "/data/lake": str(folder / "lake"),
-            "12-345": story.ledger.poison["id"],
+            "/data/orders": str(folder / "orders"), "id=header['order-id']": "id=text",
+            "jdbc:postgresql://localhost/shop": f"jdbc:derby:{folder}/shop", "12-345": story.ledger.poison["id"],
         }  # fmt: skip
 
-    def __call__(self, job: str, *more: str, number: int = 0) -> dict[str, Any]:
+    def __call__(self, job: str, *more: str, number: int = 0, code: int = 0) -> dict[str, Any]:
         """The document's command number ``number`` of a job, as JSON."""
         command = [line for line in documented() if line[0] == job][number]
-        return self.run(*(self.places.get(argument, argument) for argument in command), *more)
+        return self.run(*(self.places.get(argument, argument) for argument in command), *more, code=code)
 
-    def run(self, *arguments: str) -> dict[str, Any]:
-        code = main(["pipeline", *arguments, "--json"])
+    def run(self, *arguments: str, code: int = 0) -> dict[str, Any]:
+        ended = main(["pipeline", *arguments, "--json"])
         out, err = self.capsys.readouterr()
-        assert code == 0, err
+        assert ended == code, err
         assert (err == "") is ("--publish" not in arguments), err
         self.told = err
         value: dict[str, Any] = json.loads(out)
@@ -223,6 +224,32 @@ def test_an_archive_has_no_parts(
     assert not (tmp_path / "archive").exists()
 
 
+def test_reconcile(spark: SparkSession, pipeline: Pipeline, story: Story) -> None:
+    log = spark.read.format("artemis").option("url", story.url).option("subscribe", "orders").load()
+    rows = log.selectExpr("broker", "messageId", "cast(value as string) as id", "publishedAt as created").persist()
+    sink, database = pipeline.places["/data/orders"], pipeline.places["jdbc:postgresql://localhost/shop"]
+    rows.write.parquet(sink)
+    value = pipeline("reconcile")
+    count = story.ledger.published["orders"]
+    assert value["facts"] == {
+        "messages": count, "rows": count, "missing": 0, "doubled": 0, "late": 0, "pending": 0, "unknown": 0,
+    }  # fmt: skip
+    assert [row["address"] for row in value["tables"]["addresses"]] == ["orders"]
+    [poison] = rows.where(f"id = '{story.ledger.poison['body']}'").collect()
+    rows.where(f"messageId != {poison.messageId}").write.mode("overwrite").parquet(sink)
+    value = pipeline("reconcile", code=1)
+    [row] = value["tables"]["differences"]
+    assert (row["what"], row["key"], row["messageId"]) == ("missing", f"e2e, {poison.messageId}", poison.messageId)
+    assert "the log and the sink differ" in value["notes"]
+    late = rows.where("id = 'a3'").selectExpr("broker", "messageId", "id", "created + interval 11 minutes as created")
+    options = {"url": f"{database};create=true", "dbtable": "orders", "createTableColumnTypes": "id VARCHAR(99)"}
+    rows.where("id != 'a3'").unionByName(late).write.format("jdbc").options(**options).save()
+    value = pipeline("reconcile", number=1, code=1)
+    assert [(row["what"], row["key"], row["lateMs"]) for row in value["tables"]["differences"]] == [
+        ("late", "a3", 11 * 60_000)
+    ]
+
+
 def test_trace(pipeline: Pipeline, story: Story) -> None:
     rows = pipeline("trace")["tables"]["events"]
     assert [row["what"] for row in rows] == ["arrived", *["delivered", "failed"] * 2, "dead", "copied", "there"]
@@ -328,11 +355,16 @@ def test_an_archive_in_an_object_store_that_goes_on(
 
 
 @pytest.mark.takes_turns("the killed drivers")
-def test_an_archive_killed_in_the_middle(spark: SparkSession, pipeline: Pipeline, story: Story, tmp_path: Path) -> None:
+@pytest.mark.parametrize("layout", ["parquet", "delta"])
+def test_an_archive_killed_in_the_middle(
+    spark: SparkSession, pipeline: Pipeline, story: Story, tmp_path: Path, layout: str
+) -> None:
     """The real process, on a terminal: it shows what it does, dies, and the next run makes it whole."""
     directory = tmp_path / "archive"
     leader, follower = pty.openpty()
     arguments = ["pipeline", "archive", str(directory), "--url", story.url, "--cursor", "killed"]
+    arguments += ["--table-format", layout]
+    begun = "_archive/staging-*/messages" if layout == "parquet" else "messages/address=*"
     shuffles = ["--conf", "spark.sql.shuffle.partitions=1"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
@@ -344,7 +376,7 @@ def test_an_archive_killed_in_the_middle(spark: SparkSession, pipeline: Pipeline
         try:
             eventually(
                 "a step under way or done",
-                lambda: process.poll() is not None or list(directory.glob("_archive/staging-*/messages")),
+                lambda: process.poll() is not None or list(directory.glob(begun)),
                 bool,
                 wait_s=100,
             )
@@ -357,7 +389,8 @@ def test_an_archive_killed_in_the_middle(spark: SparkSession, pipeline: Pipeline
     assert "starting Spark" in shown
     assert "WARN" not in shown
     pipeline.run(*arguments[1:])
-    rows = dataset.dataset(directory / "messages", partitioning="hive").to_table(["messageId"]).column(0).to_pylist()
+    archived = ArchiveTables(directory).frame(spark, "messages").select("messageId")
+    rows = [row.messageId for row in archived.collect()]
     assert Counter(Counter(rows).values()) == {1: messages_of(spark, story)}
 
 

@@ -13,12 +13,14 @@ from zlib import crc32
 import pytest
 
 from tests.kit.client import connected
+from tests.spark.archive_kills import ArchiveRun
 from tests.spark.live import SETTINGS, LiveBroker, live_broker
 from tests.spark.pipeline_driver import COPIED, COPIES
 from tests.spark.pipeline_kills import PipelineRun
 from tests.spark.pipeline_ledger import Delivered, PipelineLedger, Sent
 
 KILLS = 100
+ARCHIVE_KILLS = 50
 START_S = 180.0
 KINDS = ("broker", "application", "jvm", "worker")
 
@@ -83,6 +85,31 @@ def test_a_hundred_kills_of_a_pipeline(tmp_path: Path, seed: int, capsys: pytest
     summary = run_and_judge(tmp_path, seed, kinds)
     with capsys.disabled():
         print(f"\nlong pipeline kill test: {summary}")
+
+
+# ---- an archive ------------------------------------------------------------------------------------
+
+
+def archive_and_judge(folder: Path, seed: int, layout: str, kinds: list[str]) -> str:
+    """A run of these kills after which the archive is what the ledger and the log say."""
+    settings = SETTINGS.replace("<max-delivery-attempts>2<", "<max-delivery-attempts>-1<")
+    with live_broker(folder / "broker", file_bytes="1M", settings=settings, start_s=START_S) as broker:
+        run = ArchiveRun(folder, broker, seed, layout)
+        run.run(itertools.cycle(kinds), len(kinds))
+        assert run.problems[:20] == [], run.summary()
+        assert sum(one.promised for one in run.ledger.sent.values()) > 10 * len(kinds)
+        assert run.acked
+        return run.summary()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("layout", ["delta", "parquet"])
+def test_fifty_kills_of_an_archive(tmp_path: Path, seed: int, layout: str, capsys: pytest.CaptureFixture[str]) -> None:
+    kinds = Random(seed).choices(KINDS, weights=(14, 3, 2, 6), k=ARCHIVE_KILLS)
+    summary = archive_and_judge(tmp_path, seed, layout, kinds)
+    with capsys.disabled():
+        print(f"\nkilled archive, {layout}: {summary}")
 
 
 # ---- the judge -----------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from artemis_py.spark.jobs.body_shapes import preview
 from artemis_py.spark.jobs.result import BYTES, COUNT, TIME, Column, Result, Table, collected, in_utc
-from artemis_py.spark.jobs.source import JobError
+from artemis_py.spark.jobs.selection import selected
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Expression
@@ -75,7 +75,7 @@ def replay(
     is named by ``run_id`` and its content: a replay restarted with the same ``run_id`` after an interruption does not
     publish again what the broker still remembers. Raises JobError for a condition that Spark refuses.
     """
-    chosen = _chosen(source.table(spark, "messages", _COLUMNS), where)
+    chosen = selected(source.table(spark, "messages", _COLUMNS), where)
     if target.address is None:
         chosen = chosen.where("coalesce(originalAddress, address) is not null")
     chosen = chosen.withColumn("to", F.coalesce(F.lit(target.address), "originalAddress", "address"))
@@ -91,32 +91,6 @@ def replay(
         facts += [(Column("chunks", "chunks published", COUNT), len(chunks)), (Column("run", "run id"), run_id)]
     tables = [_summary(places), _examples(chosen, places)]
     return Result("replay", "Replay", facts, tables, notes=notes, frames={"replay": summary_frame(places)})
-
-
-def _chosen(messages: DataFrame, where: str | None) -> DataFrame:
-    from pyspark.errors import AnalysisException, ParseException
-
-    names = F.array_distinct(F.transform("headers", lambda header: header["key"]))
-    values = F.transform(names, _first_value)
-    rich = messages.withColumn("header", F.map_from_arrays(names, values)).withColumn(
-        "text", F.col("value").cast("string")
-    )
-    if where is None:
-        return rich
-    try:
-        return rich.where(where)
-    except (AnalysisException, ParseException) as problem:
-        line = str(problem).strip().splitlines()[0]
-        raise JobError(
-            f"the condition {where!r} is not valid: {line}. The columns are those of the table messages, "
-            "header['name'] and text (docs/pipeline.md)"
-        ) from None
-
-
-def _first_value(name: Expression) -> Expression:
-    """Of repeated headers the first counts."""
-    same = F.filter("headers", lambda header: header["key"] == name)
-    return F.element_at(same, 1)["value"].cast("string")
 
 
 # ---- what there is -------------------------------------------------------------------------------

@@ -65,6 +65,8 @@ class Result:
     tables: Sequence[Table] = ()
     notes: Sequence[str] = ()
     frames: Mapping[str, DataFrame] = field(default_factory=dict)
+    exit_code: int = 0
+    """Of the command: 1 for a check that found something."""
 
     def as_json(self) -> str:
         """One object: ``job``, ``facts`` by name, ``tables`` by name as lists of objects, ``notes``.
