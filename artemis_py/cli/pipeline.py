@@ -103,6 +103,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 
 def _place(text: str) -> Path | str:
+    text = text.removeprefix("file://")
     return text.rstrip("/") if is_url(text) else Path(text)
 
 
