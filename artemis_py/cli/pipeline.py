@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 
 from artemis_py.cli import logins
 from artemis_py.cli.options import JSON, add_json
-from artemis_py.cli.password_input import first_line
 from artemis_py.errors import ArtemisError
 from artemis_py.spark.jobs.archived import ArchiveTables
 from artemis_py.spark.jobs.result import NUMBERS, shown
@@ -424,6 +423,7 @@ def _reconcile_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _reconcile(call: Call, args: argparse.Namespace) -> Result:
+    from artemis_py.cli.password_input import first_line
     from artemis_py.spark.jobs.reconcile import JDBC, Key, Sink, reconcile
 
     if args.sink_time and args.late is None:

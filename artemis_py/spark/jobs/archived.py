@@ -32,7 +32,7 @@ def layout_of(place: Path | str) -> int | str | None:
         return DELTA
     try:
         return json.loads((Path(place) / "_archive" / "state.json").read_text("utf-8"))["format"]  # type: ignore[no-any-return]
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
 
 
