@@ -281,7 +281,7 @@ def test_programs_on_an_archive(
     # A Python that ends while a thread of pyarrow is at work with its files is aborted now and then.
     code = program("archive: pandas").replace("/data/lake", lake) + "\nimport os, sys; sys.stdout.flush(); os._exit(0)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=WAIT_S, check=True)
-    assert done.stdout == f"{count}\n"
+    assert done.stdout == f"{messages_of(spark, story)}\n"
 
 
 def messages_of(spark: SparkSession, story: Story) -> int:
