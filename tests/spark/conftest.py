@@ -24,9 +24,9 @@ TIMEOUT_S: Final = 600
 """For what hangs, and nothing else: a test that is broken off takes all others of the session with it, because what
 the JVM answered to it is read by the next.
 """
-# A JVM that starts fast and stays small: the tests' data are small.
+# A JVM that starts fast and stays small: the tests' data are small. Its database writes no log here.
 QUICK_JVM: Final = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dderby.stream.error.file=/dev/null",
     "spark.driver.memory": "1g",
     "spark.sql.streaming.noDataProgressEventInterval": "200",
 }
