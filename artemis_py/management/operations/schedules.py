@@ -29,9 +29,9 @@ class Schedule:
         """Those of the message."""
         return self.message.head.properties
 
-    def number(self, name: str) -> int | None:
-        """A header that is a number."""
-        return int(self.headers[name]) if self.headers.get(name) else None
+    def number(self, name: str) -> int:
+        """A header that is a number; 0: it is not there."""
+        return int(self.headers.get(name) or 0)
 
 
 _KIND: Final[Kind[Schedule]] = Kind(
@@ -42,7 +42,14 @@ _KIND: Final[Kind[Schedule]] = Kind(
         Field("destination", TEXT, "Where it is sent", lambda it: target_of(it.message.head), is_brief=True),
         Field("next", NUMBER, "When it is sent next", lambda it: it.due_ms, EPOCH_MS, is_brief=True),
         Field("cron", TEXT, "The header AMQ_SCHEDULED_CRON", lambda it: it.headers.get(CRON), is_brief=True),
-        Field("period", NUMBER, "The ms between two times", lambda it: it.number(PERIOD), "ms", is_brief=True),
+        Field(
+            "period",
+            NUMBER,
+            "The ms between two times; 0: there is none",
+            lambda it: it.number(PERIOD),
+            "ms",
+            is_brief=True,
+        ),
         Field(
             "repeat",
             NUMBER,

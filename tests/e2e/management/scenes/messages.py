@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tests.e2e.management.scene import Scene, holds
+from tests.e2e.management.scene import Scene, holds, rows
 from tests.e2e.management.told import Told
 from tests.kit.client import StompSocket
 
@@ -44,6 +44,15 @@ def _dead(told: Told) -> None:
 def _job(told: Told) -> None:
     _dead(told)
     assert told.ask("POST", "/api/dead-letters/retry?rate=1")[0] == 200
+
+
+def _daily(told: Told) -> None:
+    send(told, "orders", ["a"], AMQ_SCHEDULED_CRON="0 9 * * *")
+
+
+def _is_cancelled(told: Told, answer: Any) -> None:
+    assert answer == {"cancelled": 1}
+    assert told.ask("GET", "/api/schedules")[1]["count"] == 0
 
 
 def bodies(told: Told, queue: str) -> list[str]:
@@ -170,4 +179,6 @@ MESSAGES: Final[dict[str, Scene]] = {
     "retryDeadLetters": Scene({}, _goes_back, _dead),
     "listJobs": Scene({}, _runs, _job),
     "stopJob": Scene({"job": "1"}, holds(id=1, state="stopped"), _job),
+    "listSchedules": Scene({}, rows("destination", {"orders"}), _daily),
+    "cancelSchedule": Scene({"schedule": "1"}, _is_cancelled, _daily),
 }
