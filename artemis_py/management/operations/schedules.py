@@ -45,7 +45,7 @@ _KIND: Final[Kind[Schedule]] = Kind(
         Field(
             "period",
             NUMBER,
-            "The ms between two times; 0: there is none",
+            "Between two times; 0: there is none",
             lambda it: it.number(PERIOD),
             "ms",
             is_brief=True,
