@@ -18,7 +18,10 @@ from artemis_py.log_codes import STORAGE
 from artemis_py.storage.bodies import RetiredBodies
 from artemis_py.storage.disk.disk import Disk, DiskError, no_room_or
 from artemis_py.storage.disk.permissions import begin_private, make_private
+from artemis_py.storage.format import records
 from artemis_py.storage.format.names import RETAINED_FOLDER, read_name, start_of
+from artemis_py.storage.format.records import CodecError
+from artemis_py.storage.format.scan import is_log_name
 from artemis_py.terminal_output import warn
 
 # ---- directory stamp -------------------------------------------------------------------------------------------------
@@ -49,7 +52,9 @@ class DirectoryStamp:
 #
 # Large bodies of the retained log: they move to their own folder when no queue needs them any more. A retained body's
 # name ends with the time of the move: ``0000000100000002-20260131T235959.999Z.body``. Every record that refers to it
-# was written before that time. The bodies are remembered, so adding one costs the same however many there are.
+# is in a segment that existed by then. Clocks are set back, so the time is never before the beginning of the newest
+# segment: that one stays as long as any with such a record. The bodies are remembered, so adding one costs the same
+# however many there are.
 
 
 _UNFINISHED: Final = ".part"
@@ -66,15 +71,24 @@ class _Body:
 
 
 class RetainedBodies(RetiredBodies):
-    """Keeps bodies of ``body_directory`` below the directory of the retained log. The thread that writes bodies retires
-    them; the journal's thread purges them. Every method may raise DiskError.
+    """Keeps bodies of ``body_directory``, which records in ``journal_directory`` refer to, below the directory of the
+    retained log. The thread that writes bodies retires them; the journal's thread purges them. Every method may raise
+    DiskError.
 
     Any thread may hold a body. While it is held, it is removed only from a full disk.
     """
 
-    def __init__(self, disk: Disk, body_directory: Path, log_directory: Path, clock_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        disk: Disk,
+        body_directory: Path,
+        journal_directory: Path,
+        log_directory: Path,
+        clock_ms: Callable[[], int],
+    ) -> None:
         self._disk = disk
         self._body_directory = body_directory
+        self._journal_directory = journal_directory
         self._directory = log_directory / RETAINED_FOLDER
         self._clock_ms = clock_ms
         self._lock = threading.Lock()
@@ -101,9 +115,9 @@ class RetainedBodies(RetiredBodies):
             warn(f"warning: {source} was removed by someone else and is not retained", STORAGE)
             return
         stem, dot, kind = name.partition(".")
-        target = self._directory / f"{stem}-{shown_time(self._clock_ms())}{dot}{kind}"
         with self._listed():
-            pass
+            moved_ms = max(self._clock_ms(), self._newest_begun_ms())
+        target = self._directory / f"{stem}-{shown_time(moved_ms)}{dot}{kind}"
         body_file = read_name(name)
         number = 0 if body_file is None else body_file.number
         with self._hold_lock:
@@ -117,6 +131,15 @@ class RetainedBodies(RetiredBodies):
             with self._hold_lock:
                 del self._moving[number]
         self._disk.delete(name)
+
+    def _newest_begun_ms(self) -> int:
+        """When the newest segment was begun whose header can be read: the journal may just be making one."""
+        for directory in (self._journal_directory, self._directory.parent):
+            for name in sorted(filter(is_log_name, os.listdir(directory)), reverse=True):
+                begun = begun_ms(directory / name)
+                if begun:
+                    return begun
+        return 0
 
     def _add(self, path: Path) -> None:
         """Add a body. The other thread may have listed it already."""
@@ -248,6 +271,15 @@ def _body(path: Path) -> _Body | None:
     if name is None or name.retired is None:
         return None
     return _Body(name.retired, path, path.stat().st_size, name.number)
+
+
+def begun_ms(path: Path) -> int:
+    """When a segment was begun, by its header; 0 if that is damaged, or the file is gone. Raises OSError."""
+    try:
+        with path.open("rb", buffering=0) as stream:
+            return records.decode_file_header(stream.read(records.FILE_HEADER_BYTES)).created_ms
+    except (CodecError, FileNotFoundError):
+        return 0
 
 
 def shown_time(time_ms: int) -> str:

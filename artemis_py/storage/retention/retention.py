@@ -11,6 +11,7 @@ The kept files are remembered, so adding one costs the same however many there a
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from abc import ABC, abstractmethod
@@ -29,12 +30,13 @@ from artemis_py.storage.format.address_index import PLACES_SUFFIX, places_name
 from artemis_py.storage.format.codec import BatchHeader
 from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.records import CodecError
-from artemis_py.storage.format.scan import Damage, LogFile, log_file, log_files, whole_records
+from artemis_py.storage.format.scan import Damage, LogFile, is_log_name, log_file, log_files, whole_records
 from artemis_py.storage.format.segment_index import INDEX_SUFFIX, decode_index, index_name
 from artemis_py.storage.journal.index_files import write_survey
 from artemis_py.storage.retention.retained_bodies import (
     DirectoryStamp,
     RetainedBodies,
+    begun_ms,
     move,
     shown_time,
     sync_directory,
@@ -126,6 +128,8 @@ class Retention:
         self._holds = holds
         self.directory = settings.directory
         self._stamp = DirectoryStamp(self.directory)
+        self._journal_begun_ms: dict[str, int] = {}
+        """When the journal's files were begun, by name."""
         try:
             make_private(self.directory)
             for path in self.directory.glob(f"*{_UNFINISHED}"):
@@ -266,10 +270,22 @@ class Retention:
         if self._bodies is None:
             return 0
         if self.files:
-            self._bodies.purge_before(self.files[0].begun_ms)
+            self._bodies.purge_before(self._first_begun_ms())
         elif self._settings.period_ms is not None:
             self._bodies.purge_before(self._clock_ms() - self._settings.period_ms)
         return self._bodies.size_bytes
+
+    def _first_begun_ms(self) -> int:
+        """Every remaining file was begun at this time or later, also those of the journal: clocks are set back. 0 if
+        the oldest does not say when; later ones that do not are left out, otherwise nothing would go for long.
+        """
+        if not self.files[0].begun_ms:
+            return 0
+        names = list(filter(is_log_name, os.listdir(self._journal_directory)))
+        known = self._journal_begun_ms
+        self._journal_begun_ms = {name: known.get(name) or begun_ms(self._journal_directory / name) for name in names}
+        retained_ms = [one.begun_ms for one in self.files]
+        return min(filter(None, retained_ms + list(self._journal_begun_ms.values())))
 
     def _list_if_changed(self) -> None:
         """List the directory again if others changed it."""
@@ -405,7 +421,7 @@ class RetainedLog:
 
     def __init__(self, disk: FileDisk, body_disk: FileDisk, settings: RetentionSettings, holds: RetentionHolds) -> None:
         self._disk = disk
-        self._bodies = RetainedBodies(body_disk, body_disk.directory, settings.directory, wall_clock_ms)
+        self._bodies = RetainedBodies(body_disk, body_disk.directory, disk.directory, settings.directory, wall_clock_ms)
         self.retention = Retention(disk, disk.directory, settings, bodies=self._bodies, holds=holds)
 
     def retire_callbacks(self, indexed: Callable[[int], None]) -> RetireCallbacks:

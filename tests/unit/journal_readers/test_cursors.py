@@ -167,7 +167,7 @@ def test_a_full_disk_wins_over_cursors_and_that_is_told(tmp_path: Path) -> None:
 def test_bodies_of_held_files_stay(tmp_path: Path) -> None:
     """``storage-limit`` alone would have removed them."""
     rig = JournalWithCursors(tmp_path)
-    bodies = RetainedBodies(rig.disk, tmp_path / "journal", tmp_path / "kept", lambda: rig.now_ms)
+    bodies = RetainedBodies(rig.disk, rig.disk.directory, rig.disk.directory, tmp_path / "kept", lambda: rig.now_ms)
     rig.disk.begin(body_name(7, durable=True))
     rig.disk.write(body_name(7, durable=True), 0, bytes(5000))
     settings = RetentionSettings(tmp_path / "kept", None, 1)

@@ -22,7 +22,7 @@ class RetainedBody:
     def __init__(self, folder: Path) -> None:
         disk = FileDisk(folder / "large")
         self.now_ms = 1_000_000
-        self.former = RetainedBodies(disk, folder / "large", folder / "kept", lambda: self.now_ms)
+        self.former = RetainedBodies(disk, folder / "large", folder / "large", folder / "kept", lambda: self.now_ms)
         committers = ImmediateCommitter(), ImmediateCommitter()
         self.store = LargeStore(disk, *committers, retire=self.former.retire, retired=self.former)
         upload = self.store.begin(durable=True)

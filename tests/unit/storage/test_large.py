@@ -14,7 +14,7 @@ from artemis_py.storage.bodies import SYNC_EVERY_BYTES, LargeStore, Piece
 from artemis_py.storage.disk.disk import DiskError, FileDisk, NoSpaceError
 from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.codec import Kept
-from artemis_py.storage.format.names import body_name, is_start, read_name
+from artemis_py.storage.format.names import body_name, is_start, read_name, segment_name
 from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.retention import retained_bodies
 from artemis_py.storage.retention.retained_bodies import RetainedBodies
@@ -419,20 +419,33 @@ class Keeping:
         self.now_ms = 1_700_000_000_000
         self.log_disk, self.body_disk = FileDisk(folder / "journal"), FileDisk(folder / "large")
         self.folder = folder / "kept"
-        self.bodies = RetainedBodies(self.body_disk, folder / "large", self.folder, lambda: self.now_ms)
-        settings = RetentionSettings(self.folder, period_ms, bytes_max)
-        self.log = Retention(self.log_disk, folder / "journal", settings, lambda: self.now_ms, self.bodies)
+        self._settings = RetentionSettings(self.folder, period_ms, bytes_max)
         self._number = 0
+        self.start()
+
+    def start(self) -> None:
+        """As a broker starts on what is there."""
+        root = self.folder.parent
+        self.bodies = RetainedBodies(self.body_disk, root / "large", root / "journal", self.folder, lambda: self.now_ms)
+        self.log = Retention(self.log_disk, root / "journal", self._settings, lambda: self.now_ms, self.bodies)
+
+    def begin_segment(self, begun_ms: int) -> int:
+        """A journal file of 1000 bytes; returns its number."""
+        self._number += 1
+        header = records.encode_file_header(records.FileHeader(records.KIND_JOURNAL, self._number, 1, begun_ms))
+        path = self.folder.parent / "journal" / segment_name(self._number)
+        path.write_bytes(header + bytes(1000 - len(header)))
+        return self._number
 
     def retire_segment(self, begun_ms: int, closed_ms: int) -> None:
         """A journal file of 1000 bytes."""
-        self._number += 1
-        name = f"artemis-journal-{self._number:012}.log"
-        header = records.encode_file_header(records.FileHeader(records.KIND_JOURNAL, self._number, 1, begun_ms))
-        path = self.folder.parent / "journal" / name
-        path.write_bytes(header + bytes(1000 - len(header)))
+        self.retire_begun(self.begin_segment(begun_ms), closed_ms)
+
+    def retire_begun(self, number: int, closed_ms: int) -> None:
+        """The journal does not need this file any more."""
+        path = self.folder.parent / "journal" / segment_name(number)
         os.utime(path, ns=(closed_ms * 1_000_000, closed_ms * 1_000_000))
-        self.log.retire(name)
+        self.log.retire(path.name)
 
     def retire_body(self, number: int) -> None:
         """A body of 1000 bytes, now."""
@@ -557,6 +570,69 @@ def test_a_clock_that_goes_back_keeps_bodies_in_order(tmp_path: Path) -> None:
     kept.retire_body(2)
     kept.bodies.purge_before(kept.now_ms + 30_000)
     assert kept.numbers == [1]
+
+
+@pytest.mark.parametrize("restarts", [False, True], ids=["running", "restarted"])
+def test_a_body_that_moves_after_the_clock_was_set_back_stays_with_its_record(tmp_path: Path, restarts: bool) -> None:
+    """Its segment was begun before that, by a later time than that of the move."""
+    kept = Keeping(tmp_path)
+    segment = kept.begin_segment(kept.now_ms)
+    kept.now_ms -= 3_600_000
+    if restarts:
+        kept.start()
+    kept.retire_body(1)
+    kept.retire_begun(segment, kept.now_ms)
+    assert kept.numbers == [1]
+    kept.begin_segment(kept.now_ms)
+    kept.retire_body(2)
+    kept.log.purge()
+    assert kept.numbers == [1, 2]
+
+
+def test_bodies_stay_as_long_as_their_records_in_any_order_of_events(tmp_path: Path, rng: random.Random) -> None:
+    """The clock jumps both ways; segments begin, are retained and go; bodies move; brokers start again."""
+    kept = Keeping(tmp_path, bytes_max=1 << 40)
+    of_segment: dict[int, int] = {}
+    in_journal = [kept.begin_segment(kept.now_ms)]
+    in_use: list[int] = []
+
+    def bring_body() -> None:
+        body = len(of_segment) + 1
+        of_segment[body] = in_journal[-1]
+        in_use.append(body)
+
+    def let_body_go() -> None:
+        if in_use:
+            kept.retire_body(in_use.pop(rng.randrange(len(in_use))))
+
+    def retire_segment() -> None:
+        if len(in_journal) > 1:
+            kept.retire_begun(in_journal.pop(0), kept.now_ms)
+
+    def remove_oldest() -> None:
+        if len(kept.log.files) > 1:
+            kept.log.give_up_oldest()
+
+    def set_clock() -> None:
+        kept.now_ms += rng.choice([-3_600_000, -5000, -1, 0, 1, 5000, 3_600_000])
+
+    def begin() -> None:
+        in_journal.append(kept.begin_segment(kept.now_ms))
+
+    events = [bring_body, let_body_go, retire_segment, remove_oldest, set_clock, begin, kept.log.purge, kept.start]
+    for _ in range(800):
+        rng.choices(events, [3, 3, 2, 1, 2, 2, 1, 1])[0]()
+        first = kept.log.files[0].file.number if kept.log.files else in_journal[0]
+        needed = {body for body, segment in of_segment.items() if segment >= first} - set(in_use)
+        assert needed <= set(kept.numbers)
+    kept.now_ms += 400 * 3_600_000
+    for _ in range(3):  # what was moved before the last of them are begun goes with the others
+        begin()
+    while len(in_journal) > 1:
+        retire_segment()
+    while len(kept.log.files) > 1:
+        remove_oldest()
+    assert kept.numbers == []
 
 
 def test_numbers_go_on_behind_retained_ones(tmp_path: Path) -> None:
