@@ -207,6 +207,39 @@ def test_large_segments_are_shared_out(tmp_path: Path, monkeypatch: pytest.Monke
     assert sum(one.end - one.begin for share in middle for one in share.ranges) < 6000
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 40, 401])
+def test_at_least_so_many_tasks(tmp_path: Path, count: int) -> None:
+    """Each with the rows that follow those of the one before; a block that begins nearby is not read twice."""
+    log = MadeLog(tmp_path)
+    for messages in (95, 100, 105, 100):
+        log.segment(START_MS)
+        log.publish(START_MS, messages)
+    log.close()
+    reader = RowReader(read_options({"journal": str(tmp_path), "columns": "messageId", "minPartitions": str(count)}))
+    found = [
+        [row["messageId"] for batch in reader.read(share) for row in batch.to_pylist()] for share in reader.partitions()
+    ]
+    assert len(found) == count
+    assert [number for rows in found for number in rows] == list(range(1, 401))
+    assert max(map(len, found)) <= 412 / count * 1.25 + 1  # each segment has three more records
+    if count == 2:
+        assert [len(share.ranges) for share in shares(tmp_path, minPartitions="2")] == [2, 2]
+
+
+def test_tasks_for_what_is_wanted_of_several_brokers(tmp_path: Path) -> None:
+    """A broker gets as many as it has of the offsets, and none for hours that nobody wants."""
+    for name, messages in (("one", 50), ("two", 10)):
+        day_of_segments(tmp_path / name, messages=messages)
+    journal = f"one={tmp_path / 'one'},two={tmp_path / 'two'}"
+    begin = str(START_MS + 18 * HOUR_MS)
+    reader = RowReader(read_options({"journal": journal, "minPartitions": "8", "startingTimestamp": begin}))
+    found = [share for share in reader.partitions() if isinstance(share, Share)]
+    assert [str(share.location) for share in found] == [f"{tmp_path}/one"] * 6 + [f"{tmp_path}/two"] * 2
+    rows = [sum(batch.num_rows for batch in reader.read(share)) for share in found]
+    assert sum(rows) == 24 * 60
+    assert max(rows) < 24 * 60 / 8 * 1.25
+
+
 def test_an_empty_log(spark: SparkSession, tmp_path: Path) -> None:
     """A directory without a log is an error: it is more often the wrong one."""
     for options in ({}, {"table": "queues"}):

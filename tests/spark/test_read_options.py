@@ -27,6 +27,7 @@ def test_every_option_is_taken() -> None:
             "JOURNAL": "/log", "broker": "b", "table": "Messages", "columns": "offset, value", "includebody": "FALSE",
             "subscribe": "a, b", "subscribePattern": "c.#", "startingoffsets": '{"b": 7}', "endingOffsets": '{"b": 9}',
             "endingTimestamp": "1700000000000", "failOnDataLoss": "false", "rowsPerBatch": "9", "partitionBytes": "10",
+            "minPartitions": "4",
         }
     )  # fmt: skip
     assert options.journal == "/log"
@@ -36,7 +37,7 @@ def test_every_option_is_taken() -> None:
     assert options.pattern == "c.#"
     assert (options.starting, options.ending, options.ending_ms) == ({"b": 7}, {"b": 9}, 1_700_000_000_000)
     assert not options.fails_on_loss
-    assert (options.rows_max, options.partition_bytes) == (9, 10)
+    assert (options.rows_max, options.partition_bytes, options.partitions_min) == (9, 10, 4)
     remote = read_options({"url": "http://a:1, https://b:2", "user": "u", "password": "p", "brokerTimeoutSeconds": "5"})
     assert (remote.urls, remote.wait_s) == (("http://a:1", "https://b:2"), 5)
     assert (remote.login, remote.tls) == (ClientLogin("u", "p"), ClientTls())
@@ -93,6 +94,8 @@ def test_times(text: str, time_ms: int) -> None:
         ({"startingTimestamp": "yesterday"}, "epoch milliseconds"),
         ({"startingTimestamp": "1", "startingOffsets": "earliest"}, "both set the start"),
         ({"rowsPerBatch": "0"}, "a number of rows"),
+        ({"minPartitions": "0"}, "minPartitions is '0'; allowed: a number of tasks"),
+        ({"minPartitions": "2", "table": "queues"}, "minPartitions is for the tables messages and events"),
         ({"interval": "1 fortnight"}, "a span of time"),
         ({"interval": "0 s"}, "a span of time"),
         ({"asOf": "1"}, "asOf is for table queues"),

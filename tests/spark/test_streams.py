@@ -20,12 +20,16 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import StructType
 
 from artemis_py.spark import lag
+from artemis_py.spark.log.log import Segment
 from artemis_py.spark.read.options import read_options
+from artemis_py.spark.read.plan import ranges
 from artemis_py.spark.source import ArtemisDataSource
 from artemis_py.spark.stream.reader import LogStreamReader
+from artemis_py.spark.tables.reading import Wanted
+from artemis_py.storage.format.segment_index import BLOCK_BYTES
 from tests.kit.process import eventually
 from tests.spark.live import LiveBroker, live_broker, send_many
-from tests.spark.made_log import START_MS, MadeLog
+from tests.spark.made_log import START_MS, MadeLog, survey
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -414,6 +418,55 @@ def test_the_first_batch_is_the_same_when_it_is_planned_again(tmp_path: Path) ->
         rows = [int(row["value"]) for batch in batches for row in batch.to_pylist()]
         assert rows == [11, 12, 13, 14, 15]
     assert again.latestOffset(again.latestOffset(end, ReadAllAvailable()), ReadAllAvailable())["b"] == log.lsn - 1
+
+
+@pytest.mark.parametrize("option", [{"minPartitions": "5"}, {"partitionBytes": "15000"}], ids=str)
+def test_each_task_of_a_batch_has_the_same_rows_when_it_is_planned_again(
+    tmp_path: Path, option: dict[str, str]
+) -> None:
+    """Meanwhile the log went on, the last segment was closed, and all were surveyed."""
+    log = MadeLog(tmp_path)
+    for address in ("orders", "bills", "orders", "bills"):
+        log.segment(START_MS)
+        log.publish(START_MS, 40, "orders")
+        log.publish(START_MS, 20, address)
+    log.segment(START_MS)
+    for _ in range(3):
+        log.publish(START_MS, 5, "bills")
+    given = {"journal": str(tmp_path), "broker": "b", "startingOffsets": "earliest", "subscribe": "orders", **option}
+    options = read_options(given, streaming=True)
+    first = LogStreamReader(options)
+    start = first.initialOffset()
+    end = first.latestOffset(start, ReadAllAvailable())
+
+    def rows_of(reader: LogStreamReader) -> list[list[int]]:
+        return [
+            [int(row["offset"]) for batch in reader.read(share) for row in batch.to_pylist()]
+            for share in reader.partitions(start, end)
+        ]
+
+    planned = rows_of(first)
+    assert len(planned) == (5 if "minPartitions" in option else 2)
+    assert sum(map(len, planned)) == 200
+    log.publish(START_MS, 300, "orders")
+    log.publish(START_MS, 5, "elsewhere")
+    log.close()
+    survey(tmp_path)
+    again = rows_of(LogStreamReader(options))
+    assert (again[: len(planned)], list(filter(None, again[len(planned) :]))) == (planned, [])
+
+
+def test_a_segment_that_grows_is_divided_as_before() -> None:
+    block, first = BLOCK_BYTES + 100, {"segment": 1, "first_lsn": 1, "addresses": ["a"], "messages": 1}
+
+    def begins(blocks: int, more_bytes: int) -> list[int]:
+        told = {"blocks": [(64 + number * block, 1 + number * 10, START_MS) for number in range(blocks)]}
+        ends = {"last_lsn": blocks * 10, "bytes": 64 + (blocks - 1) * block + more_bytes}
+        lists: dict[str, list[Any]] = {"queues": [], "sessions": [], "consumers": []}
+        segment = Segment.of({**first, **told, **ends, **lists, "first_ms": START_MS, "last_ms": START_MS})
+        return [one.lsns[0] for one in ranges(segment, Wanted().between(1, 31))]
+
+    assert begins(4, 50) == begins(4, block) == begins(5, 50) == [1, 31]
 
 
 def test_a_checkpoint_of_another_log_is_refused(tmp_path: Path, streams: Streams) -> None:

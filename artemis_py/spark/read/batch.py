@@ -6,6 +6,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,12 +15,22 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from artemis_py.spark.decode.columns import Numbers
 from artemis_py.spark.decode.record_walk import Walk
-from artemis_py.spark.log.log import GoneError, Listing, Log
+from artemis_py.spark.log.log import GoneError, Log
 from artemis_py.spark.read.addresses import AddressReader, warn_of_unknown
 from artemis_py.spark.read.aggregated_tables import AggregateReader
 from artemis_py.spark.read.options import ReadOptions
 from artemis_py.spark.read.pieces import check_planned, excerpt_of, piece
-from artemis_py.spark.read.plan import Range, Share, asked, bounded, learn_queues, opened, settled_listing, shares
+from artemis_py.spark.read.plan import (
+    Extract,
+    Range,
+    Share,
+    asked,
+    bounded,
+    learn_queues,
+    opened,
+    settled_listing,
+    tasks,
+)
 from artemis_py.spark.tables.events import event_batches
 from artemis_py.spark.tables.filters import Pushed
 from artemis_py.spark.tables.messages import message_batches
@@ -74,19 +85,15 @@ class RowReader(DataSourceReader):
         """A share of the log for each task. Raises PipelineError."""
         options = self._options
         logs = opened(options)
-        found: list[InputPartition] = []
-        listings: list[Listing] = []
+        found: list[Extract] = []
         for broker, (_, log) in logs.items():
             wanted = self._pushed.applied(bounded(asked(options), options, broker, list(logs)), broker)
             if wanted is None:
                 continue
             listing = settled_listing(log, wanted, options)
-            listings.append(listing)
-            names = learn_queues(Names(), listing)
-            of_messages = options.table == "messages"
-            found += shares(log.location, listing, wanted, names, options.partition_bytes, of_messages=of_messages)
-        warn_of_unknown(options, listings)
-        return found
+            found.append(Extract(log.location, listing, wanted, learn_queues(Names(), listing)))
+        warn_of_unknown(options, [one.listing for one in found])
+        return [*chain.from_iterable(tasks(found, options, is_repeatable=False))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one share."""

@@ -58,6 +58,7 @@ _MEANINGS: Final = {
     "brokerTimeoutSeconds": "how long to wait for a broker that does not answer",
     "rowsPerBatch": "a number of rows",
     "partitionBytes": "a number of bytes of log",
+    "minPartitions": "a number of tasks",
     "publishId": "an option of the sink",
 }
 _NAMES: Final = {name.lower(): name for name in _MEANINGS}
@@ -68,7 +69,6 @@ _KAFKA_S: Final = {
     "assign": "there are no partitions to assign: subscribe or subscribePattern choose addresses",
     "startingoffsetsbytimestamp": 'use startingTimestamp, for all addresses or as {"address": milliseconds}',
     "endingoffsetsbytimestamp": 'use endingTimestamp, for all addresses or as {"address": milliseconds}',
-    "minpartitions": "partitionBytes sets how much of the log a task reads",
     "maxrecordsperpartition": "partitionBytes sets how much of the log a task reads",
 }
 """Options of Spark's Kafka source that have other names here or are unnecessary."""
@@ -130,6 +130,8 @@ class ReadOptions:
     wait_s: int
     rows_max: int
     partition_bytes: int
+    partitions_min: int | None
+    """At least so many tasks read a batch."""
     queue: QueueOptions | None = None
     """The queue to consume; None: the log is read."""
 
@@ -180,6 +182,7 @@ def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOp
         wait_s=_positive(texts, "brokerTimeoutSeconds") or 60,
         rows_max=_positive(texts, "rowsPerBatch") or 50_000,
         partition_bytes=_positive(texts, "partitionBytes") or 32 << 20,
+        partitions_min=_positive(texts, "minPartitions"),
         queue=queue,
     )
     _check_together(options, texts, streaming=streaming)
@@ -340,6 +343,8 @@ def _check_table(options: ReadOptions, texts: Mapping[str, str]) -> None:
             raise PipelineError(f"{name} with addresses is for the tables messages and events; give one time")
     if options.table not in _FOLDED:
         return
+    if options.partitions_min is not None:
+        raise PipelineError("option minPartitions is for the tables messages and events")
     if not isinstance(options.starting, str):
         raise PipelineError(
             f"table {options.table} sums up the log from its beginning; leave out startingOffsets, and set the end "
@@ -465,6 +470,7 @@ _NOT_WITH_QUEUE: Final = {
     "minOffsetsPerTrigger": "a message waits on the queue, where others may take it, and not in the query",
     "minMessagesPerTrigger": "a message waits on the queue, where others may take it, and not in the query",
     "maxTriggerDelay": "a message waits on the queue, where others may take it, and not in the query",
+    "minPartitions": "a task reads partitionBytes of log; divide the rows with repartition",
     "skipUnavailableBrokers": "a queue is on one broker",
     "keepRemovedBrokers": "a queue is on one broker",
     "cursor": "the queue itself remembers what was not processed",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from pyspark.sql.datasource import InputPartition
@@ -18,6 +19,7 @@ from artemis_py.spark.log.log import AwayError, Listing, Log, LogLocation, Segme
 from artemis_py.spark.read.options import EARLIEST, LATEST, Offsets, ReadOptions
 from artemis_py.spark.tables.reading import Names, Wanted, packed, unpacked
 from artemis_py.storage.format import records
+from artemis_py.storage.format.segment_index import BLOCK_BYTES
 
 _logger = logging.getLogger(__name__)
 _PIECE_BYTES: Final = 16 << 20
@@ -217,12 +219,86 @@ def learn_queues(names: Names, listing: Listing) -> Names:
     return names
 
 
+class Extract(NamedTuple):
+    """The wanted part of one log, after ``check_gaps``."""
+
+    location: LogLocation
+    listing: Listing
+    wanted: Wanted
+    names: Names
+
+
+def tasks(extracts: Sequence[Extract], options: ReadOptions, *, is_repeatable: bool) -> list[list[Share]]:
+    """The tasks that read each log, with ``minPartitions`` at least so many for all of them.
+
+    ``is_repeatable``: when the same offsets are planned again, each task has the same rows as before, although the log
+    goes on and segments are closed.
+    """
+    of_messages = options.table == "messages"
+    blocks: list[list[tuple[int, int]]] = [[] for _ in extracts]
+    if options.partitions_min is not None:
+        blocks = [list(_blocks(one, of_messages=of_messages, takes_all=is_repeatable)) for one in extracts]
+    sizes = [sum(behind - low for low, behind in of_one) for of_one in blocks]
+    counts = [1] * len(sizes)
+    while sum(counts) < min(options.partitions_min or 0, sum(sizes)):  # to that with the most for each of its tasks
+        counts[max(range(len(sizes)), key=lambda place: sizes[place] / counts[place])] += 1
+    found: list[list[Share]] = []
+    for one, of_one, size, count in zip(extracts, blocks, sizes, counts, strict=True):
+        found.append([])
+        begins = [one.wanted.lsn_min, *_cuts(of_one, size, count), _top(one.listing, one.wanted) + 1]
+        for low, behind in pairwise(begins):
+            part = one._replace(wanted=one.wanted.between(low, behind - 1))
+            found[-1] += shares(*part, options.partition_bytes, of_messages=of_messages, is_repeatable=is_repeatable)
+    return found
+
+
+def _top(listing: Listing, wanted: Wanted) -> int:
+    return listing.end_lsn if wanted.lsn_max is None else min(wanted.lsn_max, listing.end_lsn)
+
+
+def _blocks(one: Extract, *, of_messages: bool, takes_all: bool) -> Iterator[tuple[int, int]]:
+    """The lowest wanted offset in each block, and the lowest behind it."""
+    top = _top(one.listing, one.wanted)
+    for segment in one.listing.segments:
+        if takes_all or can_answer(segment, one.wanted, of_messages=of_messages):
+            for low, behind in pairwise([*(lsn for _, lsn, _ in segment.blocks), segment.last_lsn + 1]):
+                first, end = max(low, one.wanted.lsn_min), min(behind, top + 1)
+                if first < end:
+                    yield first, end
+
+
+def _cuts(blocks: Sequence[tuple[int, int]], size: int, count: int) -> list[int]:
+    """The offsets at which the second of so many equal parts begins, the third and so on. Tasks read whole blocks:
+    where one begins within an eighth of a part, so does the part.
+    """
+    found: list[int] = []
+    before = 0
+    nearby = size / count / 8
+    for number, (low, behind) in enumerate(blocks):
+        while len(found) + 1 < min(count, size):
+            inside = size * (len(found) + 1) // count - before
+            if inside >= behind - low:
+                break
+            if inside < nearby:
+                inside = 0
+            is_at_next = number + 1 < len(blocks) and behind - low - inside < nearby
+            found.append(blocks[number + 1][0] if is_at_next else low + inside)
+        before += behind - low
+    return found
+
+
 def shares(
-    location: LogLocation, listing: Listing, wanted: Wanted, names: Names, share_bytes: int, *, of_messages: bool
+    location: LogLocation,
+    listing: Listing,
+    wanted: Wanted,
+    names: Names,
+    share_bytes: int,
+    *,
+    of_messages: bool,
+    is_repeatable: bool = False,
 ) -> list[Share]:
     """The tasks that read the wanted part of one log, after ``check_gaps``."""
-    top = listing.end_lsn if wanted.lsn_max is None else min(wanted.lsn_max, listing.end_lsn)
-    wanted = replace(wanted, lsn_max=top)
+    wanted = replace(wanted, lsn_max=_top(listing, wanted))
     queues = packed(names.queues)
     found: list[Share] = []
     taken: list[Range] = []
@@ -235,7 +311,7 @@ def shares(
             if not taken or taken[-1].segment != segment.number:
                 actors.learn(segment)
             taken.append(one)
-            filled += _work(one, segment, wanted, of_messages=of_messages)
+            filled += _work(one, segment, wanted, of_messages=of_messages and not is_repeatable)
             if filled >= share_bytes:
                 found.append(Share(location, taken, wanted, (queues, packed(actors.sessions, actors.consumers))))
                 taken, filled, actors = [], 0, Names()
@@ -246,7 +322,7 @@ def shares(
 
 def _work(one: Range, segment: Segment, wanted: Wanted, *, of_messages: bool) -> int:
     """About how many bytes of a part a task takes in: of a part with places those of the wanted addresses, and a
-    fiftieth at least: to look into it costs so much.
+    fiftieth at least: to look into it costs so much. Places come later than the segment, and addresses to it.
     """
     size_bytes = one.end - one.begin
     if not of_messages or not one.places or segment.addresses is None or wanted.takes_all:
@@ -301,7 +377,8 @@ def ranges(segment: Segment, wanted: Wanted) -> Iterator[Range]:
     of_segment = segment.name, segment.places_bytes > 0, told
     for (offset, lsn, time_ms), (end, behind_lsn) in zip(blocks, ends, strict=True):
         is_wanted = wanted.has_between(lsn, behind_lsn)
-        if begun is not None and (not is_wanted or end - begun[0] > _PIECE_BYTES):
+        is_full = begun is not None and offset + BLOCK_BYTES - begun[0] > _PIECE_BYTES  # its end may still move
+        if begun is not None and (not is_wanted or is_full):
             yield Range(segment.number, begun[0], last_end, begun[1], *of_segment, (begun[2], last_behind))
             begun = None
         if is_wanted and begun is None:
@@ -392,7 +469,7 @@ def _gaps(listing: Listing, wanted: Wanted) -> Iterator[tuple[int, int, str]]:
     """The first and last offset of each gap, and its place. Segments removed by retention are not gaps: it removes the
     oldest.
     """
-    top = listing.end_lsn if wanted.lsn_max is None else min(wanted.lsn_max, listing.end_lsn)
+    top = _top(listing, wanted)
     before: Segment | None = None
     expected = wanted.lsn_min if wanted.lsn_min > listing.first_lsn else None
     for segment in listing.segments:

@@ -28,7 +28,7 @@ from artemis_py.spark.log.log import ID, AwayError, Listing, Log, LogLocation, M
 from artemis_py.spark.read.addresses import warn_of_unknown
 from artemis_py.spark.read.batch import read_share
 from artemis_py.spark.read.options import ReadOptions
-from artemis_py.spark.read.plan import Share, asked, check_gaps, learn_queues, shares, start_lsn
+from artemis_py.spark.read.plan import Extract, asked, check_gaps, learn_queues, start_lsn, tasks
 from artemis_py.spark.stream.brokers import Brokers
 from artemis_py.spark.stream.held_rows import HeldRows, Hold
 from artemis_py.spark.stream.look_ahead import LookAhead
@@ -69,8 +69,8 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The cursor set at each broker, and when."""
         self._planned: dict[str, tuple[int, int]] = {}
         """The last batch's offsets of each broker, after the first number and up to the second, until it is done."""
-        self._held: dict[tuple[str, int, int], list[HeldRows]] = {}
-        """Rows of the last batch by broker, first offset before them and last one."""
+        self._held: dict[tuple[str, int, int], tuple[Extract, list[HeldRows]]] = {}
+        """What was fetched of the last batch by broker, first offset before it and last one."""
         self._counted: dict[str, int] = {}
         """What ``#lost`` is to be at least, which no batch says yet."""
 
@@ -166,25 +166,40 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _hold(self, found: dict[str, Waiting], ends: dict[str, int]) -> None:
         """Fetch the rows of the next batch, if it must not wait for one of several brokers. Of one that does not answer
-        any more, it has none.
+        any more it has none, and then it is divided anew.
         """
         self._held = {}
         if not self._options.skips_unavailable or len(self._options.urls) < 2:
             return
-        hold = Hold(self._options)
+        is_whole = False
+        while not is_whole:
+            self._held = {}
+            is_whole = self._fetch({broker: new for broker, new in found.items() if ends[broker] > new.begin}, ends)
+
+    def _fetch(self, found: dict[str, Waiting], ends: dict[str, int]) -> bool:
+        """Fetch what is new, and divide it as if all of it was planned later. False: a broker has left meanwhile."""
+        extracts: dict[str, Extract] = {}
+        rows: list[HeldRows] | None
         for broker, new in found.items():
             top = ends[broker]
-            if top <= new.begin:
-                continue
             try:
                 log = self._opened()[broker][1]
-                rows = hold.fetch(self._shares(log, new.begin, top, mark_of(new.listing, top)))
+                extracts[broker] = self._extract(log, new.begin, top, mark_of(new.listing, top))
             except AwayError as error:
                 self._brokers.leave(broker, error)
                 ends[broker] = new.begin
-                continue
+        hold = Hold(self._options)
+        divided = tasks([*extracts.values()], self._options, is_repeatable=True)
+        for (broker, extract), its in zip(extracts.items(), divided, strict=True):
+            try:
+                rows = hold.fetch(its)
+            except AwayError as error:
+                self._brokers.leave(broker, error)
+                ends[broker] = found[broker].begin
+                return False
             if rows is not None:
-                self._held[broker, new.begin, top] = rows
+                self._held[broker, found[broker].begin, ends[broker]] = extract, rows
+        return True
 
     def _has_to_move(self, new: Waiting) -> bool:
         """Would a query that starts again miss what retention may take next, although nothing in it was for it? Then an
@@ -237,24 +252,29 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The tasks of one batch, which is the same at every planning. Raises PipelineError."""
         self._bind(end)
         begins = end.get(FROM, start)
-        found: list[InputPartition] = []
+        extracts: list[Extract] = []
+        held: list[list[HeldRows] | None] = []
         for broker in _brokers_of(end):
             begin, top = int(begins.get(broker, 0)), int(end[broker])
             if (broker, begin, top) in self._held:
-                found += self._held[broker, begin, top]
+                extract, rows = self._held[broker, begin, top]
+                extracts.append(extract)
+                held.append(rows)
             elif broker not in self._opened():
                 self._check_nothing_of(broker, begin, top)
             elif top > begin:
                 log = self._opened()[broker][1]
                 log.wait_patiently()
                 try:
-                    found += self._shares(log, begin, top, end.get(LOG, {}).get(broker))
+                    extracts.append(self._extract(log, begin, top, end.get(LOG, {}).get(broker)))
                 except AwayError as error:
                     said = f"{error}. The planned batch has the offsets {begin + 1} to {top} of broker {broker}"
                     raise PipelineError(f"{said}. {_REPEATED}") from None
+                held.append(None)
             if broker in self._opened() and not self._brokers.is_away(broker):
                 self._move_cursor(broker, begin)
-        return found
+        divided = tasks(extracts, self._options, is_repeatable=True)
+        return [one for rows, its in zip(held, divided, strict=True) for one in (its if rows is None else rows)]
 
     def _check_nothing_of(self, broker: str, begin: int, top: int) -> None:
         """Raises PipelineError for a batch with something of a broker that is not there."""
@@ -264,19 +284,16 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 "available. Start the query once while that broker is available; after that it may be removed"
             )
 
-    def _shares(self, log: Log, begin: int, top: int, mark: Mark | None) -> list[Share]:
+    def _extract(self, log: Log, begin: int, top: int, mark: Mark | None) -> Extract:
         listing = log.listing(begin)
         check_same_log(log.broker, listing, top, mark)
         if listing.first_lsn > begin + 1:
             self._lose(log.broker, begin, listing)
         if not self._options.fails_on_loss:
             self._planned[log.broker] = begin, top
-        names = self._learned(log, listing)
-        options = self._options
-        wanted = asked(options).between(begin + 1, top)
-        check_gaps(log.broker, listing, wanted, fails_on_loss=options.fails_on_loss)
-        of_messages = options.table == "messages"
-        return shares(log.location, listing, wanted, names, options.partition_bytes, of_messages=of_messages)
+        wanted = asked(self._options).between(begin + 1, top)
+        check_gaps(log.broker, listing, wanted, fails_on_loss=self._options.fails_on_loss)
+        return Extract(log.location, listing, wanted, self._learned(log, listing))
 
     def _learned(self, log: Log, listing: Listing) -> Names:
         """Queues are named where they were made: before a query's first batch all indexes are looked at once."""
