@@ -306,8 +306,9 @@ class LargeStore(BodyStore):
     """Every large body of a broker, on one disk.
 
     ``writer`` writes and removes files; ``reader`` fetches pieces. ``retire`` gets the name of each complete durable
-    file that is no longer needed, in the writer's thread, and deletes or retains it. ``start_min`` is the lowest usable
-    start number (above those of retained files). ``former`` are those that ``retire`` retains.
+    file that is no longer needed, in the writer's thread, and deletes or retains it; and an lsn up to which every
+    record is that refers to it, 0 if none is known. ``start_min`` is the lowest usable start number (above those of
+    retained files). ``former`` are those that ``retire`` retains.
     """
 
     def __init__(
@@ -317,7 +318,7 @@ class LargeStore(BodyStore):
         reader: Committer,
         *,
         syncs: bool = True,
-        retire: Callable[[str], None] | None = None,
+        retire: Callable[[str, int], None] | None = None,
         start_min: int = 1,
         retired: RetiredBodies | None = None,
     ) -> None:
@@ -327,7 +328,7 @@ class LargeStore(BodyStore):
         self._disk = disk
         self._writer = writer
         self._reader = reader
-        self._retire = retire or disk.delete
+        self._retire = retire or self._delete
         self._files: dict[int, LargeFile] = {}
         self.lookup = BodyLookup(disk, self._files, self, retired)
         """The same bodies, and the former ones, for readers of the log."""
@@ -409,7 +410,7 @@ class LargeStore(BodyStore):
                 files.append(LargeFile(body.number, 0, durable=body.durable))
         if files:
             self.lookup.begin_to_retire(files)
-            self._writer.later(partial(self._remove, files))
+            self._writer.later(partial(self._remove, 0, files))
         return kept
 
     # ---- holders ---------------------------------------------------------------------------------
@@ -458,7 +459,7 @@ class LargeStore(BodyStore):
         if self.released:
             self._let_go(last_lsn)
         while self.leaving and self.leaving[0][0] <= durable_lsn:
-            self._writer.later(partial(self._remove, self.leaving.popleft()[1]))
+            self._writer.later(partial(self._remove, *self.leaving.popleft()))
 
     def _write(self) -> None:
         """The number of a start is stored before its first body: a logged body may be gone before the next start, and
@@ -489,14 +490,17 @@ class LargeStore(BodyStore):
 
     # ---- in the writer's thread ------------------------------------------------------------------
 
-    def _remove(self, files: list[LargeFile]) -> None:
+    def _remove(self, lsn: int, files: list[LargeFile]) -> None:
         for file in files:
             if file.durable and file.is_whole:
                 with suppress(NoSpaceError):  # then it is not retained yet; the next start tries again
-                    self._retire(file.name)
+                    self._retire(file.name, lsn)
                     self.lookup.note_retired(file.number)
             else:
                 self._disk.delete(file.name)
+
+    def _delete(self, name: str, _lsn: int) -> None:
+        self._disk.delete(name)
 
     def _forget_old_starts(self) -> None:
         """After a failure, or without room, the new file does not exist."""

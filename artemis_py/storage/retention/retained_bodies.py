@@ -98,8 +98,12 @@ class RetainedBodies(RetiredBodies):
         self._holders: dict[int, int] = {}
         self._moving: dict[int, Path] = {}
         """Bodies that are being taken over: they are still where they were, or here already."""
+        self._lsns: dict[int, int] = {}
+        """Up to where every record is that refers to a body; of those missing here, up to ``_first_lsn``."""
+        self._first_lsn = 0
+        """The first lsn that was given since the start; 0: none yet."""
         self._hold_lock = threading.Lock()
-        """For these three. Nobody works on files while having it."""
+        """For what begins with ``_by_number``. Nobody works on files while having it."""
         self._stamp = DirectoryStamp(self._directory)
         try:
             make_private(self._directory)
@@ -108,8 +112,10 @@ class RetainedBodies(RetiredBodies):
         except OSError as error:
             raise self._failed(error) from None
 
-    def retire(self, name: str) -> None:
-        """Take over a body that only the log needs. If it is gone, that is reported, but no message needs it."""
+    def retire(self, name: str, lsn: int) -> None:
+        """Take over a body that only the log needs, in records up to an lsn (0: unknown). If it is gone, that is
+        reported, but no message needs it.
+        """
         source = self._body_directory / name
         if self._body_directory.is_dir() and not source.exists():
             warn(f"warning: {source} was removed by someone else and is not retained", STORAGE)
@@ -122,6 +128,9 @@ class RetainedBodies(RetiredBodies):
         number = 0 if body_file is None else body_file.number
         with self._hold_lock:
             self._moving[number] = target
+            if lsn:
+                self._lsns[number] = lsn
+                self._first_lsn = self._first_lsn or lsn
         try:
             move(source, target, _UNFINISHED)  # a copy may take long, but nothing waits for it
             self._add(target)
@@ -208,20 +217,22 @@ class RetainedBodies(RetiredBodies):
         with self._listed():
             return self._kept_bytes
 
-    def purge_before(self, time_ms: int) -> None:
-        """Delete bodies retired before a time."""
+    def purge_before(self, time_ms: int, held_from: int | None = None) -> None:
+        """Delete bodies retired before a time, but none that a record may need from the lsn ``held_from`` on."""
         limit = shown_time(time_ms)
         with self._listed() as kept:
             place = 0
             while place < len(kept) and kept[place].retired < limit:
-                place += not self._remove(place)
+                place += not self._remove(place, held_from)
 
-    def purge_to(self, bytes_max: int) -> None:
-        """Delete the oldest until the rest is no larger than this."""
+    def purge_to(self, bytes_max: int, held_from: int | None = None) -> None:
+        """Delete the oldest until the rest is no larger than this, but none that a record may need from the lsn
+        ``held_from`` on.
+        """
         with self._listed() as kept:
             place = 0
             while place < len(kept) and self._kept_bytes > bytes_max:
-                place += not self._remove(place)
+                place += not self._remove(place, held_from)
 
     def give_up_oldest(self) -> str | None:
         """Delete the oldest to free its room; returns its name, or None if there is none."""
@@ -229,17 +240,21 @@ class RetainedBodies(RetiredBodies):
             if not kept:
                 return None
             name = kept[0].path.name
-            self._remove(0, even_if_held=True)
+            self._remove(0, None, even_if_held=True)
             sync_directory(self._directory)
         return name
 
-    def _remove(self, place: int, *, even_if_held: bool = False) -> bool:
+    def _remove(self, place: int, held_from: int | None, *, even_if_held: bool = False) -> bool:
         """Delete a body, unless somebody holds it; returns whether it is gone."""
         body = self._kept[place]
         with self._hold_lock:
             if body.number in self._holders and not even_if_held:
                 return False
+            last_lsn = self._lsns.get(body.number, self._first_lsn)
+            if held_from is not None and not 0 < last_lsn < held_from:
+                return False
             self._by_number.pop(body.number, None)
+            self._lsns.pop(body.number, None)
         del self._kept[place]
         self._kept_bytes -= body.size_bytes
         body.path.unlink(missing_ok=True)

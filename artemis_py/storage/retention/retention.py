@@ -238,7 +238,14 @@ class Retention:
             self._remove_oldest()
             body_bytes = self._purge_bodies()
         if self._bodies is not None and body_bytes > bytes_max:
-            self._bodies.purge_to(bytes_max)
+            self._bodies.purge_to(bytes_max, self._bodies_held_from())
+
+    def _bodies_held_from(self) -> int | None:
+        """The lowest lsn whose body a reader still needs, where only the journal's files refer to bodies; None: none,
+        or the disk is too full.
+        """
+        held_from = None if self._holds is None else self._holds.held_from()
+        return None if self._holds is None or held_from is None or self._holds.is_crowded() else held_from
 
     def _may_remove(self) -> bool:
         """May the oldest be removed? Calls ``overrun`` if a reader held it back."""
@@ -272,7 +279,7 @@ class Retention:
         if self.files:
             self._bodies.purge_before(self._first_begun_ms())
         elif self._settings.period_ms is not None:
-            self._bodies.purge_before(self._clock_ms() - self._settings.period_ms)
+            self._bodies.purge_before(self._clock_ms() - self._settings.period_ms, self._bodies_held_from())
         return self._bodies.size_bytes
 
     def _first_begun_ms(self) -> int:
@@ -394,8 +401,8 @@ class RetireCallbacks:
 
     retire_segment: Callable[[str], None] | None = None
     """Takes over a segment, by name, and what is beside it. In the committer's thread."""
-    retire_body: Callable[[str], None] | None = None
-    """Takes over a large body, by name. In the body writer's thread."""
+    retire_body: Callable[[str, int], None] | None = None
+    """Takes over a large body, by name, and up to which lsn records refer to it. In the body writer's thread."""
     regular_tasks: Callable[[], None] | None = None
     """Removes what is too old. In the committer's thread."""
     indexed: Callable[[int], None] | None = None

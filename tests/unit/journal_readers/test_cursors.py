@@ -20,7 +20,7 @@ from artemis_py.storage.format.segment_index import index_name
 from artemis_py.storage.retention.cursors import CURSORS_MAX, Cursor, CursorError, Lag, wanted_cursor
 from artemis_py.storage.retention.retained_bodies import RetainedBodies
 from artemis_py.storage.retention.retention import Retention, RetentionSettings
-from tests.kit.journal_story import START_MS
+from tests.kit.journal_story import START_MS, message
 from tests.kit.journal_with_cursors import TTL_S, JournalWithCursors
 
 DAY_MS = 86_400_000
@@ -174,12 +174,57 @@ def test_bodies_of_held_files_stay(tmp_path: Path) -> None:
     rig.put("reader", 0)
     rig.write(3)
     retention = Retention(rig.disk, tmp_path / "journal", settings, bodies=bodies, holds=rig.cursors)
-    bodies.retire(body_name(7, durable=True))
+    bodies.retire(body_name(7, durable=True), 0)
     retention.purge()
     assert bodies.size_bytes == 5000
     rig.desk.drop("reader")
     retention.purge()
     assert (retention.files, bodies.size_bytes) == ((), 0)
+
+
+@pytest.mark.parametrize("limits", [{"bytes_max": 1}, {"bytes_max": None, "period_ms": 1000}], ids=str)
+def test_bodies_of_which_only_the_journal_tells_are_held(tmp_path: Path, limits: dict[str, int | None]) -> None:
+    """No segment is retained yet, or none any more."""
+    rig = JournalWithCursors(tmp_path, **limits)
+    for number in range(1, 7):
+        rig.journal.records.published(message(number, b""), [], 0)
+        rig.turn()
+    settings = RetentionSettings(tmp_path / "kept", rig.period_ms, rig.bytes_max)
+
+    def left(*retired: tuple[int, int], starts: bool = False) -> int:
+        """How many bytes of bodies are kept after these, each with its number and lsn."""
+        if starts or not retention:
+            body_log = RetainedBodies(rig.disk, rig.disk.directory, rig.disk.directory, tmp_path / "kept", clock_ms)
+            args = (rig.disk, tmp_path / "journal", settings, clock_ms, body_log, rig.cursors)
+            retention[:] = [(Retention(*args), body_log)]
+        log, bodies = retention[0]
+        for number, lsn in retired:
+            rig.disk.begin(body_name(number, durable=True))
+            rig.disk.write(body_name(number, durable=True), 0, bytes(5000))
+            bodies.retire(body_name(number, durable=True), lsn)
+        rig.now_ms += 2000
+        log.purge()
+        assert not log.files
+        return bodies.size_bytes
+
+    def clock_ms() -> int:
+        return rig.now_ms
+
+    retention: list[tuple[Retention, RetainedBodies]] = []
+    rig.put("reader", 2)
+    assert left((1, 2), (2, 3), (3, 9)) == 10_000
+    rig.put("reader", 5)
+    assert left() == 5_000
+    assert left(starts=True) == 5_000
+    rig.put("reader", 9)
+    assert left() == 5_000, "it is unknown which records refer to it"
+    assert left((4, 10)) == 10_000
+    rig.put("reader", 10)
+    assert left() == 0
+    rig.put("reader", 0)
+    assert left((5, 11)) == 5_000
+    rig.crowded = lambda: True
+    assert left() == 0
 
 
 # ---- what it outlives ----------------------------------------------------------------------------

@@ -98,7 +98,7 @@ def test_a_body_that_finds_no_room_among_the_retained_ones_is_still_there(
 ) -> None:
     kept = RetainedBody(tmp_path)
 
-    def fail(name: str) -> None:
+    def fail(name: str, _lsn: int) -> None:
         raise NoSpaceError(f"{name} finds no room")
 
     monkeypatch.setattr(kept.store, "_retire", fail)

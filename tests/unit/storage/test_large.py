@@ -451,7 +451,7 @@ class Keeping:
         """A body of 1000 bytes, now."""
         name = body_name(number, durable=True)
         (self.folder.parent / "large" / name).write_bytes(bytes(1000))
-        self.bodies.retire(name)
+        self.bodies.retire(name, 0)
 
     @property
     def numbers(self) -> list[int]:
@@ -478,11 +478,11 @@ def test_a_retained_body_stays_with_the_file_that_speaks_of_it(tmp_path: Path) -
 def test_a_body_that_somebody_removed_ends_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The broker ended when its message was settled. Without the directory it still does."""
     keeping = Keeping(tmp_path)
-    keeping.bodies.retire(body_name(1, durable=True))
+    keeping.bodies.retire(body_name(1, durable=True), 0)
     assert f"{body_name(1, durable=True)} was removed by someone else" in capsys.readouterr().err
     (tmp_path / "large").rmdir()
     with pytest.raises(DiskError):
-        keeping.bodies.retire(body_name(1, durable=True))
+        keeping.bodies.retire(body_name(1, durable=True), 0)
 
 
 def test_retained_bodies_count_for_the_storage_limit(tmp_path: Path) -> None:
@@ -647,8 +647,8 @@ def test_numbers_go_on_behind_retained_ones(tmp_path: Path) -> None:
 
 def test_only_whole_durable_bodies_are_retained() -> None:
     bodies = Bodies()
-    retired: list[str] = []
-    store = LargeStore(bodies.disk, bodies.writer, bodies.reader, retire=retired.append)
+    retired: list[tuple[str, int]] = []
+    store = LargeStore(bodies.disk, bodies.writer, bodies.reader, retire=lambda name, lsn: retired.append((name, lsn)))
     bodies.store = store
     whole, transient = bodies.bring(b"x" * 10), bodies.bring(b"x" * 10, durable=False)
     upload = store.begin(durable=True)
@@ -656,6 +656,6 @@ def test_only_whole_durable_bodies_are_retained() -> None:
     bodies.turn()
     name = body_name(whole.number, durable=True)
     del whole, transient, upload
-    bodies.turn()
-    assert retired == [name]
+    bodies.turn(last_lsn=7, durable_lsn=7)
+    assert retired == [(name, 7)]
     assert bodies.files == [name]
