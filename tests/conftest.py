@@ -43,6 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """``--seed N`` repeats a run: fixtures and Hypothesis draw from it. Without it all runs of a commit are one."""
     parser.addoption("--spark-cluster", action="store_true", help="tests of Spark on a master and two workers")
     parser.addoption("--fast", action="store_true", help="what takes a minute and needs no package but test-fast's")
+    parser.addoption("--chaos-minutes", type=float, default=10.0, help="how long tests/spark/test_chaos.py disturbs")
     parser.addoption("--churn-minutes", type=float, help="how long clients come and go in tests/e2e/test_churn.py")
     parser.addoption("--fuzz-inputs", type=int, metavar="N", help="inputs of each long run in tests/fuzz (a million)")
     parser.addoption("--seed", metavar="N", help=f"repeat the run that printed this seed; {NEW!r} draws a new one")

@@ -33,7 +33,7 @@ class ArchiveDriver(Driver):
 
     def __init__(self, folder: Path, url: str, layout: str) -> None:
         self._layout = layout
-        super().__init__(folder, (url, ""))
+        super().__init__(folder, (url, ""), ["archive"])
 
     def _start(self, *more: str) -> subprocess.Popen[bytes]:
         self.lives += 1
@@ -58,10 +58,7 @@ class ArchiveRun(PipelineRun):
 
     def __init__(self, folder: Path, broker: LiveBroker, seed: int, layout: str) -> None:
         self._layout = layout
-        super().__init__(folder, broker, seed)
-
-    def _driver(self) -> Driver:
-        return ArchiveDriver(self.folder, self.broker.url, self._layout)
+        super().__init__(folder, broker, seed, ArchiveDriver(folder, broker.url, layout))
 
     def _judge(self) -> None:
         columns = ["address", "value", "headers", "offset", "messageId", "transaction"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -49,12 +49,16 @@ class LiveBroker:
         settings: str = SETTINGS,
         addresses: str = ADDRESSES,
         start_s: float = WAIT_S,
+        stomp: str = STOMP,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self.folder = folder
         self._name = name
         self._settings = settings
         self._addresses = addresses
         self._start_s = start_s
+        self._stomp = stomp
+        self._environment = environment
         self._file_bytes = file_bytes
         self._limits = limits
         self._lives = 0
@@ -62,7 +66,9 @@ class LiveBroker:
 
     def _start(self, ports: dict[str, int]) -> BrokerProcess:
         self._lives += 1
-        acceptors = {name: uri.replace(":0?", f":{ports[name]}?") for name, uri in (("stomp", STOMP), ("http", HTTP))}
+        acceptors = {
+            name: uri.replace(":0?", f":{ports[name]}?") for name, uri in (("stomp", self._stomp), ("http", HTTP))
+        }
         limits = "" if self._limits is None else retained(self.folder, self._limits)
         text = configuration(
             acceptors,
@@ -74,7 +80,8 @@ class LiveBroker:
         )
         file = self.folder / "broker.xml"
         file.write_text(text, "utf-8")
-        process = BrokerProcess(["run", str(file)], self.folder / f"broker{self._lives}.log")
+        log = self.folder / f"broker{self._lives}.log"
+        process = BrokerProcess(["run", str(file)], log, environment=self._environment)
         process.await_ready(self._start_s)
         return process
 

@@ -14,6 +14,7 @@ from tests.spark.pipeline_ledger import PipelineLedger, Sent
 
 PAUSE_S = 0.4
 """Between two batches of a producer: the load leaves Spark a part of two processors."""
+LARGE_SHARE = 0.1
 NOTES = ("plain", "with: colon", "wörter", "数字", "back\\slash", "two\nlines", " blanks ", "")
 
 
@@ -54,7 +55,7 @@ class PipelineClient(ABC, Thread):
 
 
 class PipelineProducer(PipelineClient):
-    """Sends numbered messages with headers of all kinds."""
+    """Sends numbered messages with headers of all kinds; every tenth body has ``large_bytes``, if there are any."""
 
     def __init__(
         self,
@@ -66,15 +67,19 @@ class PipelineProducer(PipelineClient):
         done: Event,
         *,
         addresses: Sequence[str],
+        large_bytes: int = 0,
     ) -> None:
         super().__init__(name, port, ledger, seed, up, done)
         self.addresses = addresses
+        self._large_bytes = large_bytes
         self._numbers = itertools.count(1)
 
     def made(self, address: str, group: str = "") -> tuple[Sent, bytes]:
         """A message, and its body."""
         number = next(self._numbers)
-        body = f"{self.name}-{number} ".encode() + self.random.randbytes(self.random.randrange(600))
+        is_large = self._large_bytes and self.random.random() < LARGE_SHARE
+        size_bytes = self._large_bytes if is_large else self.random.randrange(600)
+        body = f"{self.name}-{number} ".encode() + self.random.randbytes(size_bytes)
         headers = {"x-id": f"{self.name}-{number}", "x-note": self.random.choice(NOTES), "x-group": group}
         return Sent(headers["x-id"], address, self.name, number, crc32(body), headers, group), body
 
@@ -110,9 +115,9 @@ class Transacted(PipelineProducer):
 
     def __init__(
         self, name: str, port: int, ledger: PipelineLedger, seed: int, up: Event, done: Event,
-        *, addresses: Sequence[str], repeats: bool,
+        *, addresses: Sequence[str], repeats: bool, large_bytes: int = 0,
     ) -> None:  # fmt: skip
-        super().__init__(name, port, ledger, seed, up, done, addresses=addresses)
+        super().__init__(name, port, ledger, seed, up, done, addresses=addresses, large_bytes=large_bytes)
         self._repeats = repeats
         self._open: list[tuple[Sent, bytes]] = []
         self._groups = itertools.count(1)

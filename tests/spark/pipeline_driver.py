@@ -7,7 +7,7 @@ everything that is there is delivered.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from operator import not_
 from pathlib import Path
@@ -45,11 +45,13 @@ def delivered(folder: Path, name: str, stomp_url: str) -> Callable[[DataFrame, i
     return write
 
 
-def queries(spark: SparkSession, folder: Path, log_url: str, stomp_url: str) -> list[DataStreamWriter]:
-    """Two that read the same messages."""
+def queries(
+    spark: SparkSession, folder: Path, log_url: str, stomp_url: str, names: Sequence[str]
+) -> list[DataStreamWriter]:
+    """Those of these names; they read the same messages."""
     common = {"startingOffsets": "earliest", "subscribe": ",".join(ADDRESSES), "brokerTimeoutSeconds": "60"}
     sources: dict[str, dict[str, Any]] = {
-        "url": {"url": log_url, "includeHeaders": "true", "cursor": "copies"},
+        "url": {"url": log_url, "includeHeaders": "true", "cursor": "copies", "minPartitions": "3"},
         "directory": {"journal": str(folder / "broker"), "includeHeaders": "true"},
     }
     return [
@@ -59,7 +61,7 @@ def queries(spark: SparkSession, folder: Path, log_url: str, stomp_url: str) -> 
         .writeStream.queryName(name)
         .foreachBatch(delivered(folder, name, stomp_url))
         .option("checkpointLocation", str(folder / "checkpoints" / name))
-        for name in QUERIES
+        for name in names
     ]
 
 
@@ -74,6 +76,7 @@ def main() -> None:
     parser.add_argument("log_url")
     parser.add_argument("stomp_url")
     parser.add_argument("--to-the-end", action="store_true")
+    parser.add_argument("--query", action="append", choices=QUERIES, help="this one, and not all")
     args = parser.parse_args()
     settings = {
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
@@ -83,7 +86,7 @@ def main() -> None:
     }
     spark = session("killed pipeline", steps_back=False, **settings)
     spark.sparkContext.setLogLevel("ERROR")
-    writers = queries(spark, args.folder, args.log_url, args.stomp_url)
+    writers = queries(spark, args.folder, args.log_url, args.stomp_url, args.query or QUERIES)
     if args.to_the_end:
         for writer in writers:
             writer.trigger(availableNow=True).start().awaitTermination()

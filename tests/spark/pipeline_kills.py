@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from random import Random
 from threading import Event
@@ -19,16 +19,18 @@ import pyarrow.dataset as arrow_dataset
 from artemis_py.spark.read.aggregated_tables import AggregateReader
 from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.options import read_options
+from tests.kit.client import connected
 from tests.kit.process import eventually, kill_group, start_module
 from tests.spark.live import LiveBroker
 from tests.spark.pipeline_clients import Acknowledger, PipelineClient, Receipted, Transacted
-from tests.spark.pipeline_driver import ADDRESSES, QUERIES
+from tests.spark.pipeline_driver import ADDRESSES, COPIED, COPIES, QUERIES
 from tests.spark.pipeline_ledger import Delivered, PipelineLedger
 
 WORK_S: Final = (0.05, 1.0)
 KILLED_WHILE_STARTING: Final = 0.2
 DEPTHS_EVERY: Final = 4
 """After so many of a broker's deaths its depths are compared; it takes as long as the log is."""
+START_S: Final = 180.0
 WAIT_S: Final = 180.0
 END_S: Final = 600.0
 
@@ -58,9 +60,10 @@ class Driver:
     UNIT = "batches"
     """Of ``commits``."""
 
-    def __init__(self, folder: Path, urls: tuple[str, str]) -> None:
+    def __init__(self, folder: Path, urls: tuple[str, str], queries: Sequence[str]) -> None:
         self.folder = folder
         self.urls = urls
+        self.queries = queries
         self.lives = 0
         self.process = self._start()
 
@@ -68,11 +71,12 @@ class Driver:
         self.lives += 1
         self._begun = self._seen = self.commits()
         log = self.folder / f"driver{self.lives}.log"
-        return start_module("tests.spark.pipeline_driver", str(self.folder), *self.urls, *more, log=log)
+        names = [f"--query={name}" for name in self.queries]
+        return start_module("tests.spark.pipeline_driver", str(self.folder), *self.urls, *names, *more, log=log)
 
     def commits(self) -> dict[str, int]:
         """How many batches of each query are done: Spark forgets the files of the oldest."""
-        places = {name: self.folder / "checkpoints" / name / "commits" for name in QUERIES}
+        places = {name: self.folder / "checkpoints" / name / "commits" for name in self.queries}
         return {
             name: 1 + max((int(path.name) for path in place.glob("[0-9]*")), default=-1)
             for name, place in places.items()
@@ -81,8 +85,8 @@ class Driver:
     def has_moved(self) -> bool:
         """Each query has done a batch in this life, and one of them since the last time this was noted."""
         now = self.commits()
-        each_in_this_life = all(count > self._begun[name] for name, count in now.items())
-        return each_in_this_life and any(count > self._seen[name] for name, count in now.items())
+        each_in_this_life = all(now[name] > self._begun[name] for name in self.queries)
+        return each_in_this_life and any(now[name] > self._seen[name] for name in self.queries)
 
     def note(self) -> None:
         """From here on."""
@@ -113,28 +117,68 @@ class Driver:
         return bool(found)
 
 
-class PipelineRun:
-    """So many kills, then the end, then the judgement. ``seed`` decides who is killed and when."""
+class ApplicationRun:
+    """An application in which something is killed while it works. ``seed`` decides when."""
 
-    def __init__(self, folder: Path, broker: LiveBroker, seed: int) -> None:
+    def __init__(self, folder: Path, driver: Driver, seed: int) -> None:
         self.folder = folder
-        self.broker = broker
         self.random = Random(seed)
         self.seed = seed
-        self.ledger = PipelineLedger()
         self.kills: Counter[str] = Counter()
         self.ended_by_itself = 0
         self.problems: list[str] = []
+        self.driver = driver
+
+    def progress(self) -> None:
+        """The queries do batches; now and then the next kill does not wait for that."""
+        if self.driver.lives > 1 and self.random.random() < KILLED_WHILE_STARTING:
+            time.sleep(self.random.uniform(*WORK_S) * 4)  # any moment of the start
+            return
+        eventually("batches of the queries", self._moved, bool, WAIT_S)
+        self.driver.note()
+        time.sleep(self.random.uniform(*WORK_S))  # any moment of the work
+
+    def _moved(self) -> bool:
+        if self.driver.process.poll() is not None:
+            self.ended_by_itself += 1
+            self.driver.start_again()
+        return self.driver.has_moved()
+
+    def kill_in_application(self, kind: str) -> None:
+        """Kill the application, its jvm or a worker of it; the whole if there is none."""
+        if kind == "worker" and self.driver.kill_workers(self.random):
+            self.kills[kind] += 1
+            return
+        if kind == "worker" or (kind == "jvm" and not self.driver.kill_jvm()):
+            kind = "application"
+        self.driver.start_again()
+        self.kills[kind] += 1
+
+    def to_the_end(self) -> None:
+        """All that is there is delivered."""
+        self.driver.end()
+        for _ in range(3):
+            self.driver.start_again("--to-the-end")
+            if self.driver.process.wait(END_S) == 0:
+                return
+        said = (self.folder / f"driver{self.driver.lives}.log").read_text("utf-8")[-2000:]
+        self.problems.append(f"the application does not come to its end: {said}")
+
+
+class PipelineRun(ApplicationRun):
+    """So many kills, then the end, then the judgement."""
+
+    def __init__(self, folder: Path, broker: LiveBroker, seed: int, driver: Driver | None = None) -> None:
+        urls = (broker.url, f"tcp://127.0.0.1:{broker.process.port}")
+        super().__init__(folder, driver or Driver(folder, urls, QUERIES), seed)
+        self.broker = broker
+        self.ledger = PipelineLedger()
         self.rows: dict[str, list[Delivered]] = {}
         self.acked: Counter[int] = Counter()
         self.depths_compared = 0
         self._up = Event()
         self._done = Event()
-        self.driver = self._driver()
         self.clients = self._clients(broker.process.port)
-
-    def _driver(self) -> Driver:
-        return Driver(self.folder, (self.broker.url, f"tcp://127.0.0.1:{self.broker.process.port}"))
 
     def _clients(self, port: int) -> list[PipelineClient]:
         common = (port, self.ledger, self.seed, self._up, self._done)
@@ -154,65 +198,34 @@ class PipelineRun:
             client.start()
         try:
             for _ in range(kills):
-                self._progress()
-                time.sleep(self.random.uniform(*WORK_S))  # any moment of the work
+                self.progress()
                 self._kill(next(kinds))
-            self._progress()
+            self.progress()
         finally:
             self._done.set()
             for client in self.clients:
                 client.join()
         try:
-            self._to_the_end()
+            self.driver.end()
+            self._compare_depths()
+            self.to_the_end()
+            self._compare_depths()
         finally:
             self.driver.end()
         self.problems += [text for client in self.clients for text in client.trouble]
         self._judge()
 
-    def _progress(self) -> None:
-        """The queries do batches; now and then the next kill does not wait for that."""
-        if self.driver.lives > 1 and self.random.random() < KILLED_WHILE_STARTING:
-            time.sleep(self.random.uniform(*WORK_S) * 4)  # any moment of the start
-            return
-        eventually("batches of the queries", self._moved, bool, WAIT_S)
-        self.driver.note()
-
-    def _moved(self) -> bool:
-        if self.driver.process.poll() is not None:
-            self.ended_by_itself += 1
-            self.driver.start_again()
-        return self.driver.has_moved()
-
     def _kill(self, kind: str) -> None:
-        if kind == "broker":
-            self.broker.kill()
-            self._up.clear()
-            self.broker.start_again()
-            if self.kills[kind] % DEPTHS_EVERY == 0:
-                self._compare_depths()
-            self._up.set()
-        elif kind == "application":
-            self.driver.start_again()
-        elif kind == "jvm":
-            if not self.driver.kill_jvm():
-                kind = "application"
-            self.driver.start_again()
-        elif not self.driver.kill_workers(self.random):
-            kind = "application"
-            self.driver.start_again()
+        if kind != "broker":
+            self.kill_in_application(kind)
+            return
+        self.broker.kill()
+        self._up.clear()
+        self.broker.start_again()
+        if self.kills[kind] % DEPTHS_EVERY == 0:
+            self._compare_depths()
+        self._up.set()
         self.kills[kind] += 1
-
-    def _to_the_end(self) -> None:
-        self.driver.end()
-        self._compare_depths()
-        for _ in range(3):
-            self.driver.start_again("--to-the-end")
-            if self.driver.process.wait(END_S) == 0:
-                break
-        else:
-            said = (self.folder / f"driver{self.driver.lives}.log").read_text("utf-8")[-2000:]
-            self.problems.append(f"the application does not come to its end: {said}")
-        self._compare_depths()
 
     # ---- what came of it -------------------------------------------------------------------------
 
@@ -277,10 +290,11 @@ def acknowledged(source: dict[str, str]) -> Counter[int]:
     return Counter(row["messageId"] for batch in batches for row in batch.to_pylist() if row["event"] == "acked")
 
 
-def delivered_rows(folder: Path) -> list[Delivered]:
-    """What the batches of one query left there."""
+def delivered_rows(folder: Path, *brokers: str) -> list[Delivered]:
+    """What the batches of one query left there; of these brokers alone, if any is named."""
     columns = ["address", "value", "headers", "offset", "messageId", "transaction"]
-    batches = arrow_dataset.dataset(folder, format="parquet").to_batches(columns=columns)
+    chosen = arrow_dataset.field("broker").isin(brokers) if brokers else None
+    batches = arrow_dataset.dataset(folder, format="parquet").to_batches(columns=columns, filter=chosen)
     return [
         Delivered(
             row["address"],
@@ -293,3 +307,30 @@ def delivered_rows(folder: Path) -> list[Delivered]:
         for batch in batches
         for row in batch.to_pylist()
     ]
+
+
+def copies_in(broker: LiveBroker, promised: int) -> list[Delivered]:
+    """What was published again, taken from its queue."""
+    count = int(broker.process.metric("artemis_message_count", queue=COPIES))
+    assert count >= promised
+    found = []
+    with connected(broker.process.port) as client:
+        client.subscribe(f"/queue/{COPIES}", ack="auto")
+        for number in range(count):
+            message = client.message()
+            names = ("x-id", "x-note", "x-group")
+            headers = {name: unescaped(str(message.header(name))) for name in names}
+            found.append(Delivered(COPIED, message.body, headers, number, number, None))
+        client.nothing_waits()
+    return found
+
+
+def unescaped(text: str) -> str:
+    """A header's value of STOMP 1.2."""
+    plain = {"\\\\": "\\", "\\n": "\n", "\\c": ":", "\\r": "\r"}
+    parts, at = [], 0
+    while at < len(text):
+        size = 2 if text[at] == "\\" else 1
+        parts.append(plain.get(text[at : at + size], text[at : at + size]))
+        at += size
+    return "".join(parts)

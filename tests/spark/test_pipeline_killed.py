@@ -12,44 +12,15 @@ from zlib import crc32
 
 import pytest
 
-from tests.kit.client import connected
 from tests.spark.archive_kills import ArchiveRun
-from tests.spark.live import SETTINGS, LiveBroker, live_broker
-from tests.spark.pipeline_driver import COPIED, COPIES
-from tests.spark.pipeline_kills import PipelineRun
+from tests.spark.live import SETTINGS, live_broker
+from tests.spark.pipeline_driver import COPIED
+from tests.spark.pipeline_kills import START_S, PipelineRun, copies_in
 from tests.spark.pipeline_ledger import Delivered, PipelineLedger, Sent
 
 KILLS = 100
 ARCHIVE_KILLS = 50
-START_S = 180.0
 KINDS = ("broker", "application", "jvm", "worker")
-
-
-def copies_in(broker: LiveBroker, promised: int) -> list[Delivered]:
-    """What was published again, taken from its queue."""
-    count = int(broker.process.metric("artemis_message_count", queue=COPIES))
-    assert count >= promised
-    found = []
-    with connected(broker.process.port) as client:
-        client.subscribe(f"/queue/{COPIES}", ack="auto")
-        for number in range(count):
-            message = client.message()
-            names = ("x-id", "x-note", "x-group")
-            headers = {name: unescaped(str(message.header(name))) for name in names}
-            found.append(Delivered(COPIED, message.body, headers, number, number, None))
-        client.nothing_waits()
-    return found
-
-
-def unescaped(text: str) -> str:
-    """A header's value of STOMP 1.2."""
-    plain = {"\\\\": "\\", "\\n": "\n", "\\c": ":", "\\r": "\r"}
-    parts, at = [], 0
-    while at < len(text):
-        size = 2 if text[at] == "\\" else 1
-        parts.append(plain.get(text[at : at + size], text[at : at + size]))
-        at += size
-    return "".join(parts)
 
 
 def run_and_judge(folder: Path, seed: int, kinds: list[str]) -> str:
