@@ -29,6 +29,7 @@ from bench.paged import measure_paged
 from bench.part import Extent, NotMeasured, Part, Say
 from bench.pipeline import measure_pipeline
 from bench.replays import measure_replays
+from bench.scaling import measure_scaling
 
 COMPARISON: Final = "brokers"
 SCENARIOS: Final = [
@@ -47,8 +48,11 @@ PARTS: Final[Mapping[str, Callable[[Extent, Say], Part]]] = {
     "operate": measure_operating,
     "leases": measure_leases,
     "fairness": measure_fairness,
+    "scaling": measure_scaling,
 }
-"""The sections of docs/benchmarks.md, in its order."""
+"""The sections of docs/benchmarks.md, in its order, and those of other pages."""
+PAGES: Final = {"scaling": document.SCALING}
+"""Where the others are."""
 MINUTES: Final[Mapping[str, float]] = {
     "brokers": 14,
     "goals": 4,
@@ -61,6 +65,7 @@ MINUTES: Final[Mapping[str, float]] = {
     "operate": 1,
     "leases": 0.5,
     "fairness": 0.5,
+    "scaling": 3,
 }
 """About how long each takes on two quiet cores, with the rounds and seconds that are the default."""
 DEFAULT_BROKERS: Final = "artemis_py,activemq,coilmq,artemis,rabbitmq"
@@ -90,7 +95,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--limit", type=float, default=60.0, help="seconds a scenario may take at most (default 60)")
     parser.add_argument("--quick", action="store_true", help="one round of one second: a look, not a measurement")
     parser.add_argument("--json", action="store_true", help="print JSON instead of the tables")
-    parser.add_argument("--write", action="store_true", help="write into docs/benchmarks.md and README.md")
+    parser.add_argument("--write", action="store_true", help="write into docs/benchmarks.md, scaling.md, README.md")
     parser.add_argument("--check", action="store_true", help="exit code 1 when a target is missed")
     return parser.parse_args(argv)
 
@@ -108,7 +113,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     names = [name for name in PARTS if name in named]
     if not args.quick:
         _say(f"about {sum(MINUTES[name] for name in names):.0f} minutes: {', '.join(names)}")
-    if args.write:
+    if args.write and not PAGES.keys() >= set(names):
         often = "1 round" if rounds == 1 else f"{rounds} rounds"
         document.write(document.RUN, stamp, f"{stamp}. {often}, about {seconds:g} s per scenario, medians.")
     parts: dict[str, Part] = {}
@@ -140,7 +145,7 @@ def _measured(name: str, place: str, extent: Extent) -> Part:
 
 
 def _write(name: str, stamp: str, part: Part) -> None:
-    document.write(name, stamp, part.section())
+    document.write(name, stamp, part.section(), PAGES.get(name))
     if isinstance(part, Comparison):
         document.write(document.SPEED, stamp, part.headlines(), document.README)
 

@@ -1,4 +1,4 @@
-"""Writes what a run has measured into ``docs/benchmarks.md``, and its headlines into ``README.md``.
+"""Writes what a run has measured into ``docs/benchmarks.md`` or its own page, and its headlines into ``README.md``.
 
 The tables stand between two marks for each part. The first of both carries the stamp of the run: date, commit and
 machine, which also stand at the top of the page. So a table of another day, build or machine can be told from the rest
@@ -20,6 +20,7 @@ from artemis_py.version import IS_COMPILED, VERSION
 from bench.own import ROOT
 
 DOCUMENT: Final = ROOT / "docs" / "benchmarks.md"
+SCALING: Final = ROOT / "docs" / "scaling.md"
 README: Final = ROOT / "README.md"
 RUN: Final = "run"
 """The part at the top of the page: of which run it is."""

@@ -65,7 +65,7 @@ def measure_pipeline(extent: Extent, say: Say) -> Findings:
         )
         for number, measure in enumerate(parts):
             try:
-                with _spark() as spark:
+                with spark_session() as spark:
                     measure(Live(spark, home / f"part{number}", seconds, say, found))
             except (ArtemisError, PySparkException) as error:
                 pipeline.problems.append(f"failed: {str(error).splitlines()[0]}")
@@ -73,7 +73,7 @@ def measure_pipeline(extent: Extent, say: Say) -> Findings:
 
 
 @contextmanager
-def _spark() -> Iterator[SparkSession]:
+def spark_session() -> Iterator[SparkSession]:
     """Local Spark as users get it; workers find the yardstick, too."""
     from artemis_py.spark import session
 

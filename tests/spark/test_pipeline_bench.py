@@ -11,6 +11,7 @@ from artemis_py.errors import PipelineError
 from bench.part import Finding
 from bench.pipeline import measure_reads
 from bench.pipeline_live import Live
+from bench.scaling import Scaled, Scaling, measure_brokers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,6 +43,14 @@ def test_rows_that_are_missing_are_an_error(
     monkeypatch.setattr("bench.pipeline_log.write_day", write_nothing)
     with pytest.raises(PipelineError, match="all columns: 0 rows of 100 messages"):
         measure_reads(spark, tmp_path, 100, 1, lambda _: None, [])
+
+
+@pytest.mark.slow
+def test_several_brokers(spark: SparkSession) -> None:
+    found = Scaled(2)
+    measure_brokers(spark, found, 2000)
+    assert (len(found.taken), list(found.tasks.values())) == (1, [2, 2, 4])
+    assert Scaling([found]).tables()[0].rows[1][0] == "2"
 
 
 @pytest.mark.slow

@@ -9,7 +9,9 @@ import pytest
 
 from artemis_py.errors import PerfError
 from bench import document
-from bench.__main__ import PARTS
+from bench.__main__ import PAGES, PARTS
+
+SECTIONS = [name for name in PARTS if name not in PAGES]
 
 _TABLE = re.compile(r"^(\|.*\|)\n\|[ :|-]+\|$", re.MULTILINE)
 
@@ -17,8 +19,8 @@ _TABLE = re.compile(r"^(\|.*\|)\n\|[ :|-]+\|$", re.MULTILINE)
 def problems(page: str, readme: str) -> list[str]:
     """What of a page is not of one run."""
     stamps = document.stamps(page)
-    found = [f"no section {name}" for name in (document.RUN, *PARTS) if name not in stamps]
-    found += [f"unknown section {name}" for name in stamps if name not in (document.RUN, *PARTS)]
+    found = [f"no section {name}" for name in (document.RUN, *SECTIONS) if name not in stamps]
+    found += [f"unknown section {name}" for name in stamps if name not in (document.RUN, *SECTIONS)]
     stamps |= document.stamps(readme)
     run = stamps.get(document.RUN, "")
     found += [f"{name} is of another run: {stamp}" for name, stamp in stamps.items() if stamp != run]
@@ -31,7 +33,7 @@ def problems(page: str, readme: str) -> list[str]:
 def page(stamp: str, **others: str) -> str:
     """A page whose sections have a stamp, some of them another."""
     sections = [f"<!-- run: begin, {stamp} -->\n{stamp}. 2 rounds.\n<!-- run: end -->"]
-    for name in PARTS:
+    for name in SECTIONS:
         table = "| a | b |\n| :-- | --: |\n| x | 1 |"
         sections.append(f"<!-- {name}: begin, {others.get(name, stamp)} -->\n{table}\n<!-- {name}: end -->")
     return "\n\n".join(sections)
@@ -43,6 +45,13 @@ def readme(stamp: str) -> str:
 
 def test_the_page_is_of_one_run() -> None:
     assert problems(document.DOCUMENT.read_text("utf-8"), document.README.read_text("utf-8")) == []
+
+
+def test_a_page_of_its_own_says_of_which_run_it_is() -> None:
+    for name, file in PAGES.items():
+        text = file.read_text("utf-8")
+        [(found, stamp)] = document.stamps(text).items()
+        assert (found, "artemis_py " in stamp, _TABLE.findall(document.by_hand(text))) == (name, True, [])
 
 
 def test_a_table_of_another_day_is_found() -> None:
