@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     listing = "\n".join(f"  {name:<{width}}  {job.help}" for name, job in JOBS.items())
     parser.usage = "%(prog)s NAME …"
     parser.description = f"{HELP}\n\njobs:\n{listing}"
-    parser.epilog = "artemis-py pipeline NAME --help shows the arguments of a job; docs/pipeline.md has examples"
+    parser.epilog = "artemis-py pipeline NAME --help shows the arguments of a job; docs/spark-jobs.md has examples"
     commands = parser.add_subparsers(
         dest="job", required=True, metavar="NAME", help=argparse.SUPPRESS, prog=parser.prog
     )

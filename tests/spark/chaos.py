@@ -64,9 +64,15 @@ class ChaosBroker:
         self.live.start_again(name)
         self.up.set()
 
+    def fail_over(self) -> None:
+        """To its stand-by, on another port; the next time back."""
+        self.up.clear()
+        self.live.fail_over()
+        self.up.set()
+
     def cursors(self) -> list[str]:
         """The names of those that hold its log."""
-        with urllib.request.urlopen(f"{self.live.url}/log/cursors", timeout=START_S) as answer:
+        with urllib.request.urlopen(f"{self.live.active_url}/log/cursors", timeout=START_S) as answer:
             return [one["name"] for one in json.load(answer)["cursors"]]
 
     def dropped(self) -> int:
@@ -181,6 +187,7 @@ def _set_clock(run: ChaosRun, broker: ChaosBroker) -> None:
 DISTURBANCES: Final[dict[str, Callable[[ChaosRun, ChaosBroker], None]]] = {
     "a broker killed": lambda _run, broker: broker.start_again(),
     "a broker killed and renamed": _rename,
+    "a broker killed and its stand-by active": lambda _run, broker: broker.fail_over(),
     "a clock set": _set_clock,
     "a log rolled": _roll,
     "the JVM killed": lambda run, _broker: run.kill_in_application("jvm"),
@@ -191,6 +198,7 @@ DISTURBANCES: Final[dict[str, Callable[[ChaosRun, ChaosBroker], None]]] = {
 OFTEN: Final = (
     *3 * ("a broker killed",),
     *2 * ("a broker killed and renamed",),
+    *3 * ("a broker killed and its stand-by active",),
     *5 * ("a clock set",),
     *4 * ("a log rolled",),
     *2 * ("a worker killed",),
@@ -203,6 +211,12 @@ OFTEN: Final = (
 def chaos_broker(folder: Path, key: str, seed: int) -> Iterator[ChaosBroker]:
     """One that is gone in the end."""
     clock = SettableClock(folder / "clock")
-    options = {"settings": _SETTINGS, "limits": _LIMITS, "stomp": _STOMP, "environment": clock.environment}
+    options = {
+        "settings": _SETTINGS,
+        "limits": _LIMITS,
+        "stomp": _STOMP,
+        "environment": clock.environment,
+        "is_pair": True,
+    }
     with live_broker(folder, name=key, start_s=START_S, **options) as live:
         yield ChaosBroker(live, key, clock, Random(f"{seed} {key}").getrandbits(32))

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.kit.client import StompSocket, frame
-from tests.kit.process import HTTP, STOMP, SWEPT, WAIT_S, BrokerProcess, configuration, retained
+from tests.kit.ports import free_ports
+from tests.kit.process import HTTP, LOOPBACK, STOMP, SWEPT, WAIT_S, BrokerProcess, configuration, retained
 
 ADDRESSES = '<address name="DLQ"><anycast><queue name="DLQ"/></anycast></address>'
 DIVERTS = """\
@@ -51,8 +52,11 @@ class LiveBroker:
         start_s: float = WAIT_S,
         stomp: str = STOMP,
         environment: Mapping[str, str] | None = None,
+        is_pair: bool = False,
     ) -> None:
+        """``is_pair``: a stand-by may take over (``fail_over``)."""
         self.folder = folder
+        self._is_pair = is_pair
         self._name = name
         self._settings = settings
         self._addresses = addresses
@@ -62,28 +66,29 @@ class LiveBroker:
         self._file_bytes = file_bytes
         self._limits = limits
         self._lives = 0
-        self.process = self._start({"stomp": 0, "http": 0})
+        stomp_port, *self._http_ports = free_ports(3) if is_pair else (0, 0)
+        self.process = self._start({"stomp": stomp_port, "http": self._http_ports[0]})
+        self.process.await_ready(start_s)
 
-    def _start(self, ports: dict[str, int]) -> BrokerProcess:
+    def _start(self, ports: Mapping[str, int]) -> BrokerProcess:
         self._lives += 1
         acceptors = {
             name: uri.replace(":0?", f":{ports[name]}?") for name, uri in (("stomp", self._stomp), ("http", HTTP))
         }
         limits = "" if self._limits is None else retained(self.folder, self._limits)
+        policy = "<ha-policy><shared-store><primary/></shared-store></ha-policy>" if self._is_pair else ""
         text = configuration(
             acceptors,
             folder=self.folder,
             name=self._name,
-            core=f"{SWEPT}<journal-file-size>{self._file_bytes}</journal-file-size>{limits}{DIVERTS}",
+            core=f"{SWEPT}<journal-file-size>{self._file_bytes}</journal-file-size>{limits}{DIVERTS}{policy}",
             addresses=self._addresses,
             settings=self._settings,
         )
-        file = self.folder / "broker.xml"
+        file = self.folder / (f"broker{self._lives}.xml" if self._is_pair else "broker.xml")
         file.write_text(text, "utf-8")
         log = self.folder / f"broker{self._lives}.log"
-        process = BrokerProcess(["run", str(file)], log, environment=self._environment)
-        process.await_ready(self._start_s)
-        return process
+        return BrokerProcess(["run", str(file)], log, environment=self._environment)
 
     @property
     def retained(self) -> Path:
@@ -92,8 +97,14 @@ class LiveBroker:
 
     @property
     def url(self) -> str:
-        """Of its HTTP acceptor."""
-        return f"http://127.0.0.1:{self.process.ports['http']}"
+        """Of its HTTP acceptor; of a pair those of both."""
+        ports = self._http_ports if self._is_pair else [self.process.ports["http"]]
+        return "|".join(f"http://{LOOPBACK}:{port}" for port in ports)
+
+    @property
+    def active_url(self) -> str:
+        """Of the HTTP acceptor of the one that works."""
+        return f"http://{LOOPBACK}:{self.process.ports['http']}"
 
     def client(self) -> StompSocket:
         """A connection of the user ann."""
@@ -109,6 +120,20 @@ class LiveBroker:
         """From what is on the disk, under another name if one is given."""
         self._name = name or self._name
         self.process = self._start(dict(self.process.ports))
+        self.process.await_ready(self._start_s)
+
+    def fail_over(self) -> None:
+        """A stand-by is there, and takes over from the one that works, which gets SIGKILL."""
+        [port] = [one for one in self._http_ports if one != self.process.ports["http"]]
+        other = self._start({"stomp": self.process.port, "http": port})
+        try:
+            other.eventually("a stand-by", lambda: other.said, lambda said: "is a stand-by" in said, self._start_s)
+        except BaseException:
+            other.kill()
+            raise
+        self.process.kill()
+        self.process = other
+        other.await_ready(self._start_s)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""JSON Schemas of bodies, as Spark SQL (docs/pipeline.md, "Bodies as columns")."""
+"""JSON Schemas of bodies, as Spark SQL (docs/spark-sql.md, "Bodies as columns")."""
 
 from __future__ import annotations
 

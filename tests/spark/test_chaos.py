@@ -1,5 +1,5 @@
-"""One query over two brokers that are killed and renamed, whose clocks are set and whose logs go, and which is killed
-itself: in the end it has every message once. ``--chaos-minutes N`` sets how long.
+"""One query over two brokers that are killed, renamed and fail over, whose clocks are set and whose logs go, and it is
+killed, too: in the end it has every message once. ``--chaos-minutes N`` sets how long.
 """
 
 from __future__ import annotations

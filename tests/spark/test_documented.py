@@ -1,4 +1,4 @@
-"""What docs/spark.md and docs/pipeline.md show of Spark, run as written, on the broker.xml that comes with it."""
+"""What docs/spark.md, docs/pipeline.md and docs/spark-sql.md show, run as written on the broker.xml of the project."""
 
 from __future__ import annotations
 
@@ -182,8 +182,8 @@ def test_consuming_a_queue(reader: Reader, tmp_path: Path) -> None:
 
 def test_sql_and_views_and_lag(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
     reader.send("orders", 200, 3)
-    statements, inserted = blocks("docs/pipeline.md", "### In SQL", "sql")
-    [views] = blocks("docs/pipeline.md", "### In SQL", "python")
+    statements, inserted = blocks("docs/spark-sql.md", "## Tables", "sql")
+    [views] = blocks("docs/spark-sql.md", "## Tables", "python")
     [read] = blocks("docs/pipeline.md", "## Read", "python")
     count = reader.run(read)["orders"].count()
     try:
@@ -195,10 +195,10 @@ def test_sql_and_views_and_lag(reader: Reader, capsys: pytest.CaptureFixture[str
         count = reader.run(read)["orders"].count()
         assert reader.run(views, artemis_py=artemis_py)["names"]["orders"] == "artemis.orders"
         assert re.search(rf"\|\s*{count}\|", capsys.readouterr().out)
-        [bodies_as_columns] = blocks("docs/pipeline.md", "#### Bodies as columns", "python")
+        [bodies_as_columns] = blocks("docs/spark-sql.md", "## Bodies as columns", "python")
         reader.run(bodies_as_columns, artemis_py=artemis_py)
         assert re.search(r"the body is no JS", capsys.readouterr().out)
-        [latency] = blocks("docs/pipeline.md", "#### Latency, throughput and depth", "python")
+        [latency] = blocks("docs/spark-sql.md", "## Latency, throughput and depth", "python")
         reader.run(latency)
         assert re.search(r"\|\s*orders\|", capsys.readouterr().out)
     finally:

@@ -1,4 +1,4 @@
-"""Every job on a real broker's log, through the commands of docs/pipeline.md: its numbers are what the clients did."""
+"""Every job on a real broker's log, through the commands of docs/spark-jobs.md: its numbers are what clients did."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.e2e
 
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_S = 120.0
-DOCUMENT = (ROOT / "docs" / "pipeline.md").read_text("utf-8")
+DOCUMENT = (ROOT / "docs" / "spark-jobs.md").read_text("utf-8")
 
 
 def documented() -> list[list[str]]:
