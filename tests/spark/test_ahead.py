@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from artemis_py.errors import PipelineError
 from artemis_py.spark.log.directory import DirectoryLog
 from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.options import read_options
+from artemis_py.spark.stream.pace import bytes_behind
 from artemis_py.spark.stream.reader import LAG, LogStreamReader
 from artemis_py.storage.format.segment_index import BLOCK_BYTES
 from tests.spark.live import live_broker, send_many
@@ -327,3 +329,16 @@ def test_offsets_that_retention_has_taken(tmp_path: Path, caplog: pytest.LogCapt
         start(5)
     start(5, failOnDataLoss="false")
     assert "retention has removed the offsets 6 to 13; they are skipped" in caplog.text
+
+
+def test_a_segment_that_has_just_begun_is_no_bytes(tmp_path: Path) -> None:
+    """The journal begins the next one before the first record is in it."""
+    log = MadeLog(tmp_path)
+    log.segment(START_MS)
+    log.publish(START_MS, 5)
+    log.close()
+    listing = DirectoryLog("e2e", [tmp_path]).listing()
+    last = listing.segments[-1]
+    begun = replace(last, number=last.number + 1, first_lsn=last.last_lsn + 1, blocks=[], size_bytes=100)
+    with_it = replace(listing, segments=[*listing.segments, begun])
+    assert bytes_behind(with_it, 1) == bytes_behind(listing, 1) > 0

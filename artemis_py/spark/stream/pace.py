@@ -133,27 +133,31 @@ def _lsn_at(listing: Listing, begin: int, size_bytes: int) -> int:
     """The lsn about so many bytes behind another one: within a block lsns are taken to be equally long."""
     left = float(size_bytes)
     lsn = begin
-    for segment in listing.segments:
-        ends = [(offset, low) for offset, low, _ in segment.blocks[1:]] + [(segment.size_bytes, segment.last_lsn + 1)]
-        for (offset, low, _), (end, behind) in zip(segment.blocks, ends, strict=True):
-            if behind - 1 <= begin:
-                continue
-            bytes_per_lsn = max(1.0, (end - offset) / max(1, behind - low))
-            first = max(low, begin + 1)
-            taken = (behind - first) * bytes_per_lsn
-            if taken >= left:
-                return max(begin + 1, first - 1 + int(left / bytes_per_lsn))
-            left -= taken
-            lsn = behind - 1
+    for block_bytes, low, behind in _blocks(listing):
+        if behind - 1 <= begin:
+            continue
+        bytes_per_lsn = max(1.0, block_bytes / max(1, behind - low))
+        first = max(low, begin + 1)
+        taken = (behind - first) * bytes_per_lsn
+        if taken >= left:
+            return max(begin + 1, first - 1 + int(left / bytes_per_lsn))
+        left -= taken
+        lsn = behind - 1
     return lsn
 
 
 def bytes_behind(listing: Listing, lsn: int) -> int:
     """Approximate bytes of the log after an lsn, assuming equally long records within a block."""
     found = 0.0
+    for block_bytes, low, behind in _blocks(listing):
+        if behind - 1 > lsn:
+            found += block_bytes * (behind - max(low, lsn + 1)) / max(1, behind - low)
+    return int(found)
+
+
+def _blocks(listing: Listing) -> Iterator[tuple[int, int, int]]:
+    """The size of each block, its first lsn, and the first behind it. A segment that has just begun has none."""
     for segment in listing.segments:
         ends = [(offset, low) for offset, low, _ in segment.blocks[1:]] + [(segment.size_bytes, segment.last_lsn + 1)]
-        for (offset, low, _), (end, behind) in zip(segment.blocks, ends, strict=True):
-            if behind - 1 > lsn:
-                found += (end - offset) * (behind - max(low, lsn + 1)) / max(1, behind - low)
-    return int(found)
+        for (offset, low, _), (end, behind) in zip(segment.blocks, ends, strict=False):
+            yield end - offset, low, behind
