@@ -22,7 +22,7 @@ def test_a_broker_on_each_loop(loop: str, tmp_path: Path) -> None:
     """One client alone, which a turn serves at once, then several together; and an orderly stop."""
     if loop == "uvloop":
         pytest.importorskip("uvloop", reason="the extra uvloop is not installed")
-    with running(TEXT, tmp_path, {**os.environ, "ARTEMIS_PY_LOOP": loop}) as broker:
+    with running(TEXT, tmp_path, {**os.environ, "ARTEMIS_PY_LOOP": loop}, anew=True) as broker:
         loaded = Path(f"/proc/{broker.process.pid}/maps").read_text()
         assert ("/uvloop/" in loaded) == (loop == "uvloop")
         for count in (1, 8):

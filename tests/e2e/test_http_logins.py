@@ -114,7 +114,7 @@ def test_metrics_and_health_are_shut_where_the_acceptor_says_so(
 def test_a_refusal_says_who_may_not_do_what_and_what_would_help(broker: BrokerProcess) -> None:
     said = client_of(broker, WHO["viewer"]).ask("DELETE", "/log/cursors/c").body.decode()
     assert "User: bob does not have permission='EDIT' on address mops.broker.removeLogCursor" in said
-    assert "<permission type='edit'" in said
+    assert '<permission type="edit"' in said
 
 
 def said_to(broker: BrokerProcess, data: bytes, wait_s: float = WAIT_S) -> bytes:

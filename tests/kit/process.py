@@ -279,10 +279,12 @@ def started(
 
 
 @contextmanager
-def running(text: str, folder: Path, environment: Mapping[str, str] | None = None) -> Iterator[BrokerProcess]:
-    """A broker of this configuration, from its readiness to its end in good order."""
+def running(
+    text: str, folder: Path, environment: Mapping[str, str] | None = None, *, anew: bool = False
+) -> Iterator[BrokerProcess]:
+    """A broker of this configuration, from its readiness to its end in good order; ``anew``: see BrokerProcess."""
     file = folder / "broker.xml"
     file.write_text(text, "utf-8")
-    with started(file, environment=environment) as broker:
+    with started(file, environment=environment, anew=anew) as broker:
         yield broker
         assert broker.stop() == broker.code_expected, broker.said

@@ -114,7 +114,7 @@ def test_one_thing_and_what_goes_wrong_with_it(told: Told) -> None:
         assert (problem["watch"], "later" in problem["error"]) == ("queues/later", True)
         assert told.ask("POST", "/api/queues/odd%20%2F%20name/pause")[0] == 200
         changes = events.until("changes", lambda data: data["watch"].startswith("queues")).data
-        assert changes["data"] == {"paused": True, "persistedPause": True}
+        assert changes["data"] == {"paused": True, "persistedPause": True, "state": "paused", "severity": 1}
         told.send("later", 1)
         later = events.until("state", lambda data: data["watch"] == "queues/later").data
         assert later["data"]["messageCount"] == 1
