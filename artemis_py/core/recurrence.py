@@ -97,7 +97,7 @@ def next_of_cron(text: str, after_ms: int) -> int:
 
     try:
         if len(text.split()) != _FIELDS:
-            raise CronSimError(f"it has {len(text.split())} fields")
+            raise CronSimError(f"{_FIELDS} fields are needed, and it has {len(text.split())}")
         found = next(CronSim(text, datetime.fromtimestamp(after_ms / 1000)))
         return max(round(found.timestamp() * 1000), after_ms + 1)
     except StopIteration:

@@ -81,7 +81,7 @@ def test_dates_rise_through_a_year_with_its_changes_of_time(
     [
         ({"AMQ_SCHEDULED_CRON": "every day"}, "AMQ_SCHEDULED_CRON is not understood"),
         ({"AMQ_SCHEDULED_CRON": "0 0 30 2 *"}, "AMQ_SCHEDULED_CRON is not understood"),
-        ({"AMQ_SCHEDULED_CRON": "0 0 0 * * *"}, "it has 6 fields"),
+        ({"AMQ_SCHEDULED_CRON": "0 0 0 * * *"}, "5 fields are needed, and it has 6"),
         ({"AMQ_SCHEDULED_PERIOD": "x"}, "AMQ_SCHEDULED_PERIOD is not a number: 'x'"),
         ({"AMQ_SCHEDULED_PERIOD": "99"}, "is 99 ms; allowed: 100 ms or more"),
         ({"AMQ_SCHEDULED_PERIOD": "-5"}, "is -5 ms; allowed: 100 ms or more"),
