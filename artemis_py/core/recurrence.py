@@ -98,10 +98,11 @@ def next_of_cron(text: str, after_ms: int) -> int:
     try:
         if len(text.split()) != _FIELDS:
             raise CronSimError(f"{_FIELDS} fields are needed, and it has {len(text.split())}")
-        found = next(CronSim(text, datetime.fromtimestamp(after_ms / 1000)))
-        return max(round(found.timestamp() * 1000), after_ms + 1)
-    except StopIteration:
-        raise RecurrenceError(f"{CRON} names no date: {text[:80]!r}") from None
+        for found in CronSim(text, datetime.fromtimestamp(after_ms / 1000)):
+            found_ms = round(found.timestamp() * 1000)
+            if found_ms > after_ms:  # else it is in the hour that comes twice, and was in the first of them
+                return found_ms
+        raise RecurrenceError(f"{CRON} names no date: {text[:80]!r}")
     except (CronSimError, OverflowError, OSError) as error:
         raise RecurrenceError(
             f"{CRON} is not understood ({error}): {text[:80]!r}; allowed: minute, hour, day of the month, month, "
