@@ -159,13 +159,10 @@ def job_of(message: Message) -> int:
     return int(told) if told is not None and told.isdecimal() else message.id
 
 
-def fall_due(head: Head, number: int, now_ms: int) -> Due | None:
-    """What a message that waited becomes; ``number`` is its id. None: an operator has moved it there, so nothing says
-    when it is sent.
-    """
+def fall_due(head: Head, number: int, now_ms: int) -> Due:
+    """What a message that waited becomes, which has a ``target_of``; ``number`` is its id."""
     told = head.first(_SCHEDULED)
-    if told is None:
-        return None
+    assert told is not None
     was_due_ms, routing_type, target = told.split(" ", 2)
     type = None if routing_type == _NO_TYPE else routing_type
     address, _, queue = target.partition("::")

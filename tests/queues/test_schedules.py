@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from artemis_py.core.recurrence import Due, fall_due
+from artemis_py.message import Account, Head, Message
 from tests.kit.bench import Bench
 from tests.kit.life import Life
 
@@ -109,6 +111,34 @@ def test_the_queue_is_the_broker_s_own(cut: bool, command: str) -> None:
     (frame,) = bench.frames("c")
     assert frame.command == "ERROR"
     assert f"{SCHEDULES}" in frame.text
+
+
+def test_what_an_operator_moved_there_is_delivered_like_any_other(cut: bool) -> None:
+    bench = Bench(cut=cut)
+    bench.send("mine", *EVERY_SECOND)
+    queue = bench.queue(SCHEDULES)
+    other = Message(Head(b"destination:q\n\n", "q"), b"other", 999, 0, 0, Account(), 0)
+    bench.world.broker.enqueuer.enqueue_copies(
+        bench.world.broker.addresses[SCHEDULES], queue, [other], bench.world.now_ms, bench.world.now_ms + 1000
+    )
+    bench.subscribe("c", ack="auto")
+    assert beats(bench, 1) == [["mine"]]
+    assert (queue.contents.ready_count, len(queue.contents.scheduled)) == (1, 1)
+
+
+@pytest.mark.interpreted
+def test_one_that_cannot_wait_again_is_due_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench()
+    bench.send("a", *EVERY_SECOND)
+    bench.subscribe("c", ack="auto")
+    name = "artemis_py.core.publish.publish.fall_due"
+
+    def fails(head: Head, number: int, now_ms: int) -> Due:
+        monkeypatch.setattr(name, fall_due)
+        raise ValueError("once")
+
+    monkeypatch.setattr(name, fails)
+    assert beats(bench, 3) == [[], ["a"], ["a"]]
 
 
 def test_it_survives_restarts_and_comes_once() -> None:

@@ -17,6 +17,7 @@ from artemis_py.core.faults import give_up
 from artemis_py.core.publish.copies import CopyMaker, MessageCopy
 from artemis_py.core.publish.duplicates import Duplicates
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.scheduled import AGAIN_MS
 from artemis_py.core.queue_host import QueueHost
 from artemis_py.core.queue_reference import QueueReference
 from artemis_py.core.recurrence import fall_due
@@ -545,7 +546,7 @@ class CopyPublisher:
                 self._send_due(queue, message, now_ms)
             except Exception as error:
                 give_up(self._host, queue.name, "schedule", error)
-                self._put_back(queue, message, now_ms)
+                self._put_back(queue, message, now_ms, now_ms + AGAIN_MS)
         expired, copies.expired = copies.expired, []
         if expired and self._host.notifications.is_heard:
             self._host.notifications.note_expired(expired)
@@ -558,44 +559,33 @@ class CopyPublisher:
 
     def _send_due(self, queue: QueueReference, message: Message, now_ms: int) -> None:
         """A message that is sent again and again is due. What waits for the next date is published first: if that
-        fails, nothing has been sent.
+        fails, nothing has been sent, and the message is due again soon.
         """
         due = fall_due(message.head, message.id, now_ms)
-        if due is None:
-            return
-        for waiting in (due.again, due.begins):
-            if waiting is not None:
-                copy = MessageCopy(
-                    SCHEDULES, waiting.head, message.body, message.expires_ms, 0, waiting.due_ms, creates=True,
-                    as_it_is=True,
-                )  # fmt: skip
-                self._publish_copy(copy, now_ms)
-        if due.begins is None:
-            self._copy_maker.waiting.append(
-                MessageCopy(
-                    due.address,
-                    due.head,
-                    message.body,
-                    message.expires_ms,
-                    0,
-                    due.due_ms,
-                    creates=True,
-                    queue=due.queue,
-                )
-            )
+        body, expires_ms = message.body, message.expires_ms
+        if due.again is not None:
+            head, due_ms = due.again
+            self._publish_copy(MessageCopy(SCHEDULES, head, body, expires_ms, 0, due_ms, creates=True), now_ms)
+        if due.begins is not None:
+            head, due_ms = due.begins
+            copy = MessageCopy(SCHEDULES, head, body, expires_ms, 0, due_ms, creates=True)
+        else:
+            copy = MessageCopy(due.address, due.head, body, expires_ms, 0, due.due_ms, creates=True, queue=due.queue)
+        self._copy_maker.waiting.append(copy)
 
-    def _put_back(self, reference: QueueReference, message: Message, now_ms: int) -> None:
+    def _put_back(self, reference: QueueReference, message: Message, now_ms: int, due_ms: int = 0) -> None:
         """The copy of a dead or expired message could not be made or published: a copy goes to the queue that it has
-        left, which is paused, so that it does not die again at once.
+        left, which is paused, so that it does not die again at once. With ``due_ms`` it waits there until then.
         """
         queue = self._bindings.by_id.get(reference.id)
         if queue is None or queue.deleted:
             return
-        queue.pause()
+        if not due_ms:
+            queue.pause()
         address = self._bindings.address_of(queue)
         number = self._host.next_message_id()
         again = Message(message.head, message.body, number, now_ms, 0, address.account, message.origin)
-        self._enqueuer.enqueue_copies(address, queue, [again], now_ms)
+        self._enqueuer.enqueue_copies(address, queue, [again], now_ms, due_ms)
 
     def _copy_dead(self, queue: QueueReference, message: Message, reason: str) -> None:
         source = self._bindings.source_of(message, queue)

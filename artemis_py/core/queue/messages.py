@@ -1216,10 +1216,11 @@ class Contents:
         sent = [entry for entry in entries if not 0 < entry.message.expires_ms <= now_ms]
         self._host.copies.join()
         self.expire(gone)
-        self.kill([entry.message for entry in sent], MOVED)
-        for entry in entries:
+        for entry in gone:
             self.end_waiting(entry)
+        self.kill([entry.message for entry in sent], MOVED)
         for entry in sent:
+            self.end_waiting(entry)
             self._host.copies.note_due(self._reference, entry.message)
 
     def expire_held(self, messages: list[Message], by: Actor | None) -> None:

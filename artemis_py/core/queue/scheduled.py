@@ -8,10 +8,13 @@ from artemis_py.config.tables.declarations import SCHEDULES
 from artemis_py.core.budget import Budget
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.state import QueueState
+from artemis_py.core.recurrence import target_of
 from artemis_py.core.tasks import Task
 from artemis_py.paged_messages import PagedMessage
 
 _FALL_UNITS: Final = 3
+_SEND_UNITS: Final = 12
+"""Of one that is sent and waits again: both are published in the same turn."""
 AGAIN_MS: Final = 1000
 """After so long a queue tries again what was due and has failed."""
 
@@ -40,11 +43,12 @@ class DueEntries(Task):
             budget.spend(count)
             if budget.is_spent:
                 return False
+        units = _SEND_UNITS if reference.name == SCHEDULES else _FALL_UNITS
         while entries and not reference.deleted:
-            count = budget.slice_of(_FALL_UNITS)
+            count = budget.slice_of(units)
             self._place(entries[-count:], now_ms)
             del entries[-count:]
-            budget.spend(_FALL_UNITS * count)
+            budget.spend(units * count)
             if budget.is_spent and entries:
                 return False
         self.added_count = self._restored_count
@@ -71,8 +75,9 @@ class DueEntries(Task):
         contents, reference = self._state.contents, self._state.reference
         waiting = [entry for entry in entries if contents.is_aside(entry)]
         if reference.name == SCHEDULES:
-            contents.send_again(waiting, now_ms)
-            return
+            recurring = [entry for entry in waiting if target_of(entry.message.head)]
+            contents.send_again(recurring, now_ms)
+            waiting = [entry for entry in waiting if contents.is_aside(entry)]  # an operator has moved them here
         if reference.durable:
             heads = [one.message for one in waiting if one.message.head.persistent and not contents.keeps_place(one)]
             in_journal = [message for message in heads if message.__class__ is not PagedMessage]

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, Any, Final
 
+from artemis_py.storage.disk.permissions import sync_directory
+
 _RENAME_EXCHANGE: Final = 2
 _AT_FDCWD: Final = -100
 
@@ -81,15 +83,6 @@ def _make_directory(path: Path) -> None:
         _make_directory(path.parent)
         path.mkdir(exist_ok=True)
         sync_directory(path.parent)
-
-
-def sync_directory(path: Path) -> None:
-    """Makes the names in a directory durable."""
-    number = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
 
 
 def sync_files(root: Path, names: Iterable[str]) -> None:
