@@ -35,8 +35,9 @@ for other processes runs beside Spark, and not at the end, when nothing else has
 
 settings.register_profile("default", print_blob=True, deadline=None)
 settings.register_profile("ci", parent=settings.get_profile("default"), suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("compiled", parent=settings.get_profile("ci"), max_examples=25)
 settings.register_profile("soak", parent=settings.get_profile("ci"), max_examples=10_000, stateful_step_count=200)
-settings.load_profile("ci" if os.environ.get("CI") else "default")
+settings.load_profile("compiled" if IS_COMPILED else "ci" if os.environ.get("CI") else "default")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
