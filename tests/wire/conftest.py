@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 from typing import Final
 
@@ -10,23 +11,35 @@ import pytest
 from tests.kit.selection import is_in_the_third
 from tests.kit.tiny_turns import make_turns_tiny
 from tests.wire.one_turn import ABOUT_ONE_TURN
+from tests.wire.transcript import read_transcript
 
 MANY: Final = 200
-"""Of so many transcripts and more, a third is played with tiny turns, another third in each run."""
+"""Of so many transcripts and more, a third is played with tiny turns, and one version of each in parts; in each run
+others.
+"""
+IN_PARTS: Final = ("test_byte_by_byte", "test_divided_in_two")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What is about one turn is no test of tiny ones; of the others a run takes some."""
     plays = {item: path for item in items if (path := _played_in_tiny_turns(item)) is not None}
     seed: int = config.option.seed
-    dropped = {
-        item
-        for item, path in plays.items()
-        if path.stem in ABOUT_ONE_TURN or (len(plays) >= MANY and not is_in_the_third(item.nodeid, seed))
-    }
+    dropped = {item for item, path in plays.items() if path.stem in ABOUT_ONE_TURN}
+    if len(plays) >= MANY:
+        dropped |= {item for item in plays if not is_in_the_third(item.nodeid, seed)}
+        dropped |= {item for item in items if not _is_its_version_drawn(item, seed)}
     if dropped:
         items[:] = [item for item in items if item not in dropped]
         config.hook.pytest_deselected(items=list(dropped))
+
+
+def _is_its_version_drawn(item: pytest.Item, seed: int) -> bool:
+    """Is this the version in which the run plays the transcript in parts? Other tests are always taken."""
+    if not isinstance(item, pytest.Function) or item.originalname not in IN_PARTS:
+        return True
+    path, version = item.callspec.params["path"], item.callspec.params["version"]
+    versions = read_transcript(path).versions
+    return bool(version == versions[zlib.crc32(f"{seed}:{path.name}".encode()) % len(versions)])
 
 
 def _played_in_tiny_turns(item: pytest.Item) -> Path | None:

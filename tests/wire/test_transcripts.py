@@ -46,9 +46,6 @@ def fills_no_memory(path: object) -> bool:
     return isinstance(path, Path) and path.stem not in ABOUT_MEMORY
 
 
-_read = functools.cache(read_transcript)
-
-
 @functools.cache
 def _configuration(core: str, acceptor: str) -> BrokerConfig:
     return configuration(core, acceptor)
@@ -69,19 +66,19 @@ def play(
 @pytest.mark.parametrize(("path", "version"), CASES)
 def test_whole(path: Path, version: str) -> None:
     """Each write of a client arrives in one piece."""
-    play(_read(path), version, Whole())
+    play(read_transcript(path), version, Whole())
 
 
 @pytest.mark.parametrize(("path", "version"), CASES)
 def test_byte_by_byte(path: Path, version: str) -> None:
     """Each byte arrives alone, with a turn of the broker after it."""
-    play(_read(path), version, ByteByByte())
+    play(read_transcript(path), version, ByteByByte())
 
 
 @pytest.mark.parametrize(("path", "version"), CASES)
 def test_divided_in_two(path: Path, version: str, turns_of_any_size: str, rng: random.Random) -> None:
     """Each write arrives in two pieces, wherever it is divided; with tiny turns at some places, others in each run."""
-    transcript = _read(path)
+    transcript = read_transcript(path)
     whole = Whole()
     play(transcript, version, whole)
     sizes = places(whole.longest_bytes, transcript.splits)
@@ -97,7 +94,7 @@ def test_divided_in_two(path: Path, version: str, turns_of_any_size: str, rng: r
 @pytest.mark.parametrize(("path", "version"), [case for case in CASES if fills_no_memory(case.values[0])])
 def test_every_body_in_a_file(path: Path, version: str) -> None:
     """The same with bodies of one byte counted as large; in the end there are files for what is there, no others."""
-    transcript = _read(path)
+    transcript = read_transcript(path)
     acceptor = ";".join(filter(None, (transcript.acceptor, "stompMinLargeMessageSize=1")))
     world = play(replace(transcript, acceptor=acceptor), version, Whole())
     for client in world.clients.values():
@@ -108,17 +105,17 @@ def test_every_body_in_a_file(path: Path, version: str) -> None:
 @pytest.mark.parametrize(("path", "version"), WEB_CASES)
 def test_over_websocket(path: Path, version: str) -> None:
     """Each write of a client is a message, or several."""
-    play(_read(path), version, Whole(), WebClient)
+    play(read_transcript(path), version, Whole(), WebClient)
 
 
 @pytest.mark.parametrize("connect", [BinaryWebClient, SlowWebClient])
 @pytest.mark.parametrize(("path", "version"), WEB_CASES[::8])
 def test_some_over_websocket(path: Path, version: str, connect: Callable[[InProcessBroker], Client]) -> None:
     """Binary messages only, or a stream that arrives byte by byte."""
-    play(_read(path), version, Whole(), connect)
+    play(read_transcript(path), version, Whole(), connect)
 
 
 @pytest.mark.parametrize(("path", "version"), SLOW_WEB_CASES)
 def test_some_over_websocket_byte_by_byte(path: Path, version: str) -> None:
     """Each byte of STOMP is a message of its own."""
-    play(_read(path), version, ByteByByte(), BinaryWebClient)
+    play(read_transcript(path), version, ByteByByte(), BinaryWebClient)

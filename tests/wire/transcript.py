@@ -30,6 +30,7 @@ begin with ``[1.2]``; ``player.py`` knows them.
 
 from __future__ import annotations
 
+import functools
 import re
 import shlex
 from dataclasses import dataclass, field, replace
@@ -75,6 +76,7 @@ class _Head:
     core: list[str] = field(default_factory=list)
 
 
+@functools.cache
 def read_transcript(path: Path) -> Transcript:
     """Read a file. Raises ValueError for one that is not well formed."""
     lines = path.read_text(encoding="utf-8").split("\n")
