@@ -391,6 +391,19 @@ def test_who_does_not_want_a_barrier_any_more_is_not_waited_for(way: str) -> Non
     assert world.pairs[0].queue.message_count == 0
 
 
+@pytest.mark.parametrize("plan", [QueuePlan(barriers=True, live_max=1), QueuePlan(barriers=True)], ids=["waits", "looks"])
+def test_who_comes_before_a_barrier_is_written_and_gets_none_does_not_hold_it(plan: QueuePlan) -> None:
+    """It is not served, or only looks, and its connection takes nothing. The barrier is done all the same."""
+    world = world_of(plan)
+    world.subscribe(connection=1)
+    world.publish(BARRIER)
+    world.dispatch()
+    world.subscribe(connection=2, browses=not plan.live_max, room=0)
+    world.write()
+    turn(world)
+    assert world.pairs[0].queue.message_count == 0
+
+
 @pytest.mark.parametrize("way", ["commit would wait", "commit would be refused", "sent", "falls due"])
 def test_a_barrier_that_is_over_keeps_nobody_out(way: str) -> None:
     """The last consumer that was to get it has left, and no dispatch came since: before a full queue refuses anything,

@@ -345,9 +345,14 @@ class PendingActivator:
     def note_written(self, consumer: Consumer) -> None:
         """The barrier was written to a consumer that had it in its outbox."""
         consumer.barrier = None
-        if self.broadcast is not None:
-            self.broadcast.note_written(consumer)
+        broadcast = self.broadcast
+        if broadcast is None:
+            return
+        broadcast.note_written(consumer)
+        if broadcast.has_asked_all(self._distribution):
             self._end_if_over()
+        else:  # somebody has come meanwhile, and may never have room, or never be served
+            self._host.note_ready(self._reference)
 
     def takes_note_of(self, consumer: Consumer) -> bool:
         """The consumer has room. Returns whether a barrier may go to it."""
