@@ -71,7 +71,7 @@ way: $(VENV)/.installed fresh ## print the way of a message, file by file (EXCHA
 	@$(PY) tools/way.py --guide $(EXCHANGE)
 
 soak: $(VENV)/.installed-test fresh ## run the model and slow tests with many more examples, and a new seed
-	$(PY) -m pytest -m "model or slow or takes_turns" --hypothesis-profile=soak --timeout=3600 --seed new $(ARGS)
+	$(PY) -m pytest -m "model or slow or takes_turns or thirds" --hypothesis-profile=soak --timeout=3600 --seed new $(ARGS)
 	$(PY) -m pytest tests/spark --spark-cluster -m "not slow" --timeout=600 --seed new
 
 explore: $(VENV)/.installed-test fresh ## run the model, simulation and fuzz tests with ROUNDS new seeds; prints how to repeat what fails

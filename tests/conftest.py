@@ -37,7 +37,7 @@ settings.register_profile("default", print_blob=True, deadline=None)
 settings.register_profile("ci", parent=settings.get_profile("default"), suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("compiled", parent=settings.get_profile("ci"), max_examples=25)
 settings.register_profile("soak", parent=settings.get_profile("ci"), max_examples=10_000, stateful_step_count=200)
-settings.load_profile("compiled" if IS_COMPILED else "ci" if os.environ.get("CI") else "default")
+settings.load_profile("compiled" if IS_COMPILED else "ci" if selection.is_of_ci() else "default")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -123,6 +123,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         selection.leave_out_the_long(items, config)
     if "slow" not in config.option.markexpr:
         selection.take_turns(items, config.option.seed)
+        if not selection.is_of_ci():
+            selection.take_thirds(items, config.option.seed)
         if not config.stash[ALL_OF_SPARK]:
             selection.leave_out_spark(items, config.option.seed)
     items.sort(key=lambda item: _turn_of(item.nodeid))

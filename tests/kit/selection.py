@@ -1,5 +1,6 @@
-"""Which tests a run leaves out: those whose turn it is not, two thirds of Spark's where nothing of Spark changed, and
-with ``--fast`` all that take long or need more than the broker's own dependencies. The summary names them.
+"""Which tests a run leaves out: those whose turn it is not, two thirds of very many that are much alike, two thirds of
+Spark's where nothing of Spark changed, and with ``--fast`` all that take long or need more than the broker's own
+dependencies. The summary names them.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ from typing import Final
 
 import pytest
 
+from artemis_py.version import IS_COMPILED
+
 ROOT: Final = Path(__file__).resolve().parents[2]
 TESTS: Final = ROOT / "tests"
 SPARK: Final = "tests/spark"
 OF_SPARK: Final = ("artemis_py/spark", "artemis_py/storage/format", SPARK)
 """What Spark's tests prove: the pipeline, and the format that it shares with the broker."""
+MANY: Final = 6
+"""Of fewer cases of a test none is left out."""
 BASES: Final = ("@{upstream}", "origin/HEAD", "main")
 """What a branch has left: the first of these that git knows."""
 FAST: Final = (
@@ -66,6 +71,30 @@ def take_turns(items: Iterable[pytest.Item], seed: int) -> None:
                 leave_out(item, f"one of {name} in each run, all of them in make soak")
 
 
+def take_thirds(items: Iterable[pytest.Item], seed: int) -> None:
+    """Of very many that are much alike a run has a third, by its seed; of those of a test that are few, all."""
+    members: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("thirds") is not None:
+            members.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for those in members.values():
+        for item in those if len(those) >= MANY else ():
+            if not is_in_the_third(item.nodeid, seed):
+                leave_out(item, "a third in each run (all: CI=1)")
+
+
+def is_of_ci() -> bool:
+    """Is this run one of continuous integration?"""
+    return bool(os.environ.get("CI"))
+
+
+def share_of(count: int) -> int:
+    """How many of so many random worlds this run has: all in continuous integration, elsewhere half. Compiled modules
+    have the same logic: what compiling breaks shows in a quarter.
+    """
+    return count // 4 if IS_COMPILED else count if is_of_ci() else count // 2
+
+
 def leave_out(item: pytest.Item, reason: str) -> None:
     """Skips a test. The summary has one line for each file and reason."""
     item.add_marker(pytest.mark.skip(reason=reason))
@@ -90,7 +119,7 @@ def leave_out_spark(items: Iterable[pytest.Item], seed: int) -> None:
 def needs_all_of_spark(config: pytest.Config) -> bool:
     """Is this run one of continuous integration, or for Spark, or after a change of what Spark's tests prove?"""
     named = (Path(argument.split("::")[0]).resolve() for argument in config.args)
-    return bool(os.environ.get("CI")) or TESTS / "spark" in {*_above(named)} or has_changed(ROOT, OF_SPARK)
+    return is_of_ci() or TESTS / "spark" in {*_above(named)} or has_changed(ROOT, OF_SPARK)
 
 
 def _above(paths: Iterable[Path]) -> Iterator[Path]:

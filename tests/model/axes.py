@@ -262,14 +262,6 @@ class Space:
                 chosen[axis] = name if self._goes(chosen, axis, name) else next(iter(choices))
         return chosen
 
-    def accepted(self, wanted: Chosen, fixed: Chosen) -> Chosen:
-        """The fixed choices, and of those that are wanted what goes with them; on the other axes the usual choice."""
-        chosen = dict(fixed)
-        for axis, name in wanted.items():
-            if axis not in chosen:
-                chosen[axis] = name if self._goes(chosen, axis, name) else next(iter(self.axes[axis]))
-        return chosen
-
     def _goes(self, chosen: Chosen, axis: str, name: str) -> bool:
         """Is the choice accepted beside those that were made?"""
         return self._accepted_with[axis, name] >= chosen.items()

@@ -10,7 +10,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from tests.model import paging_soak, steps
 from tests.model.axes import ADDRESS_AXES, PAGED, Axes, Chosen, address_plan
 from tests.model.letters import Spec
-from tests.model.machine import CONNECTION, DELAY, NUMBER, PICKS, ROOM, SPECS, TIME
 from tests.model.paging_state import PagePlan, Seat
 from tests.model.paging_world import PagingWorld
 from tests.model.plans import AddressPlan, QueuePlan
@@ -20,6 +19,27 @@ pytestmark = [pytest.mark.model, pytest.mark.interpreted, pytest.mark.usefixture
 
 LETTERS_MAX = 60
 SEATS_MAX = 6
+PICKS = st.integers(0, 7)
+CONNECTION = st.sampled_from(steps.CONNECTION_NUMBERS)
+NUMBER = st.integers(0, 1)
+SPECS = st.lists(
+    st.tuples(
+        st.sampled_from(steps.COLORS),
+        st.sampled_from(steps.PRIORITIES),
+        st.booleans(),
+        st.sampled_from(steps.TTLS_MS),
+        st.sampled_from(steps.BODIES),
+        st.sampled_from(steps.KEYS),
+        st.sampled_from(steps.GROUPS),
+        st.sampled_from(steps.HOLDS_MS),
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=5,
+)
+DELAY = st.sampled_from(steps.DELAYS_MS)
+TIME = st.sampled_from(steps.TIMES_MS)
+ROOM = st.sampled_from(steps.ROOMS)
 
 
 def _is_taken(chosen: Chosen) -> bool:

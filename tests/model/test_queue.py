@@ -7,24 +7,18 @@ from itertools import islice
 from typing import Final
 
 import pytest
-from hypothesis import HealthCheck, settings
-from hypothesis.stateful import run_state_machine_as_test
+from hypothesis import settings
 
-from tests.model.axes import IN_MEMORY, Chosen
-from tests.model.machine import machine_for
+from tests.model.axes import IN_MEMORY
 from tests.model.soak import STEPS_PER_WORLD, report, run_world, worlds
 
 pytestmark = pytest.mark.model
 
-SHARE: Final = 8
-"""One machine of the many takes this part of the profile's examples."""
-EXAMPLES_MAX: Final = 400
 WORLDS: Final = len(IN_MEMORY.bases)
 ROUND: Final = 500
 """So many examples of the profile are another round of all worlds."""
 PATIENCE: Final = 5
 """Some things happen in a few worlds of a thousand: so many times as many worlds must be enough to see all."""
-FULL: Final = ("type", "policy", "ring-size")
 EVERYTHING: Final = {
     "barrier", "barrier came back", "barrier to several", "became active", "cancelled too often", "COMMIT had to wait",
     "COMMIT refused", "consumer refused", "dead", "delayed", "delayed in a group", "delivered too often", "expired",
@@ -35,28 +29,6 @@ EVERYTHING: Final = {
     "sifted what others hold", "value replaced",
 }  # fmt: skip
 """What the model can see happen."""
-
-
-def _full_queues() -> list[Chosen]:
-    """Each type with each answer to a full queue."""
-    chosen = [{axis: base[axis] for axis in FULL} for base in IN_MEMORY.bases]
-    return list({IN_MEMORY.id_of(one): one for one in chosen}.values())
-
-
-@pytest.mark.parametrize("fixed", _full_queues(), ids=IN_MEMORY.id_of)
-def test_queue_agrees_with_model(fixed: Chosen) -> None:
-    """Whatever clients do, the queue holds, delivers, counts and forgets what the model says."""
-    profile = settings()
-    steps = min(profile.stateful_step_count, 200)
-    run_state_machine_as_test(
-        machine_for(fixed),
-        settings=settings(
-            max_examples=min(max(profile.max_examples // SHARE, 4), EXAMPLES_MAX),
-            stateful_step_count=steps,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
 
 
 def test_every_combination_agrees_with_model(seed: int) -> None:

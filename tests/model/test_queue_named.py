@@ -391,7 +391,9 @@ def test_who_does_not_want_a_barrier_any_more_is_not_waited_for(way: str) -> Non
     assert world.pairs[0].queue.message_count == 0
 
 
-@pytest.mark.parametrize("plan", [QueuePlan(barriers=True, live_max=1), QueuePlan(barriers=True)], ids=["waits", "looks"])
+@pytest.mark.parametrize(
+    "plan", [QueuePlan(barriers=True, live_max=1), QueuePlan(barriers=True)], ids=["waits", "looks"]
+)
 def test_who_comes_before_a_barrier_is_written_and_gets_none_does_not_hold_it(plan: QueuePlan) -> None:
     """It is not served, or only looks, and its connection takes nothing. The barrier is done all the same."""
     world = world_of(plan)

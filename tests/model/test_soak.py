@@ -287,6 +287,7 @@ def _met_by(owner: type, name: str) -> Iterator[tuple[Plan, list[Taken]]]:
     return worlds(seed, 10 * STEPS, lambda plan: any(map(needs, plan.queues)))
 
 
+@pytest.mark.thirds
 @pytest.mark.interpreted
 @pytest.mark.parametrize(
     ("owner", "name", "broken"),

@@ -175,6 +175,7 @@ def counts_agree(life: Life) -> None:
         )
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_a_pair_that_works(pair: tuple[str, str]) -> None:
     """Some messages are sent, one is read and acknowledged, one lost with its reader; then a restart, and the rest is

@@ -135,6 +135,7 @@ def _try(name: str, values: dict[str, str], core: str = "", acceptor: str = "") 
     run.check()
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("row", _numeric(AddressSettings), ids=lambda row: row.name)
 def test_a_number_of_an_address_setting(row: Setting) -> None:
     """The smallest, the largest and those around nothing: refused by name, or harmless."""
@@ -142,6 +143,7 @@ def test_a_number_of_an_address_setting(row: Setting) -> None:
         _try(row.name, {row.name: value})
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("multiplier", ["1e308", "1000", "-2.5", "0"])
 @pytest.mark.parametrize("longest", ["-1", "0", "9223372036854775807"])
 @pytest.mark.parametrize("delay", ["1", "9223372036854775807"])
@@ -157,6 +159,7 @@ def test_a_redelivery_delay_that_grows_beyond_every_limit(delay: str, multiplier
     _try("redelivery", rows)
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("row", _numeric(CoreSettings), ids=lambda row: row.name)
 def test_a_number_of_the_broker(row: Setting) -> None:
     """The same for the settings below ``core``."""
@@ -164,6 +167,7 @@ def test_a_number_of_the_broker(row: Setting) -> None:
         _try(row.name, {}, f"<{row.name}>{value}</{row.name}>")
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize(
     "row", [row for row in PARAMS if row.kind in _VALUES and row.treatment == HONOURED], ids=lambda row: row.name
 )

@@ -510,7 +510,7 @@ def _told_wrongly(life: Incarnation) -> list[str]:
     return [f"the log still has {left}"] if left else []
 
 
-_ALWAYS = ("nack", "last nack", "connection lost", "commit", "lease ends", "schedule is due")
+_OFTEN = ("nack", "last nack", "connection lost", "commit", "lease ends", "schedule is due")
 """Of the others each run has one; ``make soak`` has all."""
 
 
@@ -525,7 +525,9 @@ _PAGING = (
     ("name", "retains"),
     [
         pytest.param(
-            name, retains, marks=() if name in _ALWAYS and not retains else pytest.mark.takes_turns("steps that fail")
+            name,
+            retains,
+            marks=pytest.mark.thirds if name in _OFTEN and not retains else pytest.mark.takes_turns("steps that fail"),
         )
         for retains, names in ((False, OPERATIONS), (True, _PAGING))
         for name in names

@@ -7,9 +7,10 @@ import random
 import pytest
 
 from tests.kit.crash.world import CrashWorld, Report
+from tests.kit.selection import share_of
 from tests.kit.tiny_turns import make_turns_tiny, put_everything_off
 
-WORLDS = 60
+WORLDS = share_of(60)
 
 
 def _run(seed: int, monkeypatch: pytest.MonkeyPatch) -> Report:

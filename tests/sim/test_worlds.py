@@ -8,13 +8,12 @@ from collections.abc import Callable
 
 import pytest
 
-from artemis_py.version import IS_COMPILED
 from tests.kit.crash.projection import Projection
 from tests.kit.crash.world import DUPLICATE_IDS_KEPT, CrashWorld, Report
+from tests.kit.selection import share_of
 
-SHORT_WORLDS = 50 if IS_COMPILED else 200
-"""The same sources have more worlds interpreted: what compiling breaks shows in few."""
-LONG_WORLDS = 20
+SHORT_WORLDS = share_of(200)
+LONG_WORLDS = share_of(20)
 LONG_WORLDS_MAX = 200
 SOAK_WORLDS = 4000
 LONG = pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")

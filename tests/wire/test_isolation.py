@@ -186,6 +186,7 @@ def test_the_lives_use_every_call_of_a_socket() -> None:
     assert seen == ALL_CALLS
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("life", LIVES, ids=lambda life: life.__name__)
 @pytest.mark.parametrize(
     "error", [OSError(107, "Transport endpoint is not connected"), RuntimeError("a bug")], ids=repr

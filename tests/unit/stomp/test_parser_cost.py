@@ -80,6 +80,7 @@ def _best_s(name: str, length: int) -> float:
     return cpu_s(lambda: _work(name, length)[0])
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("name", [name for name in INPUTS if name != LARGE])
 def test_a_byte_costs_the_same_inside_calls(name: str) -> None:
     """What calls search and copy shows in no line. Quadratic would be a hundred times, linear is ten; others use the

@@ -237,6 +237,7 @@ GREEDS = pytest.mark.parametrize("greed", [0, 3, FOR_EVER])
 RETAINS = pytest.mark.parametrize("retains", [True, False], ids=["retention", "plain"])
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("inline", [False, True])
 @GREEDS
 @RETAINS
