@@ -18,6 +18,7 @@ from artemis_py.config.secrets_in_text import MASK, names_a_secret
 from artemis_py.config.security_settings import PERMISSIONS
 from artemis_py.config.settings import AddressConfig, BrokerConfig, CoreSettings, DivertConfig
 from artemis_py.config.tables.address_settings import AddressSettings
+from artemis_py.config.tables.bridges import BridgeConfig
 from artemis_py.config.tables.declarations import NOWHERE, QUEUE_DEFAULTS, Origin, QueueConfig
 from artemis_py.config.tables.fields import HONOURED, Setting, settings_of, show
 from artemis_py.config.tables.queue_conflicts import CONFLICTS
@@ -304,6 +305,7 @@ def plan_of(old: BrokerConfig, new: BrokerConfig) -> Plan:
         *_address_settings(old, new, held),
         *_diverts(old, new),
         *_addresses(old, new, held),
+        *_bridges(old, new),
         *_acceptors(old, new),
         *_logins(old, new),
     ]
@@ -549,6 +551,35 @@ def divert_changes(old: DivertConfig, new: DivertConfig, note: str = "") -> Iter
         values = getattr(old, row.attribute), getattr(new, row.attribute)
         if values[0] != values[1]:
             yield _changed("divert", new.name, row, values, NOW, note, new.origin)
+
+
+# ---- bridges ---------------------------------------------------------------------------------------
+
+_CONNECTS_ANEW: Final = "it connects anew"
+
+
+def _bridges(old: BrokerConfig, new: BrokerConfig) -> Iterator[Change]:
+    before = {bridge.name: bridge for bridge in old.bridges}
+    after = {bridge.name: bridge for bridge in new.bridges}
+    for name, bridge in after.items():
+        known = before.get(name)
+        if known is None:
+            yield Change(part="bridge", name=name, action=ADDED, effect=NOW, origin=bridge.origin)
+            continue
+        for row in settings_of(BridgeConfig).values():
+            values = getattr(known, row.attribute), getattr(bridge, row.attribute)
+            if values[0] != values[1]:
+                effect, note = (NOW, _CONNECTS_ANEW) if row.treatment == HONOURED else (NOTHING, row.reason)
+                yield _changed("bridge", name, row, values, effect, note, bridge.origin)
+        if without_places(known.connectors) != without_places(bridge.connectors):
+            yield Change(
+                part="bridge", name=name, action=CHANGED, effect=NOW, setting="static-connectors", old=known.places,
+                new=bridge.places, note=_CONNECTS_ANEW, origin=bridge.origin,
+            )  # fmt: skip
+    for name, bridge in before.items():
+        if name not in after:
+            note = "what is not confirmed goes back to its queue"
+            yield Change(part="bridge", name=name, action=REMOVED, effect=NOW, note=note, origin=bridge.origin)
 
 
 # ---- acceptors and logins --------------------------------------------------------------------------

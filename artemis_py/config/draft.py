@@ -78,8 +78,19 @@ class NamedDraft:
 
 @final
 @dataclass(eq=False, repr=False)
+class BridgeDraft:
+    """A bridge with its values; ``connectors`` are the names of those that it refers to."""
+
+    name: str
+    origin: Origin
+    written: Values = field(default_factory=Values)
+    connectors: list[tuple[str, Origin]] = field(default_factory=list)
+
+
+@final
+@dataclass(eq=False, repr=False)
 class AcceptorDraft:
-    """An acceptor: the parsed URI, before its parameters are checked."""
+    """An acceptor, or a connector: the parsed URI, before its parameters are checked."""
 
     name: str
     origin: Origin
@@ -120,6 +131,9 @@ class Draft:
     queues: dict[str, QueueDraft] = field(default_factory=dict)
     diverts: dict[str, NamedDraft] = field(default_factory=dict)
     acceptors: list[AcceptorDraft] = field(default_factory=list)
+    connectors: dict[str, tuple[str, Origin]] = field(default_factory=dict)
+    """Their URIs, which are parsed when a bridge needs them."""
+    bridges: dict[str, BridgeDraft] = field(default_factory=dict)
     security: dict[str, SecurityDraft] = field(default_factory=dict)
     role_mappings: list[tuple[str, list[str]]] = field(default_factory=list)
     jaas: JaasConfig | None = None

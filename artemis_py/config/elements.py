@@ -1,6 +1,7 @@
 """Reads the elements of broker.xml into a draft: single values; what concerns the server as a whole (``acceptors``,
 ``security-settings``, ``authentication``, ``users-file``, ``resource-limit-settings``, ``wildcard-addresses``,
-``journal-retention-directory``, ``ha-policy``); ``address-settings``, ``addresses``, the old ``queues``, ``diverts``.
+``journal-retention-directory``, ``ha-policy``); ``address-settings``, ``addresses``, the old ``queues``, ``diverts``,
+``connectors`` and ``bridges``.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ import re
 from typing import Any, Final, final
 from urllib.parse import unquote, unquote_plus
 
-from artemis_py.config.draft import AcceptorDraft, Draft, NamedDraft, QueueDraft, SecurityDraft, Values
+from artemis_py.config.draft import AcceptorDraft, BridgeDraft, Draft, NamedDraft, QueueDraft, SecurityDraft, Values
 from artemis_py.config.problems import nearest
 from artemis_py.config.security_settings import PERMISSION_ALIASES, PERMISSIONS
 from artemis_py.config.tables.address_settings import AddressSettings
+from artemis_py.config.tables.bridges import BridgeConfig
 from artemis_py.config.tables.declarations import (
     ANYCAST,
     CURSOR_TTL_S_DEFAULT,
@@ -137,8 +139,8 @@ def read_acceptors(reading: Reading, parent: Element) -> None:
         origin = reading.origin(element)
         text = element.text or ""
         try:
-            acceptor = _parse_acceptor(element.get("name"), text, origin)
-        except _UriError as problem:
+            acceptor = parse_uri(element.get("name"), text, origin)
+        except UriError as problem:
             reading.problems.error(origin, f"acceptor: {problem}", value=text.strip(), allowed=problem.allowed)
             continue
         reading.draft.acceptors.append(acceptor)
@@ -309,33 +311,33 @@ _GROUP: Final = re.compile(r"\(([^,()]*)[^()]*\)(\?.*)?")
 _EXAMPLE: Final = "tcp://host:port?parameter=value"
 
 
-class _UriError(Exception):
-    """A text is not the URI of an acceptor."""
+class UriError(Exception):
+    """A text is not the URI of an acceptor or connector."""
 
     def __init__(self, message: str, allowed: str = _EXAMPLE) -> None:
         super().__init__(message)
         self.allowed = allowed
 
 
-def _parse_acceptor(name: str | None, text: str, origin: Origin) -> AcceptorDraft:
-    """Return the parts of an acceptor. Raises _UriError."""
+def parse_uri(name: str | None, text: str, origin: Origin) -> AcceptorDraft:
+    """Return the parts of an acceptor or connector. Raises UriError."""
     compact = _BLANKS.sub("", text).replace(";", "&")
     group = _GROUP.fullmatch(compact)
     if group is not None:
         compact = group[1] + (group[2] or "")
     if not compact:
-        raise _UriError("the URI is empty")
+        raise UriError("the URI is empty")
     found = _URI.fullmatch(compact) if _LEGAL.fullmatch(compact) else None
     if found is None:
-        raise _UriError("this is not a URI")
+        raise UriError("this is not a URI")
     scheme = found["scheme"]
     if scheme not in _SCHEMES:
-        raise _UriError(f"unknown scheme {scheme!r}")
+        raise UriError(f"unknown scheme {scheme!r}")
     host = found["host"].removeprefix("[").removesuffix("]")
     if scheme == "vm":
         return AcceptorDraft(name or f"vm://{host}", origin, scheme, host, 0)
     if not host:
-        raise _UriError("the host is missing")
+        raise UriError("the host is missing")
     port = _port(found["port"])
     params = _parse_query(found["query"] or "")
     acceptor = AcceptorDraft(name or f"tcp://{found['host']}:{port}", origin, scheme, host, port, params)
@@ -345,9 +347,9 @@ def _parse_acceptor(name: str | None, text: str, origin: Origin) -> AcceptorDraf
 
 def _port(text: str | None) -> int:
     if not text:
-        raise _UriError("the port is missing")
+        raise UriError("the port is missing")
     if not text.isascii() or not text.isdigit() or int(text) > 65535:
-        raise _UriError(f"wrong port {text}", "a port from 0 to 65535 (0: any free one)")
+        raise UriError(f"wrong port {text}", "a port from 0 to 65535 (0: any free one)")
     return int(text)
 
 
@@ -604,3 +606,47 @@ def read_diverts(reading: Reading, parent: Element) -> None:
         first = reading.draft.diverts.setdefault(name, divert)
         if first is not divert:
             reading.problems.error(origin, f"two diverts are named {name!r}; the other one is at {first.origin}")
+
+
+# ---- bridges ---------------------------------------------------------------------------------------------------------
+
+
+def read_connectors(reading: Reading, parent: Element) -> None:
+    """Read every ``connector``. Its URI is parsed when a bridge refers to it: Artemis' own files have connectors for
+    protocols that are not spoken here.
+    """
+    for element in parent.iterchildren("{*}connector"):
+        name = reading.required_name(element)
+        if name is None:
+            continue
+        origin = reading.origin(element)
+        first = reading.draft.connectors.setdefault(name, (element.text or "", origin))
+        if first[1] is not origin:
+            reading.problems.error(origin, f"two connectors are named {name!r}; the other one is at {first[1]}")
+
+
+def read_bridges(reading: Reading, parent: Element) -> None:
+    """Read every ``bridge``; two with the same name are an error."""
+    rows = settings_of(BridgeConfig)
+    for element in parent.iterchildren("{*}bridge"):
+        name = reading.required_name(element)
+        if name is None:
+            continue
+        bridge = BridgeDraft(name, reading.origin(element))
+        for child in element:
+            child_name = local_name(child)
+            part = PARTS.get(f"bridges/bridge/{child_name}")
+            row = rows.get(child_name)
+            if row is not None:
+                _read_child(reading, row, child, bridge.written)
+            elif child_name == "static-connectors":
+                for ref in child.iterchildren("{*}connector-ref"):
+                    bridge.connectors.append(((ref.text or "").strip(), reading.origin(ref)))
+            elif part is not None and part.treatment == REFUSED:
+                what = f"bridge {name!r}: {child_name} is refused: {part.reason}"
+                reading.problems.error(reading.origin(child), what)
+            elif part is not None:
+                reading.ignore_part(part, child)
+        first = reading.draft.bridges.setdefault(name, bridge)
+        if first is not bridge:
+            reading.problems.error(bridge.origin, f"two bridges are named {name!r}; the other one is at {first.origin}")

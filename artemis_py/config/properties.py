@@ -16,13 +16,15 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, final
+from urllib.parse import quote, quote_plus
 
-from artemis_py.config.draft import AcceptorDraft, Draft, NamedDraft, QueueDraft, SecurityDraft, Values
-from artemis_py.config.elements import drop_unset, ignore_lock, note_treatment
+from artemis_py.config.draft import AcceptorDraft, BridgeDraft, Draft, NamedDraft, QueueDraft, SecurityDraft, Values
+from artemis_py.config.elements import UriError, drop_unset, ignore_lock, note_treatment, parse_uri
 from artemis_py.config.problems import nearest, unless_newer
 from artemis_py.config.properties_file import Property, expand_paths, read_properties
 from artemis_py.config.security_settings import PERMISSION_ALIASES, PERMISSIONS
 from artemis_py.config.tables.address_settings import ROUTING_TYPES, AddressSettings
+from artemis_py.config.tables.bridges import BridgeConfig
 from artemis_py.config.tables.core_settings import CoreSettings
 from artemis_py.config.tables.declarations import (
     CURSOR_TTL_S_DEFAULT,
@@ -74,12 +76,10 @@ CORE_BEANS: Final = {
 PART_BEANS: Final = {
     "AMQPConnectionConfigurations": "broker-connections",
     "AMQPConnections": "broker-connections",
-    "bridgeConfigurations": "bridges",
     "broadcastGroupConfigurations": "broadcast-groups",
     "brokerPlugins": "broker-plugins",
     "clusterConfigurations": "cluster-connections",
     "connectionRouters": "connection-routers",
-    "connectorConfigurations": "connectors",
     "connectorServiceConfigurations": "connector-services",
     "discoveryGroupConfigurations": "discovery-groups",
     "federationConfigurations": "federations",
@@ -125,6 +125,11 @@ SETTING_BEANS: Final = {
 
 QUEUE_BEANS: Final = {"filterString": "filter"}
 """Properties of queues and diverts."""
+
+BRIDGE_BEANS: Final = {"filterString": "filter", "HA": "ha"}
+"""Properties of bridges."""
+
+_QUIET_BRIDGE_BEANS: Final = ("name", "parentName", "configurationManaged", "callTimeout", "discoveryGroupName")
 
 QUIET_QUEUE_BEANS: Final = (
     "address", "autoCreateAddress", "autoCreated", "configurationManaged", "id", "internal", "name", "temporary",
@@ -480,6 +485,47 @@ def _divert(draft: Draft, path: list[str], given: Property, remove: bool) -> Non
         _set_value(draft, _row(DivertConfig, QUEUE_BEANS, path[1]), divert.written, given, remove=remove)
 
 
+def _bridge(draft: Draft, path: list[str], given: Property, remove: bool) -> None:
+    if len(path) == 1 and remove:
+        draft.bridges.pop(path[0], None)
+        return
+    if path[1:2] == ["transformerConfiguration"]:
+        transformer = PARTS["bridges/bridge/transformer"]
+        draft.ignore("transformer", given.origin, transformer.reason)
+        return
+    if len(path) != 2:
+        raise _UnknownKeyError(".".join(path[1:]) or path[0], ())
+    bridge = draft.bridges.setdefault(path[0], BridgeDraft(path[0], given.origin))
+    if path[1] == "staticConnectors":
+        bridge.connectors = [] if remove else [(name.strip(), given.origin) for name in given.value.split(",")]
+    elif path[1] not in _QUIET_BRIDGE_BEANS:
+        _set_value(draft, _row(BridgeConfig, BRIDGE_BEANS, path[1]), bridge.written, given, remove=remove)
+
+
+def _connector(draft: Draft, path: list[str], given: Property, remove: bool) -> None:
+    """Apply a property of a connector: its host, its port or a parameter. They become its URI."""
+    name = path[0]
+    if len(path) == 1 and remove:
+        draft.connectors.pop(name, None)
+        return
+    if len(path) == 1:
+        draft.connectors[name] = (given.value, given.origin)
+        return
+    known = ("params", "extraParams", "factoryClassName", "name")
+    if path[1] not in known:
+        raise _UnknownKeyError(".".join(path[1:]), known)
+    if len(path) == 2:
+        return
+    try:
+        parts = parse_uri(name, draft.connectors[name][0], given.origin)
+    except (KeyError, UriError):
+        parts = AcceptorDraft(name, given.origin)
+    _acceptor_param(draft, parts, ".".join(path[2:]), given, remove)
+    host = f"[{parts.host}]" if ":" in parts.host else parts.host
+    query = "&".join(f"{quote(quote_plus(key))}={quote(quote_plus(value))}" for key, value in parts.params.items())
+    draft.connectors[name] = (f"tcp://{host}:{parts.port}?{query}", given.origin)
+
+
 def _acceptor(draft: Draft, path: list[str], given: Property, remove: bool) -> None:
     name = path[0]
     acceptor = next((each for each in draft.acceptors if each.name == name), None)
@@ -578,6 +624,8 @@ _PARTS: Final[Mapping[str, Callable[[Draft, list[str], Property, bool], None]]] 
     "queueConfigurations": _old_queue,
     "addressConfigurations": _address,
     "divertConfigurations": _divert,
+    "bridgeConfigurations": _bridge,
+    "connectorConfigurations": _connector,
     "acceptorConfigurations": _acceptor,
     "resourceLimitSettings": _user_limit,
     "securityRoles": _permission,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from artemis_py.config.checks.acceptors import make_acceptors, sources_of
 from artemis_py.config.checks.addresses import Readers, check_addresses, check_limits, check_no_route
+from artemis_py.config.checks.bridges import make_bridges
 from artemis_py.config.checks.diverts import check_circles, check_diverts
 from artemis_py.config.checks.queues import cases, check_filters, check_queues, check_recovery_points, check_rings
 from artemis_py.config.checks.views import check_views
@@ -24,6 +25,8 @@ from artemis_py.config.elements import (
     read_address_settings,
     read_addresses,
     read_authentication,
+    read_bridges,
+    read_connectors,
     read_diverts,
     read_ha_policy,
     read_old_queues,
@@ -57,6 +60,8 @@ _READERS: Final[dict[str, Callable[[Reading, Element], None]]] = {
     "address-settings": read_address_settings,
     "addresses": read_addresses,
     "authentication": read_authentication,
+    "bridges": read_bridges,
+    "connectors": read_connectors,
     "diverts": read_diverts,
     "ha-policy": read_ha_policy,
     "journal-retention-directory": read_retention,
@@ -205,6 +210,7 @@ def assemble(draft: Draft) -> BrokerConfig:
     check_circles(draft, readers, diverts, settings)
     management_address = core.get("management_address", CoreSettings().management_address)
     check_diverts(draft, diverts, addresses, settings, readers, syntax, management_address)
+    bridges = make_bridges(draft, addresses, settings)
     if not draft.problems.has_errors:
         _add_notices(draft)
         _check_that_somebody_can_connect(draft, acceptors)
@@ -212,6 +218,7 @@ def assemble(draft: Draft) -> BrokerConfig:
         file=draft.file,
         addresses=addresses,
         diverts=diverts,
+        bridges=bridges,
         acceptors=acceptors,
         wildcards=syntax,
         address_settings=settings,

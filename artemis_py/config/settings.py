@@ -13,6 +13,7 @@ from artemis_py.config.merging import SettingsEntry, SettingsRepository, Traced
 from artemis_py.config.security_settings import SecurityConfig, SecuritySetting
 from artemis_py.config.tables.acceptor import AcceptorConfig
 from artemis_py.config.tables.address_settings import AddressSettings
+from artemis_py.config.tables.bridges import BridgeConfig
 from artemis_py.config.tables.core_settings import CoreSettings
 from artemis_py.config.tables.declarations import (
     NOWHERE,
@@ -34,6 +35,7 @@ __all__ = [
     "AcceptorConfig",
     "AddressConfig",
     "AddressSettings",
+    "BridgeConfig",
     "BrokerConfig",
     "CoreSettings",
     "DivertConfig",
@@ -62,6 +64,7 @@ class BrokerConfig(CoreSettings):
     file: str = "broker.xml"
     addresses: tuple[AddressConfig, ...] = ()
     diverts: tuple[DivertConfig, ...] = ()
+    bridges: tuple[BridgeConfig, ...] = ()
     acceptors: tuple[AcceptorConfig, ...] = ()
     wildcards: WildcardSyntax = field(default_factory=WildcardSyntax)
     address_settings: SettingsRepository = field(default_factory=SettingsRepository)

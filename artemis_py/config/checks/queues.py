@@ -341,7 +341,7 @@ def _check_first_key(draft: Draft, case: Case) -> None:
 
 
 def check_filters(draft: Draft) -> None:
-    """Parse every selector and expression of queues, diverts and address-settings."""
+    """Parse every selector and expression of queues, diverts, bridges and address-settings."""
     for queue in draft.queues.values():
         _check_expression(draft, queue.written, "priority_expression", f"priority-expression of queue {queue.name!r}")
         _check_selector(draft, queue.written, "filter", f"filter of queue {queue.name!r}")
@@ -349,6 +349,8 @@ def check_filters(draft: Draft) -> None:
         _check_selector(draft, queue.written, "barrier_expression", f"barrier-expression of queue {queue.name!r}")
     for divert in draft.diverts.values():
         _check_selector(draft, divert.written, "filter", f"filter of divert {divert.name!r}")
+    for bridge in draft.bridges.values():
+        _check_selector(draft, bridge.written, "filter", f"filter of bridge {bridge.name!r}")
     for entry in draft.entries.values():
         name = f"default-consumer-selector of {entry.name!r}"
         _check_selector(draft, entry.written, "default_consumer_selector", name)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from artemis_py.config.tables.address_settings import AddressSettings
+from artemis_py.config.tables.bridges import BridgeConfig
 from artemis_py.config.tables.core_settings import CoreSettings
 from artemis_py.config.tables.declarations import QUEUE_CONSTANTS, QUEUE_DEFAULTS, DivertConfig, QueueConfig
 from artemis_py.config.tables.fields import HONOURED, IGNORED, REFUSED, Setting, names_of, settings_of
@@ -46,6 +47,7 @@ def setting_rows() -> dict[str, Setting]:
     rows = dict(names_of(CoreSettings))
     rows |= {f"address-settings/address-setting/{name}": row for name, row in names_of(AddressSettings).items()}
     rows |= {f"diverts/divert/{name}": row for name, row in settings_of(DivertConfig).items()}
+    rows |= {f"bridges/bridge/{name}": row for name, row in settings_of(BridgeConfig).items()}
     for place in QUEUE_PLACES:
         for name, row in settings_of(QueueConfig).items():
             if place != "queues/queue" or name not in NOT_IN_OLD_QUEUES:
@@ -93,9 +95,12 @@ DERIVED = {"max-read-page-bytes", "prefetch-page-bytes", "prefetch-page-messages
 JAVA_ONLY = {"password-codec", "mask-password", "journal-device-block-size", "literal-match-markers"}
 
 
-@pytest.mark.parametrize("table", [CoreSettings, AddressSettings])
+PREFIXES = {CoreSettings: "", AddressSettings: "address-settings/address-setting/", BridgeConfig: "bridges/bridge/"}
+
+
+@pytest.mark.parametrize("table", PREFIXES)
 def test_defaults_of_the_xsd_are_those_of_the_tables(table: type) -> None:
-    prefix = "" if table is CoreSettings else "address-settings/address-setting/"
+    prefix = PREFIXES[table]
     for name, row in names_of(table).items():
         default = xsd_paths()[prefix + name].default
         derived = table is AddressSettings and name in DERIVED

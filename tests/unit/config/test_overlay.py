@@ -237,8 +237,9 @@ PLACES = {
     "WildcardConfiguration": "wildcardConfiguration.{}",
 }
 STRUCTURES = {
-    "acceptorConfigurations", "addressConfigurations", "addressSettings", "addressesSettings", "divertConfigurations",
-    "queueConfigs", "queueConfigurations", "resourceLimitSettings", "securityRoles", "wildCardConfiguration",
+    "acceptorConfigurations", "addressConfigurations", "addressSettings", "addressesSettings", "bridgeConfigurations",
+    "connectorConfigurations", "divertConfigurations", "queueConfigs", "queueConfigurations", "resourceLimitSettings",
+    "securityRoles", "wildCardConfiguration",
 }  # fmt: skip
 """What has properties below it, which the other tests look at."""
 
