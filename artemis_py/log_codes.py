@@ -25,6 +25,7 @@ CLOCK: Final = "ART-2008"
 STANDBY: Final = "ART-2009"
 FAILED: Final = "ART-2010"
 REALM: Final = "ART-2011"
+BRIDGE: Final = "ART-2012"
 
 MEANINGS: Final = {
     NOTICE: "a warning or note of a start about the configuration, or about the files of users (`file`, `line`)",
@@ -43,6 +44,7 @@ MEANINGS: Final = {
     CLOCK: "the clock was set",
     STANDBY: "for what a stand-by waits, and what it found",
     FAILED: "the broker stops because storage or a turn failed, or does not start",
+    BRIDGE: "a bridge has connected, has lost its connection, was refused a message, or stops",
     REALM: "a file of users, roles or keys of tokens is not in force as it is now, or only in part",
 }
 """What each code means."""

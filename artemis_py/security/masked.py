@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Final, final
 
 from artemis_py.config.problems import Problems
-from artemis_py.config.settings import AcceptorConfig, BrokerConfig
+from artemis_py.config.settings import AcceptorConfig, BridgeConfig, BrokerConfig
 from artemis_py.config.tables.declarations import Origin
 from artemis_py.errors import ArtemisError, ConfigError
 
@@ -113,19 +113,36 @@ def reveal(text: str, codec: Codec, *, masked: bool | None = None) -> str:
 
 
 def acceptor_password(config: BrokerConfig, acceptor: AcceptorConfig, name: str) -> str | None:
-    """Return the password in an acceptor's parameter ``name``, unmasked as ``mask-password`` and ``password-codec``
-    say; None without one. Raises ConfigError at the acceptor.
+    """Return the password in an acceptor's parameter ``name``; see ``parameter_password``. Raises ConfigError at the
+    acceptor.
     """
-    text = acceptor.params.get(name)
+    try:
+        return parameter_password(config, acceptor.params, name)
+    except MaskedError as error:
+        raise refused(acceptor.origin, f"acceptor {acceptor.name!r}: {error}") from None
+
+
+def parameter_password(config: BrokerConfig, params: Mapping[str, str], name: str) -> str | None:
+    """Return the password in the parameter ``name`` of a URI, unmasked as ``mask-password`` and ``password-codec``
+    say, of the URI or else of the file; None without one. Raises MaskedError with the name.
+    """
+    text = params.get(name)
     if text is None:
         return None
-    flag = acceptor.params.get(_PARAM_MASKED)
+    flag = params.get(_PARAM_MASKED)
     masked = config.mask_password if flag is None else flag.lower() == "true"
     try:
-        codec = codec_of(acceptor.params.get(_PARAM_CODEC, config.password_codec), config.properties)
+        codec = codec_of(params.get(_PARAM_CODEC, config.password_codec), config.properties)
         return reveal(text, codec, masked=masked)
     except MaskedError as error:
-        raise refused(acceptor.origin, f"acceptor {acceptor.name!r}: {name}: {error}") from None
+        raise MaskedError(f"{name}: {error}") from None
+
+
+def bridge_password(config: BrokerConfig, bridge: BridgeConfig) -> str | None:
+    """Return the password of a bridge, unmasked in the same way; None without one. Raises MaskedError."""
+    if bridge.password is None:
+        return None
+    return reveal(bridge.password, codec_of(config.password_codec, config.properties), masked=config.mask_password)
 
 
 def refused(origin: Origin, message: str) -> ConfigError:

@@ -23,6 +23,7 @@ from artemis_py.errors import ArtemisError
 from artemis_py.log_codes import DISK, LOGIN, STOPPING
 from artemis_py.metrics import MetricsExporter
 from artemis_py.security.identity import Authenticator
+from artemis_py.server.bridges.bridge import Bridges
 from artemis_py.server.configuration.reading import Source
 from artemis_py.server.configuration.reload import RunningConfiguration
 from artemis_py.server.descriptors import Descriptors, is_free_below, raise_limit
@@ -310,7 +311,11 @@ class Server:
             load.is_busy,
             takeover.sockets,
         )
-        self.configuration = RunningConfiguration(source, config, loop, self.turns, self.ports, self._security)
+        log_id = None if store.log_view is None else store.log_view.log_id
+        self.bridges = Bridges(loop, self.turns, self.limited_log, log_id)
+        self.configuration = RunningConfiguration(
+            source, config, loop, self.turns, self.ports, self._security, self.bridges
+        )
         self.ports.http.routes = self._routes(store) + console_routes(self.config.name)
         self._user_files_watch = self._watch_user_files()
         self.gives_back = False
@@ -424,6 +429,7 @@ class Server:
             await self._user_files_watch.begin()  # before anybody can log in
         self.ports.open(sockets)
         self.turns.schedule()
+        self.bridges.use(self.config)
         self.configuration.begin()
         self._check_blocked()
         self._check_store()
@@ -488,8 +494,9 @@ class Server:
         if self.gives_back:
             self.store.hand_over()
         self.ports.close_to_stomp()
-        self.turns.stop()
         deadline = self._loop.time() + _DRAIN_S
+        await self._end_bridges(deadline, hurry)
+        self.turns.stop()
         while self.stats.connections and self._loop.time() < deadline:
             for connection in list(self.stats.connections):  # also those accepted just before
                 connection.shut(self._clocks.date_ms())
@@ -506,6 +513,15 @@ class Server:
             self.release()
             self.failure = self.failure or self.store.durability.failure
         return left
+
+    async def _end_bridges(self, deadline: float, hurry: asyncio.Event | None) -> None:
+        """Let bridges have confirmed what is on the way, for as long as there is time."""
+        self.bridges.end(self._clocks.date_ms(), round(_DRAIN_S * 1000))
+        while not self.bridges.have_ended and self._loop.time() < deadline and self.failure is None:
+            if hurry is not None and hurry.is_set():
+                break
+            await asyncio.sleep(0.01)
+        self.bridges.end_now(self._clocks.date_ms())
 
     def abandon(self) -> None:
         """End at once: no further frame is sent. The files stay open until ``release`` or the end of the process."""

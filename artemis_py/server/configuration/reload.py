@@ -35,6 +35,7 @@ from artemis_py.errors import ArtemisError, BrokerError, Problem
 from artemis_py.management.listing import Row
 from artemis_py.management.managed import Steps
 from artemis_py.management.reload_impact import ROWS_MAX, Impact, impact_of
+from artemis_py.server.bridges.bridge import Bridges
 from artemis_py.server.configuration.file_watch import FileWatch
 from artemis_py.server.configuration.reading import Reading, Source, Stamps, problems_of, read, stamps_of, warnings_of
 from artemis_py.server.operational_log import LOGGER_NAME
@@ -298,6 +299,7 @@ class RunningConfiguration:
         turns: Turns,
         ports: Ports,
         security: Security | None,
+        bridges: Bridges,
     ) -> None:
         now = wall_clock_ms()
         self.state = ConfigurationState(config.file, now, now)
@@ -318,6 +320,7 @@ class RunningConfiguration:
         """What ends with the right to it."""
         turns.stats.configuration = self.state
         self._security = security
+        self._bridges = bridges
         self._held: set[str] = set()
         """Queues that may need a restart to become what the file says."""
         self._lock = asyncio.Lock()
@@ -458,8 +461,8 @@ class RunningConfiguration:
         return await self._loop.run_in_executor(None, read, source, self._start, self._in_force, prepare, realms)
 
     async def _bring_into_force(self, reading: Reading) -> tuple[Redeployment, Sequence[str]]:
-        """Permissions and logins, then in the order of Artemis: settings, diverts, deletions, declarations, acceptors.
-        What goes on for long ends with the right to it before anything else changes.
+        """Permissions and logins, then in the order of Artemis: settings, diverts, deletions, declarations, bridges,
+        acceptors. What goes on for long ends with the right to it before anything else changes.
         """
         self._in_force = config = reading.in_force
         if self._security is not None:
@@ -470,6 +473,7 @@ class RunningConfiguration:
         redeployment = self._broker.redeploy(config, self._now_ms, self._disconnect)
         await self._carry_out(redeployment.run())
         _begin_fills(self._turns)
+        self._bridges.use(config)
         ended, failures = self._ports.exchange(reading.exchange)
         for service in ended:
             await self._carry_out(self._close_connections(service))
@@ -501,6 +505,8 @@ class RunningConfiguration:
         client = next((each for each in self._stats.connections if each.session.state.origin == number), None)
         if client is not None:
             client.dismiss(reason, self._now_ms())
+        else:
+            self._bridges.disconnect(number, reason, self._now_ms())
 
     def _forget_soon(self, *configs: BrokerConfig) -> None:
         """Let go of what configurations declare, some at a time: all of 10,000 queues takes 10 ms. The caller is about

@@ -18,10 +18,11 @@ from urllib.parse import unquote
 from artemis_py.config.properties_file import parse_properties
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.config.tables.acceptor import OPENSSL_NAMES, TLS13_SUITES, TLS_VERSIONS
+from artemis_py.config.tables.bridges import ConnectorConfig
 from artemis_py.errors import ConfigError, Problem
 from artemis_py.security.certificate import TIMES, der_of, pem_of, seconds_of, subject_of
 from artemis_py.security.der import read_item, sequence
-from artemis_py.security.masked import acceptor_password
+from artemis_py.security.masked import MaskedError, acceptor_password, parameter_password
 from artemis_py.security.stores.jks import MAGICS, read_jks
 from artemis_py.security.stores.pem import read_pem
 from artemis_py.security.stores.pkcs12 import read_pkcs12
@@ -125,7 +126,7 @@ class TlsFiles:
         if trust_path is not None:
             trust = read_store(trust_path, self._password("trustStorePassword"))
             self.paths = tuple(dict.fromkeys((*self.paths, *trust.files)))
-            _trust(context, trust_path, trust)
+            _trust(context, trust_path, trust, "no client could have one")
         if crl_path is not None:
             _load_revoked(context, crl_path)
         if acceptor.bool_param("needClientAuth"):
@@ -141,20 +142,23 @@ class TlsFiles:
         return Loaded(context, begins_s, expires_s, subject_of(chain[0].der).text)
 
     def _path(self, name: str) -> Path | None:
-        """The file that a parameter names: a URL, a path from the working directory, or one beside broker.xml."""
-        text = self.acceptor.text_param(name)
-        if text is None:
-            return None
-        if text.startswith("file:"):
-            return Path("/" + unquote(text.removeprefix("file:")).lstrip("/"))
-        here = Path(text)
-        return here if os.path.exists(here) else Path(self._config.file).parent / text
+        return _path_of(self._config, self.acceptor.text_param(name))
 
     def _password(self, name: str) -> str | None:
         try:
             return acceptor_password(self._config, self.acceptor, name)
         except ConfigError as error:
             raise StoreError(str(error.problems[0].message)) from None
+
+
+def _path_of(config: BrokerConfig, text: str | None) -> Path | None:
+    """The file that a parameter names: a URL, a path from the working directory, or one beside broker.xml."""
+    if text is None:
+        return None
+    if text.startswith("file:"):
+        return Path("/" + unquote(text.removeprefix("file:")).lstrip("/"))
+    here = Path(text)
+    return here if os.path.exists(here) else Path(config.file).parent / text
 
 
 def _set_versions(context: ssl.SSLContext, acceptor: AcceptorConfig) -> None:
@@ -189,9 +193,9 @@ def _load_key(context: ssl.SSLContext, store: Store) -> None:
         raise StoreError(f"{store.files[0]}: {reason}") from None
 
 
-def _trust(context: ssl.SSLContext, path: Path, store: Store) -> None:
+def _trust(context: ssl.SSLContext, path: Path, store: Store, without: str) -> None:
     if not store.trusted:
-        raise StoreError(f"{path} has no certificate of an issuer, so no client could have one; add it to the file")
+        raise StoreError(f"{path} has no certificate of an issuer, so {without}; add it to the file")
     for each in store.trusted:
         try:
             context.load_verify_locations(cadata=each.der)
@@ -238,6 +242,43 @@ def _name_check(matches: Callable[[str], object]) -> Callable[[ssl.SSLObject, st
 
 def _reason_of(error: ssl.SSLError) -> str:
     return (error.reason or str(error)).replace("_", " ").lower()
+
+
+# ---- the side of a client ------------------------------------------------------------------------
+
+
+def connector_context(config: BrokerConfig, connector: ConnectorConfig) -> ssl.SSLContext:
+    """The context in which a bridge connects to another broker. Reads the connector's files. Raises StoreError."""
+    try:
+        return _connector_context(config, connector)
+    except MaskedError as error:
+        raise StoreError(f"connector {connector.name}: {error}") from None
+    except (OSError, ValueError) as error:
+        raise StoreError(f"connector {connector.name} cannot speak TLS: {error}") from None
+
+
+def _connector_context(config: BrokerConfig, connector: ConnectorConfig) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    trust_path = _path_of(config, connector.text("trustStorePath"))
+    if connector.flag("trustAll"):
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    else:
+        context.check_hostname = connector.flag("verifyHost")
+        if trust_path is None:
+            context.load_default_certs()
+        else:
+            password = parameter_password(config, connector.params, "trustStorePassword")
+            _trust(context, trust_path, read_store(trust_path, password), "no broker could have one")
+    key_path = _path_of(config, connector.text("keyStorePath"))
+    if key_path is not None:
+        wanted = WantedKey(connector.text("keyStoreAlias"), parameter_password(config, connector.params, "keyPassword"))
+        own = read_store(key_path, parameter_password(config, connector.params, "keyStorePassword"), wanted)
+        if own.key is None:
+            raise StoreError(f"{key_path} has certificates but no private key, so it can only be a trust store")
+        _load_key(context, own)
+    return context
 
 
 def check_files(config: BrokerConfig) -> list[tuple[AcceptorConfig, str, bool]]:

@@ -1,0 +1,1 @@
+"""Bridges: they forward queues to other brokers, over STOMP."""

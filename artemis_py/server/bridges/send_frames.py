@@ -1,0 +1,73 @@
+"""From a message on a queue here to the SEND frame for another broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, final
+
+from artemis_py.config.settings import BridgeConfig
+from artemis_py.core.dead_letters import RETRIED_HEADER
+from artemis_py.core.order.entry import Entry
+from artemis_py.core.publish.copies import HOPS_HEADER
+from artemis_py.core.recurrence import DELAY, SCHEDULED, TIME
+from artemis_py.core.recurrence import NAMES as RECURRENCE_NAMES
+from artemis_py.message import Head, LargeBody, encode_headers
+from artemis_py.pending_output import Part
+from artemis_py.stomp.wire.writer import END
+
+DUPLICATE_ID: Final = "_AMQ_DUPL_ID"
+_ROUTING_TYPE: Final = "destination-type"
+_OF_THIS_BROKER: Final = frozenset({HOPS_HEADER, RETRIED_HEADER, SCHEDULED})
+_DONE_WITH: Final = frozenset({TIME, DELAY, *RECURRENCE_NAMES})
+"""The message was delivered at its time, and would wait once more."""
+
+
+@final
+class SendWriter:
+    """Writes the SEND frames of a bridge. The receipt that each asks for is the number of the message here.
+
+    ``log_id`` and ``queue_id`` are part of the id by which the other broker knows a message that comes twice. The queue
+    is, because a message may be on two queues here, and be forwarded from both.
+    """
+
+    def __init__(self, config: BridgeConfig, log_id: str, queue_id: int) -> None:
+        self._destination = config.forwarding_address
+        self._routing_type = config.routing_type
+        self._duplicate_id = b""
+        if config.use_duplicate_detection:
+            self._duplicate_id = f"{DUPLICATE_ID}:{log_id}-{queue_id}-".encode()
+        self._last_head: Head | None = None
+        self._last_block = b""
+        """The headers of the last message: the next one often has the same."""
+
+    def write(self, entries: Iterable[Entry], out: list[Part]) -> None:
+        """Append the frames of ``entries`` to ``out``, in parts; a large body is a part that is not bytes."""
+        for entry in entries:
+            message = entry.message
+            head, body = message.head, message.body
+            if head is not self._last_head:
+                self._last_block = encode_headers(self._headers(head))
+                self._last_head = head
+            lines = b"SEND\nreceipt:%d\n" % message.id
+            if self._duplicate_id:
+                lines += b"%b%d\n" % (self._duplicate_id, message.id)
+            if message.expires_ms:
+                lines += b"expires:%d\n" % message.expires_ms
+            # Without it the other broker takes the body for a text (Artemis), and reads it up to the first NUL.
+            if head.sized or (not isinstance(body, LargeBody) and b"\0" in body):
+                lines += b"content-length:%d\n" % len(body)
+            out += (lines, self._last_block, body, END)
+
+    def _headers(self, head: Head) -> list[tuple[str, str]]:
+        """Those that are the same for all messages with this head."""
+        sent = list(head.headers())
+        left_out = {"destination", _ROUTING_TYPE, *_OF_THIS_BROKER, *_DONE_WITH}
+        if self._duplicate_id:
+            left_out.add(DUPLICATE_ID)
+        if any(name == "JMSXGroupID" for name, _ in sent):
+            left_out.add("_AMQ_GROUP_ID")  # the same once more
+        headers = [("destination", self._destination or head.address)]
+        routing_type = head.routing_type if self._routing_type == "PASS" else self._routing_type
+        if routing_type is not None and routing_type != "STRIP":
+            headers.append((_ROUTING_TYPE, routing_type))
+        return headers + [(name, value) for name, value in sent if name not in left_out]

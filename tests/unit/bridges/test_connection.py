@@ -1,0 +1,314 @@
+"""One connection of a bridge: what becomes of a message, whatever the other broker answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from artemis_py.server.bridges.connection import PARTIAL_BYTES_MAX, UNCONFIRMED_MAX
+from tests.kit.bridged import QUEUES, Bridged, opened
+
+
+def test_a_message_leaves_when_it_is_confirmed_and_not_before() -> None:
+    bridged = opened()
+    bridged.send(b"one", b"two", b"three")
+    frames = bridged.sent()
+    assert [(each.command, each.headers["destination"], each.body) for each in frames] == [
+        ("SEND", "orders", b"one"), ("SEND", "orders", b"two"), ("SEND", "orders", b"three"),
+    ]  # fmt: skip
+    assert (bridged.depth(), bridged.connection.unconfirmed_count) == (3, 3)
+    bridged.confirm(frames[1])
+    assert (bridged.depth(), bridged.connection.unconfirmed_count, bridged.confirmed) == (2, 2, 1)
+    bridged.confirm(frames[0], frames[2])
+    assert (bridged.depth(), bridged.confirmed) == (0, 3)
+    bridged.answer("RECEIPT", receipt_id=frames[0].headers["receipt"])
+    bridged.answer("RECEIPT", receipt_id="something else")
+    assert bridged.confirmed == 3
+    assert not bridged.ends
+
+
+def test_the_login() -> None:
+    bridged = Bridged(user="u", client_id="c")
+    (greeting,) = bridged.sent()
+    assert greeting.command == "CONNECT"
+    named = {"host": "there", "login": "u", "passcode": "p", "client-id": "c", "heart-beat": "30000,30000"}
+    assert {name: greeting.headers[name] for name in named} == named
+    bridged.send(b"waits")
+    assert not bridged.sent()
+    bridged.answer("CONNECTED", version="1.2")
+    assert bridged.bodies() == [b"waits"]
+
+
+@pytest.mark.parametrize(
+    ("command", "headers", "reason"),
+    [
+        ("ERROR", {"message": "who are you?"}, "ERROR: who are you?"),
+        ("CONNECTED", {"version": "1.1"}, "the other broker speaks STOMP 1.1, and a bridge needs 1.2"),
+        ("CONNECTED", {}, "the other broker speaks STOMP 1.0, and a bridge needs 1.2"),
+    ],
+)
+def test_a_login_that_fails(command: str, headers: dict[str, str], reason: str) -> None:
+    bridged = Bridged()
+    bridged.answer(command, **headers)
+    (end,) = bridged.ends
+    assert (end.reason, end.was_open, end.refused) == (reason, False, 0)
+    assert bridged.transport.lost
+
+
+def test_no_answer_to_connect() -> None:
+    bridged = Bridged()
+    bridged.world.advance(9_999)
+    assert not bridged.ends
+    bridged.world.advance(2)
+    assert bridged.ends[0].reason == "no CONNECTED within 10000 ms; is this a STOMP acceptor?"
+
+
+def test_a_broken_link_returns_messages_in_their_order_and_counts_no_attempt() -> None:
+    bridged = opened()
+    bridged.send(b"a", b"b")
+    for _ in range(5):  # more than max-delivery-attempts
+        assert bridged.bodies() == [b"a", b"b"]
+        bridged.lose()
+        assert bridged.depth() == 2
+        bridged.connect()
+        bridged.log_in()
+    assert bridged.bodies() == [b"a", b"b"]
+    bridged.lose()
+    assert bridged.attempts() == [(6, 0), (6, 0)]
+    assert bridged.depth("dead") == 0
+    assert {end.reason for end in bridged.ends} == {"the other broker has closed the connection"}
+
+
+def test_a_broken_link_burns_no_delivery_of_a_queue_that_limits_them() -> None:
+    limited = QUEUES.replace('name="orders"/>', 'name="orders" max-deliveries="2"/>')
+    bridged = opened(limited)
+    bridged.send(b"a")
+    for _ in range(4):
+        bridged.lose()
+        bridged.connect()
+        bridged.log_in()
+    assert bridged.bodies() == [b"a"]
+
+
+def test_a_message_that_is_refused_by_name_gets_to_the_dead_letters_and_stops_no_other() -> None:
+    bridged = opened()
+    bridged.send(b"bad", b"good")
+    for attempt in (1, 2):
+        bad, good = bridged.sent()
+        bridged.answer("ERROR", receipt_id=bad.headers["receipt"], message="I do not want this")
+        assert bridged.ends[-1].refused == int(bad.headers["receipt"])
+        assert bridged.ends[-1].reason == "ERROR: I do not want this"
+        assert bridged.depth("dead") == attempt - 1
+        bridged.connect()
+        bridged.log_in()
+    assert bridged.depth("dead") == 1
+    (good,) = bridged.sent()
+    assert good.body == b"good"
+    bridged.confirm(good)
+    assert (bridged.depth(), bridged.depth("dead")) == (0, 1)
+
+
+def test_a_message_that_is_refused_without_its_name_is_found_one_by_one() -> None:
+    bridged = opened()
+    bridged.send(b"1", b"bad", b"3")
+    assert len(bridged.sent()) == 3
+    bridged.answer("ERROR", message="one of these is bad")
+    assert (bridged.ends[-1].refused, bridged.ends[-1].suspects) == (0, 3)
+    assert bridged.attempts() == [(1, 0), (1, 0), (1, 0)]
+    suspects = 3
+    for _ in range(2):
+        bridged.connect(suspects=suspects)
+        bridged.log_in()
+        (each,) = bridged.sent()
+        if each.body == b"1":
+            bridged.confirm(each)
+            suspects -= 1
+            (each,) = bridged.sent()
+        assert each.body == b"bad"
+        bridged.answer("ERROR", message="bad")
+        assert bridged.ends[-1].refused == int(each.headers["receipt"])
+        suspects = bridged.ends[-1].suspects
+    assert bridged.depth("dead") == 1
+    bridged.connect(suspects=suspects)
+    bridged.log_in()
+    bridged.send(b"4", b"5")
+    for body in (b"3", b"4"):
+        (each,) = bridged.sent()
+        assert each.body == body
+        bridged.confirm(each)
+    assert bridged.bodies() == [b"5"]
+    bridged.send(b"6")
+    assert bridged.bodies() == [b"6"], "it is not careful any more"
+
+
+def test_what_is_on_the_way_is_limited_in_bytes() -> None:
+    bridged = opened(confirmation_window_size=1000, producer_window_size=5000)
+    bridged.send(*[b"x" * 600] * 4)
+    frames = bridged.sent()
+    assert len(frames) == 2
+    bridged.confirm(frames[0])
+    assert len(bridged.sent()) == 1
+
+
+def test_what_is_on_the_way_is_limited_in_number() -> None:
+    bridged = opened(confirmation_window_size=-1, producer_window_size=-1)
+    bridged.world.together = True
+    bridged.send(*[b"x"] * (UNCONFIRMED_MAX + 1))
+    bridged.world.together = False
+    bridged.world.settle()
+    assert bridged.connection.unconfirmed_count == UNCONFIRMED_MAX
+
+
+def test_a_peer_that_does_not_read_gets_no_more() -> None:
+    bridged = opened(confirmation_window_size=-1, producer_window_size=-1)
+    bridged.transport.client_reads = False
+    bridged.send(*[b"x" * 100_000] * 20)
+    waiting = bridged.connection.unconfirmed_count
+    assert 0 < waiting < 10
+    bridged.transport.read_again()
+    bridged.world.settle()
+    assert len(bridged.sent()) == 20
+
+
+def test_heart_beats_in_both_directions() -> None:
+    bridged = opened(connection_ttl=20_000, check_period=1_000)
+    bridged.lose()
+    bridged.connect()
+    bridged.log_in(heart_beat="5000,8000")
+    bridged.world.advance(3_999)
+    assert not bridged.transport.taken
+    bridged.world.advance(2)
+    assert bridged.transport.taken == b"\n", "after 0.4 of the 10 s that both agreed on"
+    bridged.write(b"\n")
+    bridged.world.advance(14_000)
+    assert len(bridged.ends) == 1
+    bridged.world.advance(1_001)
+    assert bridged.ends[-1].reason == "the other broker has been silent for 15 s"
+
+
+def test_a_peer_that_sends_rubbish_or_frames_without_end() -> None:
+    bridged = opened()
+    bridged.write(b"RECEIPT\nrubbish\n\n\0")
+    assert bridged.ends[-1].reason.startswith("it does not speak STOMP 1.2: ")
+    bridged.connect()
+    bridged.log_in()
+    bridged.write(b"MESSAGE\n\n" + b"x" * (PARTIAL_BYTES_MAX - 9))
+    assert bridged.ends[-1].reason == f"the other broker has sent a frame of more than {PARTIAL_BYTES_MAX} bytes"
+
+
+def test_frames_of_others_are_skipped() -> None:
+    bridged = opened()
+    bridged.answer("MESSAGE", b"what?", subscription="1", message_id="2")
+    bridged.send(b"a")
+    bridged.confirm(*bridged.sent())
+    assert bridged.depth() == 0
+
+
+def test_very_many_answers_at_once() -> None:
+    bridged = opened(confirmation_window_size=-1, producer_window_size=-1)
+    bridged.world.together = True
+    bridged.send(*[b"x"] * 1_200)
+    bridged.world.together = False
+    bridged.world.settle()
+    frames = bridged.sent()
+    assert len(frames) == 1_200
+    bridged.write(b"".join(b"RECEIPT\nreceipt-id:%b\n\n\0" % each.headers["receipt"].encode() for each in frames))
+    assert bridged.depth() == 0
+
+
+def test_a_filter_leaves_other_messages_alone() -> None:
+    bridged = opened(filter="colour = 'red'")
+    bridged.send(b"a", colour="red")
+    bridged.send(b"b", colour="blue")
+    bridged.send(b"c", colour="red")
+    frames = bridged.sent()
+    assert [each.body for each in frames] == [b"a", b"c"]
+    bridged.confirm(*frames)
+    assert bridged.depth() == 1
+
+
+@pytest.mark.parametrize(
+    ("core", "reason"),
+    [
+        ("", "queue orders does not exist; create it"),
+        (
+            QUEUES.replace('name="orders"/>', 'name="orders" non-destructive="true"/>'),
+            "queue orders is non-destructive",
+        ),
+        (
+            QUEUES.replace('name="orders"/>', 'name="orders" max-consumers="0"/>'),
+            "Queue orders has reached its maximum",
+        ),
+    ],
+)
+def test_a_queue_that_it_cannot_have(core: str, reason: str) -> None:
+    bridged = Bridged(core)
+    bridged.log_in()
+    (end,) = bridged.ends
+    assert end.reason.startswith(reason)
+    assert end.was_open, "another connector would not help"
+    assert bridged.transport.lost
+
+
+def test_a_stop_waits_for_what_is_on_the_way() -> None:
+    bridged = opened()
+    bridged.send(b"a", b"b")
+    frames = bridged.sent()
+    bridged.connection.stop(bridged.world.now_ms, 5_000)
+    bridged.send(b"c")
+    bridged.world.settle()
+    assert not bridged.ends
+    bridged.confirm(frames[0])
+    assert not bridged.ends
+    bridged.confirm(frames[1])
+    assert (bridged.ends[0].is_orderly, bridged.ends[0].reason) == (True, "stopped")
+    assert [each.command for each in bridged.sent()] == ["DISCONNECT"]
+    assert bridged.depth() == 1
+
+
+def test_a_stop_does_not_wait_for_ever() -> None:
+    bridged = opened()
+    bridged.send(b"a")
+    bridged.connection.stop(bridged.world.now_ms, 5_000)
+    bridged.world.advance(5_001)
+    assert bridged.ends[0].is_orderly
+    assert bridged.depth() == 1
+
+
+def test_a_stop_before_the_login() -> None:
+    bridged = Bridged()
+    bridged.connection.stop(bridged.world.now_ms, 5_000)
+    bridged.world.settle()
+    assert bridged.ends[0].is_orderly
+    assert not bridged.ends[0].was_open
+
+
+def test_a_large_body_goes_out_in_pieces_and_others_behind_it() -> None:
+    bridged = opened()
+    large = bytes(range(256)) * 2_000
+    bridged.sender.send(
+        b"SEND\ndestination:/queue/orders\npersistent:true\ncontent-length:%d\n\n%b\0" % (len(large), large)
+    )
+    bridged.send(b"small")
+    frames = bridged.sent()
+    assert [(len(each.body), each.headers.get("content-length")) for each in frames] == [
+        (len(large), str(len(large))), (5, None),
+    ]  # fmt: skip
+    assert frames[0].body == large
+    bridged.confirm(*frames)
+    assert bridged.depth() == 0
+
+
+def test_a_failed_step_ends_the_connection_and_returns_the_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    bridged = opened()
+    bridged.send(b"a")
+    (each,) = bridged.sent()
+
+    def fail(_count: int) -> None:
+        raise RuntimeError("told so")
+
+    monkeypatch.setattr(bridged.connection, "_on_confirmed", fail)
+    bridged.send(b"b")
+    bridged.confirm(each)
+    assert bridged.ends[0].reason == "a step of the bridge has failed; see the broker's log"
+    assert bridged.depth() == 1, "the message that was confirmed has left, the other one is there"
+    assert bridged.world.stats.faults.counts["beat"] == 1
