@@ -65,6 +65,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "producer": (_OPERATIONS, "list who has sent to which address of a running broker"),
     "transaction": (_OPERATIONS, "list the open transactions of a running broker, roll them back, or commit them"),
     "acceptor": (_OPERATIONS, "list the acceptors of a running broker"),
+    "bridge": (_OPERATIONS, "list, start and stop the bridges of a running broker"),
     "divert": (_OPERATIONS, "list, create, change and destroy the diverts of a running broker"),
     "log": (_OPERATIONS, "list the files of the log of a running broker"),
     "settings": (_OPERATIONS, "show and change the settings in force in a running broker, and show who may do what"),

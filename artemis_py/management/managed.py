@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Any, Final, NamedTuple, Protocol, TypeVar, final
 
 from artemis_py.config.problems import nearest
-from artemis_py.config.settings import AcceptorConfig
+from artemis_py.config.settings import AcceptorConfig, BridgeConfig
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.broker import Broker
 from artemis_py.core.operations.scan import MessageFilter, QueueScan, ScanCursor
@@ -180,6 +180,68 @@ class AcceptorState(Protocol):
     @property
     def connections_left(self) -> int:
         """How many more it takes; -1: any number."""
+
+
+class BridgeState(Protocol):
+    """A bridge as it is now."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def config(self) -> BridgeConfig:
+        """What the file says."""
+
+    @property
+    def is_started(self) -> bool:
+        """Is it to be connected?"""
+
+    @property
+    def state(self) -> str:
+        """connected, stopping, connecting, waiting or stopped."""
+
+    @property
+    def peer(self) -> str:
+        """Where it is connected to, or tries to; empty: nowhere."""
+
+    @property
+    def reason(self) -> str:
+        """Why it is not connected, or has stopped."""
+
+    @property
+    def next_ms(self) -> int:
+        """When it next tries to connect, in epoch ms; 0: no attempt is planned."""
+
+    @property
+    def connected_count(self) -> int:
+        """How many connections it has."""
+
+    @property
+    def unconfirmed_count(self) -> int:
+        """How many messages are on the way."""
+
+    @property
+    def forwarded_count(self) -> int:
+        """How many messages the other broker has confirmed since the start."""
+
+    @property
+    def refused_count(self) -> int:
+        """How often it has refused one."""
+
+    @property
+    def forwarded_ms(self) -> int:
+        """When it last confirmed one, in epoch ms; 0: never."""
+
+    @property
+    def may_go_on(self) -> bool:
+        """Has it stopped?"""
+
+    def start(self) -> None:
+        """Connect."""
+
+    def stop(self, now_ms: int) -> None:
+        """Connect no more; connections end when all that is on the way is confirmed."""
 
 
 class Space(NamedTuple):
@@ -488,6 +550,8 @@ class Managed:
     """None: the broker has no files that could name some."""
     bodies: BodyRoom | None = None
     """None: no acceptor says how large a message may be, so none is imported."""
+    bridges: Callable[[], Mapping[str, BridgeState]] = dict
+    """By name."""
     send: Send | None = None
     """None: operators cannot publish."""
 

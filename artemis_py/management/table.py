@@ -10,6 +10,7 @@ from typing import Final
 from artemis_py.management.operation import Operation
 from artemis_py.management.operations.acceptors import ACCEPTOR_OPERATIONS
 from artemis_py.management.operations.addresses import ADDRESS_OPERATIONS
+from artemis_py.management.operations.bridges import BRIDGE_OPERATIONS
 from artemis_py.management.operations.broker import BROKER_OPERATIONS
 from artemis_py.management.operations.browse import BROWSE_OPERATIONS
 from artemis_py.management.operations.connections import CONNECTION_OPERATIONS, SESSION_OPERATIONS
@@ -45,6 +46,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *SCHEDULE_OPERATIONS,
     *ADDRESS_OPERATIONS,
     *DIVERT_OPERATIONS,
+    *BRIDGE_OPERATIONS,
     *SETTINGS_OPERATIONS,
     *CONSUMER_OPERATIONS,
     *CONNECTION_OPERATIONS,

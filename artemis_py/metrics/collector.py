@@ -18,6 +18,8 @@ from artemis_py.histogram import Histogram
 from artemis_py.metrics.catalogue import (
     ADDRESS_GAUGES,
     ALIAS_GAUGES,
+    BRIDGE_COUNTERS,
+    BRIDGE_GAUGES,
     CURSOR_GAUGES,
     LARGE_GAUGES,
     LOG_GAUGES,
@@ -82,6 +84,7 @@ class BrokerCollector(Collector):
             yield self._gauge(name, text, counts.get(key, 0))
         yield from self._configuration()
         yield from self._tls()
+        yield from self._bridges()
         yield from self._log()
         yield self._build()
         yield self._gauge("artemis_scrape_duration_seconds", "Duration of the previous scrape", self._scrape_seconds())
@@ -229,6 +232,17 @@ class BrokerCollector(Collector):
                 handshakes.add_metric([acceptor.name, broker, result], count)
         yield reloads
         yield handshakes
+
+    def _bridges(self) -> Iterable[Metric]:
+        broker, bridges = self._broker.name, self._server.bridge_views()
+        if not bridges:
+            return
+        for kind, rows in ((GaugeMetricFamily, BRIDGE_GAUGES), (CounterMetricFamily, BRIDGE_COUNTERS)):
+            for row in rows:
+                family = kind(row.name, row.help, labels=["bridge", "broker"])
+                for bridge in bridges:
+                    family.add_metric([bridge.name, broker], row.read(bridge))
+                yield family
 
     def _configuration(self) -> Iterable[Metric]:
         found, broker = self._server.configuration_figures(), self._broker.name

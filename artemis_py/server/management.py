@@ -23,6 +23,7 @@ from artemis_py.record_log import Durability
 from artemis_py.security.user_files import KnownUser, changeable_files, files_of_realm, known_users
 from artemis_py.security.users.accounts import Accounts, NoUserError, check_name
 from artemis_py.security.users.passwords import hashed
+from artemis_py.server.bridges.bridge import Bridges
 from artemis_py.server.configuration.reading import Stamps, stamps_of
 from artemis_py.server.configuration.reload import OperatedConfiguration, RunningConfiguration
 from artemis_py.server.disk_watch import DiskWatch
@@ -629,6 +630,7 @@ def set_up_management(  # noqa: PLR0913 - all but the first five are named where
     disk_watch: DiskWatch,
     date_ms: Callable[[], int],
     is_busy: Callable[[], bool],
+    bridges: Bridges,
 ) -> tuple[Managed, list[Route]]:
     """Put the parts together. Returns what operations work on, and their routes over HTTP. Turns carry out operations
     from now on.
@@ -654,6 +656,7 @@ def set_up_management(  # noqa: PLR0913 - all but the first five are named where
         configuration=OperatedConfiguration(configuration),
         users=OperatedUsers(loop, lambda: configuration.in_force, security),
         bodies=_body_room(config, turns.large),
+        bridges=lambda: bridges.by_name,
         send=ManagementSender(turns, ports, security),
     )
     hub = Hub(broker.notifications, loop, broker.holdings, date_ms)

@@ -312,7 +312,7 @@ class Server:
             takeover.sockets,
         )
         log_id = None if store.log_view is None else store.log_view.log_id
-        self.bridges = Bridges(loop, self.turns, self.limited_log, log_id)
+        self.bridges = self.stats.bridges = Bridges(loop, self.turns, self.limited_log, log_id)
         self.configuration = RunningConfiguration(
             source, config, loop, self.turns, self.ports, self._security, self.bridges
         )
@@ -356,6 +356,7 @@ class Server:
             disk_watch=self.disk_watch,
             date_ms=self._clocks.date_ms,
             is_busy=self._load.is_busy,
+            bridges=self.bridges,
         )
         return routes
 

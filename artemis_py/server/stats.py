@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from artemis_py.metrics.views import ConfigurationView
     from artemis_py.record_log import Durability
     from artemis_py.server.blocked_senders import BlockedSenders
+    from artemis_py.server.bridges.bridge import Bridge, Bridges
     from artemis_py.server.descriptors import Descriptors
     from artemis_py.server.listener import Listener
     from artemis_py.server.log_cursors import CursorView, LogCursors
@@ -104,6 +105,7 @@ class ServerStats:
         self.descriptors: Descriptors | None = None
         self.listeners: list[Listener] = []
         self.tls_opened: Sequence[TlsAcceptor] = ()
+        self.bridges: Bridges | None = None
         self.configuration: ConfigurationView | None = None
         """What is known of the configuration file."""
         self.turns = 0
@@ -212,6 +214,10 @@ class ServerStats:
     def tls_acceptors(self) -> Sequence[TlsAcceptor]:
         """The acceptors that speak TLS."""
         return self.tls_opened
+
+    def bridge_views(self) -> Sequence[Bridge]:
+        """The bridges to other brokers."""
+        return () if self.bridges is None else list(self.bridges)
 
     def configuration_figures(self) -> ConfigurationView | None:
         """The state of the configuration file; None for a broker without one."""

@@ -55,9 +55,9 @@ class Bridged:
         assert (greeting.command, greeting.headers["accept-version"]) == ("CONNECT", "1.2")
         self.answer("CONNECTED", **{"version": "1.2", **headers})
 
-    def answer(self, command: str, body: bytes = b"", **headers: str) -> None:
+    def answer(self, command: str, **headers: str) -> None:
         """It sends a frame; underscores in names stand for hyphens."""
-        self.write(frame(command, [(name.replace("_", "-"), value) for name, value in headers.items()], body))
+        self.write(frame(command, [(name.replace("_", "-"), value) for name, value in headers.items()]))
 
     def confirm(self, *frames: ServerFrame) -> None:
         """It has these messages."""

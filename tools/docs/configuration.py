@@ -9,6 +9,7 @@ from typing import Final
 from artemis_py.config.problems import CODES
 from artemis_py.config.tables.acceptor import HANDSHAKE_SECONDS, PARAMS
 from artemis_py.config.tables.address_settings import AddressSettings
+from artemis_py.config.tables.bridges import CONNECTOR_PARAMS, BridgeConfig
 from artemis_py.config.tables.core_settings import CoreSettings
 from artemis_py.config.tables.declarations import DivertConfig, QueueConfig
 from artemis_py.config.tables.fields import HONOURED, Setting, settings_of
@@ -17,6 +18,10 @@ from artemis_py.config.tables.structured_elements import PARTS
 _QUEUE_NOTE: Final = (
     "`durable`, `filter` and `user` are elements inside the queue; the others are attributes. A default that names "
     "another setting means that address-setting of the queue's address; without a meaning here it is the same."
+)
+_CONNECTOR_NOTE: Final = (
+    "Stores are of the same kinds as those of acceptors. Other parameters of Artemis' connectors are accepted without "
+    "effect."
 )
 _SHORT: Final = {
     "-1 or a number greater than 0": "-1, > 0",
@@ -117,6 +122,10 @@ addressConfigurations.orders.queueConfigs.orders.ringSize=100
 addressConfigurations."orders.copy".routingTypes=MULTICAST
 divertConfigurations.copy.address=orders
 divertConfigurations.copy.forwardingAddress=orders.copy
+connectorConfigurations.far.params.host=far.example
+connectorConfigurations.far.params.port=61613
+bridgeConfigurations.orders.queueName=orders
+bridgeConfigurations.orders.staticConnectors=far
 acceptorConfigurations.stomp.params.port=61614
 securityRoles."orders.#".staff.send=true
 ```
@@ -143,6 +152,12 @@ def page() -> str:
         _settings_section("Attributes and elements of `queue`", settings_of(QueueConfig).values()),
         _QUEUE_NOTE,
         _settings_section("Elements of `divert`", settings_of(DivertConfig).values()),
+        _settings_section("Elements of `bridge`", settings_of(BridgeConfig).values()),
+        _settings_section(
+            "Parameters of connectors",
+            [row for row in CONNECTOR_PARAMS.values() if row.treatment == HONOURED and not row.silent],
+        ),
+        _CONNECTOR_NOTE,
         _settings_section("Parameters of acceptors", [row for row in PARAMS if not row.silent]),
         _silent_parameters(),
         _parts_section(),

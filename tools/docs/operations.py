@@ -15,6 +15,7 @@ from artemis_py.management.notifications import HEADERS, SENTENCES
 from artemis_py.management.operation import ATTRIBUTES, EDIT, LISTING, Operation
 from artemis_py.management.operations.acceptors import ACCEPTORS
 from artemis_py.management.operations.addresses import ADDRESSES
+from artemis_py.management.operations.bridges import BRIDGES
 from artemis_py.management.operations.browse import WHOLE
 from artemis_py.management.operations.connections import CONNECTIONS, PRODUCERS, SESSIONS
 from artemis_py.management.operations.consumers import CONSUMERS
@@ -251,7 +252,7 @@ arguments. It needs the permission of that operation, too. `watch` in an event i
 
 _KINDS: Final[tuple[AnyKind, ...]] = (
     QUEUES, WHOLE, DEAD_LETTERS, JOBS, ADDRESSES, CONSUMERS, CONNECTIONS, SESSIONS, PRODUCERS, TRANSACTIONS, ACCEPTORS,
-    DIVERTS, DISKS, SETTINGS, ROLES, REASONS, USERS, SEGMENTS, CURSORS,
+    DIVERTS, BRIDGES, DISKS, SETTINGS, ROLES, REASONS, USERS, SEGMENTS, CURSORS,
 )  # fmt: skip
 _LIST_PARAMETERS: Final = "(options, pageNumber, pageSize)"
 _COMMANDS: Final = frozenset(one.command for one in OPERATIONS)
@@ -265,6 +266,7 @@ _LISTS_OF: Final[dict[str, AnyKind]] = {
     "address": ADDRESSES,
     "queue": QUEUES,
     "divert": DIVERTS,
+    "bridge": BRIDGES,
 }
 """The list of what a bean is about."""
 _PLACE: Final = re.compile(r"{(\w+)}")

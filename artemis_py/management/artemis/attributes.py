@@ -1,4 +1,4 @@
-"""Attributes of Artemis' beans: of the broker, acceptors, addresses, queues and diverts."""
+"""Attributes of Artemis' beans: of the broker, acceptors, addresses, queues, diverts and bridges."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from artemis_py.config.settings import BrokerConfig, DivertConfig
+from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.acceptor import AcceptorConfig
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Step
 from artemis_py.management.artemis.java import java_type
 from artemis_py.management.listing import AnyKind, Row, Value
-from artemis_py.management.managed import Managed
+from artemis_py.management.managed import BridgeState, Managed
 from artemis_py.management.operations.addresses import ADDRESSES
+from artemis_py.management.operations.bridges import BRIDGES
 from artemis_py.management.operations.broker import in_words, node_id_of, show_broker
 from artemis_py.management.operations.queues import QUEUES
 from artemis_py.version import VERSION
@@ -150,7 +151,7 @@ ADDRESS_ATTRIBUTES: Final[dict[str, Attribute]] = by_name(
 )
 
 
-def _transformer(_divert: DivertConfig) -> None:
+def _none(_owner: object) -> None:
     """None has one here."""
 
 
@@ -163,7 +164,7 @@ DIVERT_ATTRIBUTES: Final[dict[str, Attribute]] = by_name(
         attribute("Filter", "String", "Which messages it takes; null: all", lambda it: it.filter),
         attribute("Exclusive", "boolean", "Do the address's own queues not get them?", lambda it: it.exclusive),
         attribute("RoutingType", "String", "STRIP, PASS, ANYCAST or MULTICAST", lambda it: it.routing_type),
-        attribute("TransformerClassName", "String", "The Java class that changes them; null: none", _transformer),
+        attribute("TransformerClassName", "String", "The Java class that changes them; null: none", _none),
     ]
 )
 
@@ -180,6 +181,54 @@ ACCEPTOR_ATTRIBUTES: Final[dict[str, Attribute]] = by_name(
         attribute("FactoryClassName", "String", "What Artemis would open it with", lambda _: _ACCEPTOR_FACTORY),
         attribute("Started", "boolean", "Is the port open?", lambda it: it.is_opened),
         attribute("Parameters", "Map", "The parameters of its URI, without passwords", _parameters),
+    ]
+)
+
+
+def _metrics(bridge: BridgeState) -> dict[str, int]:
+    return {
+        "messagesPendingAcknowledgement": bridge.unconfirmed_count, "messagesAcknowledged": bridge.forwarded_count,
+    }  # fmt: skip
+
+
+BRIDGE_ATTRIBUTES: Final[dict[str, Attribute]] = by_name(
+    [
+        field_of(BRIDGES, "Name", "String", "name"),
+        field_of(BRIDGES, "QueueName", "String", "queue"),
+        field_of(BRIDGES, "ForwardingAddress", "String", "forwardingAddress"),
+        field_of(BRIDGES, "FilterString", "String", "filter"),
+        field_of(BRIDGES, "Started", "boolean", "started"),
+        attribute("Connected", "boolean", "Has it a connection?", lambda it: it.connected_count > 0),
+        field_of(BRIDGES, "MessagesAcknowledged", "long", "messagesAcknowledged"),
+        field_of(BRIDGES, "MessagesPendingAcknowledgement", "long", "messagesPendingAcknowledgement"),
+        attribute("Metrics", "Map", "Both of these numbers", _metrics),
+        attribute(
+            "StaticConnectors",
+            "String[]",
+            "The names of its connectors",
+            lambda it: [connector.name for connector in it.config.connectors],
+        ),
+        attribute("RetryInterval", "long", "The setting of this name, in ms", lambda it: it.config.retry_interval),
+        attribute(
+            "RetryIntervalMultiplier",
+            "double",
+            "The setting of this name",
+            lambda it: it.config.retry_interval_multiplier,
+        ),
+        attribute(
+            "MaxRetryInterval", "long", "The setting of this name, in ms", lambda it: it.config.max_retry_interval
+        ),
+        attribute("ReconnectAttempts", "int", "The setting of this name", lambda it: it.config.reconnect_attempts),
+        field_of(BRIDGES, "UseDuplicateDetection", "boolean", "useDuplicateDetection"),
+        attribute("HA", "boolean", "The setting of this name, without effect here", lambda it: it.config.ha),
+        attribute(
+            "FailoverOnServerShutdown",
+            "boolean",
+            "The setting of this name, without effect here",
+            lambda it: it.config.failover_on_server_shutdown,
+        ),
+        attribute("DiscoveryGroupName", "String", "How it finds others: null, it has connectors", _none),
+        attribute("TransformerClassName", "String", "The Java class that changes messages; null: none", _none),
     ]
 )
 
@@ -281,6 +330,7 @@ BROKER_ATTRIBUTES: Final[dict[str, Attribute]] = by_name(
         attribute(
             "DivertNames", "String[]", "The names of all diverts", lambda it: list(it.managed.broker.diverts.in_force)
         ),
+        attribute("BridgeNames", "String[]", "The names of all bridges", lambda it: list(it.managed.bridges())),
         attribute("PersistenceEnabled", "boolean", "Has it a journal?", lambda it: it.config.persistence_enabled),
         attribute("SecurityEnabled", "boolean", "Do users log in?", lambda it: it.config.security_enabled),
         attribute("JournalDirectory", "String", "Where the journal is", lambda it: it.config.journal_directory),

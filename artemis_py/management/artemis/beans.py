@@ -1,4 +1,4 @@
-"""The beans of a broker, found by their names: the broker itself, acceptors, addresses, queues and diverts.
+"""The beans of a broker, found by their names: the broker itself, acceptors, addresses, queues, diverts and bridges.
 
 A bean is made when somebody asks for it. Its name has the properties in the order in which Artemis makes them.
 """
@@ -16,6 +16,7 @@ from artemis_py.errors import BadRequestError
 from artemis_py.management.artemis.attributes import (
     ACCEPTOR_ATTRIBUTES,
     ADDRESS_ATTRIBUTES,
+    BRIDGE_ATTRIBUTES,
     BROKER_ATTRIBUTES,
     DIVERT_ATTRIBUTES,
     QUEUE_ATTRIBUTES,
@@ -57,8 +58,10 @@ QUEUE: Final = BeanKind(
 DIVERT: Final = BeanKind(
     "divert", f"{_IMPLEMENTATION}DivertControlImpl", (*_ON_ADDRESS, "subcomponent", "divert"), DIVERT_ATTRIBUTES
 )
-KINDS: Final = (BROKER, ACCEPTOR, ADDRESS, QUEUE, DIVERT)
-_OF_KEYS: Final = {frozenset(kind.keys): kind for kind in KINDS}
+BRIDGE: Final = BeanKind(
+    "bridge", f"{_IMPLEMENTATION}BridgeControlImpl", ("broker", "component", "name"), BRIDGE_ATTRIBUTES
+)
+KINDS: Final = (BROKER, ACCEPTOR, ADDRESS, QUEUE, DIVERT, BRIDGE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,6 +92,7 @@ class Beans:
             ACCEPTOR.component: lambda it: Bean(ACCEPTOR, it.name, (self._own, "acceptors", quote(it.name)), it),
             ADDRESS.component: lambda it: Bean(ADDRESS, it.name, (self._own, "addresses", quote(it.name)), it),
             QUEUE.component: self.of_queue,
+            BRIDGE.component: lambda it: Bean(BRIDGE, it.name, (self._own, "bridges", quote(it.name)), it),
             DIVERT.component: lambda it: Bean(
                 DIVERT, it.name, (self._own, "addresses", quote(it.address), "diverts", quote(it.name)), it
             ),
@@ -114,11 +118,15 @@ class Beans:
 
     def one(self, name: ObjectName) -> Bean | None:
         """The bean of a name that is no pattern."""
-        kind = _OF_KEYS.get(frozenset(name.properties))
-        if kind is None or name.domain != self.domain:
+        if name.domain != self.domain:
             return None
-        values = tuple(name.properties[key] for key in kind.keys)
-        return next((bean for bean in self._named(kind, unquote(values[-1])) if bean.values == values), None)
+        for kind in KINDS:
+            if name.properties.keys() == set(kind.keys):
+                values = tuple(name.properties[key] for key in kind.keys)
+                bean = next((one for one in self._named(kind, unquote(values[-1])) if one.values == values), None)
+                if bean is not None:
+                    return bean
+        return None
 
     def named(self, kind: BeanKind, name: str) -> Bean | None:
         """The bean of a kind that stands for what has this name; of the broker's there is one."""
@@ -161,6 +169,8 @@ class Beans:
             return list(broker.addresses.values())
         if kind is ACCEPTOR:
             return self._config.acceptors
+        if kind is BRIDGE:
+            return list(self.managed.bridges().values())
         return list(broker.diverts.in_force.values()) if kind is DIVERT else (None,)
 
     def _named(self, kind: BeanKind, name: str) -> Iterator[Bean]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from artemis_py.errors import BadRequestError
 from artemis_py.management.artemis.attributes import Attribute, with_summary
-from artemis_py.management.artemis.beans import ACCEPTOR, ADDRESS, BROKER, DIVERT, QUEUE, Bean, BeanKind, Beans
+from artemis_py.management.artemis.beans import ACCEPTOR, ADDRESS, BRIDGE, BROKER, DIVERT, QUEUE, Bean, BeanKind, Beans
 from artemis_py.management.artemis.java import Items, JavaError, RowsInText, illegal
 from artemis_py.management.artemis.operations import BEAN_OPERATIONS, Call, CallSteps, Outcome
 from artemis_py.management.operation import VIEW
@@ -18,7 +18,9 @@ OPERATION: Final = "_AMQ_OperationName"
 ATTRIBUTE: Final = "_AMQ_Attribute"
 REPLY_BYTES_MAX: Final = 4 * 1024 * 1024
 _SHOWN_MAX: Final = 200
-_KINDS: Final[dict[str, BeanKind]] = {"queue": QUEUE, "address": ADDRESS, "acceptor": ACCEPTOR, "divert": DIVERT}
+_KINDS: Final[dict[str, BeanKind]] = {
+    "queue": QUEUE, "address": ADDRESS, "acceptor": ACCEPTOR, "divert": DIVERT, "bridge": BRIDGE,
+}  # fmt: skip
 
 
 def call_of(beans: Beans, headers: Mapping[str, str], body: bytes, parse: Callable[[bytes], Any]) -> Call:

@@ -286,6 +286,7 @@ _SENTENCES: Final = {
     "address": "An address",
     "queue": "A queue",
     "divert": "A divert",
+    "bridge": "A bridge to another broker",
 }
 
 

@@ -259,6 +259,11 @@ class Bridge:
         self.links = [Link(self) for _ in range(config.concurrency)]
 
     @property
+    def name(self) -> str:
+        """Its name."""
+        return self.config.name
+
+    @property
     def state(self) -> str:
         """connected, stopping, connecting, waiting or stopped."""
         states = {link.state for link in self.links}
@@ -335,7 +340,7 @@ class Bridge:
         self._write(text, "state")
 
     def _write(self, text: str, kind: str) -> None:
-        name = self.config.name
+        name = self.name
         self._log.write(f"bridge {name} {text}", f"bridge {name} {kind}", code=BRIDGE, bridge=name)
 
 
@@ -353,17 +358,13 @@ class Bridges:
         self._turns = turns
         self._log = log
         self._log_id = log_id or uuid4().hex
-        self._by_name: dict[str, Bridge] = {}
+        self.by_name: dict[str, Bridge] = {}
         self._leaving: list[Bridge] = []
         """Bridges that a reload has removed or changed, and that have not ended."""
         self._has_ended = False
 
     def __iter__(self) -> Iterator[Bridge]:
-        return iter(self._by_name.values())
-
-    def named(self, name: str) -> Bridge | None:
-        """The bridge of this name."""
-        return self._by_name.get(name)
+        return iter(self.by_name.values())
 
     def use(self, config: BrokerConfig) -> None:
         """Bring into force what the file declares. A bridge that is declared otherwise begins anew when its connections
@@ -371,19 +372,19 @@ class Bridges:
         """
         now_ms = self._turns.clock_ms()
         declared = {each.name: each for each in config.bridges}
-        for name, bridge in list(self._by_name.items()):
+        for name, bridge in list(self.by_name.items()):
             wanted = declared.get(name)
             if wanted is not None and without_places(wanted) == without_places(bridge.config):
                 bridge.broker_config = config
                 continue
-            del self._by_name[name]
+            del self.by_name[name]
             self._leaving.append(bridge)
             bridge.stop(now_ms)
         for name, wanted in declared.items():
-            if name in self._by_name:
+            if name in self.by_name:
                 continue
             bridge = Bridge(wanted, config, self._loop, self._turns, self._log, self._log_id)
-            self._by_name[name] = bridge
+            self.by_name[name] = bridge
             before = next((each for each in reversed(self._leaving) if each.config.name == name), None)
             if before is None or before.may_go_on:
                 bridge.start()
@@ -393,7 +394,7 @@ class Bridges:
 
     def _take_over(self, bridge: Bridge) -> None:
         """The bridge before it, of the same name, has ended."""
-        is_current = self._by_name.get(bridge.config.name) is bridge
+        is_current = self.by_name.get(bridge.config.name) is bridge
         if is_current and not self._has_ended:
             bridge.start()
 

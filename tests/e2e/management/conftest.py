@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.management.told import ADDRESSES, SETTINGS, Told, stored
-from tests.kit.process import configuration, running
+from tests.e2e.management.told import ADDRESSES, BRIDGE, SETTINGS, Told, stored
+from tests.kit.process import SWEPT, configuration, running
 
 
 @pytest.fixture
@@ -21,6 +21,6 @@ def told_to_store(tmp_path: Path) -> Iterator[Told]:
 @pytest.fixture
 def told(tmp_path: Path) -> Iterator[Told]:
     """A broker of its own."""
-    text = configuration(addresses=ADDRESSES, settings=SETTINGS)
+    text = configuration(core=SWEPT + BRIDGE, addresses=ADDRESSES, settings=SETTINGS)
     with running(text, tmp_path) as broker:
         yield Told(broker)

@@ -164,6 +164,8 @@ def _bean(told: Told, row: Operation, scene: Scene) -> str:
     if kind == "queue":
         queue = scene.arguments["queue"]
         return queue_bean(queue, told.queue(queue)["address"])
+    if kind == "bridge":
+        return f'{BROKER},component=bridges,name="{scene.arguments["bridge"]}"'
     return address_bean(scene.arguments["address"]) if kind == "address" else BROKER
 
 

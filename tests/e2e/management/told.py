@@ -30,11 +30,21 @@ SETTINGS: Final = """
       <address-setting match="late"><default-queue-routing-type>ANYCAST</default-queue-routing-type></address-setting>
 """
 """Dead messages of orders go to the queue DLQ.orders, expired ones to EXP.orders."""
+BRIDGE: Final = """
+      <connectors><connector name="nobody">tcp://127.0.0.1:1</connector></connectors>
+      <bridges>
+        <bridge name="far">
+          <queue-name>jobs</queue-name>
+          <static-connectors><connector-ref>nobody</connector-ref></static-connectors>
+        </bridge>
+      </bridges>
+"""
+"""A bridge to a broker that is never there."""
 
 
 def stored(folder: Path, *, settings: str = "", core: str = "") -> str:
     """A configuration that keeps its messages and its log in a folder."""
-    core = f"{SWEPT}{retained(folder)}{core}"
+    core = f"{SWEPT}{retained(folder)}{BRIDGE}{core}"
     return configuration(folder=folder, core=core, addresses=ADDRESSES, settings=settings)
 
 
@@ -76,6 +86,13 @@ class Told:
         with self.client() as client:
             for _ in range(count):
                 client.ask("SEND", {"destination": f"/queue/{queue}"}, b"x")
+
+    def bridge(self) -> dict[str, Any]:
+        """What is told of the bridge."""
+        status, found = self.ask("GET", "/api/bridges")
+        assert status == 200, found
+        (row,) = found["data"]
+        return dict(row)
 
     def queue(self, name: str) -> dict[str, Any]:
         """What is told of a queue."""

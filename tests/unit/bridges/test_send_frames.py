@@ -7,9 +7,9 @@ import pytest
 from tests.kit.bridged import LOG_ID, QUEUES, Bridged, opened
 
 
-def headers_there(bridged: Bridged, body: bytes = b"x", **headers: str) -> dict[str, str]:
+def headers_there(bridged: Bridged, **headers: str) -> dict[str, str]:
     """The headers with which a message arrives there."""
-    bridged.send(body, **headers)
+    bridged.send(b"x", to="/queue/orders", **headers)
     (frame,) = bridged.sent()
     return frame.headers
 

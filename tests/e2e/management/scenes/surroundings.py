@@ -1,11 +1,11 @@
-"""Scenes of the operations on acceptors, diverts, disks, the journal, and settings."""
+"""Scenes of the operations on acceptors, diverts, bridges, disks, the journal, and settings."""
 
 from __future__ import annotations
 
 import json
 from typing import Any, Final
 
-from tests.e2e.management.scene import Scene, rows
+from tests.e2e.management.scene import Scene, holds, rows
 from tests.e2e.management.told import Told
 
 
@@ -42,9 +42,27 @@ def _compacted(told: Told, answer: Any) -> None:
     assert answer["filesAfter"] <= answer["filesBefore"]
 
 
+def _stop_bridge(told: Told) -> None:
+    told.ask("POST", "/api/bridges/far/stop")
+    assert told.bridge()["state"] == "stopped"
+
+
+def _bridge_runs(told: Told, _answer: Any) -> None:
+    assert told.bridge()["started"] is True
+
+
+def _bridge_rests(told: Told, _answer: Any) -> None:
+    assert told.bridge()["state"] == "stopped"
+
+
 SURROUNDINGS: Final[dict[str, Scene]] = {
     "listAcceptors": Scene({}, rows("name", {"stomp", "http"})),
     "listDiverts": Scene({}, rows("name", set())),
+    "listBridges": Scene({}, rows("name", {"far"})),
+    "bridge.start": Scene(
+        {"bridge": "far"}, holds(name="far", started=True), before=_stop_bridge, by_bean=_bridge_runs
+    ),
+    "bridge.stop": Scene({"bridge": "far"}, holds(name="far", started=False, state="stopped"), by_bean=_bridge_rests),
     "listDisks": Scene({}, _disks, by_bean=_disks_in_texts, stores=True),
     "getJournal": Scene({}, _journal, stores=True),
     "compact": Scene({}, _compacted, stores=True),
