@@ -129,6 +129,8 @@ class Link:
             self._failed(f"{connector.place}: no connection within {connector.connect_ms} ms")
         except ssl.SSLError as error:
             self._failed(f"{connector.place}: {why_refused(error, _NAMED)}")
+        except ConnectionRefusedError:
+            self._failed(f"{connector.place}: nothing listens there")
         except OSError as error:
             self._failed(f"{connector.place}: {error.strerror or error}")
         except (ArtemisError, UnicodeError) as error:

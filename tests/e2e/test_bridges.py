@@ -1,0 +1,350 @@
+"""Bridges between real brokers: what arrives, however the brokers and the link end."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from tests.e2e.bridged_pair import PERSISTENT, Place, bridge_xml, queue
+from tests.kit.certificates import Authority
+from tests.kit.client import Closed, StompSocket
+from tests.kit.forks import run_text
+from tests.kit.http import ask
+from tests.kit.ports import free_port
+from tests.kit.process import BrokerProcess
+from tests.kit.secured import USERS, secured_broker
+from tests.kit.tls import uri
+
+pytestmark = pytest.mark.e2e
+
+INCOMING = {"forwarding-address": "incoming"}
+ROUNDS = 12
+SOAK_ROUNDS = 150
+
+
+class Both:
+    """The one with the bridge, and the other."""
+
+    def __init__(self, folder: Path) -> None:
+        self.far = Place(folder, "far", queue("incoming"))
+        self.near = Place(folder, "near", queue("orders"), bridge_xml(INCOMING, self.far.uri))
+
+    def end(self) -> None:
+        for place in (self.near, self.far):
+            place.end()
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> Iterator[Both]:
+    made = Both(tmp_path)
+    try:
+        yield made
+    finally:
+        made.end()
+
+
+def test_messages_arrive_as_they_were_sent(both: Both) -> None:
+    both.far.start()
+    both.near.start()
+    large = random.Random(1).randbytes(3_000_000)
+    with both.near.client() as client:
+        headers = {"destination": "orders", **PERSISTENT}
+        client.ask("SEND", {**headers, "priority": "7", "correlation-id": "c", "colour": "red", "type": "t"}, b"first")
+        client.ask("SEND", headers, b"by\0tes")
+        client.ask("SEND", headers, large)
+        client.ask("SEND", {**headers, "expires": "4102444800000", "JMSXGroupID": "g"}, b"last")
+    both.far.running.await_count("incoming", 4)
+    both.near.running.await_count("orders", 0)
+    with both.far.client() as client:
+        client.subscribe("/queue/incoming")
+        got = [client.message() for _ in range(4)]
+    assert [len(each.body) for each in got] == [5, 6, len(large), 4]
+    assert hashlib.sha256(got[2].body).digest() == hashlib.sha256(large).digest()
+    first = {name: got[0].header(name) for name in ("priority", "correlation-id", "colour", "type", "persistent")}
+    assert first == {"priority": "7", "correlation-id": "c", "colour": "red", "type": "t", "persistent": "true"}
+    assert got[1].body == b"by\0tes"
+    assert (got[3].header("expires"), got[3].header("JMSXGroupID")) == ("4102444800000", "g")
+    row = both.near.bridge()
+    assert (row["state"], row["messagesAcknowledged"], row["messagesPendingAcknowledgement"]) == ("connected", 4, 0)
+    assert both.near.running.metrics("artemis_bridge_messages_acknowledged_total", bridge="b") == [4]
+    assert both.near.running.metrics("artemis_bridge_connections", bridge="b") == [1]
+
+
+def test_a_large_text_without_a_length(both: Both) -> None:
+    both.far.start()
+    both.near.start()
+    text = b"text " * 100_000
+    with both.near.client() as client:
+        client.raw(b"SEND\ndestination:orders\npersistent:true\nreceipt:r\n\n%b\0" % text)
+        client.await_receipt("r")
+    assert both.far.take(1, "incoming") == [text]
+
+
+def test_a_broker_that_is_not_there_is_waited_for(both: Both) -> None:
+    both.near.start()
+    both.near.send(b"1", b"2")
+    row = both.near.await_bridge(state="waiting")
+    assert row["reason"] == f"127.0.0.1:{both.far.port}: nothing listens there"
+    assert row["peer"] == ""
+    assert row["connectionCount"] == 0
+    assert both.near.running.metrics("artemis_bridge_connections", bridge="b") == [0]
+    both.far.start()
+    assert both.far.take(2, "incoming") == [b"1", b"2"]
+    assert both.near.await_bridge(state="connected")["reason"] == ""
+    both.far.running.kill()
+    both.near.await_bridge(connectionCount=0)
+    both.near.send(b"3")
+    both.far.start()
+    assert both.far.take(1, "incoming") == [b"3"]
+    said = both.near.running.said
+    assert "ART-2012 bridge=b bridge b is connected to " in said
+    assert "ART-2012 bridge=b bridge b has lost its connection, and connects again: " in said
+
+
+def test_it_gives_up_where_the_file_says_so_and_starts_again(both: Both) -> None:
+    both.near.write(bridge_xml({**INCOMING, "initial-connect-attempts": 2}, both.far.uri))
+    both.near.start()
+    row = both.near.await_bridge(state="stopped")
+    assert row["reason"].startswith("gave up after 2 attempts: ")
+    both.far.start()
+    both.near.send(b"1")
+    url = f"http://127.0.0.1:{both.near.running.ports['http']}"
+    done = run_text(["bridge", "start", "b", "--url", url])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert both.far.take(1, "incoming") == [b"1"]
+    assert run_text(["bridge", "stop", "b", "--url", url]).returncode == 0
+    both.near.send(b"2")
+    assert both.near.bridge()["state"] == "stopped"
+    both.near.running.await_count("orders", 1)
+    shown = run_text(["bridge", "ls", "--url", url]).stdout
+    assert "stopped" in shown
+    assert "orders" in shown
+
+
+def test_the_second_connector_is_used_while_the_first_is_down(tmp_path: Path) -> None:
+    nobody = free_port()
+    far = Place(tmp_path, "far", queue("incoming"))
+    near = Place(tmp_path, "near", queue("orders"), bridge_xml(INCOMING, f"tcp://127.0.0.1:{nobody}", far.uri))
+    try:
+        far.start()
+        near.start()
+        near.send(b"1")
+        assert far.take(1, "incoming") == [b"1"]
+        assert near.bridge()["peer"] == f"127.0.0.1:{far.port}"
+    finally:
+        near.end()
+        far.end()
+
+
+def test_a_filter_and_several_connections(both: Both) -> None:
+    both.near.write(bridge_xml({**INCOMING, "filter": "colour = 'red'", "concurrency": 3}, both.far.uri))
+    both.far.start()
+    both.near.start()
+    both.near.await_bridge(connectionCount=3)
+    both.near.send(*[b"r%d" % number for number in range(30)], colour="red")
+    both.near.send(b"b", colour="blue")
+    both.near.running.await_count("orders", 1)
+    assert sorted(both.far.take(30, "incoming")) == sorted(b"r%d" % number for number in range(30))
+
+
+def test_tls_a_login_and_a_masked_password(tmp_path: Path) -> None:
+    """``ENC(…)`` is eve's password, as ``artemis mask`` prints it."""
+    from cryptography.hazmat.decrepit.ciphers.algorithms import Blowfish
+    from cryptography.hazmat.primitives.ciphers import Cipher
+    from cryptography.hazmat.primitives.ciphers.modes import ECB
+    from cryptography.hazmat.primitives.padding import PKCS7
+
+    padder = PKCS7(64).padder()
+    padded = padder.update(USERS["eve"].encode()) + padder.finalize()
+    encryptor = Cipher(Blowfish(b"clusterpassword"), ECB()).encryptor()
+    masked = f"ENC({int.from_bytes(encryptor.update(padded) + encryptor.finalize(), 'big', signed=True):x})"
+    authority = Authority()
+    own = tmp_path / "far"
+    own.mkdir()
+    store = authority.issue("far").pem(tmp_path / "far.pem")
+    trusted = authority.pem(tmp_path / "ca.pem")
+    stranger = Authority("Somebody else").pem(tmp_path / "other.pem")
+    with secured_broker(own, tls=uri("STOMP", keyStorePath=store)) as far:
+        login = {"forwarding-address": "jobs", "user": "eve", "password": masked}
+        there = f"tcp://localhost:{far.ports['tls']}?sslEnabled=true;trustStorePath="
+        near = Place(tmp_path, "near", queue("orders"), bridge_xml(login, there + quote(str(stranger))))
+        try:
+            near.start()
+            near.send(b"secret")
+            row = near.await_bridge(state="waiting")
+            assert "certificate is not accepted" in row["reason"], row
+            near.write(bridge_xml({**login, "password": "wrong"}, there + quote(str(trusted))))
+            assert ask(near.running.ports["http"], "POST", "/api/broker/reload").status == 200
+            near.running.eventually("a refusal", lambda: near.bridge()["reason"], lambda text: "ERROR" in text)
+            near.write(bridge_xml(login, there + quote(str(trusted))))
+            assert ask(near.running.ports["http"], "POST", "/api/broker/reload").status == 200
+            with StompSocket(far.port) as client:
+                client.connect(login="eve", passcode=USERS["eve"])
+                client.subscribe("/queue/jobs")
+                assert client.message().body == b"secret"
+            said = near.running.said
+            assert USERS["eve"] not in said
+            assert masked not in said
+        finally:
+            near.end()
+
+
+def test_a_message_that_the_other_broker_refuses_gets_to_the_dead_letters(tmp_path: Path) -> None:
+    settings = (
+        '<address-setting match="#"><max-delivery-attempts>2</max-delivery-attempts>'
+        "<dead-letter-address>dead</dead-letter-address></address-setting>"
+    )
+    far = Place(tmp_path, "far", queue("incoming"), acceptor=";maxBodyBytes=1000")
+    near = Place(tmp_path, "near", queue("orders") + queue("dead"), settings=settings)
+    near.write(bridge_xml(INCOMING, far.uri))
+    try:
+        far.start()
+        near.start()
+        near.send(b"before", b"x" * 2_000, b"behind")
+        near.running.await_count("dead", 1)
+        assert far.take(2, "incoming") == [b"before", b"behind"]
+        row = near.await_bridge(state="connected", messagesPendingAcknowledgement=0)
+        assert (row["messagesAcknowledged"], row["messagesRefused"]) == (2, 2)
+        assert near.running.metrics("artemis_bridge_messages_refused_total", bridge="b") == [2]
+        assert "was refused message " in near.running.said
+    finally:
+        near.end()
+        far.end()
+
+
+# ---- reload ----------------------------------------------------------------------------------------
+
+
+def test_a_reload_adds_changes_and_removes_bridges(both: Both) -> None:
+    both.near.write("")
+    both.far.start()
+    near = both.near.start()
+
+    def reload(core: str) -> list[str]:
+        both.near.write(core)
+        answer = ask(near.ports["http"], "POST", "/api/broker/reload").json
+        return [f"{each['action']} {each['setting']}" for each in answer["changes"] if each["part"] == "bridge"]
+
+    both.near.send(b"1")
+    assert reload(bridge_xml(INCOMING, both.far.uri)) == ["added "]
+    assert both.far.take(1, "incoming") == [b"1"]
+    assert reload(bridge_xml({**INCOMING, "forwarding-address": "elsewhere"}, both.far.uri)) == [
+        "changed forwarding-address"
+    ]
+    both.near.send(b"2")
+    assert both.far.take(1, "elsewhere") == [b"2"]
+    assert reload("") == ["removed "]
+    both.near.send(b"3")
+    near.await_count("orders", 1)
+    assert ask(near.ports["http"], "GET", "/api/bridges").json["data"] == []
+    near.eventually("no consumer", lambda: near.metric("artemis_consumer_count", queue="orders"), lambda n: n == 0)
+
+
+def test_an_orderly_stop_leaves_nothing_half_done(both: Both) -> None:
+    """Without duplicate detection whatever is sent twice would be there twice."""
+    both.near.write(bridge_xml({**INCOMING, "use-duplicate-detection": "false"}, both.far.uri))
+    both.far.start()
+    sent = 0
+    for _ in range(3):
+        both.near.start()
+        bodies = [b"%d" % number for number in range(sent, sent + 300)]
+        sent += 300
+        both.near.send(*bodies)
+        assert both.near.running.stop() == 0
+    both.near.start()
+    both.far.running.await_count("incoming", sent)
+    both.near.running.await_count("orders", 0)
+    assert both.far.take(sent, "incoming") == [b"%d" % number for number in range(sent)]
+
+
+# ---- kill -9 ---------------------------------------------------------------------------------------
+
+
+class Producer:
+    """Sends numbered messages, and notes which were confirmed. It goes on whatever becomes of the broker."""
+
+    def __init__(self, near: Place) -> None:
+        self.asked: list[int] = []
+        self.promised: list[int] = []
+        self._near = near
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        number = 0
+        while not self._ends.is_set():
+            try:
+                with self._near.client() as client:
+                    while not self._ends.is_set():
+                        number += 1
+                        self.asked.append(number)
+                        client.ask("SEND", {"destination": "/queue/orders", **PERSISTENT}, b"%d" % number)
+                        self.promised.append(number)
+            except (OSError, Closed, AssertionError):
+                self._ends.wait(0.002)
+
+    def end(self) -> None:
+        self._ends.set()
+        self._thread.join()
+
+
+def kill_and_judge(both: Both, rounds: int, seed: int) -> str:
+    """Kill the one, the other, or both of them, in the middle of forwarding. Returns a summary."""
+    chance = random.Random(seed)
+    both.far.start()
+    both.near.start()
+    producer = Producer(both.near)
+    kills: Counter[str] = Counter()
+    again: list[BrokerProcess] = []
+    try:
+        for _ in range(rounds):
+            before = both.near.bridge()["messagesAcknowledged"]
+            wanted = before + chance.randint(1, 60)
+            both.near.running.eventually(
+                "forwarded", lambda: both.near.bridge()["messagesAcknowledged"], lambda count, w=wanted: count >= w
+            )
+            which = chance.choice(("near", "far", "both"))
+            kills[which] += 1
+            places = {"near": (both.near,), "far": (both.far,), "both": (both.near, both.far)}[which]
+            for place in places:
+                place.running.kill()
+            for place in places:
+                again.append(place.start())
+    finally:
+        producer.end()
+    both.near.running.eventually(
+        "all forwarded", lambda: both.near.running.metric("artemis_message_count", queue="orders"), lambda n: n == 0
+    )
+    count = int(both.far.running.metric("artemis_message_count", queue="incoming"))
+    got = Counter(map(int, both.far.take(count, "incoming")))
+    assert not set(producer.promised) - set(got), "lost"
+    assert not set(got) - set(producer.asked), "invented"
+    twice = [number for number, times in got.items() if times > 1]
+    assert not twice, "more than once, although duplicates are detected"
+    return f"{rounds} kills {dict(kills)}, {len(producer.promised)} promised, {len(got)} arrived once"
+
+
+@pytest.mark.timeout(300)
+def test_no_kill_loses_or_doubles_a_message(both: Both, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
+    summary = kill_and_judge(both, ROUNDS, seed)
+    with capsys.disabled():
+        print(f"\nkilled bridge: {summary}")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")
+def test_no_kill_loses_or_doubles_a_message_in_a_long_run(
+    both: Both, seed: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    summary = kill_and_judge(both, SOAK_ROUNDS, seed)
+    with capsys.disabled():
+        print(f"\nkilled bridge, long: {summary}")
