@@ -120,23 +120,34 @@ class ArtemisBroker(BrokerUnderTest):
 def artemis_broker(profile: Profile, folder: Path, home: Path) -> Iterator[ArtemisBroker]:
     """A real Artemis with the configuration of a profile, from its first open port to its end."""
     ports = free_ports(tuple(ACCEPTORS))
+    process = start_artemis(broker_xml(profile, ports, ACCEPTORS), folder, home)
+    try:
+        wait_until_listening(process, ports, START_S, log_of(folder))
+        yield ArtemisBroker(ports)
+    finally:
+        stop(process)
+
+
+def log_of(folder: Path) -> Path:
+    """What it prints."""
+    return folder / "log" / "artemis.log"
+
+
+def start_artemis(text: str, folder: Path, home: Path) -> subprocess.Popen[bytes]:
+    """A real Artemis with this configuration, in this folder, which may have its files already."""
     etc = folder / "etc"
     for path in (etc, folder / "data", folder / "tmp", folder / "log"):
-        path.mkdir()
-    (etc / "broker.xml").write_text(broker_xml(profile, ports, ACCEPTORS))
+        path.mkdir(exist_ok=True, parents=True)
+    (etc / "broker.xml").write_text(text)
     (etc / "bootstrap.xml").write_text(_BOOTSTRAP.format(folder=etc))
     (etc / "management.xml").write_text(_MANAGEMENT)
-    log = folder / "log" / "artemis.log"
     command = [
         "java", "-Xmx512M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
         f"-Dartemis.home={home}", f"-Dartemis.instance={folder}", f"-Dartemis.instance.etc={etc}",
         f"-Djava.io.tmpdir={folder / 'tmp'}", f"-Ddata.dir={folder / 'data'}",
         "-cp", str(home / "lib" / "artemis-boot.jar"), "org.apache.activemq.artemis.boot.Artemis", "run",
     ]  # fmt: skip
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
-    try:
-        wait_until_listening(process, ports, START_S, log)
-        yield ArtemisBroker(ports)
-    finally:
-        stop(process)
+    with log_of(folder).open("ab") as output:
+        return subprocess.Popen(
+            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+        )

@@ -57,6 +57,13 @@ _OWN_PARAMS: Final = (
     _param(
         LONG, CONNECT_MS, 10_000, "how long connecting, and then logging in, may take", unit="ms", check=OFF_OR_POSITIVE
     ),
+    _param(
+        TEXT,
+        "virtualHost",
+        None,
+        "the header host of CONNECT; RabbitMQ takes it for a virtual host, such as `/` (our addition)",
+        shown="the host of the URI",
+    ),
     _param(TEXT, "enabledProtocols", None, "versions of TLS", ignored=_OPENSSL),
     _param(TEXT, "enabledCipherSuites", None, "cipher suites of TLS", ignored=_OPENSSL),
 )

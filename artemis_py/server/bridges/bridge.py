@@ -140,7 +140,8 @@ class Link:
         """What an attempt needs of files, in another thread. Raises ArtemisError."""
         broker_config, config = self._bridge.broker_config, self._bridge.config
         context = connector_context(broker_config, connector) if connector.is_tls else None
-        return Login(connector.host, config.user, bridge_password(broker_config, config), config.client_id), context
+        host = connector.text("virtualHost") or connector.host
+        return Login(host, config.user, bridge_password(broker_config, config), config.client_id), context
 
     def _new_connection(self, connector: ConnectorConfig, login: Login) -> BridgeConnection:
         bridge = self._bridge

@@ -303,6 +303,9 @@ class BridgeConnection(Recipient):
 
     def _open(self, frame: ServerFrame, now_ms: int) -> None:
         """The other broker has let it in: attach the consumer."""
+        if self._stops_until_ms >= 0:
+            self._finish(now_ms)
+            return
         version = frame.headers.get("version", "1.0")
         if version != _VERSION:
             self._end(f"the other broker speaks STOMP {version}, and a bridge needs {_VERSION}", now_ms)

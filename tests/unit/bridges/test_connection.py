@@ -282,6 +282,14 @@ def test_a_stop_before_the_login() -> None:
     assert not bridged.ends[0].was_open
 
 
+def test_a_stop_while_the_login_is_answered() -> None:
+    bridged = Bridged()
+    bridged.connection.stop(bridged.world.now_ms, 5_000)
+    bridged.log_in()
+    assert not bridged.is_open
+    assert bridged.ends[0].is_orderly
+
+
 def test_a_large_body_goes_out_in_pieces_and_others_behind_it() -> None:
     bridged = opened()
     large = bytes(range(256)) * 2_000
