@@ -20,10 +20,9 @@ from artemis_py.stomp.session.connect import PendingLogin
 from artemis_py.stomp.session.state import UnfinishedFrame
 
 if TYPE_CHECKING:
-    from artemis_py.metrics.views import ConfigurationView
+    from artemis_py.metrics.views import BridgeView, ConfigurationView
     from artemis_py.record_log import Durability
     from artemis_py.server.blocked_senders import BlockedSenders
-    from artemis_py.server.bridges.bridge import Bridge, Bridges
     from artemis_py.server.descriptors import Descriptors
     from artemis_py.server.listener import Listener
     from artemis_py.server.log_cursors import CursorView, LogCursors
@@ -105,7 +104,7 @@ class ServerStats:
         self.descriptors: Descriptors | None = None
         self.listeners: list[Listener] = []
         self.tls_opened: Sequence[TlsAcceptor] = ()
-        self.bridges: Bridges | None = None
+        self.bridges: Callable[[], Sequence[BridgeView]] = tuple
         self.configuration: ConfigurationView | None = None
         """What is known of the configuration file."""
         self.turns = 0
@@ -215,9 +214,9 @@ class ServerStats:
         """The acceptors that speak TLS."""
         return self.tls_opened
 
-    def bridge_views(self) -> Sequence[Bridge]:
+    def bridge_views(self) -> Sequence[BridgeView]:
         """The bridges to other brokers."""
-        return () if self.bridges is None else list(self.bridges)
+        return self.bridges()
 
     def configuration_figures(self) -> ConfigurationView | None:
         """The state of the configuration file; None for a broker without one."""

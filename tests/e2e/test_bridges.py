@@ -296,6 +296,13 @@ class Producer:
         self._thread.join()
 
 
+def _await_forwarded(near: Place, wanted: int) -> None:
+    def count() -> int:
+        return int(near.bridge()["messagesAcknowledged"])
+
+    near.running.eventually(f"{wanted} forwarded", count, lambda seen: seen >= wanted)
+
+
 def kill_and_judge(both: Both, rounds: int, seed: int) -> str:
     """Kill the one, the other, or both of them, in the middle of forwarding. Returns a summary."""
     chance = random.Random(seed)
@@ -306,11 +313,8 @@ def kill_and_judge(both: Both, rounds: int, seed: int) -> str:
     again: list[BrokerProcess] = []
     try:
         for _ in range(rounds):
-            before = both.near.bridge()["messagesAcknowledged"]
-            wanted = before + chance.randint(1, 60)
-            both.near.running.eventually(
-                "forwarded", lambda: both.near.bridge()["messagesAcknowledged"], lambda count, w=wanted: count >= w
-            )
+            wanted = int(both.near.bridge()["messagesAcknowledged"]) + chance.randint(1, 60)
+            _await_forwarded(both.near, wanted)
             which = chance.choice(("near", "far", "both"))
             kills[which] += 1
             places = {"near": (both.near,), "far": (both.far,), "both": (both.near, both.far)}[which]

@@ -179,3 +179,15 @@ def test_a_plan_shows_no_password() -> None:
     assert "password" in told
     assert "first" not in told
     assert "second" not in told
+
+
+def test_the_examples_of_the_page() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "bridges.md").read_text("utf-8")
+    examples = [block.partition("```")[0] for block in page.split("```xml\n")[1:]]
+    assert len(examples) == 3
+    for example in examples:
+        config = load_core(example)
+        assert [bridge.queue_name for bridge in config.bridges] == ["orders"]
+        assert [notice.code for notice in config.notices] == ["no-port"]
+    rabbit = load_core(examples[2]).bridges[0].connectors[0]
+    assert rabbit.text("virtualHost") == "/"
