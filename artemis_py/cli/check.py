@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     problems: Sequence[Problem] = ()
     try:
         config = load(file, properties=args.properties)
-        found = [*config.notices, *tls_problems(config)]
+        found = [*config.notices, *tls_problems(config), *bridge_problems(config)]
         problems = [*found, *_problems_of_users(config), *journal_problems(config)]
     except ConfigError as error:
         problems = [*found, *error.problems]
@@ -94,6 +94,18 @@ def tls_problems(config: BrokerConfig) -> list[Problem]:
             code="" if is_fatal else "certificate",
         )
         for each, text, is_fatal in check_files(config)
+    ]
+
+
+def bridge_problems(config: BrokerConfig) -> list[Problem]:
+    """What is wrong with the stores and passwords with which bridges would connect. The broker starts all the same."""
+    if not config.bridges:
+        return []
+    from artemis_py.server.tls.context import check_bridges
+
+    return [
+        Problem("warning", each.origin.file, each.origin.line, text, code="bridge")
+        for each, text in check_bridges(config)
     ]
 
 

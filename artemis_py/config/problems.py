@@ -168,6 +168,7 @@ class Problems:
 
 CODES: Final = {
     "acceptor-closed": "a configured port is not opened",
+    "bridge": "a bridge cannot connect with its stores or its password",
     "certificate": "clients will refuse a certificate of this broker",
     "circle": "diverts, expiry or dead-letter addresses form a loop",
     "declared-twice": "something is declared twice; one declaration is ignored, or both are merged",

@@ -151,6 +151,11 @@ def test_a_filter_and_several_connections(both: Both) -> None:
     both.near.send(*[b"r%d" % number for number in range(30)], colour="red")
     both.near.send(b"b", colour="blue")
     both.near.running.await_count("orders", 1)
+    http = both.near.running.ports["http"]
+    consumers = ask(http, "GET", "/api/consumers").json["data"]
+    assert [row["clientID"] for row in consumers] == ["bridge b"] * 3
+    refused = ask(http, "DELETE", f"/api/consumers/{consumers[0]['id']}")
+    assert (refused.status, "artemis-py bridge stop b ends it" in refused.error) == (409, True)
     assert sorted(both.far.take(30, "incoming")) == sorted(b"r%d" % number for number in range(30))
 
 

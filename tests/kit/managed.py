@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
 
-from artemis_py.config.settings import AcceptorConfig
+from artemis_py.config.settings import AcceptorConfig, BridgeConfig
 from artemis_py.core.broker import Broker
 from artemis_py.histogram import Histogram
 from artemis_py.management.managed import Awaited, Connected, Managed
@@ -56,6 +56,34 @@ class FakeClient:
     subscription_count: int = 1
     held_bytes: int = 0
     acceptor: AcceptorConfig = field(default_factory=partial(AcceptorConfig, name="stomp", host="127.0.0.1", port=0))
+
+
+@dataclass
+class FakeBridge:
+    """A bridge, in whatever state."""
+
+    config: BridgeConfig
+    state: str = "stopped"
+    reason: str = ""
+    is_started: bool = True
+    connected_count: int = 0
+    peer: str = ""
+    next_ms: int = 0
+    unconfirmed_count: int = 0
+    forwarded_count: int = 0
+    refused_count: int = 0
+    forwarded_ms: int = 0
+    may_go_on: bool = True
+
+    @property
+    def name(self) -> str:
+        return self.config.name
+
+    def start(self) -> None:
+        self.is_started = True
+
+    def stop(self, now_ms: int) -> None:
+        self.is_started = False
 
 
 def managed_by(broker: Broker, now_ms: Callable[[], int], **others: Any) -> Managed:

@@ -11,6 +11,7 @@ from artemis_py.cli.main import main
 from artemis_py.config.reader import load
 from artemis_py.server.tls.context import TlsFiles
 from tests.kit.certificates import DAY, PASSWORD, Authority
+from tests.kit.documents import document, queue
 from tests.kit.process import configuration
 from tests.kit.tls import uri
 
@@ -59,6 +60,33 @@ def test_what_is_wrong_is_an_error(
     assert "acceptor secure cannot speak TLS: " in said
     assert "broker.xml:9: error: " in said
     assert "listening" not in said
+    assert words in said
+
+
+@pytest.mark.parametrize(
+    ("params", "password", "words"),
+    [
+        ("trustStorePath=none.pem", "p", "none.pem cannot be read: No such file"),
+        ("keyStorePath=trust.pem", "p", "trust.pem has certificates but no private key"),
+        ("trustStorePath=trust.pem", "ENC(00)", "password: the masked password does not belong to this key"),
+        ("trustStorePath=trust.pem;trustStorePassword=ENC(0", "p", "a masked password begins here that is not whole"),
+    ],
+)
+def test_a_bridge_that_cannot_connect_is_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], params: str, password: str, words: str
+) -> None:
+    AUTHORITY.pem(tmp_path / "trust.pem")
+    file = tmp_path / "broker.xml"
+    file.write_text(
+        document(
+            f"""{queue()}<connectors><connector name="c">tcp://far:1?sslEnabled=true;{params}</connector></connectors>
+            <bridges><bridge name="b"><queue-name>q</queue-name><user>u</user><password>{password}</password>
+            <static-connectors><connector-ref>c</connector-ref></static-connectors></bridge></bridges>"""
+        )
+    )
+    assert main(["check", str(file)]) == 0
+    said = capsys.readouterr().out
+    assert "broker.xml:4: warning[bridge]: bridge b cannot connect: " in said
     assert words in said
 
 

@@ -152,6 +152,9 @@ users whose password or roles have changed, or who are gone, replays, browsers a
 under way end at once; other sessions go on |
 | `users-file`, `authentication`, login.config | at once, for new logins; the same ends of users who are not let in \
 as before |
+| bridges | at once. One that has not changed keeps its connections. One that has changed or is gone takes no more \
+messages, and ends when those on the way are confirmed (`pending-ack-timeout`); then the changed one connects. One \
+that an operator has stopped stays so if it has not changed |
 | acceptors | at once. One that has not changed keeps its connections. One that has changed or is gone closes them; \
 if host and port are the same, its socket stays open meanwhile |
 | keys and certificates | with `sslAutoReload` when the files change ([security.md](security.md)); otherwise when \

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue.queue import Queue
-from artemis_py.errors import NotFoundError
+from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.management.listing import EPOCH_MS, FLAG, LOOKS_PER_STEP, NUMBER, TEXT, Field, Kind
 from artemis_py.management.managed import Arguments, Managed, Steps
 from artemis_py.management.operation import EDIT, Argument, Operation, listing, select_rows
@@ -133,6 +133,9 @@ def _close_consumer(managed: Managed, arguments: Arguments) -> Steps:
         consumer = next((one for one in queue.distribution.consumers if one.id == number), None)
         if consumer is not None:
             client = managed.client(consumer.reader.connection)
+            bridge = (consumer.reader.client_id or "").removeprefix("bridge ")
+            if client is None and bridge in managed.bridges():
+                raise BrokerError(f"consumer {number} is that of a bridge: artemis-py bridge stop {bridge} ends it")
             if client is None or not client.end_consumer(number, why):
                 break
             return {"closed": number}

@@ -68,6 +68,13 @@ def rows(question: str, *rows: tuple[str, str, str, tuple[str, ...], str]) -> li
 
 _DELIVERY_CAUSES: Final[list[Cause]] = rows(
     NOT_DELIVERED,
+    (
+        "bridge",
+        "A bridge is to forward the queue to another broker, and is not connected.",
+        "Look at artemis-py bridge ls: start the other broker, correct broker.xml, or start a bridge that has stopped.",
+        (),
+        OF_QUEUE,
+    ),
     ("nothing-waits", "The queue has no message to deliver.", "Send to its address.", (), OF_QUEUE),
     (
         "disabled",

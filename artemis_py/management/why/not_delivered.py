@@ -107,7 +107,18 @@ def _about_gate(question: Question, queue: Queue, now_ms: int) -> bool:
 # ---- consumers -----------------------------------------------------------------------------------
 
 
+def _about_bridges(question: Question, queue: Queue) -> None:
+    """Bridges that would consume the queue if they were connected."""
+    for bridge in question.managed.bridges().values():
+        if bridge.config.queue_name.rpartition("::")[2] == queue.name and not bridge.connected_count:
+            text = f"bridge {bridge.name} to {bridge.config.places} is {bridge.state}"
+            text += f": {bridge.reason}" if bridge.reason else ""
+            place = Place("queue-name", bridge.config.queue_name, f"{bridge.config.origin} (bridge {bridge.name})")
+            question.add("bridge", text, place=place)
+
+
 def _about_consumers(question: Question, queue: Queue, *, is_closed: bool) -> Findings:
+    _about_bridges(question, queue)
     nobody = why_nobody(queue.state)
     if nobody is not None:
         question.add_reason(nobody)

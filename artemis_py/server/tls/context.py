@@ -16,13 +16,13 @@ from typing import Final, final
 from urllib.parse import unquote
 
 from artemis_py.config.properties_file import parse_properties
-from artemis_py.config.settings import AcceptorConfig, BrokerConfig
+from artemis_py.config.settings import AcceptorConfig, BridgeConfig, BrokerConfig
 from artemis_py.config.tables.acceptor import OPENSSL_NAMES, TLS13_SUITES, TLS_VERSIONS
 from artemis_py.config.tables.bridges import ConnectorConfig
 from artemis_py.errors import ConfigError, Problem
 from artemis_py.security.certificate import TIMES, der_of, pem_of, seconds_of, subject_of
 from artemis_py.security.der import read_item, sequence
-from artemis_py.security.masked import MaskedError, acceptor_password, parameter_password
+from artemis_py.security.masked import MaskedError, acceptor_password, bridge_password, parameter_password
 from artemis_py.security.stores.jks import MAGICS, read_jks
 from artemis_py.security.stores.pem import read_pem
 from artemis_py.security.stores.pkcs12 import read_pkcs12
@@ -298,6 +298,25 @@ def check_files(config: BrokerConfig) -> list[tuple[AcceptorConfig, str, bool]]:
         else:
             if complaint is not None:
                 found.append((acceptor, f"{name}: {complaint}", False))
+    return found
+
+
+def check_bridges(config: BrokerConfig) -> list[tuple[BridgeConfig, str]]:
+    """Unmask the passwords and open the files of all bridges, as each attempt to connect would. Return for each problem
+    the bridge and the text: it would not connect.
+    """
+    found: list[tuple[BridgeConfig, str]] = []
+    for bridge in config.bridges:
+        try:
+            bridge_password(config, bridge)
+        except MaskedError as error:
+            found.append((bridge, f"bridge {bridge.name} cannot connect: password: {error}"))
+        for connector in bridge.connectors:
+            try:
+                if connector.is_tls:
+                    connector_context(config, connector)
+            except StoreError as error:
+                found.append((bridge, f"bridge {bridge.name} cannot connect: {error}"))
     return found
 
 

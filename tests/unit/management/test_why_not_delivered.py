@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.management.why.not_delivered import LOOKS_MAX, about_message, not_delivered
 from artemis_py.management.why.question import NOWHERE, Findings, Question
 from tests.kit.core import NOW_MS, consumer_on, head_of, lines_run, send, turn
-from tests.kit.managed import FakeClient
+from tests.kit.managed import FakeBridge, FakeClient
 from tests.kit.paged_bench import PagedBench
 from tests.unit.management.why_parts import Asked, one
 
@@ -88,6 +89,24 @@ def test_nobody_takes_dead_letters(tmp_path: Path) -> None:
     assert "artemis-py why dead" in found[1].remedy
     consumer_on(it.broker, it.queue())
     assert "dead-letters" not in [reason.code for reason in it.not_delivered()]
+
+
+def test_a_bridge_that_is_not_connected(tmp_path: Path) -> None:
+    it = asked(
+        tmp_path,
+        core='<connectors><connector name="c">tcp://far:1</connector></connectors>\n<bridges><bridge name="b">'
+        "<queue-name>q</queue-name><static-connectors><connector-ref>c</connector-ref></static-connectors></bridge>"
+        "</bridges>",
+    )
+    bridge = FakeBridge(it.broker.config.bridges[0], state="waiting", reason="far:1: nothing listens there")
+    it.managed = replace(it.managed, bridges=lambda: {"b": bridge})
+    send(it.broker)
+    found = it.not_delivered()
+    assert [reason.code for reason in found] == ["bridge", "no-consumer"]
+    assert found[0].sentence == "bridge b to far:1 is waiting: far:1: nothing listens there"
+    assert found[0].place.where == f"{it.line('<bridge name=')} (bridge b)"
+    bridge.connected_count = 1
+    assert [reason.code for reason in it.not_delivered()] == ["no-consumer"]
 
 
 def test_a_paused_address(tmp_path: Path) -> None:
