@@ -531,6 +531,7 @@ class Server:
         self._end_watches()
         self._end_log()
         self.ports.abandon()
+        self.bridges.cut()
         self.turns.end()
         for connection in list(self.stats.connections):
             connection.cut()

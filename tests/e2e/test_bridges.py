@@ -13,8 +13,9 @@ from urllib.parse import quote
 import pytest
 
 from tests.e2e.bridged_pair import PERSISTENT, Place, bridge_xml, queue
+from tests.e2e.pair import pair_in
 from tests.kit.certificates import Authority
-from tests.kit.client import Closed, StompSocket
+from tests.kit.client import Closed, StompSocket, connected
 from tests.kit.forks import run_text
 from tests.kit.http import ask
 from tests.kit.ports import free_port
@@ -221,6 +222,46 @@ def test_a_message_that_the_other_broker_refuses_gets_to_the_dead_letters(tmp_pa
         assert "was refused message " in near.running.said
     finally:
         near.end()
+        far.end()
+
+
+def test_a_queue_that_is_not_there_yet_is_waited_for_without_a_connection(tmp_path: Path) -> None:
+    far = Place(tmp_path, "far", queue("incoming"))
+    near = Place(tmp_path, "near", "", bridge_xml(INCOMING, far.uri))
+    try:
+        far.start()
+        near.start()
+        row = near.await_bridge(state="waiting")
+        assert row["reason"] == "queue orders does not exist; create it"
+        opened = far.running.metric("artemis_connections_opened_total")
+        near.send(b"1")  # which creates it
+        assert far.take(1, "incoming") == [b"1"]
+        assert far.running.metric("artemis_connections_opened_total") == opened + 2
+    finally:
+        near.end()
+        far.end()
+
+
+def test_a_stand_by_forwards_when_it_has_taken_over(tmp_path: Path) -> None:
+    far = Place(tmp_path, "far", queue("incoming"))
+    try:
+        far.start()
+        (tmp_path / "pair").mkdir()
+        with pair_in(tmp_path / "pair", bridge_xml(INCOMING, far.uri)) as pair:
+            first = pair.ready()
+            backup = pair.waiting()
+            with connected(first.port) as client:
+                client.ask("SEND", {"destination": "/queue/orders", **PERSISTENT}, b"1")
+            assert far.take(1, "incoming") == [b"1"]
+            assert "ART-2012" not in backup.said
+            first.kill()
+            backup.await_state("ready")
+            with connected(backup.port) as client:
+                client.ask("SEND", {"destination": "/queue/orders", **PERSISTENT}, b"2")
+            assert far.take(1, "incoming") == [b"2"]
+            assert "is connected to" in backup.said
+            assert backup.stop() == 0
+    finally:
         far.end()
 
 

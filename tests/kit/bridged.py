@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from artemis_py.config.settings import BridgeConfig
+from artemis_py.record_log import MemoryLog
 from artemis_py.server.bridges.connection import BridgeConnection, End, Login
 from artemis_py.stomp.client import FrameReader, ServerFrame, frame
 from tests.kit.fake_loop import FakeTransport
@@ -18,8 +19,8 @@ LOG_ID = "log"
 class Bridged:
     """``core`` is XML below the core element; ``settings`` are those of the bridge, from the queue ``orders``."""
 
-    def __init__(self, core: str = QUEUES, **settings: object) -> None:
-        self.world = InProcessBroker(configuration(core))
+    def __init__(self, core: str = QUEUES, log: MemoryLog | None = None, **settings: object) -> None:
+        self.world = InProcessBroker(configuration(core), log=log)
         self.config = BridgeConfig(**{"name": "b", "queue_name": "orders", **settings})  # type: ignore[arg-type]
         self.ends: list[End] = []
         self.confirmed = 0
@@ -105,9 +106,9 @@ class Bridged:
         return [(entry.returned, entry.attempts) for entry in self.world.queue("orders").contents.order]
 
 
-def opened(core: str = QUEUES, **settings: object) -> Bridged:
+def opened(core: str = QUEUES, log: MemoryLog | None = None, **settings: object) -> Bridged:
     """A bridge that has logged in."""
-    bridged = Bridged(core, **settings)
+    bridged = Bridged(core, log, **settings)
     bridged.log_in()
     assert bridged.is_open
     return bridged

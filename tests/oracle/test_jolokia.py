@@ -125,7 +125,15 @@ def test_a_list_of_requests(ours: JolokiaBroker, artemis: JolokiaBroker) -> None
     assert ours.ask([]) == artemis.ask([]) == []
 
 
-OWN: Final = {"listAcceptors", "listDiverts", "listDisks", "listJobs", "listTransactions", "traceMessage"}
+OWN: Final = {
+    "listAcceptors",
+    "listBridges",
+    "listDiverts",
+    "listDisks",
+    "listJobs",
+    "listTransactions",
+    "traceMessage",
+}
 """What Artemis has not."""
 OWN_OVERLOADS: Final = {("int", "retryMessages", "java.lang.String")}
 """Artemis retries all messages of a queue; ours also those that a filter chooses."""

@@ -17,11 +17,11 @@ from artemis_py.client.retry import Pauses
 from artemis_py.config.changes import without_places
 from artemis_py.config.settings import BridgeConfig, BrokerConfig
 from artemis_py.config.tables.bridges import ConnectorConfig
-from artemis_py.errors import ArtemisError
+from artemis_py.errors import ArtemisError, BrokerError
 from artemis_py.log_codes import BRIDGE
 from artemis_py.security.client_tls import why_refused
 from artemis_py.security.masked import bridge_password
-from artemis_py.server.bridges.connection import BridgeConnection, End, Login
+from artemis_py.server.bridges.connection import BridgeConnection, End, Login, find_queue
 from artemis_py.server.failures import RateLimitedLog
 from artemis_py.server.tls.context import connector_context
 from artemis_py.server.turns import Turns
@@ -90,6 +90,12 @@ class Link:
             self.state = STOPPING
             connection.stop(now_ms, wait_ms)
 
+    def cut(self) -> None:
+        """End at once."""
+        self._give_up_attempt()
+        if self.connection is not None:
+            self.connection.cut()
+
     def _give_up_attempt(self) -> None:
         self.next_ms = 0
         if self._timer is not None:
@@ -108,6 +114,13 @@ class Link:
     def _connect(self) -> None:
         self._timer = None
         self.next_ms = 0
+        try:
+            find_queue(self._bridge.turns.broker, self._bridge.config)
+        except BrokerError as error:
+            self.reason = str(error)
+            self._tell_once(f"is not connected: {self.reason}")
+            self._pause()
+            return
         self.state = CONNECTING
         connector = self._bridge.config.connectors[self._place]
         self._task = self._bridge.loop.create_task(self._attempt(connector))
@@ -416,6 +429,13 @@ class Bridges:
         self._has_ended = True
         for bridge in (*self, *self._leaving):
             bridge.stop(now_ms, wait_ms)
+
+    def cut(self) -> None:
+        """End at once: no further frame is sent, and nothing is given back."""
+        self._has_ended = True
+        for bridge in (*self, *self._leaving):
+            for link in bridge.links:
+                link.cut()
 
     def end_now(self, now_ms: int) -> None:
         """Wait no longer: what is not confirmed goes back."""

@@ -13,10 +13,11 @@ from typing import Final, cast, final
 
 from artemis_py.config.checks.bridges import why_not
 from artemis_py.config.settings import BridgeConfig
+from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer, Reader
 from artemis_py.core.order.entry import NACKED, Entry
 from artemis_py.core.queue.queue import Queue
-from artemis_py.errors import ArtemisError, StompError
+from artemis_py.errors import ArtemisError, BrokerError, StompError
 from artemis_py.message import LargeBody
 from artemis_py.pending_output import Part, PendingOutput
 from artemis_py.selector import compile_selector
@@ -41,6 +42,17 @@ PARTIAL_BYTES_MAX: Final = 1 << 20
 """No frame that answers a SEND is longer."""
 _AT_ONCE: Final = 0
 _VERSION: Final = "1.2"
+
+
+def find_queue(broker: Broker, config: BridgeConfig) -> Queue:
+    """The queue that a bridge forwards. Raises BrokerError where it cannot."""
+    queue = broker.queues.get(config.queue_name.rpartition("::")[2])
+    if queue is None:
+        raise BrokerError(f"queue {config.queue_name} does not exist; create it")
+    why = why_not(queue.own)
+    if why:
+        raise BrokerError(f"queue {config.queue_name} {why}")
+    return queue
 
 
 @final
@@ -310,15 +322,8 @@ class BridgeConnection(Recipient):
         if version != _VERSION:
             self._end(f"the other broker speaks STOMP {version}, and a bridge needs {_VERSION}", now_ms)
             return
-        broker, config = self._turns.broker, self._config
-        queue = broker.queues.get(config.queue_name.rpartition("::")[2])
-        why = "does not exist; create it" if queue is None else why_not(queue.own)
-        if queue is None or why:
-            self._end(f"queue {config.queue_name} {why}", now_ms, is_queue=True)
-            return
-        self._queue = queue
-        self._writer = SendWriter(config, self._log_id, queue.id)
         try:
+            queue = find_queue(self._turns.broker, self._config)
             self._attach(queue, now_ms)
         except ArtemisError as error:
             self._end(str(error), now_ms, is_queue=True)
@@ -328,6 +333,8 @@ class BridgeConnection(Recipient):
     def _attach(self, queue: Queue, now_ms: int) -> None:
         """Raises ArtemisError."""
         broker, config = self._turns.broker, self._config
+        self._queue = queue
+        self._writer = SendWriter(config, self._log_id, queue.id)
         named = f"bridge {config.name}"
         backlog = queue.consumer_defaults.backlog_for(UNCONFIRMED_MAX)
         selector = None if config.filter is None else compile_selector(config.filter)
@@ -474,6 +481,14 @@ class BridgeConnection(Recipient):
         if transport is not None and self.socket.flow is None and self.consumer is not None:
             transport.write(self._client.frame("DISCONNECT", []))
         self._end("stopped", now_ms, is_orderly=True)
+
+    def cut(self) -> None:
+        """Send nothing more: the broker ends at once, and its next start knows what was not confirmed."""
+        self.is_closing = True
+        transport = self.socket.transport
+        self.socket.forget()
+        if transport is not None:
+            transport.abort()
 
     def disconnect(self, reason: str, now_ms: int) -> None:
         """The broker ends it."""

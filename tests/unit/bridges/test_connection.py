@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from artemis_py.message import Message
+from artemis_py.record_log import MemoryLog
 from artemis_py.server.bridges.connection import PARTIAL_BYTES_MAX, UNCONFIRMED_MAX
 from tests.kit.bridged import QUEUES, Bridged, opened
 
@@ -24,6 +26,26 @@ def test_a_message_leaves_when_it_is_confirmed_and_not_before() -> None:
     bridged.answer("RECEIPT", receipt_id="something else")
     assert bridged.confirmed == 3
     assert not bridged.ends
+
+
+class SlowLog(MemoryLog):
+    """A journal that syncs when it is told."""
+
+    def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
+        self.last_lsn += 1
+        return self.last_lsn
+
+
+def test_no_message_is_forwarded_that_a_crash_could_undo() -> None:
+    log = SlowLog()
+    bridged = opened(log=log)
+    bridged.send(b"a", persistent="true")
+    assert bridged.connection.unconfirmed_count == 1
+    assert not bridged.sent()
+    log.durable_lsn = log.last_lsn
+    bridged.world.turns.schedule()
+    bridged.world.settle()
+    assert bridged.bodies() == [b"a"]
 
 
 def test_the_login() -> None:

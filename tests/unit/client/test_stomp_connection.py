@@ -201,6 +201,9 @@ def test_heart_beats(ends: tuple[StompConnection, socket.socket], monkeypatch: p
 
 
 def test_pauses_grow_and_begin_anew() -> None:
+    pauses = Pauses(2.0, 5.0, 1.5)
+    assert [pauses.next_s() for _ in range(4)] == [2.0, 3.0, 4.5, 5.0]
+    assert Pauses(9.0, 5.0).next_s() == 5.0
     pauses = Pauses(0.1, 0.5)
     assert [pauses.next_s() for _ in range(5)] == [0.1, 0.2, 0.4, 0.5, 0.5]
     pauses.reset()
