@@ -237,6 +237,19 @@ def test_very_many_answers_at_once() -> None:
     assert bridged.depth() == 0
 
 
+def test_no_more_is_read_than_a_turn_takes_in() -> None:
+    bridged = opened()
+    bridged.world.together = True
+    receipt = b"RECEIPT\nreceipt-id:0\n\n\0"
+    for _ in range(PARTIAL_BYTES_MAX // 60_000 + 1):
+        bridged.write(receipt * (60_000 // len(receipt)))
+    assert not bridged.transport.reading
+    bridged.world.together = False
+    bridged.world.settle()
+    assert bridged.transport.reading
+    assert not bridged.ends
+
+
 def test_a_filter_leaves_other_messages_alone() -> None:
     bridged = opened(filter="colour = 'red'")
     bridged.send(b"a", colour="red")
@@ -285,6 +298,18 @@ def test_a_stop_waits_for_what_is_on_the_way() -> None:
     assert (bridged.ends[0].is_orderly, bridged.ends[0].reason) == (True, "stopped")
     assert [each.command for each in bridged.sent()] == ["DISCONNECT"]
     assert bridged.depth() == 1
+
+
+def test_a_stop_while_the_peer_does_not_read() -> None:
+    bridged = opened(confirmation_window_size=-1, producer_window_size=-1)
+    bridged.transport.client_reads = False
+    bridged.send(*[b"x" * 100_000] * 10)
+    waiting = bridged.connection.unconfirmed_count
+    assert waiting < 10
+    bridged.connection.stop(bridged.world.now_ms, 5_000)
+    bridged.transport.read_again()
+    bridged.world.settle()
+    assert bridged.connection.unconfirmed_count == waiting, "it takes no more"
 
 
 def test_a_stop_does_not_wait_for_ever() -> None:

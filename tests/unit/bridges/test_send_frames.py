@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from artemis_py.core.publish.copies import HOPS_HEADER
 from tests.kit.bridged import LOG_ID, QUEUES, Bridged, opened
 
 
@@ -107,6 +108,31 @@ def test_a_message_that_was_scheduled_is_not_scheduled_again() -> None:
     bridged.world.advance(501)
     (frame,) = bridged.sent()
     assert not [name for name in frame.headers if name.startswith("AMQ_SCHEDULED")]
+
+
+def test_each_message_has_its_own_headers() -> None:
+    bridged = opened()
+    bridged.send(b"x", colour="red")
+    bridged.send(b"x", colour="red")
+    bridged.send(b"x", colour="blue")
+    assert [frame.headers["colour"] for frame in bridged.sent()] == ["red", "red", "blue"]
+
+
+def test_the_hops_of_diverts_are_of_this_broker() -> None:
+    ways = "".join(
+        f'<divert name="d{source}"><address>{source}</address><forwarding-address>{target}</forwarding-address>'
+        "<exclusive>true</exclusive></divert>"
+        for source, target in (("a", "b"), ("b", "orders"))
+    )
+    bridged = opened(f"{QUEUES}<diverts>{ways}</diverts>")
+    bridged.send(b"x", to="a")
+    consumer = bridged.connection.consumer
+    assert consumer is not None
+    (entry,) = consumer.held.values()
+    assert HOPS_HEADER in entry.message.head.properties
+    (frame,) = bridged.sent()
+    assert HOPS_HEADER not in frame.headers
+    assert frame.headers["_AMQ_ORIG_ADDRESS"] == "b"
 
 
 def test_a_dead_letter_tells_where_it_is_from() -> None:
