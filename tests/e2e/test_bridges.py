@@ -13,6 +13,8 @@ from urllib.parse import quote
 import pytest
 
 from tests.e2e.bridged_pair import PERSISTENT, Place, bridge_xml, queue
+from tests.e2e.management.beans import post
+from tests.e2e.management.told import Told
 from tests.e2e.pair import pair_in
 from tests.kit.certificates import Authority
 from tests.kit.client import Closed, StompSocket, connected
@@ -76,6 +78,24 @@ def test_messages_arrive_as_they_were_sent(both: Both) -> None:
     assert (row["state"], row["messagesAcknowledged"], row["messagesPendingAcknowledgement"]) == ("connected", 4, 0)
     assert both.near.running.metrics("artemis_bridge_messages_acknowledged_total", bridge="b") == [4]
     assert both.near.running.metrics("artemis_bridge_connections", bridge="b") == [1]
+
+
+def test_the_bean_of_a_bridge(both: Both) -> None:
+    both.far.start()
+    both.near.start()
+    both.near.send(b"1")
+    both.near.await_bridge(messagesAcknowledged=1)
+    name = 'org.apache.activemq.artemis:broker="near",component=bridges,name="b"'
+    answer = post(Told(both.near.running), {"type": "read", "mbean": name})
+    wanted = {
+        "Name": "b", "QueueName": "orders", "ForwardingAddress": "incoming", "Started": True, "Connected": True,
+        "MessagesAcknowledged": 1, "MessagesPendingAcknowledgement": 0, "StaticConnectors": ["c0"],
+        "Metrics": {"messagesPendingAcknowledgement": 0, "messagesAcknowledged": 1}, "UseDuplicateDetection": True,
+        "RetryInterval": 20, "MaxRetryInterval": 200, "ReconnectAttempts": -1, "FilterString": None,
+    }  # fmt: skip
+    assert {key: answer["value"][key] for key in wanted} == wanted
+    found = post(Told(both.near.running), {"type": "search", "mbean": "*:component=bridges,*"})
+    assert found["value"] == [name]
 
 
 def test_a_large_text_without_a_length(both: Both) -> None:

@@ -221,12 +221,6 @@ BRIDGE_ATTRIBUTES: Final[dict[str, Attribute]] = by_name(
         attribute("ReconnectAttempts", "int", "The setting of this name", lambda it: it.config.reconnect_attempts),
         field_of(BRIDGES, "UseDuplicateDetection", "boolean", "useDuplicateDetection"),
         attribute("HA", "boolean", "The setting of this name, without effect here", lambda it: it.config.ha),
-        attribute(
-            "FailoverOnServerShutdown",
-            "boolean",
-            "The setting of this name, without effect here",
-            lambda it: it.config.failover_on_server_shutdown,
-        ),
         attribute("DiscoveryGroupName", "String", "How it finds others: null, it has connectors", _none),
         attribute("TransformerClassName", "String", "The Java class that changes messages; null: none", _none),
     ]
