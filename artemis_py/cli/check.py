@@ -98,7 +98,7 @@ def tls_problems(config: BrokerConfig) -> list[Problem]:
 
 
 def bridge_problems(config: BrokerConfig) -> list[Problem]:
-    """What is wrong with the stores and passwords with which bridges would connect. The broker starts all the same."""
+    """What is wrong with the stores and passwords with which bridges would connect. The broker starts anyway."""
     if not config.bridges:
         return []
     from artemis_py.server.tls.context import check_bridges
