@@ -80,6 +80,25 @@ _CONFIGURATION = """\
 """
 
 
+_BRIDGES = """\
+    <connectors>
+      <connector name="nobody">tcp://127.0.0.1:1</connector>
+      <connector name="slow">tcp://127.0.0.1:{port}</connector>
+    </connectors>
+    <bridges>
+      <bridge name="unconnected">
+        <queue-name>lonely</queue-name><static-connectors><connector-ref>nobody</connector-ref></static-connectors>
+      </bridge>
+      <bridge name="unwanted">
+        <queue-name>refused</queue-name><forwarding-address>$schedules</forwarding-address>
+        <retry-interval>100</retry-interval>
+        <static-connectors><connector-ref>slow</connector-ref></static-connectors>
+      </bridge>
+    </bridges>
+"""
+"""To a broker that is not there, and to an address to which nobody may send."""
+
+
 def _started(
     opened: ExitStack,
     folder: Path,
@@ -129,7 +148,6 @@ def troubles(folder: Path) -> Iterator[Troubles]:
     # As if the disk had two gibibytes left: then what is written here in seconds fills it within hours.
     nearly_full = f"<security-enabled>false</security-enabled><min-disk-free>{_kept_bytes(folder)}</min-disk-free>"
     with ExitStack() as opened:
-        busy = _started(opened, folder / "busy", "busy", nearly_full)
         slow = _started(
             opened,
             slow_folder,
@@ -138,6 +156,9 @@ def troubles(folder: Path) -> Iterator[Troubles]:
             {"tls": uri("STOMP", keyStorePath="broker.pem", sslAutoReload="true")},
             {**os.environ, "PYTHONPATH": str(slow_folder / "late")},
         )
+        slow.await_ready()
+        bridges = _BRIDGES.format(port=slow.port)
+        busy = _started(opened, folder / "busy", "busy", nearly_full + bridges)
         full = _started(opened, full_folder, "full", "<max-disk-usage>1</max-disk-usage>")
         for broker in (busy, slow, full):
             broker.await_ready()
@@ -171,7 +192,7 @@ def _load(busy: BrokerProcess, slow: BrokerProcess, full: BrokerProcess) -> Iter
             sender.send("SEND", {"destination": "pages"}, bytes(1000))
 
         def send() -> None:
-            for name in ("lonely", "ring", "nowhere", "drops", "read"):
+            for name in ("lonely", "ring", "nowhere", "drops", "read", "refused"):
                 sender.send("SEND", {"destination": name}, b"x")
             sender.send("SEND", {"destination": "expires", "expires": int(time.time() * 1000) + 50})
             sender.ask("SEND", {"destination": "stored", "persistent": "true"}, bytes(50_000))
