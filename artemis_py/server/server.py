@@ -214,6 +214,7 @@ def open_store(
 _CHECK_CLOCK_S: Final = 5.0
 _CHECK_BLOCKED_S: Final = 1.0
 _DRAIN_S: Final = 5.0
+_FOREVER_MS: Final = 1 << 40
 _CHECK_STORE_S: Final = 0.5
 """How often the broker checks that its directories still exist."""
 _PREPARE_S: Final = 1.0
@@ -478,9 +479,10 @@ class Server:
             return
         self._is_draining = True
         self.ports.stop_accepting()
+        limit_ms = self.config.graceful_shutdown_timeout
+        self.bridges.end(self._clocks.date_ms(), _FOREVER_MS if limit_ms < 0 else limit_ms)
         drain = Drain(self.stats.connections, self.ports.stomp_services)
         if drain.left:
-            limit_ms = self.config.graceful_shutdown_timeout
             how_long = "" if limit_ms < 0 else f" for at most {limit_ms} ms"
             left = many(drain.left, "message")
             warn(f"waiting{how_long} until clients settle {left}; a second signal ends it", STOPPING)
@@ -496,9 +498,9 @@ class Server:
         if self.gives_back:
             self.store.hand_over()
         self.ports.close_to_stomp()
-        deadline = self._loop.time() + _DRAIN_S
-        await self._end_bridges(deadline, hurry)
+        await self._end_bridges(hurry)
         self.turns.stop()
+        deadline = self._loop.time() + _DRAIN_S
         while self.stats.connections and self._loop.time() < deadline:
             for connection in list(self.stats.connections):  # also those accepted just before
                 connection.shut(self._clocks.date_ms())
@@ -516,8 +518,9 @@ class Server:
             self.failure = self.failure or self.store.durability.failure
         return left
 
-    async def _end_bridges(self, deadline: float, hurry: asyncio.Event | None) -> None:
-        """Let bridges have confirmed what is on the way, for as long as there is time."""
+    async def _end_bridges(self, hurry: asyncio.Event | None) -> None:
+        """Let bridges have confirmed what is on the way, but do not wait for long."""
+        deadline = self._loop.time() + _DRAIN_S
         self.bridges.end(self._clocks.date_ms(), round(_DRAIN_S * 1000))
         while not self.bridges.have_ended and self._loop.time() < deadline and self.failure is None:
             if hurry is not None and hurry.is_set():

@@ -148,6 +148,9 @@ class Link:
             self._failed(f"{connector.place}: {error.strerror or error}")
         except (ArtemisError, UnicodeError) as error:
             self._failed(f"{connector.place}: {error}")
+        except Exception as error:  # else it would never be tried again
+            bridge.turns.stats.faults.note(connector.place, "loop", error)
+            self._failed(f"{connector.place}: {type(error).__name__}: {error}")
 
     def _prepared(self, connector: ConnectorConfig) -> tuple[Login, ssl.SSLContext | None]:
         """What an attempt needs of files, in another thread. Raises ArtemisError."""

@@ -40,6 +40,7 @@ UNCONFIRMED_MAX: Final = 2_000
 FRAMES_PER_TURN: Final = 500
 PARTIAL_BYTES_MAX: Final = 1 << 20
 """No frame that answers a SEND is longer."""
+_TEXT_MAX: Final = 300
 _AT_ONCE: Final = 0
 _VERSION: Final = "1.2"
 
@@ -389,7 +390,7 @@ class BridgeConnection(Recipient):
         if not refused and self._suspects and len(held) == 1:
             refused = next(iter(held))
         suspects = self._suspects if refused else len(held)
-        self._end(f"ERROR: {frame.text}", now_ms, refused=refused, suspects=suspects)
+        self._end(f"ERROR: {frame.text[:_TEXT_MAX]}", now_ms, refused=refused, suspects=suspects)
 
     # ---- output ----------------------------------------------------------------------------------
     #
