@@ -19,11 +19,8 @@ from artemis_py.config.settings import BridgeConfig, BrokerConfig
 from artemis_py.config.tables.bridges import ConnectorConfig
 from artemis_py.errors import ArtemisError, BrokerError
 from artemis_py.log_codes import BRIDGE
-from artemis_py.security.client_tls import why_refused
-from artemis_py.security.masked import bridge_password
 from artemis_py.server.bridges.connection import BridgeConnection, End, Login, find_queue
 from artemis_py.server.failures import RateLimitedLog
-from artemis_py.server.tls.context import connector_context
 from artemis_py.server.turns import Turns
 from artemis_py.terminal_output import many
 
@@ -141,6 +138,8 @@ class Link:
         except TimeoutError:
             self._failed(f"{connector.place}: no connection within {connector.connect_ms} ms")
         except ssl.SSLError as error:
+            from artemis_py.security.client_tls import why_refused
+
             self._failed(f"{connector.place}: {why_refused(error, _NAMED)}")
         except ConnectionRefusedError:
             self._failed(f"{connector.place}: nothing listens there")
@@ -154,6 +153,9 @@ class Link:
 
     def _prepared(self, connector: ConnectorConfig) -> tuple[Login, ssl.SSLContext | None]:
         """What an attempt needs of files, in another thread. Raises ArtemisError."""
+        from artemis_py.security.masked import bridge_password
+        from artemis_py.server.tls.context import connector_context
+
         broker_config, config = self._bridge.broker_config, self._bridge.config
         context = connector_context(broker_config, connector) if connector.is_tls else None
         host = connector.text("virtualHost") or connector.host

@@ -10,6 +10,7 @@ import pytest
 from artemis_py.server.bridges import bridge as module
 from artemis_py.server.bridges.bridge import Bridge, Bridges
 from artemis_py.server.failures import RateLimitedLog
+from artemis_py.server.tls import context
 from tests.kit.bridged import QUEUES
 from tests.kit.in_process import InProcessBroker, configuration
 
@@ -79,7 +80,7 @@ def test_a_failure_that_nobody_foresaw_is_no_end(monkeypatch: pytest.MonkeyPatch
     def fail(*_: object) -> None:
         raise RuntimeError("told so")
 
-    monkeypatch.setattr(module, "connector_context", fail)
+    monkeypatch.setattr(context, "connector_context", fail)
 
     async def play() -> None:
         it = World("", "tcp://127.0.0.1:1?sslEnabled=true")
