@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from artemis_py.server.bridges import bridge as module
-from artemis_py.server.bridges.bridge import Bridge, Bridges
+from artemis_py.server.bridges.bridge import Bridge, Bridges, Link
 from artemis_py.server.failures import RateLimitedLog
 from artemis_py.server.tls import context
 from tests.kit.bridged import QUEUES
@@ -42,22 +42,25 @@ class World:
                 await asyncio.sleep(0.001)
 
 
-def test_pauses_grow_up_to_the_longest() -> None:
+def test_pauses_grow_up_to_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
     async def play() -> None:
         settings = (
             "<retry-interval>4</retry-interval><retry-interval-multiplier>3</retry-interval-multiplier>"
             "<max-retry-interval>30</max-retry-interval><initial-connect-attempts>5</initial-connect-attempts>"
         )
+        loop = asyncio.get_running_loop()
+        pauses_s: list[float] = []
+        call_later = loop.call_later
+
+        def noted(delay_s: float, callback: Callable[..., object], *arguments: object) -> asyncio.TimerHandle:
+            if isinstance(getattr(callback, "__self__", None), Link):
+                pauses_s.append(delay_s)
+            return call_later(delay_s, callback, *arguments)
+
+        monkeypatch.setattr(loop, "call_later", noted)
         it = World(settings, NOBODY)
-        pauses: set[int] = set()
-
-        def note(bridge: Bridge) -> bool:
-            if bridge.next_ms:
-                pauses.add(bridge.next_ms - it.world.now_ms)  # this clock stands still
-            return bridge.state == module.STOPPED
-
-        await it.until(note)
-        assert pauses == {4, 12, 30}
+        await it.until(lambda bridge: bridge.state == module.STOPPED)
+        assert pauses_s == [0.004, 0.012, 0.03, 0.03]
         assert it.bridge.reason == "gave up after 5 attempts: 127.0.0.1:1: nothing listens there"
         assert len(it.lines) == 2, "it is told once that it is not connected, and once that it has given up"
 
