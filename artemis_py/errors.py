@@ -124,6 +124,20 @@ class AuthenticatorError(ArtemisError):
     """Nobody can tell now who somebody is: a directory does not answer, a file cannot be read. For the log only."""
 
 
+class NotYetError(AuthenticatorError):
+    """It will be known in a moment, such as when keys are being fetched: ask again, and hold no thread meanwhile."""
+
+
+class CredentialsRefusedError(AuthenticatorError):
+    """What was given to log in is wrong, and the text says why. It goes to the client, too, so it has nothing that
+    helps to guess. With ``is_foreign`` it seems to be meant for another authenticator.
+    """
+
+    def __init__(self, message: str, *, is_foreign: bool = False) -> None:
+        super().__init__(message)
+        self.is_foreign = is_foreign
+
+
 class StompError(ArtemisError):
     """A client of ours cannot write a header, or what came from a broker is no STOMP."""
 

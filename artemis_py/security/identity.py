@@ -7,8 +7,10 @@ there and returns an ``Authenticator``.
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol, final
+from typing import Any, Final, Protocol, final
 
 
 @final
@@ -44,11 +46,13 @@ class Identity:
     """Somebody who has logged in: the user's name and roles. Which roles count where, the security-settings say.
 
     ``expires_ms`` is the date, in epoch milliseconds, at which the login ends, such as that of a token; 0: never.
+    ``why_these_roles`` says where they come from, for somebody who lacks one; empty: from files.
     """
 
     user: str
     roles: frozenset[str]
     expires_ms: int = 0
+    why_these_roles: str = field(default="", compare=False)
 
 
 ENTRY_POINTS: Final = "artemis_py.authenticators"
@@ -64,5 +68,24 @@ class Authenticator(Protocol):
     def authenticate(self, credentials: Credentials) -> Identity | None:
         """Return who this is, or None if the user, password, token or certificate is wrong. Raises AuthenticatorError
         if that cannot be found out now (a directory does not answer, a file cannot be read): the client is refused, and
-        the reason goes to the log and not to the client.
+        the reason goes to the log and not to the client. Raises NotYetError to be asked again in a moment, and
+        CredentialsRefusedError to tell the client what is wrong.
+        """
+
+
+class WebLogin(Authenticator):
+    """An authenticator where people log in with a browser. All but the name may wait for others: only for threads."""
+
+    name: str
+    """What the button says."""
+
+    @abstractmethod
+    def begin(self, given: Mapping[str, str]) -> dict[str, Any]:
+        """Where a page sends its user. Raises as ``redeem``."""
+
+    @abstractmethod
+    def redeem(self, given: Mapping[str, str]) -> dict[str, Any]:
+        """The tokens for what a page has got there, or for a token that refreshes them. Raises BadRequestError if the
+        page gives too little, CredentialsRefusedError if the provider or the broker refuses that, and
+        AuthenticatorError if nobody can tell now.
         """

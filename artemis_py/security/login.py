@@ -7,6 +7,9 @@ from typing import Final, Protocol, final
 
 from artemis_py.security.identity import Credentials, Identity
 
+WRONG: Final = "User name or password is invalid"
+"""Why most are refused: whoever guesses must not learn more."""
+
 
 @final
 class Login:

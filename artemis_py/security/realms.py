@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Final, final
 from artemis_py.config.problems import Problems, nearest
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.declarations import AuthenticatorConfig, BootstrapUsers, JaasConfig
-from artemis_py.errors import ArtemisError, AuthenticatorError, ConfigError
-from artemis_py.security.identity import ENTRY_POINTS, Authenticator, Credentials, Identity
+from artemis_py.errors import ArtemisError, AuthenticatorError, ConfigError, CredentialsRefusedError, NotYetError
+from artemis_py.security.identity import ENTRY_POINTS, Authenticator, Credentials, Identity, WebLogin
 from artemis_py.security.masked import MaskedError, codec_of, reveal
 from artemis_py.security.user_files import domains_of, has_plain_files
 from artemis_py.security.users.accounts import files_of
 from artemis_py.security.users.authenticator import PropertiesUsers
 from artemis_py.security.users.lint import problems_of_users
 from artemis_py.security.users.passwords import PlainPassword, StoredPassword, UnreadablePassword, stored_password
-from artemis_py.security.users.reloaded import ReloadedFile, logins_of, quietly
+from artemis_py.security.users.reloaded import Fetched, ReloadedFile, fetched_keys_of, logins_of, quietly
 from artemis_py.security.users.reloaded import files_of as reloaded_files_of
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 BUILT_IN: Final = {
     "jwt": "artemis_py.security.tokens:JwtAuthenticator",
     "ldap": "artemis_py.security.directory:LdapAuthenticator",
+    "oidc": "artemis_py.security.oidc:OidcAuthenticator",
 }
 """Authenticators that need no entry point: ``module:class``."""
 
@@ -49,6 +50,10 @@ def open_realms(
         for former in reloaded_files_of(before):
             file.follow(former)
         file.speak()
+    for keys in realms.fetched_keys:
+        for known in fetched_keys_of(before):
+            if known.issuer == keys.issuer:
+                keys.follow(known)
     return realms
 
 
@@ -57,7 +62,19 @@ def _opened(config: BrokerConfig, problems: Problems, before: Authenticator | No
     domains = None if config.logins.jaas is None else _open_domains(config, config.logins.jaas, problems, own)
     others = [_open_bootstrap(config, config.logins.bootstrap, problems)] if config.logins.bootstrap else []
     others.append(_open_files(config, problems))
-    others.extend(_open_authenticator(config, named, problems) for named in config.logins.authenticators)
+    named = config.logins.authenticators
+    opened = [_open_authenticator(config, each, problems) for each in named]
+    others.extend(opened)
+    names: set[str] = set()
+    for each, authenticator in zip(named, opened, strict=True):
+        if isinstance(authenticator, WebLogin):
+            if authenticator.name in names:
+                problems.error(
+                    each.origin,
+                    f"authenticator {each.name}: another one has the name {authenticator.name!r}, too; give it the "
+                    "option name",
+                )
+            names.add(authenticator.name)
     if problems.has_errors:
         raise ConfigError(problems.in_order(config.file))
     return Realms(domains, [each for each in others if each is not None])
@@ -85,6 +102,16 @@ class Realms:
         """The files that say who may log in."""
         return tuple(file for source in self._sources for file in reloaded_files_of(source))
 
+    @property
+    def fetched_keys(self) -> tuple[Fetched, ...]:
+        """The keys that are fetched from issuers of tokens."""
+        return tuple(keys for source in self._sources for keys in fetched_keys_of(source))
+
+    @property
+    def web_logins(self) -> tuple[WebLogin, ...]:
+        """Where people log in with a browser."""
+        return tuple(source for source in self._sources if isinstance(source, WebLogin))
+
     def logins(self) -> Iterator[tuple[str, object]]:
         """See ``logins_of``."""
         return (each for source in self._sources for each in logins_of(source))
@@ -100,13 +127,20 @@ class Realms:
             try:
                 identity = source.authenticate(credentials)
             except AuthenticatorError as error:
-                failure = error
+                failure = error if failure is None or _weight(error) >= _weight(failure) else failure
                 continue
             if identity is not None:
                 return identity
         if failure is not None:
             raise failure
         return None
+
+
+def _weight(failure: AuthenticatorError) -> int:
+    """Of several sources that do not know a client, the heaviest says why."""
+    if isinstance(failure, CredentialsRefusedError):
+        return 0 if failure.is_foreign else 1
+    return 3 if isinstance(failure, NotYetError) else 2
 
 
 @final

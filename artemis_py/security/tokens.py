@@ -14,17 +14,19 @@ from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Final, Protocol, final
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
 from cryptography.hazmat.primitives.serialization import load_der_public_key, load_pem_public_key
 
 from artemis_py.config.tables.acceptor import is_loopback
-from artemis_py.errors import ArtemisError, AuthenticatorError
+from artemis_py.errors import ArtemisError, AuthenticatorError, NotYetError
+from artemis_py.log_codes import REALM
 from artemis_py.security.certificate import certificate_of, der_of
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.users.reloaded import ReloadedFile
+from artemis_py.terminal_output import warn
 
 try:
     import jwt
@@ -38,12 +40,12 @@ PUBLIC: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", 
 SECRET: Final = ("HS256", "HS384", "HS512")
 _PUBLIC_DEFAULT: Final = "RS256,ES256"
 _SECRET_DEFAULT: Final = "HS256"
-_TOKEN_CHARACTERS_MAX: Final = 16384
+TOKEN_CHARACTERS_MAX: Final = 16384
 _LEEWAY_S_MAX: Final = 300
 _SECRET_BYTES_MIN: Final = 32
 ANY_USER: Final = "token"
 """The user that stands for whoever the token names."""
-_WRONG: Final = (jwt.PyJWTError, ValueError, TypeError, KeyError, OverflowError, RecursionError)
+MALFORMED: Final = (jwt.PyJWTError, ValueError, TypeError, KeyError, OverflowError, RecursionError)
 """What malformed tokens of strangers raise."""
 
 
@@ -97,7 +99,7 @@ class JwtAuthenticator:
         self._audience: Final = given.audience
         self._user_claim: Final = given.user_claim
         self._roles_claim: Final = given.roles_claim
-        self._leeway_s: Final = _leeway_s(given.leeway)
+        self._leeway_s: Final = leeway_s(given.leeway)
         self._algorithms: Final = _algorithms(given.algorithms, is_secret=bool(given.secret_file))
         self._keys: Final = _key_source(given)
 
@@ -106,16 +108,21 @@ class JwtAuthenticator:
         """The files with its keys."""
         return self._keys.files
 
+    @property
+    def fetched_keys(self) -> tuple[FetchedKeys, ...]:
+        """Its keys, if they are at a URL."""
+        return (self._keys,) if isinstance(self._keys, FetchedKeys) else ()
+
     def authenticate(self, credentials: Credentials) -> Identity | None:
         """Return who the token names, None if the token is not good. Raises AuthenticatorError if the keys cannot be
         read.
         """
         token = credentials.password
-        if token is None or len(token) > _TOKEN_CHARACTERS_MAX or token.count(".") != 2:
+        if token is None or len(token) > TOKEN_CHARACTERS_MAX or token.count(".") != 2:
             return None
         try:
             claims = self._claims(token)
-        except _WRONG:
+        except MALFORMED:
             return None
         if claims is None:
             return None
@@ -145,6 +152,21 @@ class JwtAuthenticator:
         return claims
 
 
+def unverified(token: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The header and the claims of a token, which anybody may have written. Raises one of ``MALFORMED``."""
+    found = jwt.decode_complete(token, options={"verify_signature": False})
+    return found["header"], found["payload"]
+
+
+def is_signed(token: str, key: Any, algorithm: str) -> bool:
+    """Did the owner of this key sign the token? Raises one of ``MALFORMED``."""
+    try:
+        jwt.PyJWS().decode(token, key=key, algorithms=[algorithm])
+    except jwt.InvalidSignatureError:
+        return False
+    return True
+
+
 def claim(claims: Mapping[str, Any], name: str) -> Any:
     """The value of a claim with this name, or at this path with dots; None if there is none. Names of claims may
     contain dots themselves, so the name comes first.
@@ -168,7 +190,8 @@ def roles_in(value: Any) -> frozenset[str]:
     return frozenset()
 
 
-def _leeway_s(text: str) -> int:
+def leeway_s(text: str) -> int:
+    """The option ``leeway``. Raises ArtemisError."""
     if not (text.isascii() and text.isdigit()) or int(text) > _LEEWAY_S_MAX:
         raise ArtemisError(f"leeway must be a number of seconds up to {_LEEWAY_S_MAX}, not {text!r}")
     return int(text)
@@ -190,7 +213,8 @@ def _key_source(given: JwtOptions) -> KeySource:
     if len(named) != 1:
         raise ArtemisError("exactly one of key-file, secret-file, jwks-file and jwks-url must be given")
     if given.jwks_url:
-        return SetUrl(given.jwks_url, given.ca_file or None)
+        url, web = safe_url(given.jwks_url, "the keys"), WebSource(given.ca_file or None)
+        return FetchedKeys(given.issuer, lambda: keys_of(web.get(url, "the keys"), url))
     if given.jwks_file:
         return SetFile(Path(given.jwks_file))
     return KeyFile(Path(named[0]), secret_bytes_min=_SECRET_BYTES_MIN if given.secret_file else 0)
@@ -203,7 +227,7 @@ LIFETIME_S: Final = 300.0
 RETRY_S: Final = 10.0
 """They are not fetched more often, whatever keys the tokens of strangers name."""
 TIMEOUT_S: Final = 5.0
-_SET_BYTES_MAX: Final = 1 << 20
+_DOCUMENT_BYTES_MAX: Final = 1 << 20
 
 
 class KeySourceError(AuthenticatorError):
@@ -293,81 +317,160 @@ class _NoRedirect(HTTPRedirectHandler):
         return None
 
 
-@final
-class SetUrl:
-    """A JSON Web Key Set at a URL. It is fetched at the first token, and again when it is old or does not have a key,
-    by one thread at a time; meanwhile, and when that fails, the others use the keys that were fetched before.
+def safe_url(url: str, what: str) -> str:
+    """The URL, if nobody on the way can change what is there: it is https, or on this machine. ``what`` is there, for
+    the error. Raises KeySourceError.
     """
-
-    __slots__ = ("_clock_s", "_failure", "_keys", "_lock", "_opener", "_tried_s", "_url", "fetched", "files")
-
-    def __init__(self, url: str, ca_file: str | None = None, clock_s: Callable[[], float] = time.monotonic) -> None:
+    try:
         parts = urlsplit(url)
         host = parts.hostname or ""
-        if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(host)):
-            raise KeySourceError(f"keys must be fetched over https, except from this machine: {host or url!r}")
+    except ValueError:
+        raise KeySourceError(f"{what}: {url!r} is no URL") from None
+    if not host or (parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(host))):
+        raise KeySourceError(f"{what} must be fetched over https, except from this machine: {host or url!r}")
+    return url
+
+
+@final
+class WebSource:
+    """Fetches small documents from an issuer of tokens. ``ca_file`` has the certificates to trust, those of the system
+    without one. Raises KeySourceError.
+    """
+
+    __slots__ = ("_opener",)
+
+    def __init__(self, ca_file: str | None = None) -> None:
         try:
             context = ssl.create_default_context(cafile=ca_file)
         except OSError as error:
             raise KeySourceError(
                 f"{ca_file} has no certificates that can be trusted: {error.strerror or error}"
             ) from None
-        self._url: Final = url
-        self.files: Final = ()
-        self._clock_s: Final = clock_s
         self._opener: Final = build_opener(_NoRedirect, HTTPSHandler(context=context))
+
+    def fetch(self, request: Request, what: str) -> bytes:
+        """The document. Blocks for a few seconds at most. Raises KeySourceError, and HTTPError where the issuer
+        refuses; ``what`` says in the error what was asked for.
+        """
+        until_s = time.monotonic() + 2 * TIMEOUT_S
+        content = b""
+        try:
+            with self._opener.open(request, timeout=TIMEOUT_S) as answer:
+                while piece := answer.read1(65536):
+                    content += piece
+                    if len(content) > _DOCUMENT_BYTES_MAX:
+                        raise KeySourceError(
+                            f"{what} at {request.full_url} cannot be used: larger than {_DOCUMENT_BYTES_MAX} bytes"
+                        )
+                    if time.monotonic() > until_s:  # it sends, but never to an end
+                        raise KeySourceError(f"{what} at {request.full_url} cannot be fetched: it takes too long")
+        except HTTPError:
+            raise
+        except (URLError, OSError, HTTPException) as error:
+            reason = getattr(error, "reason", error)
+            raise KeySourceError(f"{what} at {request.full_url} cannot be fetched: {reason}") from None
+        return content
+
+    def get(self, url: str, what: str) -> bytes:
+        """As ``fetch``; that the issuer refuses is a KeySourceError, too."""
+        try:
+            return self.fetch(Request(url, headers={"Accept": "application/json"}), what)
+        except HTTPError as refused:
+            refused.close()
+            raise KeySourceError(f"{what} at {url} cannot be fetched: {refused}") from None
+
+
+@final
+class FetchedKeys:
+    """The keys that ``fetch`` gets from an issuer: at the first token, and again when they are old or lack one.
+
+    A thread of its own fetches them, one at a time: no login waits in a thread for an issuer that hangs. Until they are
+    there, and when they cannot be fetched, the ones from before count. ``issuer`` is for the log.
+    """
+
+    __slots__ = ("_clock_s", "_fetch", "_is_known", "_keys", "_lock", "_thread", "_tried_s", "complaint", "issuer")
+
+    def __init__(
+        self,
+        issuer: str,
+        fetch: Callable[[], Mapping[str | None, Any]],
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``fetch`` raises KeySourceError."""
+        self.issuer = issuer
+        self._fetch: Final = fetch
+        self._clock_s: Final = clock_s
         self._lock: Final = threading.Lock()
-        self._keys: dict[str | None, Any] | None = None
+        self._keys: Mapping[str | None, Any] = {}
+        self._is_known = False
         self._tried_s = float("-inf")
-        self._failure = ""
-        self.fetched = 0
-        """How often the keys were fetched."""
+        self._thread: threading.Thread | None = None
+        self.complaint = ""
+        """Why they could not be fetched the last time; empty: they could."""
+
+    @property
+    def files(self) -> tuple[ReloadedFile[Any], ...]:
+        """None."""
+        return ()
 
     def key_for(self, key_id: str | None) -> Any:
-        """The key with this id, or the only one if none is named. Raises KeySourceError if it is unknown and the keys
-        cannot be fetched.
+        """The key with this id, or the only one if none is named; None if the issuer has none. Raises NotYetError while
+        they are being fetched, and KeySourceError if they cannot be.
         """
-        keys = self._keys
-        key = None if keys is None else keys.get(key_id)
-        since_s = self._clock_s() - self._tried_s
-        if since_s >= (LIFETIME_S if key is not None else RETRY_S):
-            self._refresh(may_wait=key is None)
-            key = None if self._keys is None else self._keys.get(key_id)
-        if key is None and self._failure:
-            raise KeySourceError(self._failure)
-        return key
+        with self._lock:
+            key = self._keys.get(key_id)
+            since_s = self._clock_s() - self._tried_s
+            if self._thread is None and since_s >= (LIFETIME_S if key is not None else RETRY_S):
+                self._thread = threading.Thread(target=self._run, name="keys of tokens", daemon=True)
+                self._thread.start()
+            if key is None and self._thread is not None:
+                raise NotYetError(f"the keys of {self.issuer} are being fetched")
+            if key is None and self.complaint:
+                raise KeySourceError(self.complaint)
+            return key
 
-    def _refresh(self, *, may_wait: bool) -> None:
-        """Fetch the keys, unless another thread does; then wait for it, or go on with the old ones."""
-        tried_s = self._tried_s
-        if not self._lock.acquire(blocking=may_wait):
-            return
-        try:
-            if self._tried_s == tried_s:
-                self._fetch()
-                self._tried_s = self._clock_s()
-        finally:
-            self._lock.release()
+    def settle(self) -> None:
+        """Wait until they are fetched, if they are being fetched."""
+        thread = self._thread
+        if thread is not None:
+            thread.join()
 
-    def _fetch(self) -> None:
-        self.fetched += 1
+    def follow(self, before: FetchedKeys) -> None:
+        """This takes the place of another one of the same issuer, at a reload of the configuration: what is known there
+        counts here until it is fetched again, at the next token.
+        """
+        with before._lock:
+            keys, complaint, is_known = before._keys, before.complaint, before._is_known
+        with self._lock:
+            if not self._is_known:
+                self._keys, self.complaint, self._is_known = keys, complaint, is_known
+
+    def _run(self) -> None:
+        keys: Mapping[str | None, Any] | None = None
+        complaint = ""
         try:
-            with self._opener.open(Request(self._url), timeout=TIMEOUT_S) as answer:
-                content = answer.read(_SET_BYTES_MAX + 1)
-            self._keys = keys_of(content, self._url)
-            self._failure = ""
-        except KeySourceError as error:
-            self._failure = str(error)
-        except (URLError, OSError, HTTPException) as error:
-            self._failure = f"the keys at {self._url} cannot be fetched: {getattr(error, 'reason', error)}"
+            keys = self._fetch()
+        except KeySourceError as known:
+            complaint = str(known)
+        except Exception as fault:  # else nobody would ever fetch them again
+            complaint = f"the keys of {self.issuer} cannot be fetched: {type(fault).__name__}"
+        with self._lock:
+            before, self.complaint = self.complaint, complaint
+            if keys is not None:
+                self._keys, self._is_known = keys, True
+            self._tried_s = self._clock_s()
+            self._thread = None
+        if complaint and not before:
+            kept = "those that were fetched before stay in force" if self._is_known else "tokens cannot be checked"
+            warn(f"warning: {complaint}; {kept}", REALM, issuer=self.issuer)
+        elif before and not complaint:
+            warn("its keys can be fetched again", REALM, issuer=self.issuer)
 
 
 def keys_of(content: bytes, place: str) -> dict[str | None, Any]:
     """The keys of a JSON Web Key Set by id, with None for the only one. Raises KeySourceError. Keys for encryption,
     secrets and unknown kinds are left out.
     """
-    if len(content) > _SET_BYTES_MAX:
-        raise KeySourceError(f"the key set at {place} is larger than {_SET_BYTES_MAX} bytes")
     try:
         listed = json.loads(content)["keys"]
         found = [each for each in listed if each.get("use", "sig") == "sig" and each.get("kty") != "oct"]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, final
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.log_codes import DENIED, LOGIN
-from artemis_py.security.identity import Authenticator
+from artemis_py.security.identity import Authenticator, WebLogin
 from artemis_py.security.login import Login
 from artemis_py.server.failures import Isolation, RateLimitedLog
 from artemis_py.server.stats import ServerStats
@@ -34,6 +34,11 @@ class Security:
         self.logins = logins
         self.authorizer = authorizer
         self.on_refusal: Callable[[str, str, str], None] | None = None
+
+    def web_logins(self) -> Sequence[WebLogin]:
+        """Where people log in with a browser, as the configuration in force says."""
+        found: Sequence[WebLogin] = getattr(self.logins.authenticator, "web_logins", ())
+        return found
 
     def note_refusal(self, login: Login, user: str | None, peer: str) -> None:
         """A login over HTTP was refused."""

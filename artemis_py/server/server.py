@@ -318,7 +318,7 @@ class Server:
         self.configuration = RunningConfiguration(
             source, config, loop, self.turns, self.ports, self._security, self.bridges
         )
-        self.ports.http.routes = self._routes(store) + console_routes(self.config.name)
+        self.ports.http.routes = self._routes(store) + console_routes(self.config.name) + self._web_login_routes()
         self._user_files_watch = self._watch_user_files()
         self.gives_back = False
         """Does the broker end because a primary waits for its directory?"""
@@ -369,6 +369,13 @@ class Server:
         may_open = partial(is_free_below, self._descriptors.files_max, store.open_files)
         routes = log_routes(store.log_view, self.config.name, wall_clock_ms, in_thread, may_open)
         return routes + cursor_routes(store.cursors, self._durably)
+
+    def _web_login_routes(self) -> list[Route]:
+        if self._security is None:
+            return []
+        from artemis_py.server.http.web_login_routes import WebLoginRoutes
+
+        return WebLoginRoutes(self._loop, self._security.web_logins, self.limited_log).routes()
 
     def _wake(self) -> None:
         """Called by the disk's threads when something is done, even while the broker is still being created, and at its

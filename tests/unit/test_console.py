@@ -13,8 +13,8 @@ from artemis_py.core.queue_states import BAD, CALM, MIND, SEVERITY
 from artemis_py.server.http.console import CONSOLE, PATH, POLICY, console_routes
 from artemis_py.server.http.requests import Request, Response
 
-SENT_BYTES_MAX: Final = 86_000
-READ_BYTES_MAX: Final = 222_000
+SENT_BYTES_MAX: Final = 87_500
+READ_BYTES_MAX: Final = 226_000
 FILES: Final = [file for file in sorted(CONSOLE.rglob("*")) if file.is_file()]
 OWN: Final = [file for file in FILES if "vendor" not in file.parts]
 VENDORED: Final = {"uPlot.iife.min.js", "uPlot.min.css", "uPlot.LICENSE.txt"}

@@ -24,22 +24,23 @@ const ADVICE = {
 export const login = {
   user: null,
   header: null,
+  /** Of a login at a provider: see weblogin.js. */
+  session: null,
   /** Called when the broker wants a login; it returns a promise that holds when there is one. */
   ask: null,
 
   restore() {
     const kept = sessionStorage.getItem(KEPT);
-    if (kept !== null) [this.user, this.header] = JSON.parse(kept);
+    if (kept !== null) [this.user, this.header, this.session] = JSON.parse(kept);
   },
 
-  set(user, header, keep) {
-    this.user = user;
-    this.header = header;
-    if (keep) sessionStorage.setItem(KEPT, JSON.stringify([user, header]));
+  set(user, header, keep, session = null) {
+    Object.assign(this, { user, header, session });
+    if (keep) sessionStorage.setItem(KEPT, JSON.stringify([user, header, session]));
   },
 
   forget() {
-    this.user = this.header = null;
+    this.user = this.header = this.session = null;
     sessionStorage.removeItem(KEPT);
   },
 };

@@ -16,6 +16,7 @@ import { BROKER, SignIn } from "./signin.js";
 import { found, navigation } from "./routes.js";
 import { nextTheme } from "./theming.js";
 import { problemBox } from "./parts.js";
+import { arrive, logOut, recover } from "./weblogin.js";
 
 const root = document.getElementById("app");
 const TOAST_MS = 6000;
@@ -31,6 +32,7 @@ class App {
   info = null;
   fatal = null;
   #isDue = false;
+  logOut = logOut;
   #uptime = -1;
   #places = new Map();
 
@@ -48,7 +50,7 @@ class App {
 
   async start() {
     login.restore();
-    login.ask = (reason) => this.#askLogin(reason);
+    login.ask = async (reason) => (await recover()) || this.#askLogin(reason);
     listen((key) => this.#key(key));
     addEventListener("hashchange", () => this.#arrive());
     addEventListener("resize", () => this.draw());
@@ -56,6 +58,7 @@ class App {
       event.preventDefault();
       document.getElementById("content")?.focus();
     };
+    await arrive().catch((problem) => this.#askLogin("", problem));
     await this.#describe();
     this.#arrive();
   }
@@ -92,7 +95,7 @@ class App {
     const { broker } = this;
     if (broker) {
       if (broker.uptimeMillis < this.#uptime) {
-            this.totals = new Rates();
+        this.totals = new Rates();
       }
       this.#uptime = broker.uptimeMillis;
       const counters = { messagesAdded: broker.totalMessagesAdded, messagesAcked: broker.totalMessagesAcknowledged };
@@ -101,20 +104,16 @@ class App {
     this.page?.tick?.(now);
   }
 
-  #askLogin(reason) {
+  #askLogin(reason, problem = null) {
     if (this.signIn === null) {
       this.signIn = new SignIn(reason, () => this.draw(), () => {
         this.signIn = null;
         this.draw();
       });
+      this.signIn.problem = problem;
       this.draw();
     }
     return this.signIn.wait();
-  }
-
-  logOut() {
-    login.forget();
-    location.reload();
   }
 
   go(path) {

@@ -3,6 +3,7 @@
 import { basic, login, open } from "./api.js";
 import { h } from "./dom.js";
 import { problemBox } from "./parts.js";
+import { begin, providers } from "./weblogin.js";
 
 export const BROKER = document.documentElement.dataset.broker;
 
@@ -11,11 +12,22 @@ export class SignIn {
   #waiting = [];
   #isToken = false;
   #isTrying = false;
+  #providers = [];
 
   constructor(reason, draw, done) {
     this.reason = reason;
     this.draw = draw;
     this.done = done;
+    this.#try(async () => (this.#providers = await providers()));
+  }
+
+  async #try(work) {
+    try {
+      await work();
+    } catch (error) {
+      this.problem = error;
+    }
+    this.draw();
   }
 
   /** A promise that holds when somebody has logged in. */
@@ -61,6 +73,7 @@ export class SignIn {
               field("user", "User", "text", { autocomplete: "username", mount: (element) => element.focus() }),
               field("password", "Password", "password", { autocomplete: "current-password" }),
             ],
+        this.#providers.map((name) => h("button", { type: "button", class: "button", key: name, onclick: (event) => this.#try(() => begin(name, event.target.form.keep.checked)) }, `Log in with ${name}`)),
         h("label", { class: "check" }, h("input", { type: "checkbox", name: "keep" }), h("span", null, "Keep it until this tab is closed")),
         h("button", { type: "submit", class: "button primary", disabled: this.#isTrying }, this.#isTrying ? "Asking…" : "Log in"),
         h("button", { type: "button", class: "button plain", onclick: () => ((this.#isToken = !this.#isToken), this.draw()) }, this.#isToken ? "Use a user and password" : "Use a token instead"),

@@ -205,6 +205,23 @@ def files_of(source: object) -> Sequence[ReloadedFile[Any]]:
     return found
 
 
+class Fetched(Protocol):
+    """What an authenticator fetches from an issuer, such as keys."""
+
+    issuer: str
+    complaint: str
+    """Why it could not be fetched the last time; empty: it could."""
+
+    def follow(self, before: Any) -> None:
+        """This takes the place of another one of the same issuer, at a reload of the configuration."""
+
+
+def fetched_keys_of(source: object) -> Sequence[Fetched]:
+    """The keys that an authenticator fetches; none for one that has no attribute ``fetched_keys``."""
+    found: Sequence[Fetched] = getattr(source, "fetched_keys", ())
+    return found
+
+
 def logins_of(source: object) -> Iterable[tuple[str, object]]:
     """What an authenticator or a module knows of its users: names, each with one thing that lets the user in or gives
     roles. Two that are equal mean the same login. Nothing for one that has no method ``logins``. It reads no file.

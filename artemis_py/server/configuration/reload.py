@@ -382,8 +382,7 @@ class RunningConfiguration:
 
     def warnings(self) -> list[str]:
         """For ``/health``: what an operator must fix, of ports, logins and the configuration."""
-        complaints = [f"a file of users is not in force as it is: {why}" for why in self._stats.login_file_warnings()]
-        return self._ports.warnings() + complaints + self.state.warnings()
+        return self._ports.warnings() + self._stats.login_file_warnings() + self.state.warnings()
 
     def _now_ms(self) -> int:
         return self._turns.isolation.turn_ms

@@ -198,8 +198,14 @@ class Authentication:
                 return _challenge(_NO_LOGIN)
             audit.tell_denied(operation, request.parameters, login.identity.user, client.address, str(error))
             advice = self._authorizer.how_to_grant(permission, address, self._prefix, login.identity.roles)
-            return text_response(HTTPStatus.FORBIDDEN, f"{error}; to grant it, {advice}")
+            return text_response(HTTPStatus.FORBIDDEN, _with_advice(error, login.identity, advice))
         return None
+
+
+def _with_advice(error: NotAllowedError, identity: Identity, advice: str) -> str:
+    """What somebody may not do, with which roles, and what to write to grant it."""
+    why = f"; {identity.why_these_roles}" if identity.why_these_roles else ""
+    return f"{error}{why}; to grant it, {advice}"
 
 
 def _challenge(reason: str) -> Response:
@@ -226,7 +232,7 @@ class _UserGuard:
 
     def __init__(self, authorizer: Authorizer, identity: Identity, peer: Peer, prefix: str) -> None:
         self._authorizer = authorizer
-        self._roles = identity.roles
+        self._identity = identity
         self._rights = authorizer.rights_of(identity, peer)
         self._prefix = prefix
 
@@ -239,8 +245,10 @@ class _UserGuard:
         try:
             self._rights.demand(right, f"{self._prefix}.{address}")
         except NotAllowedError as error:
-            advice = self._authorizer.how_to_grant(right, f"{self._prefix}.{address}", self._prefix, self._roles)
-            raise NotAllowedError(f"{error}; to grant it, {advice}") from None
+            advice = self._authorizer.how_to_grant(
+                right, f"{self._prefix}.{address}", self._prefix, self._identity.roles
+            )
+            raise NotAllowedError(_with_advice(error, self._identity, advice)) from None
 
 
 @final

@@ -13,10 +13,10 @@ from queue import SimpleQueue
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar, final
 
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.errors import AuthenticatorError
+from artemis_py.errors import AuthenticatorError, CredentialsRefusedError, NotYetError
 from artemis_py.security.identity import Authenticator, Credentials, Identity
-from artemis_py.security.login import BUSY, INVALID, SLOWED, UNAVAILABLE, Login, LoginCounts
-from artemis_py.security.users.reloaded import files_of
+from artemis_py.security.login import BUSY, INVALID, SLOWED, UNAVAILABLE, WRONG, Login, LoginCounts
+from artemis_py.security.users.reloaded import fetched_keys_of, files_of
 from artemis_py.server.logins.networks import network_of
 
 # ---- attempt ---------------------------------------------------------------------------------------------------------
@@ -59,19 +59,38 @@ class Attempt:
 class WaitingLogins:
     """Attempts that wait for a thread. Each network has its line, and lines take turns: none delays the others."""
 
-    __slots__ = ("_count", "_lines")
+    __slots__ = ("_aside", "_count", "_lines")
 
     def __init__(self) -> None:
         self._lines: dict[str, deque[Attempt]] = {}
         self._count = 0
+        self._aside: dict[str, int] = {}
+        """How many of each network are not in line, but will come back to it."""
 
     def __len__(self) -> int:
         return self._count
 
+    @property
+    def has_next(self) -> bool:
+        """Is anybody in line?"""
+        return bool(self._lines)
+
     def length_of(self, network: str) -> int:
         """How many attempts of a network wait."""
         line = self._lines.get(network)
-        return 0 if line is None else len(line)
+        return (0 if line is None else len(line)) + self._aside.get(network, 0)
+
+    def step_aside(self, network: str) -> None:
+        """An attempt waits beside its line: nothing could be found out yet."""
+        self._aside[network] = self._aside.get(network, 0) + 1
+        self._count += 1
+
+    def come_back(self, network: str) -> None:
+        """One of those does not wait there any more."""
+        self._count -= 1
+        self._aside[network] -= 1
+        if not self._aside[network]:
+            del self._aside[network]
 
     def add(self, attempt: Attempt) -> None:
         """Wait at the end of its network's line."""
@@ -327,7 +346,20 @@ HELD_OF_ONE_MAX: Final = 16
 """Attempts of one peer that wait because of its failures. When there are so many, even right credentials are refused,
 or else answers would come as fast as guesses.
 """
+AGAIN_S: Final = 0.05
+"""An authenticator that does not know yet is asked again after so long."""
 _USER_MAX: Final = 80
+
+
+class _Verdict(NamedTuple):
+    """What an authenticator has said. Without an identity, ``refusal`` says why the credentials are wrong, or
+    ``failure`` why that cannot be found out now, or ``is_early``: not yet.
+    """
+
+    identity: Identity | None = None
+    refusal: str = ""
+    failure: str = ""
+    is_early: bool = False
 
 
 class Timing(Protocol):
@@ -370,7 +402,7 @@ class LoginService:
         self._digests = Digests()
         size, lifetime_ms = config.authentication_cache_size, config.security_invalidation_interval
         self._right: LoginCache[Identity] = LoginCache(size, lifetime_ms)
-        self._wrong: LoginCache[bool] = LoginCache(size, lifetime_ms)
+        self._wrong: LoginCache[str] = LoginCache(size, lifetime_ms)
         self._slowing = LoginThrottle()
         self._held: dict[str, dict[bytes, Attempt]] = {}
         """Attempts by network that wait because of earlier failures."""
@@ -425,8 +457,10 @@ class LoginService:
         return self._authenticator
 
     def file_warnings(self) -> list[str]:
-        """What is wrong with files that say who may log in, and with which others are in force."""
-        return [file.complaint for file in files_of(self._authenticator) if file.complaint]
+        """What is wrong with files and keys that say who may log in, so that what was read before is in force."""
+        files, fetched = files_of(self._authenticator), fetched_keys_of(self._authenticator)
+        stale = [f"a file of users is not in force as it is: {file.complaint}" for file in files if file.complaint]
+        return stale + [f"tokens may not be checked: {keys.complaint}" for keys in fetched if keys.complaint]
 
     def forget(self) -> None:
         """Each login is verified again from now on."""
@@ -461,9 +495,9 @@ class LoginService:
     def _decide(self, attempt: Attempt) -> None:
         """Decide an attempt from memory, or send it to a thread."""
         digest, now_ms = attempt.digest, self._steady_ms()
-        known = self._known(digest, now_ms)
-        if known is not None or self._wrong.get(digest, now_ms):
-            self._answer(attempt, known)
+        known, refusal = self._known(digest, now_ms), self._wrong.get(digest, now_ms)
+        if known is not None or refusal:
+            self._answer(attempt, known, refusal or "")
             return
         same = self._under_way.get(digest)
         if same is not None:
@@ -489,7 +523,7 @@ class LoginService:
 
     def _send_on(self) -> None:
         """Give threads that are free the next attempts."""
-        while self._running < THREADS and self._lines:
+        while self._running < THREADS and self._lines.has_next:
             attempt = self._lines.pop()
             if attempt.is_wanted:
                 self._running += 1
@@ -500,34 +534,54 @@ class LoginService:
 
     def _verify(self, attempt: Attempt) -> None:
         """In a thread: ask the authenticator."""
-        identity: Identity | None = None
-        failure = ""
         try:
-            identity = self._authenticator.authenticate(attempt.credentials)
-        except AuthenticatorError as error:
-            failure = str(error)
+            verdict = _Verdict(self._authenticator.authenticate(attempt.credentials), refusal=WRONG)
+        except NotYetError:
+            verdict = _Verdict(is_early=True)
+        except CredentialsRefusedError as refused:
+            verdict = _Verdict(refusal=str(refused) or WRONG)
+        except AuthenticatorError as unknown:
+            verdict = _Verdict(failure=str(unknown))
         except Exception as error:  # its text may contain what was given to log in
-            failure = f"{type(self._authenticator).__name__} failed with {_place(error)}"
+            verdict = _Verdict(failure=f"{type(self._authenticator).__name__} failed with {_place(error)}")
         try:
-            self._timing.call_soon_threadsafe(lambda: self._verified(attempt, identity, failure))
+            self._timing.call_soon_threadsafe(lambda: self._verified(attempt, verdict))
         except RuntimeError:
             return  # the broker has stopped
 
-    def _verified(self, attempt: Attempt, identity: Identity | None, failure: str) -> None:
+    def _verified(self, attempt: Attempt, verdict: _Verdict) -> None:
         self._running -= 1
+        if verdict.is_early:
+            self._ask_again(attempt)
+            self._send_on()
+            return
         self._forget(attempt)
-        if failure:
+        if verdict.failure:
             for waiter in attempt.waiters:
                 text = "The broker cannot check logins now; try again later"
-                self._refuse(waiter, attempt.credentials, text, UNAVAILABLE, failure)
+                self._refuse(waiter, attempt.credentials, text, UNAVAILABLE, verdict.failure)
         else:
             now_ms = self._steady_ms()
-            if identity is None:
-                self._wrong.put(attempt.digest, True, now_ms)
+            if verdict.identity is None:
+                self._wrong.put(attempt.digest, verdict.refusal, now_ms)
             else:
-                self._right.put(attempt.digest, identity, now_ms)
-            self._answer(attempt, identity)
+                self._right.put(attempt.digest, verdict.identity, now_ms)
+            self._answer(attempt, verdict.identity, verdict.refusal)
         self._send_on()
+
+    def _ask_again(self, attempt: Attempt) -> None:
+        """Nothing can be found out yet: the attempt comes back to its line in a moment, and holds no thread until then.
+        It goes on to count as one that waits.
+        """
+        network = attempt.network
+        self._lines.step_aside(network)
+
+        def come_back() -> None:
+            self._lines.come_back(network)
+            self._lines.add(attempt)
+            self._send_on()
+
+        self._timing.call_later(AGAIN_S, come_back)
 
     def _forget(self, attempt: Attempt) -> None:
         del self._under_way[attempt.digest]
@@ -535,8 +589,8 @@ class LoginService:
 
     # ---- answers ---------------------------------------------------------------------------------
 
-    def _answer(self, attempt: Attempt, identity: Identity | None) -> None:
-        """It is known who this is; None: the credentials are wrong."""
+    def _answer(self, attempt: Attempt, identity: Identity | None, refusal: str) -> None:
+        """It is known who this is; None: the credentials are wrong, as ``refusal`` says."""
         now_ms = self._steady_ms()
         for waiter in attempt.waiters:
             if identity is not None:
@@ -544,7 +598,7 @@ class LoginService:
             else:
                 if not waiter.is_question:
                     self._slowing.failed(waiter.network, attempt.digest, now_ms)
-                self._refuse(waiter, attempt.credentials, "User name or password is invalid", INVALID)
+                self._refuse(waiter, attempt.credentials, refusal, INVALID)
 
     def _admit(self, waiter: Waiter, identity: Identity) -> None:
         self._counts.successes += 1

@@ -11,7 +11,7 @@ from artemis_py.core.notifications import LOGIN_REFUSED, SESSION_CREATED
 from artemis_py.errors import LimitError
 from artemis_py.record_log import RecordLog
 from artemis_py.security.identity import Credentials, Identity
-from artemis_py.security.login import Login
+from artemis_py.security.login import WRONG, Login
 from artemis_py.stomp.client import ROUTING
 from artemis_py.stomp.heartbeat import Heartbeat, HeartbeatIntervals, negotiate
 from artemis_py.stomp.service import StompService
@@ -183,13 +183,16 @@ class PendingLogin:
     @property
     def refusal(self) -> str:
         """Why the client is refused, once that is decided; empty for one who is welcome. Artemis has the same text for
-        a wrong name or password in all versions of STOMP, with null for a name that is missing.
+        a wrong name or password in all versions of STOMP, with null for a name that is missing. Of a token it names
+        what is wrong.
         """
         login = self.login
         if login is None or login.identity is not None:
             return ""
         if login.is_open:
             return login.refusal
+        if login.refusal != WRONG:
+            return f"Security Error occurred: {login.refusal}"
         name = self.greeting.login
         shown = "null" if name is None else name[:_USER_MAX]
         return f"Security Error occurred: User name [{shown}] or password is invalid"

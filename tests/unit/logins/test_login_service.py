@@ -6,10 +6,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from artemis_py.errors import AuthenticatorError
+from artemis_py.errors import AuthenticatorError, CredentialsRefusedError, NotYetError
 from artemis_py.security.identity import Credentials
 from artemis_py.server.logins import login_service as desk_module
-from artemis_py.server.logins.login_service import FORGET_MS, FREE, HELD_OF_ONE_MAX, PAUSE_MS, PAUSE_MS_MAX, THREADS
+from artemis_py.server.logins.login_service import (
+    AGAIN_S,
+    FORGET_MS,
+    FREE,
+    HELD_OF_ONE_MAX,
+    PAUSE_MS,
+    PAUSE_MS_MAX,
+    THREADS,
+)
 from tests.unit.logins.parts import PEER, START_MS, Stage, Users
 
 OTHER_PEER = "198.51.100.7"
@@ -294,3 +302,52 @@ def test_a_login_that_ends_is_not_remembered_longer(stage: Stage) -> None:
     assert stage.begin("ann", "secret-of-ann").identity is not None
     stage.time.pass_by(1)
     assert not stage.begin("ann", "secret-of-ann").may_go_on
+
+
+def test_who_waits_for_an_authenticator_holds_no_thread(stage: Stage) -> None:
+    """Many logins that cannot be decided yet, such as with tokens whose keys are being fetched."""
+    stage.users.failure = NotYetError("the keys are being fetched")
+    early = [stage.begin("ann", f"token {number}") for number in range(3 * THREADS)]
+    for _ in early:
+        stage.time.run_one()
+    assert len(stage.users.asked) == len(early)
+    assert not any(login.may_go_on for login in early)
+    assert stage.counts.waiting == len(early)
+    stage.users.failure = None
+    assert stage.log_in("ann", "secret-of-ann").identity is not None, "another one waits for nobody"
+    stage.users.passwords["ann"] = "token 0"
+    stage.time.pass_by(round(AGAIN_S * 1000))
+    for login in early:
+        stage.decide(login)
+    assert [login.identity is not None for login in early] == [True] + [False] * (len(early) - 1)
+    assert stage.counts.waiting == 0
+
+
+def test_those_that_wait_beside_the_line_count_in_its_limit(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(desk_module, "WAITING_OF_ONE_MAX", 2)
+    stage.users.failure = NotYetError("the keys are being fetched")
+    for number in range(2):
+        stage.begin("ann", f"token {number}")
+        stage.time.run_one()
+    refused = stage.begin("ann", "token 2")
+    assert refused.refusal == "Too many logins are waiting; try again later"
+    assert not stage.begin("ann", "token 3", OTHER_PEER).may_go_on
+
+
+def test_a_client_that_left_is_not_asked_about_again(stage: Stage) -> None:
+    stage.users.failure = NotYetError("the keys are being fetched")
+    login = stage.begin("ann", "token")
+    stage.time.run_one()
+    login.is_given_up = True
+    stage.time.pass_by(round(AGAIN_S * 1000))
+    assert (len(stage.users.asked), stage.counts.waiting) == (1, 0)
+
+
+def test_what_is_wrong_with_a_token_is_said_and_remembered(stage: Stage) -> None:
+    stage.users.failure = CredentialsRefusedError("the token expired at noon")
+    for _ in range(2):
+        login = stage.log_in(None, "token")
+        assert (login.refusal, login.is_open) == ("the token expired at noon", False)
+    assert len(stage.users.asked) == 1
+    assert stage.counts.refusals["invalid"] == 2
+    assert stage.complaints[0] == ("warning: login without a name refused: the token expired at noon", "login invalid")

@@ -107,7 +107,7 @@ def test_users_beside_the_file_do_not_count_beside_a_login_config(tmp_path: Path
     [
         (
             '<authenticator name="clubb"/>',
-            "there is no authenticator of this name; found 'clubb'; allowed: jwt, ldap, club",
+            "there is no authenticator of this name; found 'clubb'; allowed: jwt, ldap, oidc, club",
         ),
         ('<authenticator name="gone"/>', "authenticator gone cannot be loaded: No module named"),
         ('<authenticator name="club"/>', "authenticator club: its options are wrong: "),

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from artemis_py.errors import ArtemisError, AuthenticatorError
+from artemis_py.errors import ArtemisError, AuthenticatorError, NotYetError
 from artemis_py.security.identity import Credentials, Identity
-from artemis_py.security.tokens import LIFETIME_S, RETRY_S, SetUrl
+from artemis_py.security.tokens import LIFETIME_S, RETRY_S, FetchedKeys
 from tests.kit.process import eventually
 
 jwt = pytest.importorskip("jwt", reason="PyJWT is not installed (extra jwt)")
@@ -26,7 +26,8 @@ from cryptography.hazmat.primitives.serialization import (  # noqa: E402
     PublicFormat,
 )
 
-from artemis_py.security.tokens import JwtAuthenticator  # noqa: E402
+from artemis_py.security import tokens  # noqa: E402
+from artemis_py.security.tokens import JwtAuthenticator, KeySourceError, WebSource, keys_of  # noqa: E402
 
 RSA = rsa.generate_private_key(65537, 2048)
 OTHER_RSA = rsa.generate_private_key(65537, 2048)
@@ -342,69 +343,142 @@ class Clock:
         return self.now_s
 
 
+def fetching(issuer: Issuer, clock: Clock) -> FetchedKeys:
+    """Its keys."""
+    web = WebSource()
+    return FetchedKeys(WHO["issuer"], lambda: keys_of(web.get(issuer.url, "the keys"), issuer.url), clock)
+
+
+def key_for(keys: FetchedKeys, key_id: str | None) -> Any:
+    """The key, when it is known whether there is one."""
+    try:
+        return keys.key_for(key_id)
+    except NotYetError:
+        keys.settle()
+        return keys.key_for(key_id)
+
+
+def settled(authenticator: JwtAuthenticator, credentials: Credentials) -> Identity | None:
+    """What it says when its keys have been fetched."""
+    try:
+        return authenticator.authenticate(credentials)
+    except NotYetError:
+        authenticator.fetched_keys[0].settle()
+        return authenticator.authenticate(credentials)
+
+
 def test_keys_are_fetched_once_and_again_for_one_that_is_new(issuer: Issuer) -> None:
     clock = Clock()
-    keys = SetUrl(issuer.url, clock_s=clock)
-    assert keys.key_for("one") is not None
-    assert keys.key_for("one") is not None
+    keys = fetching(issuer, clock)
+    assert key_for(keys, "one") is not None
+    assert key_for(keys, "one") is not None
     assert issuer.asked == 1
     issuer.content = key_set(two=OTHER_RSA)
     for number in range(20):  # strangers name what they like
-        assert keys.key_for(f"stranger {number}") is None
+        assert key_for(keys, f"stranger {number}") is None
     assert issuer.asked == 1
     clock.now_s = RETRY_S
-    assert keys.key_for("two") is not None
-    assert keys.key_for("one") is None
+    assert key_for(keys, "two") is not None
+    assert key_for(keys, "one") is None
     assert issuer.asked == 2
     clock.now_s += LIFETIME_S - 1
-    assert keys.key_for("two") is not None
+    assert key_for(keys, "two") is not None
     assert issuer.asked == 2
     clock.now_s += 1
-    assert keys.key_for("two") is not None
+    assert key_for(keys, "two") is not None
+    keys.settle()
     assert issuer.asked == 3
 
 
 @pytest.mark.parametrize(
     ("status", "content"), [(500, b""), (302, b""), (200, b"{}"), (200, b"[" * 5000), (200, b"x" * 2000000)]
 )
-def test_old_keys_last_while_new_ones_cannot_be_fetched(issuer: Issuer, status: int, content: bytes) -> None:
+def test_old_keys_last_while_new_ones_cannot_be_fetched(
+    issuer: Issuer, status: int, content: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
     clock = Clock()
-    keys = SetUrl(issuer.url, clock_s=clock)
-    assert keys.key_for("one") is not None
-    issuer.status, issuer.content = status, content
+    keys = fetching(issuer, clock)
+    assert key_for(keys, "one") is not None
+    good, issuer.content, issuer.status = issuer.content, content, status
     clock.now_s = LIFETIME_S
     assert keys.key_for("one") is not None
+    keys.settle()
     assert issuer.asked == 2
+    assert "; those that were fetched before stay in force" in capsys.readouterr().err
+    assert keys.complaint
     clock.now_s += RETRY_S
     with pytest.raises(AuthenticatorError, match=r"127\.0\.0\.1"):
-        keys.key_for("two")
+        key_for(keys, "two")
     assert issuer.asked == 3
+    assert capsys.readouterr().err == "", "it is told once"
+    issuer.content, issuer.status = good, 200
+    clock.now_s += RETRY_S
+    assert key_for(keys, "two") is None
+    assert "its keys can be fetched again" in capsys.readouterr().err
+    assert keys.complaint == ""
 
 
-def test_an_issuer_that_hangs_stops_only_who_needs_it(issuer: Issuer) -> None:
+def test_an_issuer_that_hangs_holds_nobody(issuer: Issuer) -> None:
     clock = Clock()
-    keys = SetUrl(issuer.url, clock_s=clock)
-    assert keys.key_for("one") is not None
+    keys = fetching(issuer, clock)
+    assert key_for(keys, "one") is not None
     issuer.hangs.clear()
     clock.now_s = LIFETIME_S
-    thread = threading.Thread(target=keys.key_for, args=("one",))
-    thread.start()
+    assert keys.key_for("one") is not None  # while a thread waits for the issuer
     eventually("the issuer is asked again", lambda: issuer.asked, lambda count: count == 2)
-    assert keys.key_for("one") is not None  # while the other thread waits
+    for _ in range(3):
+        with pytest.raises(NotYetError):
+            keys.key_for("two")
     issuer.hangs.set()
-    thread.join()
-    assert keys.fetched == 2
+    keys.settle()
+    assert key_for(keys, "two") is None
+    assert issuer.asked == 2
+
+
+def test_an_issuer_that_never_ends_is_given_up(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "TIMEOUT_S", 0.0001)
+    until = time.monotonic() + 1.0
+
+    class Slow:
+        def __enter__(self) -> Slow:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            return
+
+        def read1(self, _size: int) -> bytes:
+            assert time.monotonic() < until
+            return b" "
+
+    web = WebSource()
+    monkeypatch.setattr(web._opener, "open", lambda *_args, **_more: Slow())
+    with pytest.raises(KeySourceError, match=r"the keys at .* cannot be fetched: it takes too long"):
+        web.get(issuer.url, "the keys")
+
+
+def test_keys_outlast_a_reload(issuer: Issuer) -> None:
+    before = JwtAuthenticator(**WHO, jwks_url=issuer.url)
+    good = Credentials(None, token(headers={"kid": "one"}))
+    assert settled(before, good) is not None
+    issuer.status = 500
+    after = JwtAuthenticator(**WHO, jwks_url=issuer.url)
+    after.fetched_keys[0].follow(before.fetched_keys[0])
+    assert after.authenticate(good) is not None
+    after.fetched_keys[0].settle()
+    assert issuer.asked == 2, "it is asked at once whether they are still right"
+    assert after.authenticate(good) is not None
 
 
 def test_tokens_with_keys_at_a_url(issuer: Issuer) -> None:
     by_url = JwtAuthenticator(**WHO, jwks_url=issuer.url)
-    assert by_url.authenticate(Credentials(None, token(headers={"kid": "one"}))) is not None
+    assert settled(by_url, Credentials(None, token(headers={"kid": "one"}))) is not None
     issuer.server.server_close()
-    assert by_url.authenticate(Credentials(None, token(headers={"kid": "one"}))) is not None
+    assert settled(by_url, Credentials(None, token(headers={"kid": "one"}))) is not None
 
 
-def test_nobody_can_tell_while_the_issuer_is_down() -> None:
+def test_nobody_can_tell_while_the_issuer_is_down(capsys: pytest.CaptureFixture[str]) -> None:
     with issuing() as issuer:
         url = issuer.url
     with pytest.raises(AuthenticatorError, match=r"the keys at http://127\.0\.0\.1:\d+/jwks cannot be fetched"):
-        JwtAuthenticator(**WHO, jwks_url=url).authenticate(Credentials(None, token(headers={"kid": "one"})))
+        settled(JwtAuthenticator(**WHO, jwks_url=url), Credentials(None, token(headers={"kid": "one"})))
+    assert "; tokens cannot be checked" in capsys.readouterr().err

@@ -1,0 +1,276 @@
+"""The console, HTTP and STOMP with logins at an OpenID provider: real sockets, a real browser, and a small provider."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.console.screen import Screen
+from tests.kit.browser import Browser, why_no_browser
+from tests.kit.client import StompSocket
+from tests.kit.process import LOOPBACK, BrokerProcess, eventually
+from tests.kit.secured import USERS, basic, secured_broker
+
+pytest.importorskip("jwt", reason="PyJWT is not installed (extra jwt)")
+from tests.kit.openid import CLIENT, Provider, provider
+
+pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
+
+OPTIONS = {"client-id": CLIENT, "name": "Shop", "user-claim": "preferred_username", "roles-claim": "realm_access.roles"}
+MAPPING = '<role-mapping from="broker-admin" to="editors,workers"/>'
+
+
+def authentication(issuer: str, **more: str) -> str:
+    """The XML that names the provider."""
+    options = "".join(f'<option name="{name}" value="{value}"/>' for name, value in {**OPTIONS, **more}.items())
+    return (
+        f'<authentication><authenticator name="oidc"><option name="issuer" value="{issuer}"/>{options}'
+        "</authenticator></authentication>"
+    )
+
+
+@pytest.fixture
+def there() -> Iterator[Provider]:
+    with provider() as one:
+        yield one
+
+
+@pytest.fixture
+def shop(there: Provider, tmp_path: Path) -> Iterator[BrokerProcess]:
+    with secured_broker(tmp_path, authentication(there.issuer), MAPPING) as broker:
+        there.redirects = {f"http://{LOOPBACK}:{broker.ports['http']}/ui/"}
+        yield broker
+
+
+@pytest.fixture
+def screen(browser: Browser, shop: BrokerProcess) -> Screen:
+    browser.go("about:blank")
+    browser.complaints()
+    return Screen(browser, shop)
+
+
+def go_there(screen: Screen, user: str, place: str = "/queues", *, keep: bool = False) -> None:
+    """Log in at the provider, beginning at a page of the console."""
+    screen.open(place)
+    screen.sees("Log in with Shop")
+    if keep:
+        screen.run("document.querySelector('[name=keep]').click()")
+    screen.press("Log in with Shop")
+    screen.sees("Who are you?")
+    screen.types("#who", user)
+    screen.press("Enter")
+
+
+def stored(screen: Screen) -> str:
+    """What the page keeps in the browser."""
+    return str(screen.run("return document.cookie + JSON.stringify(sessionStorage) + JSON.stringify(localStorage)"))
+
+
+@pytest.mark.parametrize("modes", [["query", "fragment"], ["query"]])
+def test_in_and_out(screen: Screen, shop: BrokerProcess, there: Provider, modes: list[str]) -> None:
+    there.modes = modes
+    go_there(screen, "ann")
+    screen.sees("2 queues", "Log out", "ann")
+    assert screen.run("return location.href") == f"{screen.url}/ui/#/queues", "the code is gone from the URL"
+    assert stored(screen) == "{}{}"
+    screen.go("/queues/jobs")
+    screen.act("Pause")
+    screen.press("Pause", "dialog")
+    screen.sees("Pause jobs: done.")
+    screen.press("Log out")
+    screen.sees("This broker requires a login.")
+    assert there.sessions == set(), "the login at the provider has ended, too"
+    assert stored(screen) == "{}{}"
+    complaints = [text for text in screen.complaints() if "401 (Unauthorized)" not in text]
+    assert complaints == [], "the policy allows all that the page does"
+    for secret in (there.forms[0]["code"], there.forms[0]["code_verifier"], "eyJ"):
+        assert secret not in shop.said
+
+
+def test_a_login_that_is_kept_outlasts_a_reload(screen: Screen, there: Provider) -> None:
+    go_there(screen, "ann", keep=True)
+    screen.sees("2 queues")
+    screen.open("/queues")
+    screen.sees("2 queues", "Log out")
+    screen.press("Log out")
+    screen.sees("This broker requires a login.")
+    assert (stored(screen), there.sessions) == ("{}{}", set())
+
+
+def test_who_lacks_a_role_reads_which_ones_came(screen: Screen) -> None:
+    go_there(screen, "bob", "/queues")
+    screen.sees("the token's realm_access.roles gives the roles 'offline_access'", "role-mapping in security-settings")
+
+
+def test_a_token_is_renewed_before_it_ends(screen: Screen, there: Provider) -> None:
+    there.lasts_s = 8
+    go_there(screen, "ann")
+    screen.sees("2 queues")
+    first = there.forms[0]
+    renewed = eventually("a renewal", lambda: there.forms[1:], bool)
+    assert (first["grant_type"], renewed[0]["grant_type"]) == ("authorization_code", "refresh_token")
+    eventually("another", lambda: len(there.forms), lambda count: count >= 4)  # the first token has ended by now
+    screen.go("/addresses")
+    screen.sees("jobs", "Log out")
+
+
+def test_the_form_comes_back_when_the_provider_has_ended_the_session(screen: Screen, there: Provider) -> None:
+    there.lasts_s = 4
+    go_there(screen, "ann")
+    screen.sees("2 queues")
+    there.forget()
+    screen.sees("This broker requires a login.")
+
+
+@pytest.mark.parametrize("mark", ["#", "?"])
+def test_an_answer_to_another_login_is_refused(screen: Screen, there: Provider, mark: str) -> None:
+    screen.open("/queues")
+    screen.sees("Log in with Shop")
+    screen.browser.go("about:blank")
+    screen.browser.go(f"{screen.url}/ui/{mark}code=stolen&state=guessed")
+    screen.sees("This answers no login that began in this tab", "Log in with Shop")
+    assert there.forms == []
+    assert "stolen" not in screen.run("return location.href")
+    screen.types("#user", "ann")
+    screen.types("#password", USERS["ann"])
+    screen.press("Log in", "form")
+    screen.sees("Taking messages.")
+
+
+def test_an_id_token_of_another_login_is_refused(screen: Screen, there: Provider) -> None:
+    there.said = {"nonce": "of somebody else"}
+    go_there(screen, "ann")
+    screen.sees("its nonce is not this page's", "Log in with Shop")
+    assert stored(screen) == "{}{}"
+
+
+def test_a_provider_that_refuses_says_why(screen: Screen) -> None:
+    go_there(screen, "nobody")
+    screen.sees("Shop did not log you in: Not today", "Log in with Shop")
+
+
+def test_while_the_provider_is_down_passwords_work(screen: Screen, shop: BrokerProcess, there: Provider) -> None:
+    there.status = 500
+    screen.open("/queues")
+    screen.press("Log in with Shop")
+    screen.sees("cannot be fetched: HTTP Error 500")
+    screen.types("#user", "ann")
+    screen.types("#password", USERS["ann"])
+    screen.press("Log in", "form")
+    screen.sees("2 queues")
+    assert "ART-2001" in shop.said
+    assert "login at Shop failed" in shop.said
+
+
+# ---- without a browser ---------------------------------------------------------------------------
+
+
+def ask(shop: BrokerProcess, path: str, token: str = "", **more: Any) -> tuple[int, str]:
+    """Status and text of an answer."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    url = f"http://{LOOPBACK}:{shop.ports['http']}{path}"
+    request = urllib.request.Request(url, headers={**headers, **more.pop("headers", {})}, **more)
+    try:
+        with urllib.request.urlopen(request) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as refused:
+        with refused:
+            return refused.code, refused.read().decode()
+
+
+def test_http_and_stomp_take_the_token(shop: BrokerProcess, there: Provider) -> None:
+    assert ask(shop, "/api/queues", there.token())[0] == 200
+    status, text = ask(shop, "/api/queues", there.token("bob"))
+    assert status == 403
+    assert "the token's realm_access.roles gives the roles 'offline_access'" in text
+    with StompSocket(shop.port) as client:
+        client.connect(login="ann", passcode=there.token())
+    with StompSocket(shop.port) as client:
+        client.connect(login="token", passcode=there.token())
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"exp": 1_000_000_000}, "the token expired at 2001-09-09T01:46:40Z"),
+        ({"iss": "https://other.example"}, "the token is of the issuer 'https://other.example'"),
+        ({"azp": "other"}, "the token is for the audience 'account', and not made for the client 'console'"),
+    ],
+)
+def test_what_is_wrong_with_a_token_is_said(
+    shop: BrokerProcess, there: Provider, said: dict[str, Any], why: str
+) -> None:
+    token = there.token(**said)
+    status, text = ask(shop, "/api/queues", token)
+    assert (status, text.startswith(why)) == (401, True), text
+    with StompSocket(shop.port) as client:
+        client.send("CONNECT", {"accept-version": "1.2", "host": "broker", "login": "token", "passcode": token})
+        assert client.receive().body.decode().startswith(f"Security Error occurred: {why}")
+    assert why in shop.said
+    assert token not in shop.said
+
+
+def test_a_provider_that_hangs_holds_up_nobody(shop: BrokerProcess, there: Provider) -> None:
+    """More logins with tokens wait for its keys than there are threads; one with a password does not."""
+    there.hangs.clear()
+    sockets = [StompSocket(shop.port) for _ in range(12)]
+    try:
+        for number, client in enumerate(sockets):
+            login = {"login": "token", "passcode": there.token(jti=str(number))}
+            client.send("CONNECT", {"accept-version": "1.2", "host": "broker", **login})
+        eventually("the provider is asked", lambda: there.asked, bool)
+        eventually("all wait", lambda: shop.metric("artemis_logins_waiting"), lambda count: count == len(sockets))
+        for user in USERS:
+            status, _ = ask(shop, "/health/ready", headers={"Authorization": basic(user)})
+            assert status == 200
+            with StompSocket(shop.port) as client:
+                client.connect(login=user, passcode=USERS[user])
+        assert shop.metric("artemis_logins_waiting") == len(sockets)
+        there.hangs.set()
+        for client in sockets:
+            assert client.receive().command == "CONNECTED"
+    finally:
+        for client in sockets:
+            client.close()
+
+
+def test_keys_outlast_the_provider_and_a_reload(shop: BrokerProcess, there: Provider, tmp_path: Path) -> None:
+    assert ask(shop, "/api/queues", there.token())[0] == 200
+    there.server.shutdown()
+    there.server.server_close()
+    file = tmp_path / "broker.xml"
+    file.write_text(file.read_text().replace(MAPPING, f'{MAPPING}<role-mapping from="offline_access" to="viewers"/>'))
+    headers = {"Authorization": basic("ann"), "Content-Type": "application/json"}
+    status, text = ask(shop, "/api/broker/reload", headers=headers, data=b"{}", method="POST")
+    assert status == 200, text
+    assert '"result": "applied"' in text
+    assert ask(shop, "/api/queues", there.token())[0] == 200
+    assert ask(shop, "/api/queues", there.token("bob"))[0] == 200
+
+
+def test_pages_of_others_may_not_use_the_routes(shop: BrokerProcess, there: Provider) -> None:
+    body = {
+        "redirectUri": f"http://{LOOPBACK}:{shop.ports['http']}/ui/",
+        "state": "s",
+        "nonce": "n",
+        "verifier": "v" * 43,
+    }
+
+    def begin(origin: str, **more: str) -> tuple[int, str]:
+        data = json.dumps({**body, **more}).encode()
+        return ask(shop, "/ui/logins/Shop", headers={"Origin": origin} if origin else {}, data=data, method="POST")
+
+    own = f"http://{LOOPBACK}:{shop.ports['http']}"
+    assert begin(own)[0] == 200
+    assert begin("https://evil.example")[0] == 403
+    assert begin("")[0] == 400
+    assert begin(own, redirectUri="https://evil.example/ui/")[0] == 400
+    assert begin(own, colour="red")[0] == 400
+    assert ask(shop, "/ui/logins/Nobody", headers={"Origin": own}, data=b"{}", method="POST")[0] == 404
+    assert ask(shop, "/ui/logins") == (200, '["Shop"]\n')
