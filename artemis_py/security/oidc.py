@@ -266,6 +266,10 @@ class OidcAuthenticator(WebLogin):
         kind = claims.get("typ")
         if self._given.token == ACCESS_TOKEN and (kind in _NO_BEARER or "at_hash" in claims):
             raise CredentialsRefusedError("the token is not an access token; the option token says which one counts")
+        if "cnf" in claims:  # RFC 8705, 3: it counts only with a proof
+            raise CredentialsRefusedError(
+                "the token is bound to a key of its client (cnf), which cannot be checked here"
+            )
         self._check_audience(claims)
         user = claim(claims, self._given.user_claim)
         if not isinstance(user, str) or not user:
@@ -327,7 +331,7 @@ class OidcAuthenticator(WebLogin):
 
     def _why(self, roles: frozenset[str]) -> str:
         paths = " and ".join(self._roles_claims)
-        return (
+        return paths and (
             f"the token's {paths} gives the roles {_listed(sorted(roles))}, of which role-mapping in security-settings "
             "makes others"
         )

@@ -168,6 +168,11 @@ class Domains:
         """The files of all modules."""
         return tuple(file for stack in self._stacks.values() for file in stack.files)
 
+    @property
+    def fetched_keys(self) -> tuple[Fetched, ...]:
+        """The keys that modules fetch."""
+        return tuple(keys for stack in self._stacks.values() for keys in stack.fetched_keys)
+
     def logins(self) -> Iterator[tuple[str, object]]:
         """See ``logins_of``. Of a file that two domains have, one may follow the changes and the other not."""
         return ((user, (name, known)) for name, stack in self._stacks.items() for user, known in stack.logins())

@@ -8,7 +8,7 @@ import pytest
 
 from artemis_py.errors import ArtemisError
 from artemis_py.security.identity import Credentials, Identity
-from artemis_py.security.login import CONNECTIONS, DEADLINE, EXPIRED, Login
+from artemis_py.security.login import CONNECTIONS, DEADLINE, EXPIRED, WRONG, Login
 from tests.kit.frames import ServerFrame
 from tests.kit.in_process import START_MS, Client, InProcessBroker, configuration
 
@@ -35,7 +35,7 @@ class LoginService:
         login.identity = Identity(user, frozenset({"amq"}), expires_ms)
         wake()
 
-    def refuse(self, text: str = "no", *, is_open: bool = False) -> None:
+    def refuse(self, text: str = WRONG, *, is_open: bool = False) -> None:
         """The first login is not."""
         _, login, wake = self.begun[0]
         login.refusal, login.is_open = text, is_open
@@ -117,6 +117,16 @@ def test_a_refusal_has_artemis_text_in_every_version(version: str, login: str, s
     assert error.body == text.encode()
     assert client.is_closed
     assert world.stats.sessions_total == 0
+
+
+def test_what_is_wrong_with_a_token_is_said() -> None:
+    world = World()
+    client = world.client("a")
+    world.says(client, CONNECT)
+    world.logins.refuse("the token expired at noon")
+    (error,) = world.says(client)
+    assert error.body == b"Security Error occurred: the token expired at noon"
+    assert client.is_closed
 
 
 def test_who_could_not_be_checked_is_told_so() -> None:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple, final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
 
 from artemis_py.config.problems import Problems, nearest
 from artemis_py.config.tables.declarations import Origin
-from artemis_py.errors import AuthenticatorError
-from artemis_py.security.identity import Credentials
+from artemis_py.errors import ArtemisError, AuthenticatorError
+from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.jaas.certificates import ExternalModule, TextFileModule
 from artemis_py.security.jaas.login_config import ModuleEntry
 from artemis_py.security.jaas.stack import LoginModule, LoginRefusedError, Subject
 from artemis_py.security.users.accounts import UserFiles
 from artemis_py.security.users.authenticator import PropertiesUsers
 from artemis_py.security.users.lint import lint_files
-from artemis_py.security.users.reloaded import ReloadedFile
+from artemis_py.security.users.reloaded import Fetched, ReloadedFile
+
+if TYPE_CHECKING:
+    from artemis_py.security.oidc import OidcAuthenticator
 
 PACKAGE: Final = "org.apache.activemq.artemis.spi.core.security.jaas."
 _OPTION: Final = "org.apache.activemq.jaas."
@@ -34,12 +37,13 @@ _OF_FILES: Final = ("debug", "reload", "baseDir", "normalise", "decrypt")
 _ONLY_AMQP: Final = "only AMQP clients log in that way; use PropertiesLoginModule"
 _KERBEROS: Final = "Kerberos needs a protocol with SASL, such as AMQP; use PropertiesLoginModule or certificates"
 _TOKENS: Final = 'for signed tokens write <authenticator name="jwt"> into authentication in broker.xml'
+_OIDC: Final = 'for tokens of Keycloak write OIDCLoginModule, or <authenticator name="oidc"> in broker.xml'
 _REFUSED: Final = {
     "LDAPLoginModule": 'write <authenticator name="ldap"> into authentication in broker.xml',
     "LdapLoginModule": 'write <authenticator name="ldap"> into authentication in broker.xml',
     "KubernetesLoginModule": _TOKENS,
-    "BearerTokenLoginModule": _TOKENS,
-    "DirectAccessGrantsLoginModule": _TOKENS,
+    "BearerTokenLoginModule": _OIDC,
+    "DirectAccessGrantsLoginModule": _OIDC,
     "Krb5LoginModule": _KERBEROS,
     "PrincipalConversionLoginModule": _KERBEROS,
     "SCRAMLoginModule": _ONLY_AMQP,
@@ -137,10 +141,52 @@ def _external_module(entry: ModuleEntry, folder: Path, problems: Problems) -> Lo
     return ExternalModule()
 
 
+def _oidc_module(entry: ModuleEntry, folder: Path, problems: Problems) -> LoginModule | None:
+    """Artemis' defaults, but that an audience must be named: else tokens for any other service would let in."""
+    options: Mapping[str, str] = entry.options
+    for name in ("provider", "audience"):
+        if not options.get(name):
+            problems.error(entry.origin, f"OIDCLoginModule needs the option {name} (docs/oidc.md)")
+            return None
+    for name, why in _NEVER.items():
+        if _is_true(entry, name):
+            problems.error(entry.option_origins[name], f"{name} is not supported: {why}")
+            return None
+    paths = [each.strip() for each in options.get("identityPaths", "sub").split(",")]
+    if len(paths) > 1:
+        problems.warning("left-out", entry.option_origins["identityPaths"], f"only {paths[0]} names the user")
+    try:
+        from artemis_py.security.oidc import OidcAuthenticator
+
+        authenticator = OidcAuthenticator(
+            issuer=options["provider"],
+            client_id=options["audience"],
+            audience=options["audience"],
+            user_claim=paths[0],
+            roles_claim=options.get("rolesPaths", ""),
+            leeway=options.get("maxClockSkew", "60"),
+            ca_file=str(_path(entry, folder, "caCertificate", "")) if "caCertificate" in options else "",
+        )
+    except (ArtemisError, ImportError) as error:
+        problems.error(entry.origin, f"OIDCLoginModule: {error}")
+        return None
+    return OidcModule(authenticator)
+
+
+_NEVER: Final = {
+    "allowPlainJWT": "a token without a signature may be anybody's",
+    "requireOAuth2MTLS": "tokens that are bound to a certificate are refused",
+}
+_OF_OIDC: Final = (
+    "provider", "audience", "identityPaths", "rolesPaths", "maxClockSkew", "caCertificate", *_NEVER, "debug",
+    "cacheKeysSeconds", "metadataRetrySeconds", "httpTimeout", "tlsVersion", "userPrincipalClass", "rolePrincipalClass",
+)  # fmt: skip
+
 _KINDS: Final = {
     "PropertiesLoginModule": _Kind(_properties_module, (_USER_FILE, _ROLE_FILE, _PASSWORD_CODEC, *_OF_FILES)),
     "TextFileCertificateLoginModule": _Kind(_text_file_module, (_DN_USER_FILE, _DN_ROLE_FILE, *_OF_FILES)),
     "GuestLoginModule": _Kind(_guest_module, (_GUEST_USER, _GUEST_ROLE, _INVALIDATE, "debug")),
+    "OIDCLoginModule": _Kind(_oidc_module, _OF_OIDC),
     "ExternalCertificateLoginModule": _Kind(_external_module, ("debug",)),
 }
 
@@ -199,6 +245,33 @@ class GuestModule:
             return False
         subject.add(user, self._role)
         return True
+
+
+# ---- OIDCLoginModule -----------------------------------------------------------------------------
+
+
+@final
+class OidcModule:
+    """Logs in who has a token of a provider; it says nothing to clients without one."""
+
+    __slots__ = ("_authenticator",)
+
+    def __init__(self, authenticator: OidcAuthenticator) -> None:
+        self._authenticator: Final = authenticator
+
+    @property
+    def fetched_keys(self) -> tuple[Fetched, ...]:
+        """Those of the provider."""
+        return self._authenticator.fetched_keys
+
+    def login(self, credentials: Credentials) -> Identity | None:
+        """See LoginModule. A token that does not count is an AuthenticatorError that says why."""
+        return self._authenticator.authenticate(credentials)
+
+    def commit(self, user: str | None, subject: Subject) -> bool:
+        """See LoginModule: it had nothing to say."""
+        del user, subject
+        return False
 
 
 # ---- PropertiesLoginModule -----------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, Protocol, final
 from artemis_py.errors import ArtemisError, AuthenticatorError
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.jaas.login_config import REQUIRED, REQUISITE, SUFFICIENT
-from artemis_py.security.users.reloaded import ReloadedFile, files_of, logins_of
+from artemis_py.security.users.reloaded import Fetched, ReloadedFile, fetched_keys_of, files_of, logins_of
 
 
 class LoginRefusedError(ArtemisError):
@@ -21,16 +21,27 @@ class LoginRefusedError(ArtemisError):
 @final
 @dataclass(slots=True)
 class Subject:
-    """Whom the modules of a domain have made out together: users in the order of the modules, and all their roles."""
+    """Whom the modules of a domain have made out together: users in the order of the modules, all their roles, and
+    the earliest end of a login (epoch ms; 0: none ends).
+    """
 
     users: list[str] = field(default_factory=list)
     roles: set[str] = field(default_factory=set)
+    expires_ms: int = 0
+    why_these_roles: str = ""
 
     def add(self, user: str, *roles: str) -> None:
         """Add a user and roles."""
         if user not in self.users:
             self.users.append(user)
         self.roles.update(roles)
+
+    def take(self, identity: Identity) -> None:
+        """Add somebody with roles and an end."""
+        self.add(identity.user, *identity.roles)
+        self.why_these_roles = identity.why_these_roles
+        if identity.expires_ms:
+            self.expires_ms = min(self.expires_ms or identity.expires_ms, identity.expires_ms)
 
 
 class LoginModule(Protocol):
@@ -40,9 +51,10 @@ class LoginModule(Protocol):
     gets ``commit``. What ``login`` returned, ``commit`` gets.
     """
 
-    def login(self, credentials: Credentials) -> str | None:
-        """Return the user that has logged in, or None if the module has nothing to say. Raises LoginRefusedError, and
-        AuthenticatorError if it cannot tell now.
+    def login(self, credentials: Credentials) -> str | Identity | None:
+        """Return the user that has logged in (an identity, if the roles are known with it, and nothing is left for
+        ``commit``), or None if the module has nothing to say. Raises LoginRefusedError, and AuthenticatorError if it
+        cannot tell now.
         """
 
     def commit(self, user: str | None, subject: Subject) -> bool:
@@ -80,6 +92,11 @@ class ModuleStack:
         """The files of all modules."""
         return tuple(file for _, module in self._modules for file in files_of(module))
 
+    @property
+    def fetched_keys(self) -> tuple[Fetched, ...]:
+        """The keys that modules fetch."""
+        return tuple(keys for _, module in self._modules for keys in fetched_keys_of(module))
+
     def logins(self) -> Iterator[tuple[str, object]]:
         """See ``logins_of``."""
         return (each for _, module in self._modules for each in logins_of(module))
@@ -90,7 +107,8 @@ class ModuleStack:
         if attempt.phase(lambda each: attempt.login(each, credentials)) and attempt.phase(attempt.commit):
             subject = attempt.subject
             if subject.users:
-                return Identity(subject.users[0], frozenset(subject.roles))
+                roles = frozenset(subject.roles)
+                return Identity(subject.users[0], roles, subject.expires_ms, subject.why_these_roles)
         if attempt.failure is not None:
             raise attempt.failure
         return None
@@ -100,16 +118,20 @@ class ModuleStack:
 class _Attempt:
     def __init__(self, modules: Sequence[Stacked]) -> None:
         self._modules: Final = modules
-        self._users: Final[dict[int, str | None]] = {}
+        self._found: Final[dict[int, str | Identity | None]] = {}
         self.subject: Final = Subject()
         self.failure: AuthenticatorError | None = None
 
     def login(self, place: int, credentials: Credentials) -> bool:
-        user = self._users[place] = self._modules[place].module.login(credentials)
-        return user is not None
+        found = self._found[place] = self._modules[place].module.login(credentials)
+        return found is not None
 
     def commit(self, place: int) -> bool:
-        return self._modules[place].module.commit(self._users.get(place), self.subject)
+        found = self._found.get(place)
+        if isinstance(found, Identity):
+            self.subject.take(found)
+            return True
+        return self._modules[place].module.commit(found, self.subject)
 
     def phase(self, step: Callable[[int], bool]) -> bool:
         """Carry out a step for each module, as far as the flags say. Returns whether the phase succeeded."""

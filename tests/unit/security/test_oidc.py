@@ -112,6 +112,7 @@ def test_roles_of_several_claims(there: Provider) -> None:
         ({"azp": None, "aud": None}, "the token is for the audience none, and not made for"),
         ({"typ": "ID"}, "the token is not an access token"),
         ({"typ": "Refresh"}, "the token is not an access token"),
+        ({"cnf": {"x5t#256": "x"}}, "the token is bound to a key of its client (cnf)"),
         ({"at_hash": "x"}, "the token is not an access token"),
         ({"preferred_username": None}, "the token has no claim preferred_username"),
         ({"preferred_username": ["ann"]}, "the token has no claim preferred_username"),
@@ -255,6 +256,76 @@ def test_each_login_has_a_name_of_its_own(tmp_path: Path) -> None:
     assert "4: authenticator oidc: another one has the name 'id.example.org', too; give it the option name" in str(
         refused.value
     )
+
+
+# ---- login.config --------------------------------------------------------------------------------
+
+
+def module(folder: Path, options: str) -> Any:
+    """The modules of an Artemis instance: its OIDCLoginModule, then files."""
+    (folder / "users.properties").write_text("zoe = secret\n")
+    (folder / "roles.properties").write_text("night = ann,zoe\n")
+    package = "org.apache.activemq.artemis.spi.core.security.jaas."
+    (folder / "login.config").write_text(
+        f"activemq {{ {package}OIDCLoginModule sufficient\n{options};\n{package}PropertiesLoginModule required "
+        'org.apache.activemq.jaas.properties.user="users.properties" '
+        'org.apache.activemq.jaas.properties.role="roles.properties"; };'
+    )
+    return open_realms(load_core(f'<authentication login-config="{folder}/login.config"/>'))
+
+
+def test_the_module_of_artemis(there: Provider, tmp_path: Path) -> None:
+    realms = module(
+        tmp_path, f'provider="{there.issuer}" audience="account" rolesPaths="realm_access.roles" debug=true'
+    )
+    made = there.token(exp=2_000_000_000)
+    with pytest.raises(NotYetError):
+        realms.authenticate(Credentials(None, made))
+    realms.fetched_keys[0].settle()
+    found = realms.authenticate(Credentials(None, made))
+    assert found == Identity("number of ann", frozenset({"broker-admin", "offline_access"}), 2_000_000_060_000)
+    assert "realm_access.roles" in found.why_these_roles
+    assert realms.authenticate(Credentials("zoe", "secret")) == Identity("zoe", frozenset({"night"}))
+    assert realms.authenticate(Credentials("zoe", "wrong")) is None
+    with pytest.raises(CredentialsRefusedError, match="the token expired at"):
+        realms.authenticate(Credentials(None, there.token(exp=1)))
+
+
+def test_roles_of_a_module_may_come_from_files(there: Provider, tmp_path: Path) -> None:
+    options = f'provider="{there.issuer}" audience="account" identityPaths=preferred_username'
+    realms = module(tmp_path, options)
+    file = tmp_path / "login.config"
+    file.write_text(
+        file.read_text()
+        .replace("OIDCLoginModule sufficient", "OIDCLoginModule required")
+        .replace("PropertiesLoginModule required", "PropertiesLoginModule optional")
+    )
+    realms = open_realms(load_core(f'<authentication login-config="{file}"/>'))
+    with pytest.raises(NotYetError):
+        realms.authenticate(Credentials(None, there.token()))
+    realms.fetched_keys[0].settle()  # type: ignore[attr-defined]
+    found = realms.authenticate(Credentials(None, there.token()))
+    assert found is not None
+    assert (found.user, found.roles, found.why_these_roles) == ("ann", {"night"}, "")
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ("audience=x", "login.config:1: OIDCLoginModule needs the option provider"),
+        ('provider="https://id.example"', "login.config:1: OIDCLoginModule needs the option audience"),
+        (
+            'provider="https://id.example" audience=x allowPlainJWT=true',
+            "config:2: allowPlainJWT is not supported",
+        ),
+        ('provider="http://id.example" audience=x', "login.config:1: OIDCLoginModule: issuer: what the provider"),
+        ('provider="https://id.example" audience=x maxClockSkew="900"', "login.config:1: OIDCLoginModule: leeway must"),
+    ],
+)
+def test_modules_that_make_no_sense(tmp_path: Path, options: str, problem: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        module(tmp_path, options)
+    assert problem in str(refused.value)
 
 
 # ---- people --------------------------------------------------------------------------------------

@@ -1,0 +1,155 @@
+"""The console, HTTP and STOMP with logins at a real Keycloak."""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from tests.e2e.console.screen import Screen
+from tests.kit.browser import Browser, why_no_browser
+from tests.kit.client import StompSocket
+from tests.kit.keycloak import Keycloak, keycloak, why_no_keycloak
+from tests.kit.process import LOOPBACK, BrokerProcess, eventually
+from tests.kit.secured import secured_broker
+
+pytest.importorskip("jwt", reason="PyJWT is not installed (extra jwt)")
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.slow,
+    pytest.mark.skipif(why_no_keycloak() is not None, reason=str(why_no_keycloak())),
+]
+needs_browser = pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))
+
+AUTHENTICATION = """<authentication><authenticator name="oidc">
+<option name="name" value="Keycloak"/>
+<option name="issuer" value="{url}/realms/shop"/>
+<option name="client-id" value="console"/>
+<option name="user-claim" value="preferred_username"/>
+<option name="roles-claim" value="realm_access.roles"/>
+</authenticator></authentication>"""
+MAPPING = '<role-mapping from="broker-admin" to="editors,workers"/>'
+LASTS_S = 20
+
+
+@dataclass
+class Shop:
+    """A broker, and the realm of its users ann and bob, of whom only ann has a role there."""
+
+    broker: BrokerProcess
+    provider: Keycloak
+
+    def token(self, user: str) -> dict[str, str]:
+        """What Keycloak tells a program that has the user's password."""
+        login = {"grant_type": "password", "client_id": "console", "username": user, "password": f"{user}'s secret"}
+        path = "/realms/shop/protocol/openid-connect/token"
+        found: dict[str, str] = self.provider.ask(path, {**login, "scope": "openid"}, form=True)
+        return found
+
+    def status(self, token: str) -> tuple[int, str]:
+        """Status and text when a program asks for queues with this token."""
+        url = f"http://{LOOPBACK}:{self.broker.ports['http']}/api/queues"
+        try:
+            with urllib.request.urlopen(
+                urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"})
+            ) as answer:
+                return answer.status, ""
+        except urllib.error.HTTPError as refused:
+            with refused:
+                return refused.code, refused.read().decode()
+
+    @property
+    def sessions(self) -> int:
+        """How many logins of the console Keycloak knows."""
+        (client,) = self.provider.admin("/shop/clients?clientId=console")
+        return int(self.provider.admin(f"/shop/clients/{client['id']}/session-count")["count"])
+
+
+def realm(redirect: str) -> dict[str, object]:
+    """As docs/oidc.md says how to make it."""
+    users = [
+        {
+            "username": name, "enabled": True, "email": f"{name}@example.org", "firstName": name, "lastName": name,
+            "credentials": [{"type": "password", "value": f"{name}'s secret"}],
+            "realmRoles": ["broker-admin"] if name == "ann" else [],
+        }
+        for name in ("ann", "bob")
+    ]  # fmt: skip
+    client = {
+        "clientId": "console", "publicClient": True, "standardFlowEnabled": True, "directAccessGrantsEnabled": True,
+        "redirectUris": [redirect],
+        "attributes": {"pkce.code.challenge.method": "S256", "post.logout.redirect.uris": "+"},
+    }  # fmt: skip
+    return {
+        "realm": "shop",
+        "enabled": True,
+        "accessTokenLifespan": LASTS_S,
+        "roles": {"realm": [{"name": "broker-admin"}]},
+        "clients": [client],
+        "users": users,
+    }
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    folder = tmp_path_factory.mktemp("shop")
+    with (
+        keycloak(folder / "keycloak.log") as provider,
+        secured_broker(folder, AUTHENTICATION.format(url=provider.url), MAPPING) as broker,
+    ):
+        provider.admin("", realm(f"http://{LOOPBACK}:{broker.ports['http']}/ui/"))
+        yield Shop(broker, provider)
+
+
+def test_programs(shop: Shop) -> None:
+    ann, bob = shop.token("ann"), shop.token("bob")
+    assert shop.status(ann["access_token"]) == (200, "")
+    status, text = shop.status(bob["access_token"])
+    assert status == 403
+    assert "the token's realm_access.roles gives the roles " in text
+    for wrong in ("id_token", "refresh_token"):
+        assert shop.status(ann[wrong])[0] == 401
+    with StompSocket(shop.broker.port) as client:
+        client.connect(login="ann", passcode=ann["access_token"])
+
+
+def test_new_keys_count(shop: Shop) -> None:
+    assert shop.status(shop.token("ann")["access_token"])[0] == 200
+    (shop_realm,) = (each["id"] for each in shop.provider.admin("") if each["realm"] == "shop")
+    more = {
+        "name": "rsa-new", "providerId": "rsa-generated", "providerType": "org.keycloak.keys.KeyProvider",
+        "parentId": shop_realm, "config": {"priority": ["200"]},
+    }  # fmt: skip
+    shop.provider.admin("/shop/components", more)
+    # a new key is asked for at most every ten seconds
+    eventually("the new key", lambda: shop.status(shop.token("ann")["access_token"])[0], lambda status: status == 200)
+
+
+@needs_browser
+def test_people(browser: Browser, shop: Shop) -> None:
+    screen = Screen(browser, shop.broker)
+    screen.open("/queues")
+    screen.press("Log in with Keycloak")
+    screen.types("#username", "ann")
+    screen.types("#password", "ann's secret")
+    screen.run("document.querySelector('#kc-login').click()")
+    screen.sees("2 queues", "Log out", "ann")
+    assert screen.run("return location.href") == f"{screen.url}/ui/#/queues"
+    assert shop.sessions >= 1
+    before = shop.broker.metric("artemis_logins_verified_total")
+    eventually("a renewal", lambda: shop.broker.metric("artemis_logins_verified_total"), lambda now: now > before)
+    screen.go("/addresses")
+    screen.sees("jobs", "Log out")
+    screen.press("Log out")
+    screen.sees("This broker requires a login.")
+    screen.press("Log in with Keycloak")
+    screen.until("that Keycloak asks again", "return document.querySelector('#username') !== null")
+    screen.types("#username", "bob")
+    screen.types("#password", "bob's secret")
+    screen.run("document.querySelector('#kc-login').click()")
+    screen.sees("the token's realm_access.roles gives the roles", "role-mapping")
+    assert "eyJ" not in shop.broker.said
