@@ -14,7 +14,7 @@ import pytest
 from tests.e2e.console.screen import Screen
 from tests.kit.browser import Browser, why_no_browser
 from tests.kit.client import StompSocket
-from tests.kit.process import LOOPBACK, BrokerProcess, eventually
+from tests.kit.process import HTTP, LOOPBACK, BrokerProcess, eventually
 from tests.kit.secured import USERS, basic, secured_broker
 
 pytest.importorskip("jwt", reason="PyJWT is not installed (extra jwt)")
@@ -43,7 +43,8 @@ def there() -> Iterator[Provider]:
 
 @pytest.fixture
 def shop(there: Provider, tmp_path: Path) -> Iterator[BrokerProcess]:
-    with secured_broker(tmp_path, authentication(there.issuer), MAPPING) as broker:
+    behind = f"{HTTP};allowedHosts=console.example.org"
+    with secured_broker(tmp_path, authentication(there.issuer), MAPPING, behind=behind) as broker:
         there.redirects = {f"http://{LOOPBACK}:{broker.ports['http']}/ui/"}
         yield broker
 
@@ -245,13 +246,18 @@ def test_keys_outlast_the_provider_and_a_reload(shop: BrokerProcess, there: Prov
     there.server.shutdown()
     there.server.server_close()
     file = tmp_path / "broker.xml"
-    file.write_text(file.read_text().replace(MAPPING, f'{MAPPING}<role-mapping from="offline_access" to="viewers"/>'))
+    more = f'{MAPPING}<role-mapping from="offline_access" to="viewers"/>'
+    file.write_text(file.read_text().replace(MAPPING, more).replace('value="Shop"', 'value="Market"'))
     headers = {"Authorization": basic("ann"), "Content-Type": "application/json"}
     status, text = ask(shop, "/api/broker/reload", headers=headers, data=b"{}", method="POST")
     assert status == 200, text
     assert '"result": "applied"' in text
+    assert ask(shop, "/ui/logins") == (200, '["Market"]\n')
     assert ask(shop, "/api/queues", there.token())[0] == 200
     assert ask(shop, "/api/queues", there.token("bob"))[0] == 200
+    warned = "tokens may not be checked: what the provider says of itself at"
+    eventually("the warning", lambda: ask(shop, "/health/ready")[1], lambda text: warned in text)
+    assert shop.said.count("; those that were fetched before stay in force") == 1
 
 
 def test_pages_of_others_may_not_use_the_routes(shop: BrokerProcess, there: Provider) -> None:
@@ -274,3 +280,31 @@ def test_pages_of_others_may_not_use_the_routes(shop: BrokerProcess, there: Prov
     assert begin(own, colour="red")[0] == 400
     assert ask(shop, "/ui/logins/Nobody", headers={"Origin": own}, data=b"{}", method="POST")[0] == 404
     assert ask(shop, "/ui/logins") == (200, '["Shop"]\n')
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "expected"),
+    [
+        ("console.example.org", "https://console.example.org", 200),
+        ("127.0.0.1:8161", "https://console.example.org", 200),
+        ("console.example.org", "https://evil.example", 403),
+        ("evil.example", "https://evil.example", 403),
+    ],
+)
+def test_behind_a_proxy_the_hosts_of_the_acceptor_count(
+    shop: BrokerProcess, there: Provider, host: str, origin: str, expected: int
+) -> None:
+    """A proxy ends TLS, and passes the Host on or writes its own."""
+    page = {"redirectUri": f"{origin}/ui/", "state": "s", "nonce": "n", "verifier": "v" * 43}
+    headers = {"Host": host, "Origin": origin}
+    url = f"http://{LOOPBACK}:{shop.ports['behind']}/ui/logins/Shop"
+    request = urllib.request.Request(url, json.dumps(page).encode(), headers)
+    try:
+        with urllib.request.urlopen(request) as answer:
+            status, told = answer.status, json.load(answer)
+            assert "redirect_uri=https%3A%2F%2Fconsole.example.org%2Fui%2F" in told["url"]
+    except urllib.error.HTTPError as refused:
+        refused.close()
+        status = refused.code
+    assert status == expected
+    assert bool(there.asked) == (expected == 200)

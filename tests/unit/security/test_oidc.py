@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.error import HTTPError
 from urllib.parse import parse_qs, urlsplit
 from urllib.request import HTTPRedirectHandler, build_opener
@@ -27,6 +27,7 @@ from artemis_py.errors import (
 )
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.realms import open_realms
+from artemis_py.security.users.reloaded import fetched_keys_of
 from tests.kit.documents import load_core
 
 jwt = pytest.importorskip("jwt", reason="PyJWT is not installed (extra jwt)")
@@ -34,7 +35,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa  # noqa: E402
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat  # noqa: E402
 
 from artemis_py.security.oidc import OidcAuthenticator  # noqa: E402
-from artemis_py.security.tokens import LIFETIME_S, RETRY_S  # noqa: E402
+from artemis_py.security.tokens import LIFETIME_S, RETRY_S, FetchedKeys  # noqa: E402
 from tests.kit.openid import CLIENT, Provider, provider  # noqa: E402
 
 PAGE: Final = "http://127.0.0.1:8161/ui/"
@@ -256,6 +257,26 @@ def test_each_login_has_a_name_of_its_own(tmp_path: Path) -> None:
     assert "4: authenticator oidc: another one has the name 'id.example.org', too; give it the option name" in str(
         refused.value
     )
+
+
+def test_of_several_providers_the_one_of_the_token_says_what_is_wrong(there: Provider) -> None:
+    with provider() as other:
+        for issuers in ((there.issuer, other.issuer), (other.issuer, there.issuer)):
+            named = "".join(
+                f'<authenticator name="oidc"><option name="issuer" value="{issuer}"/>'
+                f'<option name="client-id" value="{CLIENT}"/></authenticator>'
+                for issuer in issuers
+            )
+            realms = open_realms(load_core(f"<authentication>{named}</authentication>"))
+            with pytest.raises(NotYetError):
+                realms.authenticate(Credentials(None, there.token(exp=1)))
+            for keys in fetched_keys_of(realms):
+                cast(FetchedKeys, keys).settle()
+            with pytest.raises(CredentialsRefusedError, match="expired"):
+                realms.authenticate(Credentials(None, there.token(exp=1)))
+            with pytest.raises(CredentialsRefusedError, match="the token is of the issuer 'https://third"):
+                realms.authenticate(Credentials(None, there.token(iss="https://third.example")))
+            assert realms.authenticate(Credentials(None, there.token())) is not None
 
 
 # ---- login.config --------------------------------------------------------------------------------

@@ -1,0 +1,160 @@
+"""Logins of the console at a provider, as HTTP: how many at a time, and what comes of what goes wrong there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Awaitable, Mapping
+from typing import Any, Final
+
+import pytest
+
+from artemis_py.errors import AuthenticatorError, BadRequestError, CredentialsRefusedError
+from artemis_py.security.identity import Credentials, Identity, WebLogin
+from artemis_py.server.failures import RateLimitedLog
+from artemis_py.server.http.requests import Request, Response
+from artemis_py.server.http.web_login_routes import ASKED_MAX, ASKED_OF_ONE_MAX, PATH, WebLoginRoutes
+
+WAIT_S: Final = 120.0
+OWN: Final = "https://console.example"
+SECRET: Final = "the code"
+
+
+class There(WebLogin):
+    """A provider that the test controls."""
+
+    def __init__(self, name: str = "Shop") -> None:
+        self.name = name
+        self.failure: Exception | None = None
+        self.may_answer = threading.Event()
+        self.may_answer.set()
+        self.given: list[Mapping[str, str]] = []
+
+    def authenticate(self, credentials: Credentials) -> Identity | None:
+        raise NotImplementedError
+
+    def begin(self, given: Mapping[str, str]) -> dict[str, Any]:
+        return self.redeem(given)
+
+    def redeem(self, given: Mapping[str, str]) -> dict[str, Any]:
+        self.given.append(given)
+        assert self.may_answer.wait(WAIT_S), "the test never let it answer"
+        if self.failure is not None:
+            raise self.failure
+        return {"user": "ann"}
+
+
+class Stage:
+    """The routes beside a provider; ``told`` is the log."""
+
+    def __init__(self) -> None:
+        self.there = There()
+        self.told: list[str] = []
+        loop = asyncio.get_running_loop()
+        self._routes = {
+            route.path: route
+            for route in WebLoginRoutes(
+                loop, lambda: [self.there, There("Other")], RateLimitedLog(self.told.append)
+            ).routes()
+        }
+
+    def post(self, address: str = "192.0.2.1:4000", name: str = "Shop", **body: Any) -> Response | Awaitable[Response]:
+        content = json.dumps({"redirectUri": f"{OWN}/ui/", "code": SECRET, **body}).encode()
+        handler = self._routes[f"{PATH}/{{name}}/tokens"].handlers["POST"]
+        headers = {"origin": OWN}
+        return handler(Request("POST", PATH, headers=headers, parameters={"name": name}, body=content, address=address))
+
+    def listed(self) -> Response:
+        answer = self._routes[PATH].handlers["GET"](Request("GET", PATH))
+        assert isinstance(answer, Response)
+        return answer
+
+
+async def status(answer: Response | Awaitable[Response]) -> tuple[int, Any]:
+    """Status and JSON, when it is there."""
+    response = answer if isinstance(answer, Response) else await asyncio.wait_for(answer, WAIT_S)
+    assert isinstance(response.body, bytes)
+    return response.status, json.loads(response.body)
+
+
+def test_what_goes_well() -> None:
+    async def play() -> None:
+        stage = Stage()
+        assert await status(stage.listed()) == (200, ["Shop", "Other"])
+        assert await status(stage.post()) == (200, {"user": "ann"})
+        assert stage.there.given == [{"redirectUri": f"{OWN}/ui/", "code": SECRET}]
+        assert stage.told == []
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize(
+    ("failure", "expected", "words"),
+    [
+        (BadRequestError("the request lacks code"), 400, "the request lacks code"),
+        (CredentialsRefusedError("Code not valid"), 403, "Code not valid"),
+        (AuthenticatorError("it does not answer"), 503, "it does not answer"),
+        (RuntimeError(f"a fault with {SECRET}"), 500, "it failed with RuntimeError"),
+    ],
+)
+def test_what_goes_wrong(failure: Exception, expected: int, words: str) -> None:
+    async def play() -> None:
+        stage = Stage()
+        stage.there.failure = failure
+        assert await status(stage.post()) == (expected, {"error": words})
+        assert stage.told == [f"warning: login at Shop failed: {words}"]
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize(
+    ("body", "name", "expected"),
+    [
+        ({"redirectUri": "https://evil.example/ui/"}, "Shop", 400),
+        ({"redirectUri": "https://[x"}, "Shop", 400),
+        ({"code": 1}, "Shop", 400),
+        ({"colour": "red"}, "Shop", 400),
+        ({}, "Nobody", 404),
+    ],
+)
+def test_what_nobody_is_asked_about(body: dict[str, Any], name: str, expected: int) -> None:
+    async def play() -> None:
+        stage = Stage()
+        assert (await status(stage.post(name=name, **body)))[0] == expected
+        assert stage.there.given == []
+
+    asyncio.run(play())
+
+
+def test_a_provider_that_hangs_holds_a_few_threads() -> None:
+    async def play() -> None:
+        stage = Stage()
+        stage.there.may_answer.clear()
+        pending = []
+        for peer in range(ASKED_MAX // ASKED_OF_ONE_MAX):
+            pending += [stage.post(f"[2001:db8:0:{peer}::{number}]:1") for number in range(ASKED_OF_ONE_MAX)]
+            full = await status(stage.post(f"[2001:db8:0:{peer}::ffff]:1"))
+            assert full == (503, {"error": "too many log in at once; try again later"}), "one peer has its share"
+        assert (await status(stage.post("198.51.100.1:1")))[0] == 503, "and all have theirs"
+        stage.there.may_answer.set()
+        assert [(await status(each))[0] for each in pending] == [200] * ASKED_MAX
+        assert (await status(stage.post("198.51.100.1:1")))[0] == 200
+
+    asyncio.run(play())
+
+
+def test_a_client_that_leaves_frees_its_thread_when_that_is_done() -> None:
+    async def play() -> None:
+        stage = Stage()
+        stage.there.may_answer.clear()
+        for _ in range(ASKED_OF_ONE_MAX):
+            answer = stage.post()
+            assert isinstance(answer, asyncio.Future)
+            answer.cancel()
+        assert (await status(stage.post()))[0] == 503
+        stage.there.may_answer.set()
+        while (await status(stage.post()))[0] != 200:
+            await asyncio.sleep(0)
+
+    asyncio.run(play())
