@@ -178,7 +178,8 @@ class Provider:
 
     def _tokens(self, form: dict[str, str], authorization: str | None) -> dict[str, Any]:
         basic = "Basic " + base64.b64encode(f"{CLIENT}:{quote_plus(self.secret)}".encode()).decode()
-        if self.secret and authorization != basic and form.get("client_secret") != self.secret:
+        is_basic = "client_secret_basic" in self.methods
+        if self.secret and (authorization != basic if is_basic else form.get("client_secret") != self.secret):
             return {"error": "invalid_client"}
         if form["grant_type"] == "refresh_token":
             user = self._refreshing.pop(form["refresh_token"], None)

@@ -383,6 +383,7 @@ def test_keys_are_fetched_once_and_again_for_one_that_is_new(issuer: Issuer) -> 
     assert issuer.asked == 2
     clock.now_s += LIFETIME_S - 1
     assert key_for(keys, "two") is not None
+    keys.settle()
     assert issuer.asked == 2
     clock.now_s += 1
     assert key_for(keys, "two") is not None
