@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from artemis_py.config.tables.acceptor import is_loopback
 from artemis_py.errors import ArtemisError, AuthenticatorError
-from artemis_py.security.identity import Credentials, Identity
+from artemis_py.security.identity import Credentials, Identity, options_of
 
 try:
     from ldap3 import BASE, NO_ATTRIBUTES, NONE, SUBTREE, Connection, Server, Tls
@@ -84,10 +84,10 @@ class LdapAuthenticator:
     __slots__ = ("_options", "_servers", "_starts_tls", "_timeout_s")
 
     def __init__(self, **options: str) -> None:
-        """Check the options; nothing is asked of the directory. Raises TypeError for an option that does not exist or
-        is missing, and ArtemisError for one that makes no sense.
+        """Check the options; nothing is asked of the directory. Raises ArtemisError for an option that does not
+        exist, is missing, or makes no sense.
         """
-        given = LdapOptions(**options)
+        given = options_of(LdapOptions, options)
         _check(given)
         self._options: Final = given
         self._timeout_s: Final = _seconds(given.timeout)

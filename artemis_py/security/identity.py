@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, final
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, Final, Protocol, TypeVar, final
+
+from artemis_py.config.problems import nearest
+from artemis_py.errors import ArtemisError
 
 
 @final
@@ -53,6 +56,25 @@ class Identity:
     roles: frozenset[str]
     expires_ms: int = 0
     why_these_roles: str = field(default="", compare=False)
+
+
+Options = TypeVar("Options")
+
+
+def options_of(kind: type[Options], given: Mapping[str, str]) -> Options:
+    """The options of an authenticator, as a dataclass has them. Raises ArtemisError for one that does not exist or is
+    missing, in the spelling of broker.xml.
+    """
+    known = {each.name: each for each in fields(kind)}  # type: ignore[arg-type]
+    for name in given:
+        if name not in known:
+            near = nearest(name, known)
+            hint = f"; did you mean {near.replace('_', '-')}?" if near else ""
+            raise ArtemisError(f"there is no option {name.replace('_', '-')}{hint}")
+    lacking = [name for name, each in known.items() if each.default is MISSING and name not in given]
+    if lacking:
+        raise ArtemisError(f"the option {lacking[0].replace('_', '-')} is missing")
+    return kind(**given)
 
 
 ENTRY_POINTS: Final = "artemis_py.authenticators"

@@ -21,7 +21,7 @@ from urllib.parse import quote_plus, urlencode, urlsplit
 from urllib.request import Request
 
 from artemis_py.errors import ArtemisError, BadRequestError, CredentialsRefusedError, NotYetError
-from artemis_py.security.identity import Credentials, Identity, WebLogin
+from artemis_py.security.identity import Credentials, Identity, WebLogin, options_of
 from artemis_py.security.tokens import (
     ANY_USER,
     MALFORMED,
@@ -109,7 +109,7 @@ class Provider:
 
     def __init__(self, issuer: str, ca_file: str | None = None, clock_s: Callable[[], float] = time.monotonic) -> None:
         """Raises KeySourceError for a URL that is not safe, and for certificates that cannot be read."""
-        self.issuer: Final = safe_url(issuer, "issuer: what the provider says of itself")
+        self.issuer: Final = safe_url(issuer, "the provider (option issuer)")
         self.keys: Final = FetchedKeys(issuer, self._fetch_keys, clock_s)
         self._web: Final = WebSource(ca_file)
         self._clock_s: Final = clock_s
@@ -225,10 +225,10 @@ class OidcAuthenticator(WebLogin):
     """
 
     def __init__(self, **options: str) -> None:
-        """Read the options; nothing is fetched. Raises TypeError for an option that does not exist or is missing, and
-        ArtemisError for one that makes no sense.
+        """Read the options; nothing is fetched. Raises ArtemisError for an option that does not exist, is
+        missing, or makes no sense.
         """
-        given = OidcOptions(**options)
+        given = options_of(OidcOptions, options)
         if not given.issuer or not given.client_id:
             raise ArtemisError("issuer and client-id must not be empty")
         if given.token not in (ACCESS_TOKEN, ID_TOKEN):
@@ -236,7 +236,7 @@ class OidcAuthenticator(WebLogin):
         if "openid" not in given.scope.split():
             raise ArtemisError(f"scope must contain openid: {given.scope!r}")
         if given.redirect_uri:
-            safe_url(given.redirect_uri, "redirect-uri: the console")
+            safe_url(given.redirect_uri, "the console (option redirect-uri)")
         self.name = given.name or urlsplit(given.issuer).netloc
         self.now_s: Callable[[], float] = time.time
         """The date in seconds."""
@@ -332,8 +332,8 @@ class OidcAuthenticator(WebLogin):
     def _why(self, roles: frozenset[str]) -> str:
         paths = " and ".join(self._roles_claims)
         return paths and (
-            f"the token's {paths} gives the roles {_listed(sorted(roles))}, of which role-mapping in security-settings "
-            "makes others"
+            f"the token's {paths} gives the roles {_listed(sorted(roles))}, of which "
+            '<role-mapping from="VALUE" to="ROLE"/> in security-settings makes others'
         )
 
     # ---- people ----------------------------------------------------------------------------------

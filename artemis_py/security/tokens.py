@@ -24,7 +24,7 @@ from artemis_py.config.tables.acceptor import is_loopback
 from artemis_py.errors import ArtemisError, AuthenticatorError, NotYetError
 from artemis_py.log_codes import REALM
 from artemis_py.security.certificate import certificate_of, der_of
-from artemis_py.security.identity import Credentials, Identity
+from artemis_py.security.identity import Credentials, Identity, options_of
 from artemis_py.security.users.reloaded import ReloadedFile
 from artemis_py.terminal_output import warn
 
@@ -89,10 +89,10 @@ class JwtAuthenticator:
     __slots__ = ("_algorithms", "_audience", "_issuer", "_keys", "_leeway_s", "_roles_claim", "_user_claim")
 
     def __init__(self, **options: str) -> None:
-        """Read the options, and the keys if they are in a file. Raises TypeError for an option that does not exist or
-        is missing, and ArtemisError for one that makes no sense.
+        """Read the options, and the keys if they are in a file. Raises ArtemisError for an option that does not
+        exist, is missing, or makes no sense.
         """
-        given = JwtOptions(**options)
+        given = options_of(JwtOptions, options)
         if not given.issuer or not given.audience:
             raise ArtemisError("issuer and audience must not be empty")
         self._issuer: Final = given.issuer
@@ -327,7 +327,7 @@ def safe_url(url: str, what: str) -> str:
     except ValueError:
         raise KeySourceError(f"{what}: {url!r} is no URL") from None
     if not host or (parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(host))):
-        raise KeySourceError(f"{what} must be fetched over https, except from this machine: {host or url!r}")
+        raise KeySourceError(f"{what} must be at an https URL, except on this machine: {host or url!r}")
     return url
 
 

@@ -15,7 +15,7 @@ import { Send } from "./send.js";
 import { BROKER, SignIn } from "./signin.js";
 import { found, navigation } from "./routes.js";
 import { nextTheme } from "./theming.js";
-import { problemBox } from "./parts.js";
+import { button, problemBox } from "./parts.js";
 import { arrive, logOut, recover } from "./weblogin.js";
 
 const root = document.getElementById("app");
@@ -160,7 +160,7 @@ class App {
       return;
     }
     if (this.page === null) {
-      if (this.fatal) render(root, h("main", { class: "login" }, h("div", { class: "stack" }, h("h1", null, BROKER), problemBox(this.fatal))));
+      if (this.fatal) render(root, h("main", { class: "login" }, h("div", { class: "stack" }, h("h1", null, BROKER), problemBox(this.fatal), login.header && button("Log out", logOut))));
       return;
     }
     const state = { lost: "✕ ", connecting: "", live: "" }[this.feed.status];

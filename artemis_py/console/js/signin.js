@@ -73,9 +73,9 @@ export class SignIn {
               field("user", "User", "text", { autocomplete: "username", mount: (element) => element.focus() }),
               field("password", "Password", "password", { autocomplete: "current-password" }),
             ],
-        this.#providers.map((name) => h("button", { type: "button", class: "button", key: name, onclick: (event) => this.#try(() => begin(name, event.target.form.keep.checked)) }, `Log in with ${name}`)),
         h("label", { class: "check" }, h("input", { type: "checkbox", name: "keep" }), h("span", null, "Keep it until this tab is closed")),
         h("button", { type: "submit", class: "button primary", disabled: this.#isTrying }, this.#isTrying ? "Asking…" : "Log in"),
+        this.#providers.map((name) => h("button", { type: "button", class: "button", key: name, onclick: (event) => this.#try(() => begin(name, event.target.form.keep.checked)) }, `Log in with ${name}`)),
         h("button", { type: "button", class: "button plain", onclick: () => ((this.#isToken = !this.#isToken), this.draw()) }, this.#isToken ? "Use a user and password" : "Use a token instead"),
       ),
     );

@@ -11,10 +11,9 @@ let last_ms = 0;
 
 const tell = async (name, body) => (await open("POST", `/ui/logins/${name}`, { body, header: null })).json();
 
-/** The names of the providers. */
 export const providers = async () => (await open("GET", "/ui/logins", { header: null })).json();
 
-/** Sends the user to a provider. */
+/** Goes to a provider. */
 export async function begin(name, keep) {
   const page = { redirectUri: location.origin + location.pathname, state: random(), nonce: random(), verifier: random() };
   const { url } = await tell(encodeURIComponent(name), page);
@@ -43,7 +42,7 @@ async function take(session, body) {
   schedule();
 }
 
-/** Gets another token before this one ends. */
+/** Renews the token before it ends. */
 function schedule(pause_ms = (login.session.ends_ms - Date.now()) * 0.75) {
   clearTimeout(timer);
   timer = setTimeout(renew, Math.min(Math.max(pause_ms, 1000), 2 ** 31 - 1));

@@ -197,7 +197,7 @@ class Authentication:
             if not has_credentials:
                 return _challenge(_NO_LOGIN)
             audit.tell_denied(operation, request.parameters, login.identity.user, client.address, str(error))
-            advice = self._authorizer.how_to_grant(permission, address, self._prefix, login.identity.roles)
+            advice = self._authorizer.how_to_grant(permission, address, self._prefix, _own_roles(login.identity))
             return text_response(HTTPStatus.FORBIDDEN, _with_advice(error, login.identity, advice))
         return None
 
@@ -206,6 +206,11 @@ def _with_advice(error: NotAllowedError, identity: Identity, advice: str) -> str
     """What somebody may not do, with which roles, and what to write to grant it."""
     why = f"; {identity.why_these_roles}" if identity.why_these_roles else ""
     return f"{error}{why}; to grant it, {advice}"
+
+
+def _own_roles(identity: Identity) -> frozenset[str]:
+    """The roles that may be advised to be given more rights: not those of a provider, who may give them to anybody."""
+    return frozenset() if identity.why_these_roles else identity.roles
 
 
 def _challenge(reason: str) -> Response:
@@ -246,7 +251,7 @@ class _UserGuard:
             self._rights.demand(right, f"{self._prefix}.{address}")
         except NotAllowedError as error:
             advice = self._authorizer.how_to_grant(
-                right, f"{self._prefix}.{address}", self._prefix, self._identity.roles
+                right, f"{self._prefix}.{address}", self._prefix, _own_roles(self._identity)
             )
             raise NotAllowedError(_with_advice(error, self._identity, advice)) from None
 

@@ -105,9 +105,15 @@ def test_a_login_that_is_kept_outlasts_a_reload(screen: Screen, there: Provider)
     assert (stored(screen), there.sessions) == ("{}{}", set())
 
 
-def test_who_lacks_a_role_reads_which_ones_came(screen: Screen) -> None:
+def test_who_lacks_a_role_reads_which_ones_came(screen: Screen, there: Provider) -> None:
     go_there(screen, "bob", "/queues")
-    screen.sees("the token's realm_access.roles gives the roles 'offline_access'", "role-mapping in security-settings")
+    screen.sees("the token's realm_access.roles gives the roles 'offline_access', of which <role-mapping from=")
+    line = screen.run("return document.querySelector('.problem code').innerText")
+    assert "ROLE" in line
+    assert "offline_access" not in line, "a provider may give this role to anybody"
+    screen.press("Log out")
+    screen.sees("This broker requires a login.")
+    assert there.sessions == set()
 
 
 def test_a_token_is_renewed_before_it_ends(screen: Screen, there: Provider) -> None:

@@ -187,5 +187,5 @@ def test_options_that_make_no_sense_are_named(options: dict[str, str], words: st
 def test_no_secret_is_shown(tmp_path: Path) -> None:
     ldap = LdapAuthenticator(url="ldaps://ldap.example.org", **SEARCH)
     assert ADMIN_PASSWORD not in repr(ldap) + repr(ldap._options)
-    with pytest.raises(TypeError, match="colour"):
+    with pytest.raises(ArtemisError, match="there is no option colour"):
         LdapAuthenticator(url="ldaps://x", colour="red")

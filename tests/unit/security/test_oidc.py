@@ -232,12 +232,12 @@ def test_a_document_of_another_provider_is_not_used(there: Provider) -> None:
     [
         ({"issuer": ""}, "issuer and client-id must not be empty"),
         ({"client_id": ""}, "issuer and client-id must not be empty"),
-        ({"issuer": "http://id.example.org"}, "issuer: what the provider says of itself must be fetched over https"),
-        ({"issuer": "id.example.org"}, "issuer: what the provider says of itself must be fetched over https"),
+        ({"issuer": "http://id.example.org"}, "the provider (option issuer) must be at an https URL"),
+        ({"issuer": "id.example.org"}, "the provider (option issuer) must be at an https URL"),
         ({"token": "refresh_token"}, "token must be access_token or id_token, not 'refresh_token'"),
         ({"scope": "profile"}, "scope must contain openid: 'profile'"),
         ({"leeway": "301"}, "leeway must be a number of seconds up to 300"),
-        ({"redirect_uri": "http://console.example/ui/"}, "redirect-uri: the console must be fetched over https"),
+        ({"redirect_uri": "http://console.example/ui/"}, "the console (option redirect-uri) must be at an https URL"),
         ({"ca_file": "no/such"}, "no/such has no certificates that can be trusted: No such file"),
     ],
 )
@@ -339,7 +339,7 @@ def test_roles_of_a_module_may_come_from_files(there: Provider, tmp_path: Path) 
             'provider="https://id.example" audience=x allowPlainJWT=true',
             "config:2: allowPlainJWT is not supported",
         ),
-        ('provider="http://id.example" audience=x', "login.config:1: OIDCLoginModule: issuer: what the provider"),
+        ('provider="http://id.example" audience=x', "login.config:1: OIDCLoginModule: the provider (option issuer)"),
         ('provider="https://id.example" audience=x maxClockSkew="900"', "login.config:1: OIDCLoginModule: leeway must"),
     ],
 )
