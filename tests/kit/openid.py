@@ -9,11 +9,13 @@ import hashlib
 import html
 import json
 import secrets
+import ssl
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, quote_plus, urlencode, urlsplit
 
@@ -28,7 +30,8 @@ _PAGE: Final = """<!doctype html><meta charset="utf-8"><title>Provider</title><f
 class Provider:
     """Users are those of ``claims``: what their access tokens say beside the rest."""
 
-    def __init__(self) -> None:
+    def __init__(self, certificate: Path | None = None) -> None:
+        """``certificate``: a file with key and certificate, for https."""
         self.claims: dict[str, dict[str, Any]] = {}
         self.redirects: set[str] = set()
         self.secret = ""
@@ -70,12 +73,16 @@ class Provider:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.port = self.server.server_port
-        self.issuer = f"http://127.0.0.1:{self.port}/realms/shop"
+        scheme = "http" if certificate is None else "https"
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        self.issuer = f"{scheme}://127.0.0.1:{self.port}/realms/shop"
 
-    def rotate(self, *, keeps: bool = False) -> None:
-        """Sign with a new key from now on."""
-        if not keeps:
-            self.keys.clear()
+    def rotate(self) -> None:
+        """Sign with a new key from now on; the old one counts no more."""
+        self.keys.clear()
         self.keys[secrets.token_hex(4)] = rsa.generate_private_key(65537, 2048)
 
     def forget(self) -> None:
@@ -230,9 +237,9 @@ def _redirect(handler: BaseHTTPRequestHandler, url: str) -> None:
 
 
 @contextmanager
-def provider() -> Iterator[Provider]:
+def provider(certificate: Path | None = None) -> Iterator[Provider]:
     """One that runs, with the users ann (broker-admin) and bob (nothing that the broker knows)."""
-    one = Provider()
+    one = Provider(certificate)
     one.claims = {
         "ann": {"realm_access": {"roles": ["broker-admin", "offline_access"]}},
         "bob": {"realm_access": {"roles": ["offline_access"]}},

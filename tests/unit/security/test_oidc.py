@@ -28,6 +28,7 @@ from artemis_py.errors import (
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.realms import open_realms
 from artemis_py.security.users.reloaded import fetched_keys_of
+from tests.kit.certificates import Authority
 from tests.kit.documents import load_core
 
 jwt = pytest.importorskip("jwt", reason="PyJWT is not installed (extra jwt)")
@@ -225,6 +226,16 @@ def test_a_document_of_another_provider_is_not_used(there: Provider) -> None:
     there.issuer_told = "https://other.example"
     with pytest.raises(AuthenticatorError, match=r"is the issuer 'https://other\.example', not 'http://127"):
         login(oidc(there), there.token())
+
+
+def test_only_a_certificate_that_is_trusted_counts(tmp_path: Path) -> None:
+    authority = Authority()
+    with provider(authority.issue("localhost").pem(tmp_path / "provider.pem")) as there:
+        here = oidc(there, ca_file=str(authority.pem(tmp_path / "ca.pem")))
+        assert login(here, there.token()) is not None
+        for wrong in ({}, {"ca_file": str(Authority().pem(tmp_path / "other.pem"))}):
+            with pytest.raises(AuthenticatorError, match="CERTIFICATE_VERIFY_FAILED"):
+                login(oidc(there, **wrong), there.token())
 
 
 @pytest.mark.parametrize(
