@@ -21,17 +21,17 @@ export async function begin(name, keep) {
   location.assign(url);
 }
 
-/** Completes a login if the browser comes back from a provider. */
+/** Completes a login: the browser comes back. */
 export async function arrive() {
   if (login.session) schedule();
   const given = new URLSearchParams(location.search || location.hash.slice(1));
-  if (!given.has("state")) return;
+  if (!given.has("state") || location.hash[1] === "/") return;
   const { name, keep, state, place = "", ...page } = JSON.parse(sessionStorage.getItem(PENDING) ?? "{}");
   sessionStorage.removeItem(PENDING);
   history.replaceState(null, "", location.pathname + place);
   if (given.get("state") !== state) throw new Problem(0, "This answers no login that began in this tab.");
   if (given.has("error")) throw new Problem(0, `${name} did not log you in: ${given.get("error_description") ?? given.get("error")}`);
-  await take({ name, keep, redirectUri: page.redirectUri }, { ...page, code: given.get("code") ?? "", issuer: given.get("iss") ?? "" });
+  await take({ name, keep, redirectUri: page.redirectUri }, { ...page, code: given.get("code"), issuer: given.get("iss") ?? "" });
 }
 
 async function take(session, body) {

@@ -77,6 +77,9 @@ def stored(screen: Screen) -> str:
 @pytest.mark.parametrize("modes", [["query", "fragment"], ["query"]])
 def test_in_and_out(screen: Screen, shop: BrokerProcess, there: Provider, modes: list[str]) -> None:
     there.modes = modes
+    screen.open("/queues?where=x&state=y")
+    screen.sees("Log in with Shop")
+    assert "answers no login" not in screen.text, "a page of the console may have such words, too"
     go_there(screen, "ann")
     screen.sees("2 queues", "Log out", "ann")
     assert screen.run("return location.href") == f"{screen.url}/ui/#/queues", "the code is gone from the URL"
