@@ -44,6 +44,7 @@ NO_ID: Final = "ART-1017"
 ERROR: Final = "ART-1018"
 CLOSED: Final = "ART-1019"
 PAGES_NO_MORE: Final = "ART-1020"
+NO_DESTINATION: Final = "ART-1021"
 
 MEANINGS: Final = {
     CREATED: "queue created",
@@ -80,6 +81,7 @@ MEANINGS: Final = {
     ERROR: "client got an ERROR",
     CLOSED: "connection closed by the broker",
     PAGES_NO_MORE: "address pages no more: every queue has settled what was in pages",
+    NO_DESTINATION: "destination of a schedule does not exist, and is not created: its messages reach nobody",
 }
 """What each code means."""
 

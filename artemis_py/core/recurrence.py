@@ -153,6 +153,15 @@ def target_of(head: Head) -> str:
     return "" if told is None else told.split(" ", 2)[2]
 
 
+def destination_of(head: Head) -> tuple[str | None, str, str | None]:
+    """Routing type, address and queue to which a message that waits is sent; it has a ``target_of``."""
+    told = head.first(_SCHEDULED)
+    assert told is not None
+    _, routing_type, target = told.split(" ", 2)
+    address, _, queue = target.partition("::")
+    return None if routing_type == _NO_TYPE else routing_type, address, queue or None
+
+
 def job_of(message: Message) -> int:
     """The id of the schedule of a message that waits."""
     told = message.head.first(_JOB) if message.head.first(_SCHEDULED) is not None else None
@@ -164,8 +173,7 @@ def fall_due(head: Head, number: int, now_ms: int) -> Due:
     told = head.first(_SCHEDULED)
     assert told is not None
     was_due_ms, routing_type, target = told.split(" ", 2)
-    type = None if routing_type == _NO_TYPE else routing_type
-    address, _, queue = target.partition("::")
+    type, address, queue = destination_of(head)
     headers = list(head.headers())
     found = recurrence_of(dict(reversed(headers)))
     assert found is not None
@@ -187,10 +195,10 @@ def fall_due(head: Head, number: int, now_ms: int) -> Due:
     if found.cron:
         again = waits(next_of_cron(found.cron, max(now_ms, int(was_due_ms))), found.repeat, frozenset({SCHEDULED}))
         begins = waits(after_ms or date_after(now_ms, found.period_ms), found.repeat, _BEGUN) if found.repeats else None
-        return Due(sent, address, queue or None, after_ms, begins, again)
+        return Due(sent, address, queue, after_ms, begins, again)
     again_at: Waiting | None = None
     if found.repeats:
         missed = max(0, now_ms - int(was_due_ms)) // found.period_ms
         due_ms = min(int(was_due_ms) + (missed + 1) * found.period_ms, DATE_MAX_MS)
         again_at = waits(due_ms, found.repeat if found.repeat == _FOREVER else found.repeat - 1, _BEGUN - {CRON})
-    return Due(sent, address, queue or None, 0, None, again_at)
+    return Due(sent, address, queue, 0, None, again_at)

@@ -106,3 +106,30 @@ def test_over_http(broker: BrokerProcess) -> None:
     with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
         assert answer.status in (200, 201, 202)
     broker.await_count("q", 2)
+
+
+def test_a_deleted_address_is_told(tmp_path: Path) -> None:
+    settings = """<address-setting match="#">
+      <auto-create-addresses>false</auto-create-addresses><auto-create-queues>false</auto-create-queues>
+    </address-setting>"""
+    file = tmp_path / "broker.xml"
+    file.write_text(configuration(folder=tmp_path, addresses=QUEUE, settings=settings))
+    with started(file) as broker, connected(broker) as client:
+        headers = {"persistent": "true", "AMQ_SCHEDULED_PERIOD": 100, "AMQ_SCHEDULED_REPEAT": -1}
+        client.ask("SEND", {"destination": "/queue/q", **headers}, b"tick")
+        assert asked(broker, "/api/schedules")["data"][0]["state"] == "waits"
+        url = ["--url", f"http://{LOOPBACK}:{broker.ports['http']}"]
+        deleted = run_text(["address", "delete", "q", "--force", "--yes", *url], timeout=WAIT_S)
+        assert deleted.returncode == 0, deleted.stderr
+        broker.eventually("a line of the log", lambda: broker.said, lambda said: "ART-1021 schedule=" in said)
+        (row,) = asked(broker, "/api/schedules")["data"]
+        assert (row["state"], row["destination"]) == ("no-destination", "q")
+        line = next(line for line in broker.said.splitlines() if "ART-1021" in line)
+        assert "Address q does not exist and auto-create-addresses is false for it" in line
+        due_ms = row["next"]
+        broker.eventually(
+            "it goes on", lambda: asked(broker, "/api/schedules")["data"][0]["next"], lambda ms: ms > due_ms
+        )
+        assert "no-destination" in run_text(["schedule", "ls", *url], timeout=WAIT_S).stdout
+        assert broker.said.count("ART-1021") == 1
+        assert broker.stop() == 0

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from artemis_py.config.settings import QueueConfig
+from artemis_py.core.events import NO_DESTINATION as NO_DESTINATION_EVENT
+from artemis_py.core.events import ORPHANED
 from artemis_py.core.recurrence import Due, fall_due
+from artemis_py.management.operations.schedules import NO_DESTINATION, NO_QUEUE, WAITS, Schedule
 from artemis_py.message import Account, Head, Message
 from tests.kit.bench import Bench
 from tests.kit.life import Life
@@ -159,3 +163,111 @@ def test_what_is_not_persistent_is_lost_with_the_broker() -> None:
     life.broker.advance(5000)
     life.broker.drain()
     assert life.read(life.client()) == []
+
+
+# ---- where nothing is any more ---------------------------------------------------------------------------------------
+
+NOT_CREATED = "<auto-create-addresses>false</auto-create-addresses><auto-create-queues>false</auto-create-queues>"
+DEAD = (
+    "<dead-letter-address>dead</dead-letter-address><send-to-dla-on-no-route>true</send-to-dla-on-no-route>"
+    + NOT_CREATED
+)
+DEAD_QUEUE = '<address name="dead"><anycast><queue name="dead"/></anycast></address>'
+
+
+def delete(bench: Bench, name: str) -> None:
+    """An operator deletes a queue and its address."""
+    registry = bench.world.broker.registry
+    address = bench.queue(name).address
+    registry.delete_queue(bench.queue(name), bench.world.now_ms)
+    registry.delete_address(bench.world.broker.addresses[address.name])
+
+
+def states(bench: Bench) -> list[str]:
+    queue = bench.queue(SCHEDULES)
+    return [Schedule(bench.world.broker, queue, entry).state for entry in queue.contents.scheduled.values()]
+
+
+def test_a_deleted_address_is_told_once_and_the_schedule_stays(cut: bool) -> None:
+    bench = Bench(settings=NOT_CREATED, cut=cut)
+    counts = bench.world.broker.events.counts
+    bench.send("a", *EVERY_SECOND)
+    assert states(bench) == [WAITS]
+    delete(bench, "q")
+    assert states(bench) == [NO_DESTINATION]
+    bench.world.advance(1000)
+    bench.world.advance(1000)
+    assert (counts.get(NO_DESTINATION_EVENT), counts.get(ORPHANED), states(bench)) == (1, None, [NO_DESTINATION])
+    assert list(bench.world.broker.addresses) == [SCHEDULES]
+
+
+def test_a_schedule_whose_address_is_there_again_sends_and_is_told_anew(cut: bool) -> None:
+    bench = Bench(settings=NOT_CREATED, cut=cut)
+    broker = bench.world.broker
+    bench.send("a", *EVERY_SECOND)
+    for times in (1, 2):
+        delete(bench, "q")
+        bench.world.advance(1000)
+        assert broker.events.counts[NO_DESTINATION_EVENT] == times
+        address = broker.registry.create_address("q", auto_created=False)
+        address.add_routing_types(("ANYCAST",))
+        broker.registry.create_queue(
+            address, QueueConfig(name="q", address="q", routing_type="ANYCAST"), auto_created=False
+        )
+        assert states(bench) == [WAITS]
+        bench.world.advance(1000)
+        assert bench.count("q") == 1
+
+
+def test_what_reaches_nobody_becomes_a_dead_letter_where_settings_say_so(cut: bool) -> None:
+    bench = Bench(settings=DEAD, more=DEAD_QUEUE, cut=cut)
+    bench.send("a", *EVERY_SECOND)
+    bench.subscribe("c", to="dead", ack="auto")
+    delete(bench, "q")
+    bench.world.advance(1000)
+    (frame,) = bench.messages("c")
+    assert (frame.body, frame.header("_AMQ_ORIG_ADDRESS"), frame.header("reason")) == (b"a", "q", "no_route")
+
+
+def test_a_deleted_queue_of_a_qualified_name(cut: bool) -> None:
+    more = '<address name="a"><anycast><queue name="one"/><queue name="two"/></anycast></address>'
+    bench = Bench(settings=NOT_CREATED, more=more, cut=cut)
+    bench.write("producer", "SEND", "destination:a::one", *EVERY_SECOND, body="a")
+    assert states(bench) == [WAITS]
+    bench.world.broker.registry.delete_queue(bench.queue("one"), bench.world.now_ms)
+    assert states(bench) == [NO_DESTINATION]
+    bench.world.advance(1000)
+    assert (bench.world.broker.events.counts.get(NO_DESTINATION_EVENT), bench.count("two")) == (1, 0)
+
+
+def test_where_addresses_are_created_the_schedule_creates_its_own(cut: bool) -> None:
+    bench = Bench(cut=cut)
+    bench.send("a", *EVERY_SECOND)
+    delete(bench, "q")
+    assert states(bench) == [WAITS]
+    bench.world.advance(1000)
+    assert bench.count("q") == 1
+    assert NO_DESTINATION_EVENT not in bench.world.broker.events.counts
+
+
+def test_a_topic_without_subscribers_has_no_queue(cut: bool) -> None:
+    bench = Bench(cut=cut)
+    bench.write("producer", "SEND", "destination:/topic/t", *EVERY_SECOND, body="a")
+    assert states(bench) == [NO_QUEUE]
+    bench.world.advance(1000)
+    bench.write("c", "SUBSCRIBE", "id:1", "destination:/topic/t")
+    assert states(bench) == [WAITS]
+    bench.write("c", "UNSUBSCRIBE", "id:1")
+    assert states(bench) == [NO_QUEUE]
+
+
+@pytest.mark.interpreted
+def test_the_log_remembers_a_limited_number_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("artemis_py.core.publish.publish._SCHEDULES_MAX", 2)
+    bench = Bench(settings=NOT_CREATED)
+    for body in "abc":
+        bench.send(body, *EVERY_SECOND)
+    delete(bench, "q")
+    for _ in range(3):
+        bench.world.advance(1000)
+        assert len(bench.world.broker.copy_publisher._without_destination) <= 2

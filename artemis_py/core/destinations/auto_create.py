@@ -88,13 +88,41 @@ class Resolver:
         """Is this a temporary destination whose client has gone?"""
         return name not in self._bindings.addresses and names_temporary(name)
 
+    def would_route(self, name: str, queue_name: str | None, routing_type: str | None) -> bool:
+        """Would ``route`` find this destination now, or create it?"""
+        if queue_name is not None:
+            queue = self._bindings.queues.get(queue_name)
+            if queue is not None:
+                return not name or queue.address.name == name
+            name = name or queue_name
+            if not self._config.settings_for(name).auto_create_queues:
+                return False
+        address = self._bindings.addresses.get(name)
+        if address is not None and address.view is not None and queue_name is None:
+            target = "" if address.view.view is None else address.view.view.target
+            return bool(target) and self.would_route(target, None, None)
+        settings = self._config.settings_for(name) if address is None else address.settings
+        if settings.auto_create_addresses:
+            return address is not None or not names_temporary(name)
+        return address is not None and (routing_type is None or routing_type in address.routing_types)
+
+    def would_create_queue(self, name: str, routing_type: str | None) -> bool:
+        """Would a message sent to this address create a queue for itself, if there is none?"""
+        address = self._bindings.addresses.get(name)
+        if address is not None and address.view is not None:
+            return False
+        settings = self._config.settings_for(name) if address is None else address.settings
+        creates = settings.auto_create_queues and name not in self._bindings.queues
+        return creates and ANYCAST in self.types_of(name, routing_type)
+
     def route_to_nobody(self, name: str, routing_type: str | None, permit: Permit | None = None) -> Route:
-        """Where a message goes that is sent to a temporary destination whose client has gone: nobody gets it, and
-        nothing is created for it. It counts as unrouted, by the settings of that name.
+        """Where a message goes that is sent to a temporary destination whose client has gone, or by a schedule to what
+        does not exist: nobody gets it, and nothing is created for it. It counts as unrouted, by the settings of that
+        name.
         """
         if permit is not None:
             permit.to_use(name, None)
-        address = Address(name, self._config.settings_for(name), temporary=True)
+        address = Address(name, self._config.settings_for(name), temporary=names_temporary(name))
         address.deleted = True
         return self._bindings.route_to(address, None, routing_type)
 

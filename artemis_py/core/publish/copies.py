@@ -62,6 +62,8 @@ class MessageCopy:
     """Of the original, whose publisher waits to know."""
     queue: str | None = None
     """The queue of a fully qualified destination."""
+    schedule: int = 0
+    """The schedule that sends it; 0: it is no message of a schedule."""
 
 
 def hops_of(head: Head) -> int:

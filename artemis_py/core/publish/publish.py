@@ -12,7 +12,15 @@ from artemis_py.core.addresses.full_policy import note_full, why_dropped
 from artemis_py.core.addresses.routing_table import Bindings, Route
 from artemis_py.core.dead_letters import dead_letter_address_of, expiry_address_of
 from artemis_py.core.destinations.auto_create import Resolver
-from artemis_py.core.events import ADDRESS_DROPS, ADDRESS_REFUSES, DEAD, DISCARDED, NOT_ROUTED, ORPHANED
+from artemis_py.core.events import (
+    ADDRESS_DROPS,
+    ADDRESS_REFUSES,
+    DEAD,
+    DISCARDED,
+    NO_DESTINATION,
+    NOT_ROUTED,
+    ORPHANED,
+)
 from artemis_py.core.faults import give_up
 from artemis_py.core.publish.copies import CopyMaker, MessageCopy
 from artemis_py.core.publish.duplicates import Duplicates
@@ -20,7 +28,7 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.scheduled import AGAIN_MS
 from artemis_py.core.queue_host import QueueHost
 from artemis_py.core.queue_reference import QueueReference
-from artemis_py.core.recurrence import fall_due
+from artemis_py.core.recurrence import fall_due, job_of
 from artemis_py.errors import NotFoundError
 from artemis_py.message import HeaderName, Message
 
@@ -221,7 +229,7 @@ class Router:
             missed = lost
         address.routed_message_count += len(messages) - len(missed)
         address.unrouted_message_count += len(missed)
-        if missed and address.deleted:
+        if missed and address.deleted and address.temporary:
             who: dict[str, str | int] = {} if batch.sender is None else batch.sender.who
             self._events.note(ORPHANED, "", {"address": address.name[:_NAME_MAX], **who}, count=len(missed))
         settings = address.settings
@@ -243,11 +251,11 @@ class Router:
                 outcome.lose_copy(route.address.name, _why_unrouted(message, route, plan))
             else:
                 outcome.is_orphaned = route.address.deleted
-                outcome.has_targets = bool(_possible_targets(route, plan))
+                outcome.has_targets = bool(possible_targets(route, plan))
                 outcome.unrouted_because = _why_unrouted(message, route, plan)
 
 
-def _possible_targets(route: Route, plan: Plan) -> list[Queue]:
+def possible_targets(route: Route, plan: Plan) -> list[Queue]:
     """Every queue that some message on this route may come to."""
     queues = every_target(route, plan)
     if route.queue is None and route.routing_type != MULTICAST:
@@ -257,7 +265,7 @@ def _possible_targets(route: Route, plan: Plan) -> list[Queue]:
 
 def _why_unrouted(message: Message, route: Route, plan: Plan) -> str:
     """Why no queue on this route took a message; each reason was looked at."""
-    queues, name = _possible_targets(route, plan), route.address.name
+    queues, name = possible_targets(route, plan), route.address.name
     if route.address.deleted:
         return f"{name} is a temporary destination whose client has gone"
     if not queues:
@@ -281,7 +289,7 @@ def _why_closed(queue: Queue, message: Message) -> str:
 
 def _not_awaited(messages: list[Message], batch: Batch, plan: Plan) -> list[Message]:
     """Those of the messages that no queue will get from the log while it is filled."""
-    for queue in _possible_targets(batch.route, plan):
+    for queue in possible_targets(batch.route, plan):
         if queue.filling is not None:
             messages = [
                 message
@@ -480,6 +488,9 @@ def _have_room(queues: list[Queue], batch: Batch) -> bool:
 
 
 _ROUNDS_MAX: Final = 32
+_SCHEDULES_MAX: Final = 10_000
+"""Of so many the log remembers what it has said; then it begins anew."""
+_REASON_MAX: Final = 300
 _ACTUAL_EXPIRY: Final = HeaderName("_AMQ_ACTUAL_EXPIRY")
 
 
@@ -489,7 +500,10 @@ class CopyPublisher:
     diverted and unrouted messages. A SEND and a COMMIT publish theirs at once; the rest follows the dispatch of a turn.
     """
 
-    __slots__ = ("_publisher", "_bindings", "_duplicates", "_enqueuer", "_copy_maker", "_host", "_resolver")
+    __slots__ = (
+        "_publisher", "_bindings", "_duplicates", "_enqueuer", "_copy_maker", "_host", "_resolver",
+        "_without_destination",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -508,6 +522,8 @@ class CopyPublisher:
         self._resolver = resolver
         self._copy_maker = copy_maker
         self._publisher = publisher
+        self._without_destination: set[int] = set()
+        """Schedules whose destination does not exist, as the log has said."""
 
     def flush(self, now_ms: int) -> None:
         """Publish all copies, in a bounded number of rounds: what goes on in a circle of addresses waits for the next
@@ -570,7 +586,10 @@ class CopyPublisher:
             head, due_ms = due.begins
             copy = MessageCopy(SCHEDULES, head, body, expires_ms, 0, due_ms, creates=True)
         else:
-            copy = MessageCopy(due.address, due.head, body, expires_ms, 0, due.due_ms, creates=True, queue=due.queue)
+            copy = MessageCopy(
+                due.address, due.head, body, expires_ms, 0, due.due_ms, creates=True, queue=due.queue,
+                schedule=job_of(message),
+            )  # fmt: skip
         self._copy_maker.waiting.append(copy)
 
     def _put_back(self, reference: QueueReference, message: Message, now_ms: int, due_ms: int = 0) -> None:
@@ -657,6 +676,8 @@ class CopyPublisher:
         """Where a copy goes. The target of a divert is created as for a sender. Dead and expired copies whose
         address does not exist are dropped.
         """
+        if copy.schedule:
+            return self._route_of_schedule(copy)
         if copy.creates:
             try:
                 return self._resolver.route(copy.address, copy.queue, copy.head.routing_type)
@@ -671,3 +692,20 @@ class CopyPublisher:
             return self._resolver.route_through(address.view)
         except NotFoundError:
             return None
+
+    def _route_of_schedule(self, copy: MessageCopy) -> Route:
+        """Where a schedule sends. Where nothing is any more, its message is unrouted: the settings of that name say
+        whether it becomes a dead letter, and the log says so once, because the sender may have left long ago.
+        """
+        try:
+            route = self._resolver.route(copy.address, copy.queue, copy.head.routing_type)
+        except NotFoundError as error:
+            if copy.schedule not in self._without_destination:
+                if len(self._without_destination) >= _SCHEDULES_MAX:
+                    self._without_destination.clear()
+                self._without_destination.add(copy.schedule)
+                fields: dict[str, str | int] = {"schedule": copy.schedule, "error": str(error)[:_REASON_MAX]}
+                self._host.events.note(NO_DESTINATION, "", fields, kind=str(copy.schedule))
+            return self._resolver.route_to_nobody(copy.address or copy.queue or "", copy.head.routing_type)
+        self._without_destination.discard(copy.schedule)
+        return route

@@ -6,19 +6,26 @@ from functools import cached_property
 from typing import Final
 
 from artemis_py.config.tables.declarations import SCHEDULES
+from artemis_py.core.broker import Broker
 from artemis_py.core.order.entry import PURGED, Entry
+from artemis_py.core.publish.publish import possible_targets
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.recurrence import CRON, PERIOD, REPEAT, job_of, target_of
+from artemis_py.core.recurrence import CRON, PERIOD, REPEAT, destination_of, job_of, target_of
 from artemis_py.errors import NotFoundError
 from artemis_py.management.listing import EPOCH_MS, FLAG, LOOKS_PER_STEP, NUMBER, TEXT, Field, Kind
 from artemis_py.management.managed import Arguments, Managed, Steps
 from artemis_py.management.operation import EDIT, Argument, Operation, listing, select_rows
 
+WAITS: Final = "waits"
+NO_DESTINATION: Final = "no-destination"
+NO_QUEUE: Final = "no-queue"
+
 
 class Schedule:
     """One message that waits to be sent."""
 
-    def __init__(self, queue: Queue, entry: Entry) -> None:
+    def __init__(self, broker: Broker, queue: Queue, entry: Entry) -> None:
+        self._broker = broker
         self.message = entry.message
         self.entry = entry
         self.due_ms = queue.contents.scheduled_dates.of(entry.message.id)
@@ -28,6 +35,25 @@ class Schedule:
     def headers(self) -> dict[str, str]:
         """Those of the message."""
         return self.message.head.properties
+
+    @property
+    def state(self) -> str:
+        """Would a queue get it now?"""
+        if not target_of(self.message.head):
+            return NO_DESTINATION
+        broker = self._broker
+        routing_type, name, queue_name = destination_of(self.message.head)
+        if not broker.resolver.would_route(name, queue_name, routing_type):
+            return NO_DESTINATION
+        if queue_name is not None or broker.resolver.would_create_queue(name, routing_type):
+            return WAITS
+        address = broker.addresses.get(name)
+        if address is not None:
+            route = broker.bindings.route_to(address, None, routing_type)
+            plan = broker.bindings.plan_of(route)
+            if plan.has_diverts or possible_targets(route, plan):
+                return WAITS
+        return NO_QUEUE
 
     def number(self, name: str) -> int:
         """A header that is a number; 0: it is not there."""
@@ -40,6 +66,13 @@ _KIND: Final[Kind[Schedule]] = Kind(
     [
         Field("schedule", NUMBER, "Its id: that of its first message", lambda it: it.id, is_brief=True),
         Field("destination", TEXT, "Where it is sent", lambda it: target_of(it.message.head), is_brief=True),
+        Field(
+            "state",
+            TEXT,
+            f"{WAITS}; {NO_DESTINATION}: that does not exist, and is not created; {NO_QUEUE}: it has no queue",
+            lambda it: it.state,
+            is_brief=True,
+        ),
         Field("next", NUMBER, "When it is sent next", lambda it: it.due_ms, EPOCH_MS, is_brief=True),
         Field("cron", TEXT, "The header AMQ_SCHEDULED_CRON", lambda it: it.headers.get(CRON), is_brief=True),
         Field(
@@ -70,7 +103,7 @@ def _list(managed: Managed, arguments: Arguments) -> Steps:
     if queue is not None:
         entries = list(queue.contents.scheduled.values())
         for start in range(0, len(entries), LOOKS_PER_STEP):
-            found += [Schedule(queue, entry) for entry in entries[start : start + LOOKS_PER_STEP]]
+            found += [Schedule(managed.broker, queue, entry) for entry in entries[start : start + LOOKS_PER_STEP]]
             yield None
     return (yield from select_rows(_KIND, found, arguments))
 
