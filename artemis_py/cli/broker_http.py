@@ -9,7 +9,7 @@ from http import HTTPStatus
 from http.client import HTTPResponse
 from typing import IO, Final, final
 
-from artemis_py.cli.logins import TLS_NAMES, Acceptor, http_acceptor
+from artemis_py.cli.logins import TLS_NAMES, Acceptor, asks_people, http_acceptor, typed_login
 from artemis_py.client.http_connection import HttpConnection, is_success
 from artemis_py.errors import ArtemisError
 from artemis_py.security.client_login import NO_USER
@@ -21,34 +21,46 @@ _LINE_BYTES_MAX: Final = 1 << 20
 
 
 class RefusedError(ArtemisError):
-    """What a broker answers with a status that is not 2xx; ``status`` is that."""
+    """What a broker answers with a status that is not 2xx; ``status`` is that, and ``said`` its words."""
 
-    def __init__(self, said: str, status: int) -> None:
-        super().__init__(said)
+    def __init__(self, broker: str, said: str, status: int) -> None:
+        super().__init__(f"{broker}: {said}")
+        self.said = said
         self.status = status
 
 
 @final
 class BrokerHttp:
-    """The HTTP acceptor of a running broker. An answer may take ``timeout_s``."""
+    """The HTTP acceptor of a running broker. An answer may take ``timeout_s``. With ``asks``, somebody at a terminal is
+    asked for a login if the broker wants one and none is given.
+    """
 
-    def __init__(self, acceptor: Acceptor, timeout_s: float = TIMEOUT_S) -> None:
-        self._login = acceptor.login
+    def __init__(self, acceptor: Acceptor, timeout_s: float = TIMEOUT_S, *, asks: bool = True) -> None:
+        self._asks = asks
         self._http = HttpConnection(*acceptor, timeout_s, _NAMES, takes_proxy=True)
 
     @staticmethod
-    def of(args: argparse.Namespace, timeout_s: float = TIMEOUT_S) -> BrokerHttp:
+    def of(args: argparse.Namespace, timeout_s: float = TIMEOUT_S, *, asks: bool = True) -> BrokerHttp:
         """The acceptor that ``--url``, the environment or a context names. Raises ArtemisError."""
-        return BrokerHttp(http_acceptor(args, args.url), timeout_s)
+        return BrokerHttp(http_acceptor(args, args.url), timeout_s, asks=asks)
 
     @property
     def url(self) -> str:
         """Where it is."""
         return self._http.url
 
+    @property
+    def broker(self) -> str:
+        """How errors name it: host:port."""
+        return self._http.broker
+
     def answer(self, path: str, method: str = "GET", body: bytes | None = None) -> tuple[int, bytes]:
         """Status and body, whatever they are. Raises ArtemisError if there is no answer."""
-        return self._http.answer(method, path, None, body)
+        status, said = self._http.answer(method, path, None, body)
+        if status == HTTPStatus.UNAUTHORIZED and self._http.login.is_empty and self._asks and asks_people():
+            self._http.login = typed_login(self.broker)
+            return self._http.answer(method, path, None, body)
+        return status, said
 
     def ask(self, path: str, method: str = "GET", body: bytes | None = None) -> bytes:
         """The body of an answer with status 2xx; ``body`` is JSON to send. Raises RefusedError with what the broker
@@ -79,7 +91,7 @@ class BrokerHttp:
             while piece := answer.read(_PIECE_BYTES):
                 yield piece
             if answer.length:
-                raise ArtemisError(f"{self.url}{path}: the answer broke off; {answer.length} bytes are missing")
+                raise ArtemisError(f"{self.broker}: the answer broke off; {answer.length} bytes are missing")
 
     def lines(self, path: str, headers: Mapping[str, str]) -> Iterator[str]:
         """The lines of a response that streams until the broker or the client ends it. Raises ArtemisError with
@@ -96,11 +108,12 @@ class BrokerHttp:
 
     def _refused(self, status: int, body: bytes) -> RefusedError:
         said = _said(body) or f"HTTP status {status}"
-        if status == HTTPStatus.UNAUTHORIZED and self._login.is_empty:
-            said = f"{self.url}: {NO_USER}"
+        login = self._http.login
+        if status == HTTPStatus.UNAUTHORIZED and login.is_empty:
+            said = NO_USER
         elif status == HTTPStatus.UNAUTHORIZED:
-            said = f"{self.url}: the broker refuses {self._login} (--user, --password-file, --token-file): {said}"
-        return RefusedError(said, status)
+            said = f"the broker refuses {login} (--user, --password-file, --token-file): {said}"
+        return RefusedError(self.broker, said, status)
 
 
 def _said(body: bytes) -> str:

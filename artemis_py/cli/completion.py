@@ -108,7 +108,9 @@ def _known(prefix: str, action: argparse.Action, parsed_args: argparse.Namespace
     if prefix and action.dest != "connection":
         query.append(("where", f"{field}~{prefix}"))
     try:
-        rows = json.loads(BrokerHttp.of(args, _TIMEOUT_S).ask(f"/api/{list_name}?{urlencode(query)}"))["data"]
+        rows = json.loads(BrokerHttp.of(args, _TIMEOUT_S, asks=False).ask(f"/api/{list_name}?{urlencode(query)}"))[
+            "data"
+        ]
     except (ArtemisError, ValueError, KeyError, TypeError):
         return []
     return [escaped(str(row[field])) for row in rows]

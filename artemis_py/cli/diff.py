@@ -19,6 +19,8 @@ from artemis_py.terminal_output import BOLD, CYAN, DIM, GREEN, YELLOW, as_json, 
 
 HELP = "show what another configuration would change, and what would need a restart"
 
+_PATIENCE_S: Final = 600.0
+"""A busy broker compares thousands of queues for a minute."""
 _HEADS: Final = (
     (NOW, "in force at once"),
     (WHEN_IDLE, "in force once the queue is empty and has no consumers (at once without message groups)"),
@@ -81,7 +83,7 @@ def _of_running(args: argparse.Namespace) -> dict[str, Any]:
             f"--running compares what is in force in a broker with its own file, and not with {args.old}: leave "
             f"{args.old} away, or name two files without --running: artemis-py diff OLD {args.old}"
         )
-    answer: dict[str, Any] = json.loads(BrokerHttp.of(args).ask("/api/broker/changes"))
+    answer: dict[str, Any] = json.loads(BrokerHttp.of(args, _PATIENCE_S).ask("/api/broker/changes"))
     return answer
 
 

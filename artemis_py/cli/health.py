@@ -37,12 +37,12 @@ def run(args: argparse.Namespace) -> int:
     status, body = broker.answer("/health/live" if args.live else "/health/ready")
     if status not in (HTTPStatus.OK, HTTPStatus.SERVICE_UNAVAILABLE):
         said = body.decode(errors="replace").strip()
-        raise ArtemisError(f"{broker.url} answers with HTTP status {status}: {said}")
+        raise ArtemisError(f"{broker.broker} answers with HTTP status {status}: {said}")
     try:
         found = json.loads(body)
         state = str(found["status"])
     except (ValueError, TypeError, KeyError):
-        raise ArtemisError(f"{broker.url} is no HTTP acceptor of a broker: it answers {body[:80]!r}") from None
+        raise ArtemisError(f"{broker.broker} is no HTTP acceptor of a broker: it answers {body[:80]!r}") from None
     if args.format == "json":
         say_made(as_json(found))
     else:

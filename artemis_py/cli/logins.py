@@ -125,12 +125,17 @@ def stomp_connection(args: argparse.Namespace, timeout_s: float, more: Headers =
         except RefusedError as refused:
             if not login.is_empty or _NO_USER_TOLD not in refused.reason:
                 raise
-            if not (sys.stdin.isatty() and sys.stderr.isatty()):
-                raise ArtemisError(f"{endpoint}: {NO_USER}") from None
-        login = _asked(str(endpoint))
+            if not asks_people():
+                raise ArtemisError(f"{endpoint.place}: {NO_USER}") from None
+        login = typed_login(endpoint.place)
 
 
-def _asked(broker: str) -> ClientLogin:
+def asks_people() -> bool:
+    """Is somebody at a terminal, who can be asked?"""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def typed_login(broker: str) -> ClientLogin:
     """The login that somebody types at a terminal. Raises ArtemisError for none."""
     from getpass import getpass
 
@@ -140,7 +145,10 @@ def _asked(broker: str) -> ClientLogin:
     user = sys.stdin.readline().strip()
     if not user:
         raise ArtemisError(f"{broker}: {NO_USER}")
-    return ClientLogin(user, getpass())
+    try:
+        return ClientLogin(user, getpass())
+    except EOFError:
+        raise ArtemisError(f"{broker}: no password given") from None
 
 
 def url_for(args: argparse.Namespace, given: str | None) -> str:

@@ -36,6 +36,10 @@ class Endpoint(NamedTuple):
         """Does it speak TLS?"""
         return self.scheme in TLS_SCHEMES
 
+    @property
+    def place(self) -> str:
+        """How errors name it: host:port."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
     def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}:{self.port}"
+        return f"{self.scheme}://{self.place}"

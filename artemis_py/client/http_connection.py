@@ -19,12 +19,12 @@ _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 
 class UnansweredError(ArtemisError):
-    """There is no answer; ``reason`` says why without the URL. ``is_final``: the next attempt would fail in the same
+    """There is no answer; ``reason`` says why without the broker. ``is_final``: the next attempt would fail in the same
     way.
     """
 
-    def __init__(self, url: str, reason: str, *, is_final: bool = False) -> None:
-        super().__init__(f"{url}: {reason}")
+    def __init__(self, broker: str, reason: str, *, is_final: bool = False) -> None:
+        super().__init__(f"{broker}: {reason}")
         self.reason = reason
         self.is_final = is_final
 
@@ -52,7 +52,9 @@ class HttpConnection:
         self.timeout_s = timeout_s
         self._parts = urlsplit(url)
         self.url = self._parts._replace(query="", fragment="").geturl().rstrip("/")
-        self._login = login
+        self.broker = self._parts.netloc.rpartition("@")[2]
+        """How errors name it: host:port."""
+        self.login = login
         self._tls = tls
         self._context: ssl.SSLContext | None = None
         self._named = named
@@ -75,7 +77,7 @@ class HttpConnection:
         self, method: str, path: str, headers: Mapping[str, str] | None = None, body: bytes | IO[bytes] | None = None
     ) -> Iterator[http.client.HTTPResponse]:
         """The answer, to be read inside of the block. A body is JSON if no header says otherwise."""
-        authorization = self._login.authorization
+        authorization = self.login.authorization
         sent = {} if body is None else {"Content-Type": "application/json"}
         sent |= {} if authorization is None else {"Authorization": authorization}
         try:
@@ -85,7 +87,7 @@ class HttpConnection:
             answer = self._connection.getresponse()
             if answer.status in _REDIRECTS:
                 self.close()
-                raise UnansweredError(self.url, f"it says to ask at {answer.headers['Location']}", is_final=True)
+                raise UnansweredError(self.broker, f"it says to ask at {answer.headers['Location']}", is_final=True)
             yield answer
         except (OSError, http.client.HTTPException) as error:
             self.close()
@@ -132,10 +134,13 @@ class HttpConnection:
     def _unanswered(self, error: Exception) -> UnansweredError:
         if isinstance(error, ConnectionRefusedError):
             hint = f" ({self._named['url']} says where the broker's HTTP acceptor is)" if "url" in self._named else ""
-            return UnansweredError(self.url, f"nothing listens there{hint}")
+            return UnansweredError(self.broker, f"nothing listens there{hint}")
+        if isinstance(error, TimeoutError):
+            return UnansweredError(self.broker, f"no answer within {self.timeout_s:g} s; it may be busy, or stopped")
         if isinstance(error, ssl.SSLError):
-            return UnansweredError(self.url, why_refused(error, self._named), is_final=is_final(error))
-        return UnansweredError(self.url, str(error) or type(error).__name__)
+            return UnansweredError(self.broker, why_refused(error, self._named), is_final=is_final(error))
+        why = error.strerror if isinstance(error, OSError) else None
+        return UnansweredError(self.broker, why or str(error) or type(error).__name__)
 
 
 def is_http_url(url: str) -> bool:

@@ -102,7 +102,7 @@ class StompConnection:
         RefusedError when the broker does not want this client, CertificateError, LostError.
         """
         connected = _connected(endpoint, context, connect_s, named)
-        found = cls(connected, str(endpoint), timeout_s, beats_ms=beats_ms, named=named)
+        found = cls(connected, endpoint.place, timeout_s, beats_ms=beats_ms, named=named)
         try:
             found.log_in(endpoint.host, login, more)
         except BaseException:
@@ -281,9 +281,9 @@ def _connected(
         plain = socket.create_connection((endpoint.host, endpoint.port), connect_s)
     except ConnectionRefusedError:
         hint = f" ({named['url']} says where the broker is)" if "url" in named else ""
-        raise LostError(f"{endpoint}: nothing listens there{hint}") from None
+        raise LostError(f"{endpoint.place}: nothing listens there{hint}") from None
     except OSError as error:
-        raise LostError(f"{endpoint}: {error.strerror or error}") from None
+        raise LostError(f"{endpoint.place}: {error.strerror or error}") from None
     plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if not endpoint.has_tls:
         return plain
@@ -292,10 +292,10 @@ def _connected(
         return context.wrap_socket(plain, server_hostname=endpoint.host)
     except ssl.SSLError as error:
         plain.close()
-        raise _tls_failed(str(endpoint), error, named) from None
+        raise _tls_failed(endpoint.place, error, named) from None
     except OSError as error:
         plain.close()
-        raise LostError(f"{endpoint}: {error.strerror or error}") from None
+        raise LostError(f"{endpoint.place}: {error.strerror or error}") from None
 
 
 def _tls_failed(broker: str, error: ssl.SSLError, named: Mapping[str, str]) -> StompConnectionError:

@@ -199,7 +199,7 @@ def test_what_cannot_be_done(tmp_path: Path) -> None:
             assert "Traceback" not in told.stderr
         assert broker.stop() == 0
     told = data("imp", bad, "--url", "http://127.0.0.1:1")
-    assert "http://127.0.0.1:1: nothing listens there (--url" in told.stderr
+    assert "127.0.0.1:1: nothing listens there (--url" in told.stderr
 
 
 def test_a_bar_on_a_terminal(tmp_path: Path) -> None:

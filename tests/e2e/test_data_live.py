@@ -316,7 +316,7 @@ def test_what_makes_no_sense(tmp_path: Path) -> None:
         told = data("exp", place / "broker.xml", "--url", http(broker))
         assert "is for a stopped broker, and --url and --context for a running one" in told.stderr
         told = data("exp", "--url", http(broker), "--queue", "nix", "--output", path)
-        assert told.stderr == f"artemis-py: there is no durable queue nix on {http(broker)}\n"
+        assert told.stderr == f"artemis-py: there is no durable queue nix on {http(broker).removeprefix('http://')}\n"
         assert list(tmp_path.glob("out*")) == []
         told = data("exp", "--url", http(broker), "--queue", "later")
         assert [line for line in told.stdout.splitlines() if "message" in json.loads(line)] == []

@@ -373,7 +373,7 @@ def test_cursors_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         assert main(delete) == 1
         captured = capsys.readouterr()
         assert captured.out.split() == ["removed", "one"]
-        assert captured.err == "artemis-py: there is no cursor 'one'\n"
+        assert captured.err == f"artemis-py: {url.removeprefix('http://')}: there is no cursor 'one'\n"
         assert broker.stop() == 0
     assert main(["cursor", "ls", "--url", url]) == 1
     assert "nothing listens there" in capsys.readouterr().err

@@ -83,7 +83,7 @@ def test_a_login_that_is_refused(port: Port, capsys: pytest.CaptureFixture[str])
     port.answer = (401, b"log in")
     assert main(["health", port.url]) == 1
     said = capsys.readouterr().err
-    assert f"{port.url} answers with HTTP status 401: log in" in said
+    assert f"{port.url.removeprefix('http://')} answers with HTTP status 401: log in" in said
 
 
 def test_something_else_on_the_port(port: Port, capsys: pytest.CaptureFixture[str]) -> None:

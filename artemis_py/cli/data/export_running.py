@@ -118,7 +118,7 @@ class LiveExport:
         queues = [str(value["queue"]["name"]) for value in values if "queue" in value]
         unknown = set(self._wanted) - set(queues)
         if unknown:
-            raise ArtemisError(f"there is no durable queue {', '.join(sorted(unknown))} on {self._broker.url}")
+            raise ArtemisError(f"there is no durable queue {', '.join(sorted(unknown))} on {self._broker.broker}")
         return [name for name in queues if not self._wanted or name in self._wanted]
 
     # ---- messages ----------------------------------------------------------------------------------

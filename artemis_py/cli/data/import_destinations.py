@@ -247,7 +247,7 @@ class Manager:
             """Those that are there."""
             rows = self._rows("/api/queues?fields=name,address&page=-1&size=-1")
         except RefusedError as error:
-            raise UnmanageableError(str(error)) from None
+            raise UnmanageableError(error.said) from None
         self.queues = {row["name"]: row["address"] for row in rows}
         """Those that are there, with their addresses."""
 
@@ -268,5 +268,5 @@ class Manager:
         try:
             self._broker.ask(path, "POST", None if arguments is None else json.dumps(arguments).encode())
         except RefusedError as error:
-            return str(error)
+            return error.said
         return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -110,11 +111,25 @@ def test_how_many_connections_there_are(server: Server, stays_open: bool, count:
 
 
 def test_nobody_listens() -> None:
-    url = f"http://127.0.0.1:{free_port()}"
-    with pytest.raises(UnansweredError, match=rf"^{url}: nothing listens there \(--url says where") as failed:
+    place = f"127.0.0.1:{free_port()}"
+    url = f"http://{place}/{'long/' * 40}"
+    with pytest.raises(UnansweredError, match=rf"^{place}: nothing listens there \(--url says where") as failed:
         connection(url).answer("GET", "/")
     assert failed.value.reason.startswith("nothing listens")
     assert not failed.value.is_final
+
+
+def test_who_does_not_answer_in_time_is_named_with_the_limit() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        slow = HttpConnection(f"http://127.0.0.1:{port}", ClientLogin(), None, 0.05, {})
+        with pytest.raises(UnansweredError, match=rf"^127.0.0.1:{port}: no answer within 0.05 s; it may be busy"):
+            slow.answer("GET", "/")
+
+
+def test_a_host_that_does_not_exist_is_no_number() -> None:
+    with pytest.raises(UnansweredError, match=r"^nowhere.invalid:8161: [A-Z]"):
+        connection("http://nowhere.invalid:8161").answer("GET", "/")
 
 
 def test_a_port_that_speaks_no_tls(server: Server) -> None:
