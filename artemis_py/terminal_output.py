@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -20,6 +22,8 @@ from typing import Any, Final, TextIO
 from artemis_py.log_codes import OTHER
 from artemis_py.units import DATE_MAX_MS
 
+PROGRAM: Final = "artemis-py"
+_COMMAND: Final = re.compile(rf"(?<![\w/.-]){PROGRAM}(?= [a-z])")
 _PLAIN: Final = re.compile(r"[^\s\"=]+")
 
 RED: Final = "31"
@@ -36,6 +40,20 @@ def escaped(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
+def as_called(text: str) -> str:
+    """A text with commands in it, such as ``artemis-py user list``, as they work in the shell of whoever reads it: by
+    the path of this program, if the shell finds none by its name, or another one.
+    """
+    called = sys.argv[0] if sys.argv else ""
+    if os.path.basename(called) != PROGRAM:
+        return text
+    found = shutil.which(PROGRAM)
+    with suppress(OSError):
+        if found is not None and os.path.samefile(found, called):
+            return text
+    return _COMMAND.sub(lambda _match: shlex.quote(called), text)
 
 
 def painter(stream: TextIO) -> Callable[[str, str], str]:

@@ -13,7 +13,7 @@ from artemis_py.config.problems import CODES, kind_of, nearest
 from artemis_py.config.secrets_in_text import masked_line, names_a_secret
 from artemis_py.config.xml.source import declared_encoding
 from artemis_py.errors import AdviceError, Problem
-from artemis_py.terminal_output import CYAN, DIM, RED, YELLOW, escaped, painter, say, say_made
+from artemis_py.terminal_output import CYAN, DIM, RED, YELLOW, as_called, escaped, painter, say, say_made
 
 DEFAULT_FILE: Final = "broker.xml"
 
@@ -106,7 +106,7 @@ def print_problems(problems: Sequence[Problem], stream: TextIO) -> None:
     for problem in problems:
         place = f"{problem.place}: "
         severity = paint(_COLOURS[problem.severity], kind_of(problem))
-        say_made(f"{escaped(place)}{severity}: {escaped(str(problem).removeprefix(place))}", stream=stream)
+        say_made(f"{escaped(place)}{severity}: {escaped(as_called(str(problem).removeprefix(place)))}", stream=stream)
         line = lines.of(problem.file, problem.line)
         if line and problem.code != _WITH_PASSWORDS and not names_a_secret(problem.suggestion or ""):
             say_made(paint(DIM, f"{problem.line:>6} | {line}"), stream=stream)

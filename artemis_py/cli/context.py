@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from artemis_py.atomic_files import replace_file
 from artemis_py.errors import AdviceError, ArtemisError
-from artemis_py.terminal_output import as_json, say, say_made
+from artemis_py.terminal_output import as_called, as_json, say, say_made
 from artemis_py.text_table import Column, print_table
 
 HELP: Final = "name brokers, and choose the one that commands ask"
@@ -99,7 +99,8 @@ def _list(contexts: Contexts, *, as_lines: bool) -> None:
             say_made(as_json({"name": name, "inUse": name == chosen, **fields}))
         return
     if not contexts.by_name:
-        say("no context; add one:  artemis-py context add NAME --url http://host:port --stomp-url stomp://host:port")
+        add = "artemis-py context add NAME --url http://host:port --stomp-url stomp://host:port"
+        say(f"no context; add one:  {as_called(add)}")
         return
     rows = [
         ("*" if name == chosen else "", name, *(fields.get(key, "") for key in ("url", "stomp-url", "user")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from artemis_py.security.identity import Identity
 from artemis_py.security.rights import Authorizer, Grant, access_to
 from artemis_py.security.user_files import all_user_files, user_files_to_change
 from artemis_py.security.users.accounts import Accounts
-from artemis_py.terminal_output import BOLD, DIM, escaped, painter, say, say_made
+from artemis_py.terminal_output import BOLD, DIM, as_called, escaped, painter, say, say_made
 from artemis_py.terminal_output import as_json as json_text
 from artemis_py.text_table import Cell, Column, print_table
 
@@ -72,9 +73,11 @@ def run(args: argparse.Namespace) -> int:
         print_text(explanation, composition, show_all=args.all)
         if asked is not None:
             _print_user(asked, is_secured=config.security_enabled)
-        for hint in hints(config, args.name):
+        for hint in hints(
+            config, args.name, "" if args.config is None else f" --config {shlex.quote(str(args.config))}"
+        ):
             say()
-            say(hint)
+            say(as_called(hint))
     return 0
 
 
@@ -91,8 +94,10 @@ def roles_of(text: str) -> list[str]:
     return [role.strip() for role in text.split(",") if role.strip()]
 
 
-def hints(config: BrokerConfig, name: str) -> list[str]:
-    """Other possible meanings of the name: a similar declared name, or a queue of that name."""
+def hints(config: BrokerConfig, name: str, options: str = "") -> list[str]:
+    """Other possible meanings of the name: a similar declared name, or a queue of that name, which a command with these
+    ``options`` explains.
+    """
     address, _, queue = name.partition("::")
     queues = {each.name: each.address for declared in config.addresses for each in declared.queues}
     addresses = [declared.name for declared in config.addresses]
@@ -106,7 +111,7 @@ def hints(config: BrokerConfig, name: str) -> list[str]:
         if guess is not None:
             found.append(f"queue {queue} is not declared; did you mean {queues[guess]}::{guess}?")
     elif not queue and address in queues:
-        found.append(f"there is also a queue {address}: artemis-py explain {queues[address]}::{address}")
+        found.append(f"there is also a queue {address}: artemis-py explain {queues[address]}::{address}{options}")
     return found
 
 

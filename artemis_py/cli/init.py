@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 from pathlib import Path
 from typing import Final
 
 from artemis_py.atomic_files import replace_file
 from artemis_py.cli.configuration import DEFAULT_FILE
 from artemis_py.errors import AdviceError, ArtemisError
-from artemis_py.terminal_output import say
+from artemis_py.terminal_output import as_called, say
 
 HELP: Final = "write a commented broker.xml to start with"
 
@@ -33,7 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Writes the file. Raises ThereAlreadyError, and ArtemisError if it cannot be written."""
     write(args.file, replaces=args.force)
-    say(f"wrote {args.file}; start it:  artemis-py run{'' if args.file == Path(DEFAULT_FILE) else f' {args.file}'}")
+    start = "artemis-py run" if args.file == Path(DEFAULT_FILE) else f"artemis-py run {shlex.quote(str(args.file))}"
+    say(f"wrote {args.file}; start it:  {as_called(start)}")
     return 0
 
 

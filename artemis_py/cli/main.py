@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from artemis_py.cli.interrupt import EXIT_INTERRUPTED, PROGRAM, end_at_once
 from artemis_py.errors import AdviceError, ArtemisError, ConfigError, UsageError
-from artemis_py.terminal_output import say, say_made, warn, warn_made
+from artemis_py.terminal_output import as_called, say, say_made, warn, warn_made
 from artemis_py.version import IS_COMPILED, VERSION
 
 if TYPE_CHECKING:
@@ -208,12 +208,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except ConfigError as error:
         for problem in error.problems:
-            warn(problem)
+            warn(as_called(str(problem)))
         return EXIT_REFUSED
     except ArtemisError as error:
-        warn(f"{PROGRAM}: {error}")
+        warn(f"{PROGRAM}: {as_called(str(error))}")
         if isinstance(error, AdviceError):
-            warn_made(error.advice)
+            warn_made(as_called(error.advice))
         return EXIT_REFUSED if isinstance(error, UsageError) else EXIT_FAILED
     except KeyboardInterrupt:
         warn(f"{PROGRAM}: interrupted")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,7 +26,7 @@ from artemis_py.security.user_files import all_user_files, user_files_to_change
 from artemis_py.security.users.accounts import NEW_PASSWORD, Account, Accounts, UserFiles, check_name
 from artemis_py.security.users.passwords import HashedPassword, PlainPassword, hashed
 from artemis_py.security.users.tables import UsersFileError
-from artemis_py.terminal_output import BOLD, GREEN, RED, as_json, escaped, painter, say, say_made, warn
+from artemis_py.terminal_output import BOLD, GREEN, RED, as_called, as_json, escaped, painter, say, say_made, warn
 from artemis_py.text_table import Cell, Column, print_table
 
 HELP: Final = "add, list, change, remove and test users"
@@ -95,7 +96,9 @@ def _add(accounts: Accounts, files: UserFiles, args: argparse.Namespace) -> None
     accounts.add(args.name, _stored(password, args), roles)
     say(f"added {args.name} to {files.users}{_with(roles)}")
     if not roles:
-        warn(f"warning: without a role {args.name} may do nothing: artemis-py user reset {args.name} --role ROLE")
+        config = "" if args.config is None else f" --config {shlex.quote(str(args.config))}"
+        reset = as_called(f"artemis-py user reset {shlex.quote(args.name)} --role ROLE{config}")
+        warn(f"warning: without a role {args.name} may do nothing: {reset}")
 
 
 def _remove(accounts: Accounts, files: UserFiles, args: argparse.Namespace) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import signal
 import socket
 import sys
@@ -29,7 +30,7 @@ from artemis_py.storage.disk.disk import DiskError, LockedError, NoSpaceError
 from artemis_py.storage.disk.lock import DirectoryLock
 from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.recovery.accept_journal import LossError
-from artemis_py.terminal_output import begin_log, log, many, say, warn
+from artemis_py.terminal_output import as_called, begin_log, log, many, say, warn
 
 if TYPE_CHECKING:
     from artemis_py.security.users.accounts import FirstUser
@@ -258,18 +259,19 @@ def _open_logins(config: BrokerConfig, problems: Problems) -> Authenticator:
 
     first = make_first_user(config)
     if first is not None:
-        _tell_of_first_user(first)
+        _tell_of_first_user(first, config.file)
     return open_realms(config, problems)
 
 
-def _tell_of_first_user(first: FirstUser) -> None:
+def _tell_of_first_user(first: FirstUser, file: str) -> None:
     """On standard output, which is not the log. Nothing else ever shows the password."""
     from artemis_py.security.users.accounts import NEW_PASSWORD
 
     say()
     if first.password:
         say(f"  first user: {first.user}    password: {first.password}    (shown only now; {first.file} has its hash)")
-        say(f"  to choose another password: artemis-py user reset {first.user}")
+        options = "" if file == "broker.xml" else f" --config {shlex.quote(file)}"
+        say(as_called(f"  to choose another password: artemis-py user reset {shlex.quote(first.user)}{options}"))
     else:
         say(f"  first user: {first.user}, with the password in {NEW_PASSWORD}; {first.file} has its hash")
     say()
@@ -315,7 +317,7 @@ class _Life:
         self._notifier.watch(loop)
         for notice in config.notices:
             line = str(notice.line) if notice.line else ""
-            warn(f"{kind_of(notice)}: {notice.text}", NOTICE, file=notice.file, line=line)
+            warn(f"{kind_of(notice)}: {as_called(notice.text)}", NOTICE, file=notice.file, line=line)
 
     async def run(self) -> int:
         """Returns the exit code."""
@@ -372,7 +374,7 @@ class _Life:
         except LossError as loss:
             from artemis_py.storage.recovery.damage_report import loss_lines
 
-            first, *more = loss_lines(loss.examined, config.journal_directory)
+            first, *more = map(as_called, loss_lines(loss.examined, config.journal_directory, config.file))
             log(first, FAILED, "\n".join(more))
             return EXIT_LOSS
         except (DiskError, LockedError, CodecError) as error:

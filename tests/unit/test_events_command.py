@@ -45,7 +45,7 @@ def test_followed_until_it_is_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], status: int
 ) -> None:
     answers: list[list[str] | RefusedError] = [
-        HELLO + WITHDRAWN, RefusedError("later", 503), HELLO, RefusedError("not for you", status),
+        HELLO + WITHDRAWN, RefusedError("b:1", "later", 503), HELLO, RefusedError("b:1", "not for you", status),
     ]  # fmt: skip
     assert run(monkeypatch, answers, "--follow") == 1
     assert answers == []

@@ -104,7 +104,8 @@ class Accounts:
         with self._changing() as (users, given):
             if any(entry.key == user for entry in users.entries()):
                 raise UsersFileError(
-                    f"{self._files.users} already has a user {user}; change the password with: artemis-py user reset"
+                    f"{self._files.users} already has a user {user}; change the password with: "
+                    f"artemis-py user reset {user}"
                 )
             users.put(user, password)
             _give(given, user, roles)

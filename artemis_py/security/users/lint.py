@@ -33,7 +33,7 @@ from artemis_py.security.users.tables import (
 _ITERATIONS_DEAR: Final = 1_000_000
 """Beyond it a login takes a second or more of a processor."""
 _UTF_8: Final = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")
-_ADVICE: Final = "set a new one with: artemis-py user reset"
+_ADVICE: Final = "set a new one with: artemis-py user reset USER"
 
 Parsed = TypeVar("Parsed")
 
@@ -135,7 +135,8 @@ def _check_passwords(path: Path, users: UsersTable, problems: Problems) -> None:
     if plain and stat.S_IMODE(os.stat(path).st_mode) & 0o077:
         lines = ", ".join(map(str, sorted(plain)[:10])) + (", …" if len(plain) > 10 else "")
         text = (
-            f"plain-text passwords (lines {lines}) in a file that others may read; hash them with artemis-py user reset"
+            f"plain-text passwords (lines {lines}) in a file that others may read; hash them with artemis-py user "
+            "reset USER"
         )
         _warn(problems, path, min(plain), f"{text}, and: chmod 600 {path}")
 

@@ -40,8 +40,8 @@ def orphan_lines(examined: Examined) -> list[str]:
     ]
 
 
-def loss_lines(examined: Examined, directory: str) -> list[str]:
-    """Why a broker does not start, what would remain, and what can be done."""
+def loss_lines(examined: Examined, directory: str, file: str) -> list[str]:
+    """Why the broker of a configuration file does not start, what would remain, and what can be done."""
     lacking = [directory] if examined.reasons else []
     lacking += [str(one.directory) for one in examined.absent]
     verb = "lacks" if len(lacking) == 1 else "lack"
@@ -51,11 +51,11 @@ def loss_lines(examined: Examined, directory: str) -> list[str]:
         *(f"  {damage}" for damage in examined.damages if not damage.torn),
         f"  without the losses there would be {what_is_left(examined)}",
         "nothing was changed. What you can do:",
-        *_next_steps(examined, directory),
+        *_next_steps(examined, directory, file),
     ]
 
 
-def _next_steps(examined: Examined, directory: str) -> list[str]:
+def _next_steps(examined: Examined, directory: str, file: str) -> list[str]:
     steps = [f"mount or restore {one.directory} as it was, and start again" for one in examined.absent]
     if examined.reasons:
         steps.append("restore the files from a copy, if there is one, and start again")
@@ -65,7 +65,7 @@ def _next_steps(examined: Examined, directory: str) -> list[str]:
         repair = f"artemis-py journal repair {directory}"
         steps.append(f"{repair}        shows what a clean journal would have; with --write, writes it")
     does = "starts without the losses" if examined.absent else "does the same and starts"
-    steps.append(f"artemis-py run FILE --accept-loss    {does}")
+    steps.append(f"artemis-py run {file} --accept-loss    {does}")
     return [f"  {step}" for step in steps]
 
 

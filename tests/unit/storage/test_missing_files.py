@@ -113,7 +113,7 @@ def refused(root: Path) -> str:
     with pytest.raises(LossError) as caught:
         opened(root)
     assert tree(root) == before
-    return "\n".join(loss_lines(caught.value.examined, str(root / "journal")))
+    return "\n".join(loss_lines(caught.value.examined, str(root / "journal"), "broker.xml"))
 
 
 @pytest.mark.parametrize("is_empty", [False, True])
