@@ -92,6 +92,14 @@ class BrokerError(ArtemisError):
     """The broker refuses a request of a client; the text goes to the client."""
 
 
+class RefusedConfigurationError(BrokerError):
+    """The configuration is read again and refused; ``problems`` are its errors, each with its place."""
+
+    def __init__(self, text: str, problems: Sequence[str]) -> None:
+        super().__init__(f"{text}: {'; '.join(problems)}")
+        self.problems = list(problems)
+
+
 class NotFoundError(BrokerError):
     """An address, queue or subscription does not exist and may not be created."""
 

@@ -11,8 +11,9 @@ from typing import IO, Final, final
 
 from artemis_py.cli.logins import TLS_NAMES, Acceptor, asks_people, http_acceptor, typed_login
 from artemis_py.client.http_connection import HttpConnection, is_success
-from artemis_py.errors import ArtemisError
+from artemis_py.errors import AdviceError, ArtemisError
 from artemis_py.security.client_login import NO_USER
+from artemis_py.terminal_output import escaped
 
 TIMEOUT_S: Final = 30.0
 _NAMES: Final = {**TLS_NAMES, "url": "--url"}
@@ -64,7 +65,7 @@ class BrokerHttp:
 
     def ask(self, path: str, method: str = "GET", body: bytes | None = None) -> bytes:
         """The body of an answer with status 2xx; ``body`` is JSON to send. Raises RefusedError with what the broker
-        says otherwise, and ArtemisError if there is no answer.
+        says otherwise, AdviceError with the problems of a configuration, and ArtemisError if there is no answer.
         """
         status, said = self.answer(path, method, body)
         if is_success(status):
@@ -106,8 +107,12 @@ class BrokerHttp:
         if not is_success(answer.status):
             raise self._refused(answer.status, answer.read())
 
-    def _refused(self, status: int, body: bytes) -> RefusedError:
-        said = _said(body) or f"HTTP status {status}"
+    def _refused(self, status: int, body: bytes) -> ArtemisError:
+        said, problems = _said(body)
+        if problems:
+            said = said.removesuffix("; ".join(problems)).rstrip(": ")
+            return AdviceError(f"{self.broker}: {said}", "\n".join(escaped(problem) for problem in problems))
+        said = said or f"HTTP status {status}"
         login = self._http.login
         if status == HTTPStatus.UNAUTHORIZED and login.is_empty:
             said = NO_USER
@@ -116,10 +121,11 @@ class BrokerHttp:
         return RefusedError(self.broker, said, status)
 
 
-def _said(body: bytes) -> str:
-    """What an answer says is wrong: its text, or the member ``error`` of its JSON."""
+def _said(body: bytes) -> tuple[str, list[str]]:
+    """What an answer says is wrong: its text, or the members ``error`` and ``problems`` of its JSON."""
     text = body.decode(errors="replace").strip()
     try:
-        return str(json.loads(text)["error"])
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return text
+        found = json.loads(text)
+        return str(found["error"]), [str(problem) for problem in found.get("problems", ())]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return text, []

@@ -14,8 +14,8 @@ from artemis_py.cli.configuration import print_problems
 from artemis_py.cli.logins import add_http
 from artemis_py.config.changes import NOTHING, NOW, RESTART, WHEN_IDLE, plan_of
 from artemis_py.config.reader import load
-from artemis_py.errors import ArtemisError, ConfigError
-from artemis_py.terminal_output import BOLD, CYAN, DIM, GREEN, YELLOW, as_json, painter, say, say_made, warn
+from artemis_py.errors import AdviceError, ArtemisError, ConfigError
+from artemis_py.terminal_output import BOLD, CYAN, DIM, GREEN, YELLOW, as_json, painter, say, say_made, warn, warn_made
 
 HELP = "show what another configuration would change, and what would need a restart"
 
@@ -56,6 +56,8 @@ def run(args: argparse.Namespace) -> int:
         return 2
     except ArtemisError as error:
         warn(f"artemis-py: {error}")
+        if isinstance(error, AdviceError):
+            warn_made(error.advice)
         return 2
     if args.json:
         say_made(as_json(answer, indent=2))

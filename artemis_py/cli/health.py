@@ -25,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         help=f"its {HTTP_HELP}",
     )
+    parser.add_argument("--url", dest="url", help="the same")
     parser.add_argument("--live", action="store_true", help="only ask whether the process answers")
     add_json(parser, "what the broker answers")
     add_access(parser.add_argument_group("a running broker"))
@@ -33,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Asks, prints the answer, and returns the exit code. Raises ArtemisError if there is none."""
-    broker = BrokerHttp(http_acceptor(args, args.where), _TIMEOUT_S)
+    broker = BrokerHttp(http_acceptor(args, args.where or args.url), _TIMEOUT_S)
     status, body = broker.answer("/health/live" if args.live else "/health/ready")
     if status not in (HTTPStatus.OK, HTTPStatus.SERVICE_UNAVAILABLE):
         said = body.decode(errors="replace").strip()

@@ -39,6 +39,10 @@ class LostError(StompConnectionError):
     """There is no connection, or it is lost: another one may do."""
 
 
+class ClosedError(LostError):
+    """The broker has closed the connection."""
+
+
 class SilentError(LostError):
     """The broker has not answered in time."""
 
@@ -113,7 +117,10 @@ class StompConnection:
     def log_in(self, host: str, login: ClientLogin, more: Headers = ()) -> None:
         """CONNECT, and wait for the answer. Raises RefusedError."""
         self.write(self._client.connect(host, login.user, login.passcode, more))
-        answer = self.receive(time.monotonic() + self.timeout_s)
+        try:
+            answer = self.receive(time.monotonic() + self.timeout_s)
+        except ClosedError as error:
+            raise LostError(f"{error} before CONNECTED; is this a STOMP acceptor?") from None
         if answer is None or answer.command != "CONNECTED":
             raise SilentError(f"{self._broker}: no CONNECTED within {self.timeout_s:g} s; is this a STOMP acceptor?")
         self.connected = answer
@@ -252,7 +259,7 @@ class StompConnection:
         except OSError as error:
             raise self._lost(error) from None
         if not data:
-            raise LostError(f"{self._broker}: the broker has closed the connection")
+            raise ClosedError(f"{self._broker}: the broker has closed the connection")
         self._heard_s = time.monotonic()
         self._client.feed(data)
         try:

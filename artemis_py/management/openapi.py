@@ -19,7 +19,14 @@ _TYPES: Final[dict[str, dict[str, Any]]] = {
 }
 _PROBLEM: Final[dict[str, Any]] = {
     "type": "object",
-    "properties": {"error": {"type": "string", "description": "What is wrong, and what to do."}},
+    "properties": {
+        "error": {"type": "string", "description": "What is wrong, and what to do."},
+        "problems": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Of a configuration that is refused: what is wrong in it, each with its file and line.",
+        },
+    },
     "required": ["error"],
 }
 

@@ -31,7 +31,7 @@ from artemis_py.core.queue.attributes import declaration_of
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recipe import own_settings
 from artemis_py.core.reload import Redeployment
-from artemis_py.errors import ArtemisError, BrokerError, Problem
+from artemis_py.errors import ArtemisError, BrokerError, Problem, RefusedConfigurationError
 from artemis_py.management.listing import Row
 from artemis_py.management.managed import Steps
 from artemis_py.management.reload_impact import ROWS_MAX, Impact, impact_of
@@ -421,7 +421,7 @@ class RunningConfiguration:
         except Exception as error:
             self._note_files(self._in_force, stamps)
             self._refused(error)
-            raise BrokerError(_refusal(error)) from None
+            raise _refusal(error) from None
         self._note_files(reading.config, stamps)
         state.problems = ()
         state.read_ms = state.tried_ms
@@ -519,7 +519,7 @@ class RunningConfiguration:
         try:
             reading = await self._read(source, binds=False)
         except ArtemisError as error:
-            raise BrokerError(_refusal(error)) from None
+            raise _refusal(error) from None
         plan = as_running(reading.plan, self._broker, reading.in_force)
         affected = Impact()
         await self._carry_out(impact_of(self._broker, reading.in_force, affected))
@@ -604,9 +604,10 @@ def _rows(changes: Sequence[Change]) -> list[dict[str, Any]]:
     return [change.as_row() for change in changes[:ROWS_MAX]]
 
 
-def _refusal(error: Exception) -> str:
-    problems = [shown(problem) for problem in problems_of(error)]
-    return "the configuration is refused, and nothing has changed: " + "; ".join(problems)
+def _refusal(error: Exception) -> RefusedConfigurationError:
+    return RefusedConfigurationError(
+        "the configuration is refused, and nothing has changed", [shown(problem) for problem in problems_of(error)]
+    )
 
 
 def _without_result(steps: Iterator[bool | None]) -> Steps:

@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import Any, Final, final
 from urllib.parse import parse_qs
 
-from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
+from artemis_py.errors import BadRequestError, BrokerError, NotFoundError, RefusedConfigurationError
 from artemis_py.management.export_format import piece_line
 from artemis_py.management.listing import Selection
 from artemis_py.management.managed import Download, InPieces, Lines, Managed, Result
@@ -231,4 +231,6 @@ def _as_json(rows: Iterable[Any]) -> Iterator[str]:
 
 def _problem(error: BrokerError) -> Response:
     status = next(status for type, status in _STATUSES if isinstance(error, type))
+    if isinstance(error, RefusedConfigurationError):
+        return json_response(status, {"error": str(error), "problems": error.problems})
     return json_response(status, {"error": str(error)})
