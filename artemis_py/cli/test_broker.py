@@ -5,17 +5,22 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import select
 import signal
 import stat
 import sys
 import threading
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from artemis_py.terminal_output import say_made
+
+if TYPE_CHECKING:
+    from artemis_py.testing.broker import ArtemisBroker
 
 HELP = "start a broker for the tests of a program in any language, on a free port"
 _PORT_MAX: Final = 65535
 _STDIN: Final = 0
+_ANYBODY: Final = "admin"
 _READ_BYTES: Final = 4096
 
 
@@ -27,9 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--queue", action="append", default=[], metavar="NAME", help="a queue to begin with; repeatable"
     )
     parser.add_argument("--journal", metavar="DIRECTORY", help="keep durable messages here (default: all in memory)")
+    parser.add_argument("--json", action="store_true", help="print the line as JSON: it always is")
     parser.epilog = (
-        "When it is ready it prints one line of JSON on standard output: host, port, url, ws_url, http_url, pid. It "
-        "ends when its standard input, if that is a pipe, a socket or a terminal, is closed, and on SIGTERM."
+        "When it is ready it prints one line of JSON on standard output: host, port, url, ws_url, http_url, user, "
+        "password, pid. It ends with the program that started it, when its standard input, if that is a pipe, a "
+        "socket or a terminal, is closed, and on SIGTERM."
     )
 
 
@@ -47,18 +54,51 @@ def run(args: argparse.Namespace) -> int:
     over = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: over.set())
-    broker = ArtemisBroker(args.config, queues=args.queue, persistence=args.journal or False, port=args.port)
+    broker = ArtemisBroker(args.config, queues=args.queue, persistence=args.journal or False, port=args.port, http=True)
+    parent = _opened(os.getppid())
     with broker:
-        say_made(json.dumps(_places(broker.host, broker.port, broker.url, broker.ws_url, broker.http_url)))
+        say_made(json.dumps(_told(broker)))
         sys.stdout.flush()
+        if parent is not None:
+            threading.Thread(target=_await_end, args=(parent, over), name="parent", daemon=True).start()
         if _is_lifeline():
             threading.Thread(target=_read_to_the_end, args=(over,), name="standard input", daemon=True).start()
         over.wait()
     return 0
 
 
-def _places(host: str, port: int, url: str, ws_url: str, http_url: str | None) -> dict[str, str | int | None]:
-    return {"host": host, "port": port, "url": url, "ws_url": ws_url, "http_url": http_url, "pid": os.getpid()}
+def _told(broker: ArtemisBroker) -> dict[str, str | int | None]:
+    """What the parent has to know. A login is there for clients that insist on one; where the configuration asks for
+    logins, it says which.
+    """
+    login = None if broker.asks_for_logins else _ANYBODY
+    return {
+        "host": broker.host,
+        "port": broker.port,
+        "url": broker.url,
+        "ws_url": broker.ws_url,
+        "http_url": broker.http_url,
+        "user": login,
+        "password": login,
+        "pid": os.getpid(),
+    }
+
+
+def _opened(process: int) -> int | None:
+    """A descriptor of the parent; None if that has ended, or is the first process, which adopts all others."""
+    if process <= 1:
+        return None
+    try:
+        return os.pidfd_open(process)
+    except OSError:
+        return None
+
+
+def _await_end(process: int, over: threading.Event) -> None:
+    poll = select.poll()
+    poll.register(process, select.POLLIN)
+    poll.poll()
+    over.set()
 
 
 def _is_lifeline() -> bool:

@@ -42,13 +42,15 @@ class ArtemisBroker:
         persistence: bool | str | os.PathLike[str] = False,
         port: int = 0,
         timeout_s: float = TIMEOUT_S,
+        http: bool = False,
     ) -> None:
         """``config`` is a broker.xml or its text; its ports become free ones, its directories those of the test.
         ``queues`` declares queues, with their attributes in Artemis' words. ``persistence`` keeps a journal: in this
-        folder, or with True in one that is removed at the end. Without it there are no files.
+        folder, or with True in one that is removed at the end. Without it there are no files. ``http``: have an
+        acceptor for HTTP, also where the configuration has none.
         """
         declared = queues if isinstance(queues, Mapping) else {name: {} for name in queues}
-        self._engine = Engine(config, declared, persistence, port, timeout_s)
+        self._engine = Engine(config, declared, persistence, port, timeout_s, http=http)
         self.clock = Clock(self._engine.time, self._engine.pass_time)
         """The broker's clock, which ``advance`` moves on."""
 
@@ -115,11 +117,16 @@ class ArtemisBroker:
 
     @property
     def http_url(self) -> str | None:
-        """Where metrics and the management API are, if the configuration has an acceptor for HTTP; else None."""
+        """Where metrics and the management API are, if there is an acceptor for HTTP; else None."""
         for acceptor, _, port in self._engine.server.ports.bound:
             if "HTTP" in acceptor.protocols:
                 return f"{'https' if acceptor.is_tls else 'http'}://{self.host}:{port}/"
         return None
+
+    @property
+    def asks_for_logins(self) -> bool:
+        """Is security on, so that clients need a user of the configuration?"""
+        return self._engine.life.server.config.security_enabled
 
     # ---- messages and queues ---------------------------------------------------------------------
 

@@ -62,12 +62,13 @@ def configuration_of(
     folder: Path,
     persistence: bool,
     port: int,
+    http: bool = False,
 ) -> BrokerConfig:
     """The configuration of one broker. ``config`` is None for the one made for tests, a file, or the text of one.
 
     The files of the broker go below ``folder``, and its ports are on the loopback address: the first for STOMP is
-    ``port`` (0: a free one), the others are free ones. Raises ConfigError, or ArtemisError for a queue that the file
-    declares, too.
+    ``port`` (0: a free one), the others are free ones; with ``http`` one of them is for HTTP. Raises ConfigError,
+    or ArtemisError for a queue that the file declares, too.
     """
     if config is None:
         base = _parsed(_XML.format(addresses=_addresses_xml({**_ALWAYS, **queues})))
@@ -87,7 +88,7 @@ def configuration_of(
         large_messages_directory=str(folder / "largemessages"),
         create_journal_dir=True,
         journal_retention=retention,
-        acceptors=_on_loopback(base.acceptors, port),
+        acceptors=_on_loopback(base.acceptors, port, http=http),
     )
 
 
@@ -156,13 +157,17 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _on_loopback(acceptors: tuple[AcceptorConfig, ...], port: int) -> tuple[AcceptorConfig, ...]:
-    """The acceptors that are opened, on free ports; one without TLS is made if none of them is for STOMP."""
+def _on_loopback(acceptors: tuple[AcceptorConfig, ...], port: int, *, http: bool) -> tuple[AcceptorConfig, ...]:
+    """The acceptors that are opened, on free ports; one without TLS is made if none of them is for STOMP, or for HTTP
+    where that is wanted.
+    """
     kept = [replace(one, host=LOOPBACK, port=0) for one in acceptors if one.is_opened]
     stomp = stomp_acceptor(kept)
     if stomp is None:
         stomp = AcceptorConfig(name="test", host=LOOPBACK, port=0, protocols=SERVED_PROTOCOLS[:1])
     others = [one for one in kept if one.name != stomp.name]
+    if http and not any("HTTP" in one.protocols for one in kept):
+        others.append(AcceptorConfig(name="test-http", host=LOOPBACK, port=0, protocols=("HTTP",)))
     return (replace(stomp, port=port), *others)
 
 

@@ -216,8 +216,11 @@ class Engine:
         persistence: bool | str | os.PathLike[str],
         port: int,
         timeout_s: float,
+        *,
+        http: bool = False,
     ) -> None:
         self.timeout_s = timeout_s
+        self._http = http
         self.time = MovedTime()
         self.port = port
         """The port for STOMP; 0 before the first start."""
@@ -242,6 +245,7 @@ class Engine:
             folder=self._folder(),
             persistence=self._persistence is not False,
             port=self.port,
+            http=self._http,
         )
         if self._thread is None:
             self._thread = LoopThread(MovedLoop(self.time), f"artemis_py test broker {next(_numbers)}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -16,12 +17,15 @@ from contextlib import contextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 
 from tests.e2e.example_clients import node
 from tests.e2e.foreign_clients import Absent, attempt, tool
 from tests.kit.client import connected
+from tests.kit.users import give_user
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = (ROOT / "docs" / "testing.md").read_text()
@@ -204,6 +208,56 @@ def test_a_test_broker_without_a_lifeline_ends_on_sigterm(tmp_path: Path) -> Non
         client.subscribe("orders", ack="auto")
         for _ in range(2):
             client.expect("MESSAGE")
+
+
+def test_a_test_broker_says_where_everything_is() -> None:
+    """In memory, with HTTP; a login is there for clients that insist on one."""
+    with started_broker("--json", "--queue", "orders") as (_, told):
+        with urlopen(f"{told['http_url']}api/queues?fields=name", timeout=RUN_S) as answer:
+            assert "orders" in {row["name"] for row in json.load(answer)["data"]}
+        assert (told["user"], told["password"]) == ("admin", "admin")
+
+
+SECURED = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
+  <users-file>artemis-users.properties</users-file>
+</core></configuration>"""
+
+
+def test_a_test_broker_with_logins_of_its_own_file(tmp_path: Path) -> None:
+    (tmp_path / "broker.xml").write_text(SECURED)
+    give_user(tmp_path, "ann", "secret")
+    with started_broker("--config", str(tmp_path / "broker.xml")) as (_, told):
+        assert (told["user"], told["password"]) == (None, None)
+        with pytest.raises(HTTPError) as refused:
+            urlopen(f"{told['http_url']}api/queues", timeout=RUN_S)
+        assert refused.value.code == 401
+
+
+PARENT = """
+import subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-m", "artemis_py", "test-broker"], stdin=subprocess.DEVNULL)
+time.sleep(3600)
+"""
+
+
+def test_a_test_broker_ends_with_its_parent() -> None:
+    """Also where its standard input is nothing, and the parent is killed."""
+    parent = subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    try:
+        told = json.loads(parent.stdout.readline())
+        broker = os.pidfd_open(told["pid"])
+        parent.kill()
+        parent.wait(RUN_S)
+        ended = select.select([broker], [], [], 60)[0]
+        if not ended:
+            signal.pidfd_send_signal(broker, signal.SIGKILL)
+        os.close(broker)
+        assert ended
+    finally:
+        parent.kill()
+        parent.wait()
+        parent.stdout.close()
 
 
 def test_a_test_broker_that_cannot_start_says_why(tmp_path: Path) -> None:

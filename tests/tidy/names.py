@@ -17,6 +17,8 @@ INSTALLED = re.compile(
     rf"[^\n`()]*?[\s'\"=]{_NAME}{_EXTRA}(?=[\s'\"`<>=!~,;)]|$)",
     re.IGNORECASE | re.MULTILINE,
 )
+_OF_A_WHEEL = re.compile(r"\buvx --from [^\s`]+\.whl artemis-py\b")
+"""The command of a package that is named by its file."""
 _TOOLS = re.compile(r"\b(?:pip3?|pipx|uv|uvx|poetry|conda|PIP)\b")
 
 
@@ -24,7 +26,8 @@ def told_from_an_index(name: str, text: str) -> list[str]:
     """Lines that install the package by a name, which an index would answer with whatever it calls so."""
     found: list[str] = []
     for number, line in enumerate(text.splitlines(), 1):
-        by_name = _TOOLS.search(line) is not None and INSTALLED.search(line) is not None
+        other = _OF_A_WHEEL.sub("", line)
+        by_name = _TOOLS.search(other) is not None and INSTALLED.search(other) is not None
         if by_name or WITH_EXTRA.search(line) is not None:
             found.append(f"{name}:{number}: {line.strip()}")
     return found

@@ -36,6 +36,8 @@ def test_the_distribution_has_a_name_of_its_own() -> None:
         "uv pip install Artemis.Py",
         "uv add artemis_py",
         "pip install artemis-py-broker",
+        "uvx artemis-py test-broker",
+        "uvx --from artemis-py-broker artemis-py test-broker",
         'dependencies = ["artemis_py[spark]"]',
     ],
 )
@@ -50,6 +52,7 @@ def test_an_installation_by_name_is_found(line: str) -> None:
         "pip install /path/to/artemis_py",
         "pip install 'artemis_py_broker-0.1.0-py3-none-any.whl[spark]'",
         "pip uninstall artemis_py",
+        "uvx --from ./artemis_py_broker-0.1.0-py3-none-any.whl artemis-py test-broker",
         ".venv/bin/python -m pip install stomp.py, then import artemis_py.spark",
         "import artemis_py.spark",
     ],
