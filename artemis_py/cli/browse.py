@@ -17,10 +17,16 @@ _LOGIN_S: Final = 10.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """``browse QUEUE [--count N] [--timeout S] …``."""
     parser.add_argument("queue", metavar="QUEUE", help="the queue; address::queue, if its address has another name")
-    parser.add_argument("--count", metavar="N", type=count, default=0, help="print at most so many (default 0: all)")
-    parser.add_argument("--follow", action="store_true", help="print those, too, that come later, until Ctrl-C")
     parser.add_argument(
-        "--timeout", metavar="S", type=seconds, default=1.0, help="the end is where none came for so long (default 1)"
+        "--count", metavar="N", type=count, default=0, help="how many messages to print (default 0: all)"
+    )
+    parser.add_argument("--follow", action="store_true", help="wait for more messages, until Ctrl-C")
+    parser.add_argument(
+        "--timeout",
+        metavar="S",
+        type=seconds,
+        default=1.0,
+        help="seconds without a message after which it ends (default 1)",
     )
     parser.add_argument("--selector", metavar="TEXT", help="print only messages that match")
     add_output(parser)

@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ls|show|use|add|remove")
     listing = actions.add_parser("ls", help="list the contexts")
     show = actions.add_parser("show", help="show a context, or the one in use")
-    use = actions.add_parser("use", help="let commands use a context from now on")
+    use = actions.add_parser("use", help="use a context from now on")
     add = actions.add_parser("add", help="add a context, or change what it says")
     remove = actions.add_parser("remove", help="remove a context; the files that it names stay")
     for each in (listing, show):

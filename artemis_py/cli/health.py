@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         help=f"its {HTTP_HELP}",
     )
-    parser.add_argument("--url", dest="url", help="the same")
+    parser.add_argument("--url", dest="url", help="the same, as in other commands")
     parser.add_argument("--live", action="store_true", help="only ask whether the process answers")
     add_json(parser, "what the broker answers")
     add_access(parser.add_argument_group("a running broker"))

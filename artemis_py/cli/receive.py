@@ -23,17 +23,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """``receive QUEUE [--count N] [--timeout S] [--ack WHEN] …``."""
     parser.add_argument("queue", metavar="QUEUE", help="the queue; address::queue, if its address has another name")
     parser.add_argument(
-        "--count", metavar="N", type=count, default=1, help="take so many messages (default 1); 0: until Ctrl-C"
+        "--count", metavar="N", type=count, default=1, help="how many messages to take (default 1); 0: until Ctrl-C"
     )
     parser.add_argument(
-        "--timeout", metavar="S", type=seconds, help="wait so long for the next message (default 10; for ever with 0)"
+        "--timeout", metavar="S", type=seconds, help="seconds to wait for the next message (default 10; 0: for ever)"
     )
     parser.add_argument(
         "--ack",
         choices=("printed", "received", "none"),
         default="printed",
-        help="when a message is acknowledged: when it is printed (the default), or before; none: it goes back to the "
-        "queue at the end, as delivered once more",
+        help="when to acknowledge a message: when it is printed (the default), or when it is received; none: never, so "
+        "that it goes back to the queue with one more delivery attempt",
     )
     parser.add_argument("--selector", metavar="TEXT", help="take only messages that match")
     add_output(parser)
@@ -102,9 +102,7 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     """Adds ``--json`` and ``--body-only``."""
     output = parser.add_mutually_exclusive_group()
     output.add_argument("--json", action="store_true", help="print each message as JSON, on a line of its own")
-    output.add_argument(
-        "--body-only", action="store_true", help="print the bodies alone, each as it is, and a line end"
-    )
+    output.add_argument("--body-only", action="store_true", help="print only the bodies, each with a line end")
 
 
 def print_message(message: ServerFrame, args: argparse.Namespace) -> None:

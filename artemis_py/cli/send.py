@@ -61,23 +61,23 @@ _OWN: Final = frozenset({"destination", "receipt", "transaction", "content-lengt
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """``send ADDRESS [BODY|-] …``."""
     parser.add_argument("address", metavar="ADDRESS", help="the address; address::queue means one queue of it")
-    parser.add_argument("body", metavar="BODY", nargs="?", help="the body; - (or nothing): what standard input has")
-    parser.add_argument("--file", metavar="FILE", type=Path, help="the body is what this file has, as it is")
-    parser.add_argument("--lines", action="store_true", help="each line of the body is a message of its own")
+    parser.add_argument("body", metavar="BODY", nargs="?", help="the body; - or nothing: standard input")
+    parser.add_argument("--file", metavar="FILE", type=Path, help="read the body from this file")
+    parser.add_argument("--lines", action="store_true", help="send each line of the body as a message")
     parser.add_argument("--count", metavar="N", type=count_from_one, default=1, help="send it N times (default 1)")
     parser.add_argument(
         "--header", metavar="K=V", type=_header, action="append", default=[], help="a header; may be repeated"
     )
-    parser.add_argument("--content-type", metavar="TYPE", help="what the body is, such as application/json")
+    parser.add_argument("--content-type", metavar="TYPE", help="the type of the body, such as application/json")
     parser.add_argument("--type", choices=("ANYCAST", "MULTICAST"), help="the routing type; else the address decides")
     parser.add_argument("--priority", metavar="N", type=count, choices=range(10), help="0 to 9 (default 4)")
-    parser.add_argument("--ttl", metavar="S", type=seconds, help="the message expires after so many seconds")
-    parser.add_argument("--delay", metavar="S", type=seconds, help="it is delivered after so many seconds")
+    parser.add_argument("--ttl", metavar="S", type=seconds, help="seconds until the message expires")
+    parser.add_argument("--delay", metavar="S", type=seconds, help="seconds until the message is delivered")
     parser.add_argument(
         "--persistent",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="does the message survive a crash of the broker? (default: yes)",
+        help="keep the message through a crash of the broker (default: yes)",
     )
     parser.add_argument(
         "--timeout", metavar="S", type=seconds, default=30.0, help="how long to wait for a confirmation (default 30)"
@@ -86,8 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_stomp(parser)
     parser.epilog = (
         "exit codes: 0 the broker has confirmed all, and each is on a queue (or was dropped as repeated, by its "
-        "_AMQ_DUPL_ID); 1 it has not, or some are nowhere, or what management was asked for failed; 2 the arguments "
-        "are wrong"
+        "_AMQ_DUPL_ID); 1 it has not, or some are nowhere, or a request to management failed; 2 the arguments are wrong"
     )
 
 

@@ -30,19 +30,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="ADDRESS[::QUEUE]", type=name_of, help="where messages are sent")
     add_properties(parser)
     parser.add_argument(
-        "--in", dest="per_s", metavar="RATE", type=_rate, required=True, help="such as 5000/s or 20/min"
-    )
-    parser.add_argument("--size", metavar="SIZE", type=_size, default=1024, help="a body, such as 2KiB (default 1KiB)")
-    parser.add_argument("--headers", metavar="SIZE", type=_size, default=200, help="its headers (default 200 bytes)")
-    parser.add_argument("--consumers", metavar="N", type=options.count, default=1, help="how many (default 1)")
-    parser.add_argument(
-        "--out", metavar="RATE", type=_word_or_rate, nargs="+", required=True, help="what each consumer acknowledges"
+        "--in", dest="per_s", metavar="RATE", type=_rate, required=True, help="how fast messages come: 5000/s, 20/min"
     )
     parser.add_argument(
-        "--for", dest="for_s", metavar="TIME", type=_time_s, default=3_600.0, help="such as 2h (default 1h)"
+        "--size", metavar="SIZE", type=_size, default=1024, help="size of a body, such as 2KiB (default 1KiB)"
     )
     parser.add_argument(
-        "--away", metavar="TIME", type=_time_s, default=0.0, help="no consumer is there for so long at first"
+        "--headers", metavar="SIZE", type=_size, default=200, help="size of its headers (default 200 bytes)"
+    )
+    parser.add_argument(
+        "--consumers", metavar="N", type=options.count, default=1, help="how many consumers (default 1)"
+    )
+    parser.add_argument(
+        "--out",
+        metavar="RATE",
+        type=_word_or_rate,
+        nargs="+",
+        required=True,
+        help="how fast each consumer acknowledges",
+    )
+    parser.add_argument(
+        "--for",
+        dest="for_s",
+        metavar="TIME",
+        type=_time_s,
+        default=3_600.0,
+        help="how long to simulate, such as 2h (default 1h)",
+    )
+    parser.add_argument(
+        "--away", metavar="TIME", type=_time_s, default=0.0, help="how long there is no consumer at first"
     )
     parser.add_argument("--ttl", metavar="TIME", type=_time_s, default=0.0, help="the time to live that senders set")
     parser.add_argument("--disk", metavar="SIZE", type=_size, default=OFF, help="room on the disk for pages")

@@ -40,14 +40,16 @@ _BY_NAME: Final = {"depth": "d", "in": "i", "out": "o", "growth": "g", "consumer
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """``top [--sort WHAT] [--interval S] [--count N] [--json] …``."""
-    parser.add_argument("--sort", choices=_BY_NAME, default="depth", help="what stands first (default depth)")
-    parser.add_argument("--reverse", action="store_true", help="the least first")
+    parser.add_argument("--sort", choices=_BY_NAME, default="depth", help="the order: greatest first (default depth)")
+    parser.add_argument("--reverse", action="store_true", help="smallest first")
     parser.add_argument(
-        "--interval", metavar="S", type=seconds, default=2.0, help="seconds between two looks (default 2)"
+        "--interval", metavar="S", type=seconds, default=2.0, help="seconds between two refreshes (default 2)"
     )
-    parser.add_argument("--count", metavar="N", type=count, help="how many looks; without a terminal the default is 1")
+    parser.add_argument(
+        "--count", metavar="N", type=count, help="end after so many refreshes; without a terminal the default is 1"
+    )
     parser.add_argument("--where", metavar="TEXT", action="append", default=[], help="a condition, as in queue ls")
-    parser.add_argument("--json", action="store_true", help="print a line of JSON for each look, until Ctrl-C")
+    parser.add_argument("--json", action="store_true", help="print a line of JSON at each refresh, until Ctrl-C")
     add_http(parser)
     keys = ", ".join(f"{order.key} {order.heading}" for order in ORDERS)
     parser.epilog = (

@@ -176,7 +176,7 @@ def stays_because(config: QueueConfig, address: str, messages: int, *, durable: 
     return (
         f"it {stays}, with its {many(messages, 'message')}: {why}. Consume them, or move them elsewhere (artemis-py "
         f"queue move {config.name} TARGET); then delete the queue (artemis-py queue delete {config.name}), and a "
-        f"reload makes it on address {config.address}, as it is declared"
+        f"reload creates it on address {config.address}, as it is declared"
     )
 
 
@@ -462,7 +462,7 @@ def _queue(
         return
     if known.address != queue.address:
         forced = is_forced(new, known.address)
-        effect, note = RESTART, "a queue does not move: with messages it stays, without any a restart makes it anew"
+        effect, note = RESTART, "a queue does not move: with messages it stays, without any a restart creates it anew"
         if forced is not None:
             effect, note = NOW, f"{forced} is FORCE: deleted, with its messages, and made anew on the other address"
         yield Change(
@@ -488,7 +488,7 @@ def _queue(
         if values[0] != values[1]:
             effect, note = of_queue_attribute(attribute, held)
             if attribute == "durable" and not queue.durable:
-                note = "with messages it stays durable, without any a restart makes it anew"
+                note = "with messages it stays durable, without any a restart creates it anew"
             yield _changed("queue", queue.name, row, values, effect, note, queue.origin_of(attribute))
 
 

@@ -31,7 +31,7 @@ _LOOKS_PER_STEP: Final = 64
 _FAILURES_MAX: Final = 100
 _PLACES_PER_STEP: Final = 1000
 _WAITS: Final = (
-    "it stays on address {0} until a restart makes it anew; or delete it (artemis-py queue delete {1}), and reload"
+    "it stays on address {0} until a restart creates it anew; or delete it (artemis-py queue delete {1}), and reload"
 )
 _PATIENCE_MS: Final = 10_000
 """How long all consumers that must go are waited for together."""

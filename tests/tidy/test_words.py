@@ -54,7 +54,14 @@ def test_a_docstring_is_found() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["At last Grafana starts.", "They are gone,\nand no dead letters.", "One is\ntold.", "It refuses nobody."]
+    "text",
+    [
+        "At last Grafana starts.",
+        "They are gone,\nand no dead letters.",
+        "One is\ntold.",
+        "It refuses nobody.",
+        "A restart has it again.",
+    ],
 )
 def test_a_phrase_is_found(text: str) -> None:
     [found] = phrases_in("x.md", f"First.\n{text}\n")

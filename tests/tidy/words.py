@@ -57,6 +57,14 @@ INSTEAD: Final = {
     r"in order to": "to",
     r"utili[sz]e": "use",
     r"please note|note that": "(say it)",
+    r"\b(restart|reload)s?( or a reload| and a reload)? (has|have|makes?|gives?) (it|one|an|those)\b": (
+        "it survives a restart; a restart creates it again"
+    ),
+    r"\bmakes? it (again|anew)\b": "creates it again, writes it again",
+    r"\bhas? done stands\b": "is not undone",
+    r"\bmakes? it no\b": "it is no",
+    r"\ball that is given or none\b|, all that are given or none\b": "all that are given, or none",
+    r"\bbe(fore|tween) two looks\b|\bhow many looks\b": "refreshes",
     r"\bdeeds?\b": "operation on messages",
     r"\bgraves?\b|\bbury\b|\bburied\b": "dead-letter address, dead-letter",
     r"\bseats?\b": "consumers",

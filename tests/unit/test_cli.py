@@ -41,7 +41,7 @@ WITHOUT_JSON = {
     *("run", "ha hold"),  # until a signal
     *("init", "context add", "context use", "context remove", "user add", "user rm", "user reset"),  # the exit code
     *("journal verify", "journal repair"),  # the exit code, too
-    *("mask", "completion", "test-broker"),  # print what programs read
+    *("mask", "completion"),  # print what programs read
 }
 
 

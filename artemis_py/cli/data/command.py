@@ -34,8 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write the messages of a broker as lines of JSON",
         description="Write the addresses, queues and messages of a broker as lines of JSON, with bodies: of a stopped "
         "one from its files, which are not changed; of a running one with --url, --context or, without a file, "
-        "ARTEMIS_PY_URL. An export of a running broker that broke off goes on where it was when the same command runs "
-        "again.",
+        "ARTEMIS_PY_URL. Run the same command again to continue an export of a running broker "
+        "that was interrupted.",
     )
     add_file(out)
     add_properties(out)
@@ -48,20 +48,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     back = commands.add_parser(
         "imp",
         help="put the messages of an export on the queues of a running broker",
-        description="Make the addresses and queues of an export that the broker lacks, with their attributes, and put "
-        "each message on the queues that it was on. What is there is left as it is. An import that broke off goes on "
-        "where it was when the same command runs again.",
+        description="Create the addresses and queues of an export that the broker lacks, with their attributes, and "
+        "put each message on the queues that it was on. What exists is not changed. Run the same command again to "
+        "continue an import that was interrupted.",
     )
     back.add_argument("input", type=Path, metavar="IN", help="a file that exp has written, ours or Artemis'")
     back.add_argument(
         "--queue", action="append", default=[], metavar="NAME", help="only into this one; may be repeated"
     )
     back.add_argument(
-        "--no-create", action="store_true", help="make no addresses and queues; what the broker lacks is left out"
+        "--no-create",
+        action="store_true",
+        help="create no addresses and queues; leave out messages of those that the broker lacks",
     )
     back.add_argument("--json", action="store_true", help="print what was done as JSON")
     back.add_argument("--stomp", action=_NotHere, help=argparse.SUPPRESS)
-    back.epilog = "exit codes: 0 all is there; 1 not all could be made or imported; 2 the arguments are wrong"
+    back.epilog = (
+        "exit codes: 0 everything is imported; 1 not everything could be created or imported; 2 the arguments are wrong"
+    )
     add_http(back)
 
 

@@ -549,7 +549,7 @@ class Change(Task):
         return not (self._scan.is_waiting or self.operation.must_wait)
 
     def stop(self, reason: str) -> None:
-        """End it before it is done. What it has done stands."""
+        """End it before it is done. What it has done is not undone."""
         if not self.is_over:
             self.stopped_because = reason
             self._end()

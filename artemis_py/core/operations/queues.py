@@ -26,7 +26,7 @@ class QueueOperations:
         self._registry = registry
 
     def set_ring_size(self, queue_name: str, ring_size: int) -> None:
-        """Change a ring while it runs; -1 makes it no ring, 0 keeps nothing. A smaller ring purges nothing: it stops
+        """Change a ring while it runs; -1: it is no ring; 0 keeps nothing. A smaller ring purges nothing: it stops
         growing. Raises NotFoundError for an unknown queue, BrokerError for a size below -1 and for a queue that may not
         be a ring.
         """

@@ -92,7 +92,7 @@ BROKER_OPERATIONS: Final = (
         method="GET",
         path="/api/broker",
         command="broker show",
-        sentence="What the broker is and how much it has.",
+        sentence="Version, uptime, and the numbers of addresses, queues, consumers, connections and messages.",
         result="name, version, nodeID (the id of the log), uptime, the numbers of addresses, queues, consumers,"
         " connections and messages, the messages added and acknowledged since the start, addressMemoryUsage in bytes"
         " and in percent of globalMaxSize, diskStoreUsage (the fullest disk, in percent), and status, a JSON text",

@@ -18,7 +18,7 @@ from artemis_py.management.managed import Arguments, Managed, Steps, lookup
 from artemis_py.management.operation import EDIT, LISTING, VIEW, Argument, Operation, select_rows
 from artemis_py.management.operations.arguments import CAUSE, FILTER, message_filter_of
 from artemis_py.management.operations.browse import scan_messages
-from artemis_py.management.operations.messages import LEFT, OF_COPIES, report, wait_until_over
+from artemis_py.management.operations.messages import GONE, LEFT, OF_COPIES, report, wait_until_over
 from artemis_py.message import Message
 
 _GROUPS_MAX: Final = 10_000
@@ -296,9 +296,8 @@ DEAD_LETTER_OPERATIONS: Final = (
         method="POST",
         path="/api/dead-letters/retry",
         command="dead retry",
-        sentence="Send dead and expired messages back to the queue they came from: all, or those of one origin, of one"
-        " cause, or that match a filter. An anycast queue that is gone is created as a SEND would; what belonged to a"
-        " subscription that is gone stays.",
+        sentence="Send dead and expired messages back to the queues they came from: all, or those of one origin, of one"
+        f" cause, or that match a filter. {GONE}",
         result=f"retried: how many; {OF_COPIES}; {LEFT}. With dry-run nothing changes: count, inDelivery, and groups by"
         " origin and cause. With a rate: the number of the background job, and planned",
         arguments=(

@@ -151,9 +151,8 @@ DIVERT_OPERATIONS: Final = (
         method="POST",
         path="/api/diverts",
         command="divert create",
-        sentence="Create a divert, which copies or moves what is sent to an address to others. The address is made if "
-        "there is none. A restart and a reload have it again, but where broker.xml declares one of this name, that one "
-        "counts.",
+        sentence="Create a divert, which copies or moves what is sent to an address to others. The address is created "
+        "if there is none. The divert survives restarts and reloads, unless broker.xml declares one of this name.",
         result=_RESULT,
         also=_ALSO,
         arguments=(
@@ -178,8 +177,8 @@ DIVERT_OPERATIONS: Final = (
         method="PATCH",
         path="/api/diverts/{name}",
         command="divert update",
-        sentence="Change a divert, for what is sent from now on. A restart or a reload gives one that broker.xml "
-        "declares what the file says.",
+        sentence="Change a divert, for what is sent from now on. If broker.xml declares it, a restart or a reload "
+        "sets it back to the file.",
         result=_RESULT,
         also=_ALSO,
         arguments=(_NAME, Argument("forwarding-address", TEXT, _FORWARDING, None), *_ATTRIBUTES),
@@ -196,8 +195,8 @@ DIVERT_OPERATIONS: Final = (
         method="DELETE",
         path="/api/diverts/{name}",
         command="divert destroy",
-        sentence="Destroy a divert. What it has forwarded stays where it is. A restart or a reload makes it again if "
-        "broker.xml declares it.",
+        sentence="Destroy a divert. What it has forwarded stays where it is. A restart or a reload creates it again "
+        "if broker.xml declares it.",
         result="destroyed: 1",
         destroys="divert {name}",
         arguments=(_NAME,),

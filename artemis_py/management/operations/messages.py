@@ -147,12 +147,20 @@ def _deliver(managed: Managed, arguments: Arguments) -> Steps:
     return {"delivered": count}
 
 
+GONE: Final = (
+    "A deleted anycast queue is created again, as by a SEND; messages of a deleted subscription stay where they are."
+)
+_MOVED: Final = "It gets a new number, says where it comes from, and stays scheduled."
+_ALL_MOVED: Final = "They get new numbers, say where they come from, and stay scheduled."
+_LEFT_ALONE: Final = "A message that a consumer has is left alone."
+
+
 def _both(  # noqa: PLR0913 - a row of the table has as many
     one: str,
     many: str,
     word: str,
     begin: _Begin,
-    sentence: str,
+    sentences: tuple[str, str],
     participle: str,
     arguments: Sequence[Argument] = (),
     filter: Argument = FILTER,
@@ -162,8 +170,9 @@ def _both(  # noqa: PLR0913 - a row of the table has as many
     destroys: str = "",
     makes_copies: bool = True,
 ) -> tuple[Operation, Operation]:
-    """The operation on one message, and the same on all that match. ``mbeans``: the parameters of the first in Artemis'
-    beans, and then those of each form of the second. ``destroys`` has braces for which messages they are.
+    """The operation on one message, and the same on all that match, with a sentence for each. ``mbeans``: the
+    parameters of the first in Artemis' beans, and then those of each form of the second. ``destroys`` has braces for
+    which messages they are.
     """
 
     of_copies = f"; {OF_COPIES}" if makes_copies else ""
@@ -188,7 +197,7 @@ def _both(  # noqa: PLR0913 - a row of the table has as many
             method="POST",
             path=f"/api/queues/{{queue}}/messages/{{message}}/{word}",
             command=f"message {word}",
-            sentence=f"{sentence.format('a message')} One that a consumer has is left alone.",
+            sentence=f"{sentences[0]} {_LEFT_ALONE}",
             result=f"{participle}: 1{of_copies}",
             destroys=destroys.format("message {message}"),
             arguments=(QUEUE, MESSAGE, *arguments),
@@ -202,7 +211,7 @@ def _both(  # noqa: PLR0913 - a row of the table has as many
             method="POST",
             path=f"/api/queues/{{queue}}/{word}",
             command=f"queue {word}",
-            sentence=sentence.format("all messages that match"),
+            sentence=sentences[1],
             result=f"{participle}: how many{of_copies}; {LEFT}",
             destroys=destroys.format("{messages}"),
             arguments=(QUEUE, *arguments, filter, COUNT),
@@ -216,45 +225,53 @@ def _both(  # noqa: PLR0913 - a row of the table has as many
 MESSAGE_OPERATIONS: Final = (
     *_both(
         "removeMessage", "removeMessages", "remove", _remove,
-        "Remove {}. They are deleted, not dead-lettered.", "removed", filter=NEEDED_FILTER,
+        ("Delete a message. It does not go to the dead-letter address.",
+         "Delete all messages that match. They do not go to the dead-letter address."),
+        "removed", filter=NEEDED_FILTER,
         destroys="{} of queue {{queue}}",
         makes_copies=False,
         mbeans=("long messageID=message", "String filter", "int flushLimit=_, String filter"),
     ),
     *_both(
         "expireMessage", "expireMessages", "expire", _expire,
-        "Have {} expire, whatever their date: a copy goes to the expiry address if there is one.", "expired",
+        ("Let a message expire now, whatever its date: it goes to the expiry address, if there is one.",
+         "Let all messages that match expire now: they go to the expiry address, if there is one."),
+        "expired",
         filter=NEEDED_FILTER, destroys="{} of queue {{queue}}, but for copies at its expiry address",
         makes_copies=False,
         mbeans=("long messageID=message", "String filter"),
     ),
     *_both(
         "moveMessage", "moveMessages", "move", _move,
-        "Move {} to another queue or address. They get new numbers, say where they come from, and stay scheduled.",
+        (f"Move a message to another queue or address. {_MOVED}",
+         f"Move all messages that match to another queue or address. {_ALL_MOVED}"),
         "moved", (_TARGET,),
         mbeans=("long messageID=message, String otherQueueName=target", "String filter, String otherQueueName=target"),
     ),
     *_both(
         "copyMessage", "copyMessages", "copy", _copy,
-        "Copy {} to another queue or address.", "copied", (_TARGET,),
+        ("Copy a message to another queue or address.", "Copy all messages that match to another queue or address."),
+        "copied", (_TARGET,),
         mbeans=("long messageID=message, String targetQueue=target",),
         no_mbean="Artemis copies one message at a time.",
     ),
     *_both(
         "changeMessagePriority", "changeMessagesPriority", "priority", _prioritize,
-        "Give {} another priority. They get new numbers and go behind those that have it already.", "changed",
-        (_PRIORITY,),
+        ("Change the priority of a message. It gets a new number and goes behind the others of that priority.",
+         "Change the priority of all messages that match. They go behind the others of it, with new numbers."),
+        "changed", (_PRIORITY,),
         mbeans=("long messageID=message, int newPriority=priority", "String filter, int newPriority=priority"),
     ),
     *_both(
         "sendMessageToDeadLetterAddress", "sendMessagesToDeadLetterAddress", "dead", _send_to_dead_letters,
-        "Send {} to the dead-letter address.", "sent", filter=NEEDED_FILTER,
+        ("Send a message to the dead-letter address.", "Send all messages that match to the dead-letter address."),
+        "sent", filter=NEEDED_FILTER,
         mbeans=("long messageID=message", "String filter"),
     ),
     *_both(
         "retryMessage", "retryMessages", "retry", _retry,
-        "Send {} of a dead-letter or expiry queue back to the queue they came from. An anycast queue that is gone is "
-        "created as a SEND would; what belonged to a subscription that is gone stays.",
+        (f"Send a message of a dead-letter or expiry queue back to the queue it came from. {GONE}",
+         f"Send all messages that match of a dead-letter or expiry queue back to the queues they came from. {GONE}"),
         "retried",
         mbeans=("long messageID=message", "", "String filter"),
     ),

@@ -586,7 +586,8 @@ QUEUE_OPERATIONS: Final = (
         method="POST",
         path="/api/queues/{queue}/purge",
         command="queue purge",
-        sentence="Remove all messages that no consumer has, or the first of them. They are deleted, not dead-lettered.",
+        sentence="Remove all messages that no consumer has, or the first of them. They do not go to the dead-letter"
+        " address.",
         result="removed: how many messages; inDelivery: how many stay because consumers have them",
         destroys="{messages} of queue {queue}",
         arguments=(QUEUE, COUNT),
@@ -599,8 +600,8 @@ QUEUE_OPERATIONS: Final = (
         method="DELETE",
         path="/api/queues/{queue}",
         command="queue delete",
-        sentence="Delete a queue that has no consumers, with its messages. A restart makes it again if broker.xml"
-        " declares it.",
+        sentence="Delete a queue that has no consumers, with its messages. A restart creates it again if"
+        " broker.xml declares it.",
         result="removed: how many messages it had",
         destroys="queue {queue} with {messages}",
         arguments=(
@@ -627,7 +628,7 @@ QUEUE_OPERATIONS: Final = (
         method="POST",
         path="/api/queues",
         command="queue create",
-        sentence="Create a queue. What is not given comes from the address-settings. A restart has it again.",
+        sentence="Create a queue. It survives a restart. What is not given comes from the address-settings.",
         result="the fields of the queue",
         arguments=(
             Argument("name", TEXT, "the name of the queue"),
@@ -638,7 +639,7 @@ QUEUE_OPERATIONS: Final = (
             Argument(
                 "auto-created",
                 FLAG,
-                "what the address-settings say of queues that clients' needs made counts for it, as for auto-delete",
+                "treat it as a queue that a client's use created: auto-delete-queues counts for it",
                 False,
             ),
             *_ATTRIBUTES,
@@ -664,9 +665,9 @@ QUEUE_OPERATIONS: Final = (
         method="PATCH",
         path="/api/queues/{queue}",
         command="queue update",
-        sentence="Change attributes of a queue, all that are given or none. What cannot change while the queue is there"
-        " is refused with the reason. A reload or a restart gives a queue that broker.xml declares the attributes of"
-        " the file, but for its ring-size.",
+        sentence="Change attributes of a queue: all that are given, or none. What an existing queue cannot change is"
+        " refused, with the reason. If broker.xml declares the queue, a reload or a restart sets all of them but"
+        " ring-size back to the file.",
         result="the fields of the queue",
         arguments=(QUEUE, _ROUTING_TYPE, *_ATTRIBUTES, *_AUTO_DELETE),
         shows=QUEUES,
@@ -688,13 +689,13 @@ QUEUE_OPERATIONS: Final = (
         "Make a queue a ring of so many ready messages, also after a restart. A smaller ring gives up nothing at once:"
         " it stops growing.",
         _set_ring_size,
-        Argument("ring-size", NUMBER, "so many messages; 0 keeps nothing, -1 makes it no ring"),
+        Argument("ring-size", NUMBER, "how many messages it keeps; 0: none; -1: it is no ring"),
     ),
     *[
         _resetting(
             f"resetMessages{name}",
             f"reset-{name.lower()}",
-            f"Count messages {which} from 0 again.",
+            f"Set the counter of messages {which} to 0.",
             _reset(name.lower()),
         )
         for name, which in _COUNTERS.items()
@@ -702,7 +703,7 @@ QUEUE_OPERATIONS: Final = (
     _resetting(
         "resetGroup",
         "reset-group",
-        "Take a message group away from its consumer. The next message of it finds another one.",
+        "Release a message group from its consumer. Its next message chooses a consumer anew.",
         _reset_group,
         Argument("group", TEXT, "the name of the group"),
         result="reset: 1",
@@ -710,7 +711,7 @@ QUEUE_OPERATIONS: Final = (
     _resetting(
         "resetAllGroups",
         "reset-groups",
-        "Take all message groups of a queue away from their consumers.",
+        "Release all message groups of a queue from their consumers.",
         _reset_all_groups,
         result="reset: how many groups had a consumer",
     ),

@@ -161,7 +161,7 @@ STORAGE_OPERATIONS: Final = (
         method="GET",
         path="/api/journal",
         command="broker journal",
-        sentence="How much the journal and the retained log have.",
+        sentence="Sizes of the journal and of the retained log.",
         result="id (of the log), and figures: records, batches, syncs, files, bytes, live_bytes, damaged_places,"
         " lost_records, retained_files, retained_bytes, overrun_files, overrun_bytes, cursors",
         work=_show_journal,
@@ -173,8 +173,8 @@ STORAGE_OPERATIONS: Final = (
         method="POST",
         path="/api/journal/compact",
         command="broker compact",
-        sentence="Write what lives in the journal's files again, and let the files go, but for the one that is written"
-        " to. The broker does so by itself when it is worth it.",
+        sentence="Rewrite what is still needed of the journal's files, and remove all files but the newest. The"
+        " broker does this by itself when it pays.",
         result="filesBefore, filesAfter, bytesBefore and bytesAfter",
         work=_compact,
         no_mbean="Artemis has it in its command line only",

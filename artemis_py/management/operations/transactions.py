@@ -104,8 +104,8 @@ TRANSACTION_OPERATIONS: Final = (
         method="POST",
         path="/api/transactions/{transaction}/rollback",
         command="transaction rollback",
-        sentence="Forget what an open transaction would publish; what it would acknowledge goes back to its queues as a"
-        " failed delivery. The client gets an ERROR when it uses the transaction again.",
+        sentence="Roll back an open transaction: nothing of it is published, and messages that it acknowledges go back"
+        " to their queues, as a failed delivery. The client gets an ERROR when it uses the transaction again.",
         result="rolledBack: the transaction",
         destroys="what transaction {transaction} would publish",
         arguments=(TRANSACTION,),
@@ -118,8 +118,8 @@ TRANSACTION_OPERATIONS: Final = (
         method="POST",
         path="/api/transactions/{transaction}/commit",
         command="transaction commit",
-        sentence="Carry out what an open transaction has so far, together. Nobody knows whether its client wanted to do"
-        " more: it gets an ERROR when it goes on. Refused when a destination has no room now.",
+        sentence="Commit an open transaction as it is now. Its client may have wanted more, and gets an ERROR when it"
+        " uses the transaction again. Refused if a destination has no room now.",
         result="committed: the transaction",
         arguments=(TRANSACTION,),
         work=_commit,

@@ -135,14 +135,14 @@ _DELIVERY_CAUSES: Final[list[Cause]] = rows(
     (
         core.MOVING,
         "Messages go back to their places, and nothing overtakes them.",
-        "Wait: it goes on in every turn.",
+        "Wait: the broker continues by itself.",
         (),
         OF_QUEUE,
     ),
     (
         "filling",
         "The queue is being filled from the log, and messages keep their order.",
-        "Wait until the past is there.",
+        "Wait until the queue is filled.",
         ("recovery-point",),
         OF_QUEUE,
     ),
@@ -156,7 +156,7 @@ _DELIVERY_CAUSES: Final[list[Cause]] = rows(
     (
         "dead-letters",
         "Dead or expired messages come to the queue, and wait for an operator.",
-        "Look at what they died of: artemis-py why dead QUEUE. Repair it, then run artemis-py dead retry.",
+        "See why they died: artemis-py why dead QUEUE. Repair it, then run artemis-py dead retry.",
         (),
         OF_QUEUE,
     ),
@@ -232,7 +232,7 @@ _DELIVERY_CAUSES: Final[list[Cause]] = rows(
     ),
     (
         "more-consumers",
-        "Further consumers have room. It was not looked at which messages they want.",
+        "Further consumers have room. Which messages they take was not checked.",
         "Ask about one message: artemis-py why not-delivered QUEUE --message NUMBER.",
         (),
         OF_QUEUE,
@@ -268,7 +268,7 @@ _DELIVERY_CAUSES: Final[list[Cause]] = rows(
     ),
     (
         core.BARRIER,
-        "The messages stand behind a barrier.",
+        "The messages are behind a barrier.",
         "Have consumers acknowledge what is before the barrier.",
         ("barrier-expression",),
         OF_QUEUE,
@@ -311,7 +311,7 @@ _DELIVERY_CAUSES: Final[list[Cause]] = rows(
         ("journal-sync-transactional",),
         OF_BROKER,
     ),
-    ("behind", "Other messages stand before it.", "Wait for them.", (), OF_QUEUE),
+    ("behind", "Other messages are before it.", "Wait for them.", (), OF_QUEUE),
     (
         "not-there",
         "The queue does not have this message.",
@@ -422,7 +422,7 @@ CAUSES: Final[dict[str, Cause]] = {
             (
                 "spreading",
                 "An earlier message is still being put on very many queues.",
-                "Wait: it goes on in every turn.",
+                "Wait: the broker continues by itself.",
                 (),
                 OF_ADDRESS,
             ),
@@ -435,8 +435,8 @@ CAUSES: Final[dict[str, Cause]] = {
             ),
             (
                 "work",
-                "The broker still works on an earlier frame of the connection.",
-                "Wait: it goes on in every turn.",
+                "The broker is still working on an earlier frame of the connection.",
+                "Wait: the broker continues by itself.",
                 (),
                 OF_BROKER,
             ),
@@ -481,13 +481,13 @@ CAUSES: Final[dict[str, Cause]] = {
             (
                 "duplicate",
                 "The address had seen their duplicate ids.",
-                "That is as it should be, unless senders use an id for different messages.",
+                "Nothing has to be done, unless senders use an id for different messages.",
                 ("id-cache-size",),
                 OF_ADDRESS,
             ),
             (
                 "ring",
-                "The queue is a ring, and newer messages pushed them out.",
+                "The queue is a ring, and newer messages replaced them.",
                 "Let consumers keep up, or raise ring-size.",
                 ("ring-size", "overflow-policy"),
                 OF_QUEUE,
@@ -590,7 +590,7 @@ CAUSES: Final[dict[str, Cause]] = {
             ),
             (
                 "no-dead-letter-address",
-                "Dead messages are gone: no queue keeps them.",
+                "Dead messages are discarded: no queue keeps them.",
                 "Set dead-letter-address, and declare a queue there.",
                 ("dead-letter-address",),
                 OF_ADDRESS,

@@ -64,7 +64,7 @@ _OF_ADDRESS: Final = {row.name: row.attribute for row in settings_of(AddressSett
 _BACK: Final = "it was deleted while the broker ran, and comes back"
 _OPERATED: Final = "an operator changed it while the broker ran, and the file counts again"
 _LEFT: Final = "stays until then: config-delete-diverts is OFF"
-_MOVES_NOT: Final = "a queue does not move: with messages it stays, without any a restart makes it anew"
+_MOVES_NOT: Final = "a queue does not move: with messages it stays, without any a restart creates it anew"
 
 
 def as_running(plan: Plan, broker: Broker, config: BrokerConfig) -> Plan:

@@ -62,7 +62,7 @@ RELOAD: Final = (
         "queue-without-a-message",
         "An auto-created queue on which no message ever came, and which nobody read",
         "stays until a restart, unless `auto-delete-queues-skip-usage-check` is true",
-        "goes after two scans and `auto-delete-queues-delay`, if the next SEND would make it again as it is",
+        "goes after two scans and `auto-delete-queues-delay`, if the next SEND would create it again as it is",
         "a SEND or COMMIT that was refused should not leave a queue for ever",
         shown=False,
     ),
