@@ -49,7 +49,7 @@ ACKED: Final = "acked"
 ENDS: Final = {
     ACKED: ("acknowledged", "acknowledged"),
     "moved": ("moved", "moved by an operator"),
-    "replaced": ("replaced", "pushed out of a full ring"),
+    "replaced": ("replaced", "dropped by a full ring"),
     "superseded": ("replaced", "replaced by a newer value"),
     "expired": ("expired", "expired"),
     "dead": ("dead", "its last delivery failed"),

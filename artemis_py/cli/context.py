@@ -180,7 +180,7 @@ class Contexts:
         except (OSError, UnicodeDecodeError) as error:
             raise ContextError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
         except tomllib.TOMLDecodeError as error:
-            raise ContextError(f"{path} is no TOML: {error}") from None
+            raise ContextError(f"{path} is not TOML: {error}") from None
         return _checked(path, found)
 
     def get(self, name: str) -> dict[str, str]:
@@ -215,7 +215,7 @@ def path_of(environment: Mapping[str, str]) -> Path:
 def check_name(name: str) -> str:
     """The name of a context. Raises ContextError."""
     if not _NAME.fullmatch(name) or name == _CURRENT:
-        raise ContextError(f"{name[:100]!r} is no name for a context: letters, digits, dot, dash and underscore")
+        raise ContextError(f"{name[:100]!r} is not a name for a context: letters, digits, dot, dash and underscore")
     return name
 
 
@@ -257,7 +257,7 @@ def without_user(url: str) -> tuple[str, str | None]:
     try:
         parts = urlsplit(url)
     except ValueError as error:
-        raise ArtemisError(f"this is no URL: {error}") from None
+        raise ArtemisError(f"this is not a URL: {error}") from None
     user, at, place = parts.netloc.rpartition("@")
     if not at:
         return url, None

@@ -94,7 +94,7 @@ class _StoppedBroker:
         try:
             lock = DirectoryLock(self._directory)
         except LockedError as error:
-            raise LockedError(f"{error}: leave --journal away, and ask the broker itself") from None
+            raise LockedError(f"{error}: omit --journal, and ask the broker itself") from None
         disk = FileDisk(self._directory)
         committer = ThreadCommitter(lambda: None)
         try:

@@ -71,8 +71,8 @@ def _of_files(args: argparse.Namespace) -> dict[str, Any]:
         raise ArtemisError("diff needs two configurations, OLD and NEW, or --running")
     if args.new is None:
         raise ArtemisError(
-            f"diff compares {args.old} with nothing: name the other configuration, too. To see what a running broker "
-            "would read now: artemis-py diff --running"
+            f"name the configuration to compare {args.old} with; or see what a running broker would read now: "
+            "artemis-py diff --running"
         )
     old = load(args.old)
     plan = plan_of(old, load(args.new))
@@ -82,8 +82,8 @@ def _of_files(args: argparse.Namespace) -> dict[str, Any]:
 def _of_running(args: argparse.Namespace) -> dict[str, Any]:
     if args.old is not None:
         raise ArtemisError(
-            f"--running compares what is in force in a broker with its own file, and not with {args.old}: leave "
-            f"{args.old} away, or name two files without --running: artemis-py diff OLD {args.old}"
+            f"--running compares what is in force in a broker with its own file, not with {args.old}: omit "
+            f"{args.old}, or name two files without --running: artemis-py diff OLD {args.old}"
         )
     answer: dict[str, Any] = json.loads(BrokerHttp.of(args, _PATIENCE_S).ask("/api/broker/changes"))
     return answer

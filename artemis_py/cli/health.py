@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
         found = json.loads(body)
         state = str(found["status"])
     except (ValueError, TypeError, KeyError):
-        raise ArtemisError(f"{broker.broker} is no HTTP acceptor of a broker: it answers {body[:80]!r}") from None
+        raise ArtemisError(f"{broker.broker} is not an HTTP acceptor of a broker: it answers {body[:80]!r}") from None
     if args.format == "json":
         say_made(as_json(found))
     else:

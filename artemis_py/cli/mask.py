@@ -24,8 +24,8 @@ def run(args: argparse.Namespace) -> int:
     """Prints the hash. Without ``--hash`` raises AdviceError: anybody could read what Artemis would print."""
     if not args.hash:
         raise AdviceError(
-            "without --hash nothing is masked: Artemis' two-way codec hides a password from nobody, because each copy "
-            "of Artemis has its key. This broker reads such ENC(…) in a configuration, but writes none",
+            "without --hash nothing is masked: Artemis' two-way codec does not hide a password, because each "
+            "copy of Artemis has its key. This broker reads such ENC(…) in a configuration, but writes none",
             "For a users file:  artemis-py mask --hash\n"
             "To keep another password out of broker.xml, write  ${NAME}  for it: the environment variable NAME "
             "replaces it at the start",

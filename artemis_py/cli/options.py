@@ -63,14 +63,14 @@ def _options_of(parser: argparse.ArgumentParser) -> set[str]:
 def count(text: str) -> int:
     """How many, 0 or more. Raises ArgumentTypeError."""
     if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"a count is 0 or more, and not {text!r}")
+        raise argparse.ArgumentTypeError(f"a count must be 0 or more, not {text!r}")
     return int(text)
 
 
 def count_from_one(text: str) -> int:
     """How many, 1 or more. Raises ArgumentTypeError."""
     if not count(text):
-        raise argparse.ArgumentTypeError("a count is 1 or more, and not 0")
+        raise argparse.ArgumentTypeError("a count must be 1 or more, not 0")
     return int(text)
 
 
@@ -81,7 +81,7 @@ def seconds(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < 1e9:
-        raise argparse.ArgumentTypeError(f"a number of seconds, 0 or more, and not {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a number of seconds, 0 or more, not {text!r}")
     return value
 
 

@@ -151,7 +151,7 @@ def _print_for_people(message: ServerFrame) -> None:
             say_made(paint(DIM, f"  {name}: {value}"))
     text = text_of(message.body)
     if text is None:
-        say_made(paint(DIM, f"  {len(message.body):,} bytes that are no text, in Base64:"))
+        say_made(paint(DIM, f"  {len(message.body):,} bytes that are not text, in Base64:"))
         text = base64.b64encode(message.body).decode()
     for line in text.split("\n"):
         say_made(escaped(line.expandtabs()))

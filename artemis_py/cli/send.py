@@ -303,7 +303,7 @@ def _is(count: int) -> str:
 
 def _bodies(args: argparse.Namespace) -> Iterator[bytes]:
     if args.file is not None and args.body is not None:
-        raise UsageError("BODY and --file both say the body; give one of them")
+        raise UsageError("give BODY or --file, not both")
     if args.file is not None:
         try:
             body = args.file.read_bytes()

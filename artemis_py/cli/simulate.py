@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _rate(text: str) -> float:
     found = _RATE.fullmatch(text)
     if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no rate; write 5000/s, 300/min or 10/h")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a rate; write 5000/s, 300/min or 10/h")
     return float(found[1]) / _SPANS_S[found[2]]
 
 

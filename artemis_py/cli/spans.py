@@ -102,7 +102,7 @@ def _check(args: argparse.Namespace) -> None:
         raise ArtemisError("give one place of the log: --journal DIR …, or a broker by --url or --context")
     if args.journal and (args.follow or args.cursor):
         raise ArtemisError(
-            "--follow and --cursor do not go with --journal: only a running broker keeps a cursor and adds to the log"
+            "--follow and --cursor do not go with --journal: only a running broker has cursors and adds to the log"
         )
     for directory in args.journal:
         if not directory.is_dir():

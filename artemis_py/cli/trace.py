@@ -54,7 +54,9 @@ def _number(text: str) -> int:
     """A message's number: the last part of a message-id, which has the consumer's number before it."""
     digits = text.rpartition("-")[2]
     if not digits.isascii() or not digits.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is no message-id; it is a number, or two with a dash, as in 3-1234")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a message-id; it is a number, or two with a dash, as in 3-1234"
+        )
     return int(digits)
 
 

@@ -95,7 +95,9 @@ def read_instance(directory: str, environ: Mapping[str, str], problems: Problems
     if not os.path.isfile(bootstrap_xml):
         beside = os.path.join(directory, "broker.xml")
         hint = f"; to run the file in it, name it: {beside}" if os.path.isfile(beside) else ""
-        problems.error(Origin(directory, 0), f"this folder is no Artemis instance: it has no etc/bootstrap.xml{hint}")
+        problems.error(
+            Origin(directory, 0), f"this folder is not an Artemis instance: it has no etc/bootstrap.xml{hint}"
+        )
         return None
     properties = _properties(os.path.abspath(directory), environ, problems)
     bootstrap = read_bootstrap(bootstrap_xml, {**environ, **properties}, problems)

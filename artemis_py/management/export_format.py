@@ -134,9 +134,9 @@ def read_line(line: str, place: str) -> tuple[str, Any]:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise ExportError(f"{place}: this is no line of an export: {error}") from None
+        raise ExportError(f"{place}: this is not a line of an export: {error}") from None
     if not isinstance(value, dict) or len(value) != 1 or not value.keys() <= KINDS:
-        raise ExportError(f"{place}: this is no line of an export: {line[:_SHOWN_MAX]!r}")
+        raise ExportError(f"{place}: this is not a line of an export: {line[:_SHOWN_MAX]!r}")
     return next(iter(value.items()))
 
 
@@ -170,7 +170,7 @@ def read_message(value: Any, place: str) -> ExportedMessage:
         if taken.piece_bytes < 0:
             taken.body = value["text"].encode() if "text" in value else _bytes(value["base64"])
     except (TypeError, KeyError, ValueError, AttributeError) as error:
-        raise ExportError(f"{place}: this message lacks something or has it wrong: {error!r}") from None
+        raise ExportError(f"{place}: this message is incomplete or wrong: {error!r}") from None
     return taken
 
 
@@ -179,18 +179,18 @@ def read_piece(value: Any, place: str) -> bytes:
     try:
         return _bytes(value)
     except (TypeError, ValueError):
-        raise ExportError(f"{place}: this piece of a body is no Base64") from None
+        raise ExportError(f"{place}: this piece of a body is not Base64") from None
 
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
+        raise TypeError(f"{value!r} is not a text")
     return value
 
 
 def _whole(value: object) -> int:
     if type(value) is not int:
-        raise TypeError(f"{value!r} is no whole number")
+        raise TypeError(f"{value!r} is not a whole number")
     return value
 
 

@@ -163,7 +163,7 @@ def _condition_of(kind: AnyKind, text: str) -> Condition:
     match = _CONDITION.fullmatch(text)
     if match is None:
         raise BadRequestError(
-            f"{text[:_SHOWN_MAX]!r} is no condition; write FIELD OPERATOR VALUE, as in {_example(kind)}"
+            f"{text[:_SHOWN_MAX]!r} is not a condition; write FIELD OPERATOR VALUE, as in {_example(kind)}"
         )
     return _condition(kind, match[1], match[2], match[3].strip())
 
@@ -203,9 +203,9 @@ def _value(name: str, type: str, text: str) -> Value:
         try:
             return parse_long(text)
         except ValueError:
-            raise BadRequestError(f"{name} is a number, and {text[:_SHOWN_MAX]!r} is none") from None
+            raise BadRequestError(f"{name} must be a number, not {text[:_SHOWN_MAX]!r}") from None
     if text.lower() not in ("true", "false"):
-        raise BadRequestError(f"{name} is true or false, not {text[:_SHOWN_MAX]!r}")
+        raise BadRequestError(f"{name} must be true or false, not {text[:_SHOWN_MAX]!r}")
     return text.lower() == "true"
 
 

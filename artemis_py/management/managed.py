@@ -505,7 +505,7 @@ class Cursors:
         data = sealed[_SEAL_BYTES:]
         if not data or not secrets.compare_digest(sealed[:_SEAL_BYTES], self._seal(data)):
             raise BadRequestError(
-                f"after is no cursor of this broker, or of an earlier run of it: give next of a page{_ANEW}"
+                f"after is not a cursor of this broker, or of an earlier run of it: give next of a page{_ANEW}"
             )
         queue_id, its_states, values = json.loads(data)
         if queue_id != queue.id:

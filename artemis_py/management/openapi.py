@@ -48,7 +48,7 @@ _EVENTS: Final[dict[str, Any]] = {
             "name": "watch",
             "in": "query",
             "required": False,
-            "description": "a request, without /api/, of whose answer the changes are told",
+            "description": "a request, without /api/, whose changing answer is watched",
             "schema": _TYPES[TEXTS],
         },
     ],

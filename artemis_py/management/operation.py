@@ -245,7 +245,7 @@ def _argument(argument: Argument, values: Sequence[object]) -> Any:
 
 def _text(argument: Argument, value: object) -> str:
     if not isinstance(value, str):
-        raise BadRequestError(f"{argument.name} is a text, and {_readable(argument, value)} is none")
+        raise BadRequestError(f"{argument.name} must be a text, not {_readable(argument, value)}")
     return value
 
 
@@ -256,15 +256,15 @@ def _number(argument: Argument, value: object) -> int:
         return int(value)
     if _INTEGER.fullmatch(str(value)):
         raise BadRequestError(
-            f"{argument.name} is a number of at most 18 digits, and {_readable(argument, value)} has more"
+            f"{argument.name} must be a number of at most 18 digits, not {_readable(argument, value)}"
         )
-    raise BadRequestError(f"{argument.name} is a number, and {_readable(argument, value)!r} is none")
+    raise BadRequestError(f"{argument.name} must be a number, not {_readable(argument, value)!r}")
 
 
 def _flag(argument: Argument, value: object) -> bool:
     flag = value if isinstance(value, bool) else _FLAGS.get(value.lower()) if isinstance(value, str) else None
     if flag is None:
-        raise BadRequestError(f"{argument.name} is true or false, and not {_readable(argument, value)!r}")
+        raise BadRequestError(f"{argument.name} must be true or false, not {_readable(argument, value)!r}")
     return flag
 
 

@@ -69,7 +69,7 @@ def certificate_of(data: bytes) -> Certificate:
     if fields[0].tag == _VERSION:
         del fields[0]
     if len(fields) < 6 or fields[0].tag != INTEGER or fields[5].tag != SEQUENCE:
-        raise ValueError("it is no certificate")
+        raise ValueError("it is not a certificate")
     _, _, issuer, validity, subject, key = fields[:6]
     begins, expires = sequence(validity, 2)[:2]
     return Certificate(whole.whole, _name(subject), _name(issuer), seconds_of(begins), seconds_of(expires), key.whole)

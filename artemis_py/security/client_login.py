@@ -64,7 +64,7 @@ def completed(given: Mapping[str, str], environment: Mapping[str, str], named: M
     """
     for secret in ("password", "token"):
         if given.get(secret) is not None and given.get(f"{secret}File") is not None:
-            raise ArtemisError(f"{named[secret]} and {named[secret + 'File']} both say the {secret}; give one of them")
+            raise ArtemisError(f"{named[secret]} and {named[secret + 'File']} both give the {secret}; use one of them")
     password, token = _secret(given, "password", named), _secret(given, "token", named)
     user = given.get("user") or None
     if token is not None and (user is not None or password is not None):

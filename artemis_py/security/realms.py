@@ -226,7 +226,7 @@ def _open_domains(config: BrokerConfig, jaas: JaasConfig, problems: Problems, be
         elif domain in before:
             problems.error(
                 origin,
-                f"{jaas.file} has the domain {domain} no more, so it may have been cut; to have the domain {OTHER} "
+                f"{jaas.file} no longer has the domain {domain}, so it may have been cut; to have the domain {OTHER} "
                 "decide, start the broker again",
             )
         elif login_config.modules_of(domain):

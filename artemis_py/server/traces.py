@@ -99,7 +99,7 @@ class Traces:
             kept = self._kept.pop((message, after_lsn), None)
             if kept is None:
                 raise NotFoundError(
-                    f"the life of message {message} after lsn {after_lsn} is not at hand any more; ask without after to"
+                    f"the life of message {message} after lsn {after_lsn} is no longer there; ask without after to"
                     " have it from the beginning"
                 )
         self._running += 1

@@ -270,7 +270,7 @@ class Client:
         """Heart-beats are sent as often as both sides can (STOMP 1.2, "Heart-beating")."""
         sends, _, wants = offered.partition(",")
         if not (sends.isascii() and sends.isdigit() and wants.isascii() and wants.isdigit()):
-            raise StompError(f"the broker sent heart-beat:{offered}, which is no pair of numbers")
+            raise StompError(f"the broker sent heart-beat:{offered}, which is not a pair of numbers")
         can_ms, wanted_ms = self._beats_ms or (0, 0)
         self.beat_s = max(can_ms, int(wants)) / 1000 * _BEAT_SHARE if can_ms and int(wants) else 0.0
         self.silence_s = max(wanted_ms, int(sends)) / 1000 * _MISSED_BEATS_MAX if wanted_ms and int(sends) else 0.0

@@ -124,7 +124,7 @@ def test_an_import_that_is_killed_goes_on(tmp_path: Path) -> None:
         whole.rename(path)
         told = data("imp", path, "--url", http(broker))
         assert told.returncode == 0, told.stderr
-        assert re.match(r"went on behind line \d+: [\d,]+ messages had been imported before\n", told.stdout)
+        assert re.match(r"continued after line \d+: [\d,]+ messages were imported before\n", told.stdout)
         assert not notes.exists()
         with connected(broker.port) as client:
             assert [one.body for one in take(client, "/queue/orders", 5000)] == [b"%d" % n for n in range(5000)]
@@ -175,14 +175,14 @@ def test_what_cannot_be_done(tmp_path: Path) -> None:
         bad = tmp_path / "bad.jsonl"
         for content, said in (
             ("", "bad.jsonl is empty"),
-            ("hello\n", "bad.jsonl:1: this is no line of an export: "),
+            ("hello\n", "bad.jsonl:1: this is not a line of an export: "),
             ('{"message":{}}\n', "bad.jsonl:1: an export begins with a line that says so"),
             ('{"export":{"format":9,"id":"x"}}\n', "bad.jsonl:1: this export has format 9, and this version reads 1"),
             (
                 '{"export":{"format":1,"id":"x"}}\n{"message":{"id":1}}\n',
-                "bad.jsonl:2: this message lacks something or has it wrong: KeyError('address')",
+                "bad.jsonl:2: this message is incomplete or wrong: KeyError('address')",
             ),
-            (FIRST, "bad.jsonl is not whole: it ends at line 1"),
+            (FIRST, "bad.jsonl is incomplete: it ends at line 1"),
             (
                 FIRST + a_line(address="orders", queues=["orders"], piece_bytes=9) + END,
                 "bad.jsonl:2: 9 bytes of this message's body are missing",

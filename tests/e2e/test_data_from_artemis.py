@@ -103,5 +103,5 @@ def test_what_is_no_export_of_artemis(text: str, tmp_path: Path) -> None:
     path.write_text(text)
     with path.open("rb") as file:
         assert is_artemis_export(file)
-    with pytest.raises(ExportError, match="this is no export of Artemis, or not all of it"):
+    with pytest.raises(ExportError, match="this is not an export of Artemis, or not all of it"):
         lines_of(path)

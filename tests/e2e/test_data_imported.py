@@ -156,7 +156,7 @@ def test_a_full_address_refuses_and_the_import_goes_on_later(tmp_path: Path, pol
         code, said = _import(tmp_path, broker, *_some("jobs", 5))
         assert code == 1
         assert "2 for queue jobs: address jobs is full (max-messages); its policy is " + policy in said
-        assert "run the same command again to go on" in said
+        assert "run the same command again to continue" in said
         assert rows(broker, "queues")["jobs"]["messageCount"] == 3
         asked(broker, "POST", "/api/queues/jobs/purge")
         code, told = _import(tmp_path, broker, *_some("jobs", 5))
@@ -293,8 +293,8 @@ def test_requests_that_make_no_sense(tmp_path: Path) -> None:
     good = _some("jobs", 1)[0]
     with a_broker(tmp_path, "new", _jobs("")) as broker:
         for lines_, said in (
-            ("", "is no line of an export"),
-            ("{}", "is no line of an export"),
+            ("", "is not a line of an export"),
+            ("{}", "is not a line of an export"),
             (good, "line 1: the first line of an export says what it is"),
             (FIRST + good + '{"message":{"id":2}}\n', "line 3: this message lacks something"),
             (FIRST + good.replace('"headers": []', '"headers": [["a", "\\u0000"]]'), "a header has a NUL"),

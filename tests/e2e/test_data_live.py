@@ -229,7 +229,7 @@ def test_an_export_that_is_killed_goes_on(tmp_path: Path) -> None:
         gate.let(100)
         told = data("exp", "--url", gate.url, "--output", path)
         assert told.returncode == 0, told.stderr
-        assert f"went on behind {counts[2]:,} messages" in told.stderr
+        assert f"continued after {counts[2]:,} messages" in told.stderr
     _has_each_once(path, 12_001)
     assert sorted(one.name for one in tmp_path.glob("out*")) == ["out.jsonl"]
 
@@ -271,7 +271,7 @@ def test_a_broker_that_is_killed_and_started_meanwhile(tmp_path: Path) -> None:
         finally:
             broker.kill()
         assert process.returncode == 1
-        assert errors.rstrip().endswith("; run the same command again to go on")
+        assert errors.rstrip().endswith("; run the same command again to continue")
         before = _noted(path)
         assert 0 < before < 12_000
         with running(text, place) as broker:
@@ -279,7 +279,7 @@ def test_a_broker_that_is_killed_and_started_meanwhile(tmp_path: Path) -> None:
             gate.let(100)
             told = data("exp", "--url", gate.url, "--output", path)
             assert told.returncode == 0, told.stderr
-            assert f"went on behind {before:,} messages" in told.stderr
+            assert f"continued after {before:,} messages" in told.stderr
     _has_each_once(path, 12_001)
 
 

@@ -298,7 +298,7 @@ def test_a_user_who_may_not_look(tmp_path: Path) -> None:
         told = data("imp", path, *login)
         assert told.returncode == 1
         warning, missing = told.stderr.splitlines()
-        assert warning.startswith("no queues are made: AMQ229032: User: eve does not have permission='VIEW'")
+        assert warning.startswith("no queues are created: AMQ229032: User: eve does not have permission='VIEW'")
         assert missing == (
             "MISSING queue fresh: there is no queue fresh; 1 message of it was not imported (later: --queue fresh)"
         )
@@ -358,7 +358,7 @@ def test_a_destination_that_is_none(tmp_path: Path) -> None:
         for line, said in (
             (
                 {"queue": {"name": "x"}},
-                "out.jsonl:2: this queue lacks something or has it wrong: KeyError('routing_type')",
+                "out.jsonl:2: this queue is incomplete or wrong: KeyError('routing_type')",
             ),
             ({"address": {"name": "x", "routing_types": "ANYCAST"}}, "out.jsonl:2: this address lacks something"),
             ({"queue": 3}, "out.jsonl:2: this queue lacks something"),

@@ -183,7 +183,7 @@ def test_a_structured_event_is_kept_as_it_is(web: Web) -> None:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (b"{", "is no JSON"),
+        (b"{", "is not JSON"),
         (b"[]", "a structured CloudEvent is a JSON object"),
         (b'{"specversion":"1.0","id":"1","source":"/s"}', "type is missing"),
         (b'{"specversion":"1.0","id":7,"source":"/s","type":"t"}', "id is missing, or no text"),
@@ -482,7 +482,7 @@ def test_a_queue_that_settles_at_once(web: Web) -> None:
     ("method", "path", "status", "said"),
     [
         ("POST", "/messages/order/take", 404, "there is no queue 'order'; did you mean orders?"),
-        ("POST", "/messages/orders/take?timeout=99", 400, "timeout is a number of seconds from 0 to 50, and not '99'"),
+        ("POST", "/messages/orders/take?timeout=99", 400, "timeout must be a number of seconds from 0 to 50, not '99'"),
         ("POST", "/messages/orders/take?timeout=nan", 400, "timeout is a number"),
         ("POST", "/messages/orders/take?lease=0", 400, "a lease of 0 s is over"),
         ("POST", "/messages/orders/take?ack=never", 400, "ack is client or auto"),

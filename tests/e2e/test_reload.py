@@ -371,7 +371,7 @@ def test_diff_of_two_files(tmp_path: Path) -> None:
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert "not well-formed XML" in wrong.stderr
     alone = run_text(run)
-    assert (alone.returncode, f"diff compares {one} with nothing" in alone.stderr) == (2, True)
+    assert (alone.returncode, f"name the configuration to compare {one} with" in alone.stderr) == (2, True)
     both = run_text([*run, "--running"])
     assert (both.returncode, f"without --running: artemis-py diff OLD {one}" in both.stderr) == (2, True)
 

@@ -101,7 +101,7 @@ def test_new_connections_get_the_new_certificate_while_others_work(world: World)
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (lambda world: (world.folder / "broker.pem").write_bytes(b"nothing"), "broker.pem is no key or trust store"),
+        (lambda world: (world.folder / "broker.pem").write_bytes(b"nothing"), "broker.pem is not a key or trust store"),
         (lambda world: (world.folder / "broker.pem").unlink(), "broker.pem cannot be read: No such file"),
         (
             lambda world: world.authority.issue("old", since=-2 * DAY, until=-DAY).pem(world.folder / "broker.pem"),

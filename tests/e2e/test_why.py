@@ -143,7 +143,7 @@ def test_the_life_of_a_dead_letter(told: Told, folder: Path, capsys: pytest.Capt
     assert main(["trace"]) == 1
     with pytest.raises(SystemExit):
         main(["trace", "x-y"])
-    assert "'x-y' is no message-id" in capsys.readouterr().err
+    assert "'x-y' is not a message-id" in capsys.readouterr().err
 
 
 def test_a_slow_consumer_is_closed(told: Told) -> None:

@@ -91,7 +91,7 @@ def judge(one: Input) -> str:
     if error is None:
         return f"{version} {'part of' if whole.waiting_bytes else 'whole'} {frames[-1][0] if frames else 'nothing'}"
     assert isinstance(error, FrameError)
-    assert str(error).isprintable(), "an error that is no line of text"
+    assert str(error).isprintable(), "an error that is not a line of text"
     assert not str(error).isspace()
     assert whole.feed(b"SEND\ndestination:x\n\n\0") == [], "frames after an error"
     assert whole.waiting_bytes == 0, "bytes are kept after an error"

@@ -57,7 +57,7 @@ def judge(one: Input) -> str:
     if error is not None:
         assert 1 <= error.line <= given.count("\n") + 1, f"line {error.line}"
         assert 1 <= error.column <= len(given) + 1, f"column {error.column}"
-        assert str(error).isprintable(), "an error that is no line of text"
+        assert str(error).isprintable(), "an error that is not a line of text"
         return outcome_of(error)
     values = [_value(selector, headers) for headers in HEADERS]
     assert values == [_value(compile_selector(given), headers) for headers in HEADERS], "another value the second time"

@@ -80,7 +80,7 @@ def _masked(data: bytes) -> str:
         refusal = str(error)
     else:
         return f"{type(stored).__name__} revealed"
-    assert refusal.isprintable(), "an error that is no line of text"
+    assert refusal.isprintable(), "an error that is not a line of text"
     # A shorter text may be part of a word of the sentence.
     assert len(text) < 12 or text not in refusal, "a masked password in an error"
     return type(stored).__name__

@@ -466,7 +466,7 @@ def test_A_62_a_start_needs_only_what_somebody_has_not_acknowledged() -> None:
 def test_A_61_points_that_are_none(point: str) -> None:
     (problem,) = errors_of(RETAINED + addresses("\n" + begins(point)))
     assert problem.line == 4
-    assert (problem.message, problem.value) == ("recovery-point of queue 'work' is no place in the log", point)
+    assert (problem.message, problem.value) == ("recovery-point of queue 'work' is not a place in the log", point)
     assert problem.allowed == ("epoch, now, creation, the bookmark of a message, or a time in UTC as 20260131T235959Z")
 
 

@@ -463,8 +463,8 @@ def test_A_13_a_range_ends_when_its_time_is_over(cut: bool) -> None:
         ("1,,2", "bookmark is not one: ''"),
         ("-5", "bookmark is not one: '-5'"),
         ("", "bookmark is not one: ''"),
-        ("[1:2", "bookmark is no range: '[1:2'"),
-        ("[1]", "bookmark is no range: '[1]'"),
+        ("[1:2", "bookmark is not a range: '[1:2'"),
+        ("[1]", "bookmark is not a range: '[1]'"),
         ("(:5]", "bookmark is not one: ''"),
     ],
 )

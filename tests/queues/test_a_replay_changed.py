@@ -213,8 +213,8 @@ def test_A_13_pause_and_resume_of_what_is_no_replay(cut: bool, headers: tuple[st
 @pytest.mark.parametrize(
     ("first", "second", "reason"),
     [
-        (("ack:client",), ("pause:true",), "The subscription '1' is no replay"),
-        (("ack:client",), ("bookmark:EPOCH",), "The subscription '1' is no replay"),
+        (("ack:client",), ("pause:true",), "The subscription '1' is not a replay"),
+        (("ack:client",), ("bookmark:EPOCH",), "The subscription '1' is not a replay"),
         (("bookmark:EPOCH",), ("ack:client",), "There is already a replay '1': pause:true or resume:true changes it"),
         (("bookmark:EPOCH",), ("bookmark:NOW",), "There is already a replay '1'"),
         (("bookmark:EPOCH",), ("pause:true", "rate:5"), "pause and resume change nothing else: leave out rate"),

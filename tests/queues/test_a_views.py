@@ -275,7 +275,7 @@ def test_A_14_the_address_of_a_view_is_nobody_else_s(cut: bool) -> None:
     """Another queue there would get nothing, and its consumer would wait for ever."""
     bench = Bench(core=addresses(view()), cut=cut)
     bench.write("c", "SUBSCRIBE", "id:1", "destination:/topic/work")
-    refused = "Address work is that of the view work: another queue on it would get nothing"
+    refused = "Address work belongs to the view work: another queue on it would get nothing"
     assert told(bench, "c").startswith(refused)
     bench.write("d", "SUBSCRIBE", "id:1", "destination:/queue/work::other")
     assert told(bench, "d").startswith(refused)

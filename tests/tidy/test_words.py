@@ -10,7 +10,7 @@ import pytest
 
 from artemis_py.cli.main import COMMANDS, command_of
 from tests.kit.sources import ROOT, project_files, shown
-from tests.tidy.words import docstrings_of, phrases_in, prose_of
+from tests.tidy.words import OF_MESSAGES, docstrings_of, messages_of, phrases_in, prose_of
 
 
 def test_documents() -> None:
@@ -45,6 +45,25 @@ def test_docstrings() -> None:
     modules = [path for path in project_files() if path.suffix == ".py" and shown(path).startswith("artemis_py/")]
     texts = {shown(path): docstrings_of(path.read_text("utf-8")) for path in modules}
     assert [found for name, text in texts.items() for found in phrases_in(name, text)] == []
+
+
+def test_messages() -> None:
+    """Errors, questions, lines of the log: all texts in the code of the broker and its commands."""
+    modules = [path for path in project_files() if path.suffix == ".py" and shown(path).startswith("artemis_py/")]
+    found = [
+        phrase
+        for path in modules
+        if "spark" not in path.parts
+        for line, text in messages_of(path.read_text("utf-8"))
+        for phrase in phrases_in(f"{shown(path)}:{line}", text, OF_MESSAGES)
+    ]
+    assert found == []
+
+
+def test_a_message_is_found() -> None:
+    code = 'def f(a):\n    """This is no JSON."""\n    raise ValueError(f"{a} is no JSON: " + "all are told")\n'
+    found = [one for line, text in messages_of(code) for one in phrases_in(f"x.py:{line}", text, OF_MESSAGES)]
+    assert [one.partition("; say")[0] for one in found] == ["x.py:3:1: 'is no J'", "x.py:3:1: 'are told'"]
 
 
 def test_a_docstring_is_found() -> None:

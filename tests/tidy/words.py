@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from typing import Final
 
 INSTEAD: Final = {
@@ -77,7 +78,21 @@ INSTEAD: Final = {
 }
 """An expression, and what to say instead of it."""
 
+IN_MESSAGES: Final = {
+    r"(?<!there )\b(is|are) no (?!longer\b|more\b)\w": "is not a",
+    r"\bis a (number|text)[^,;]*, and \S+ (is none|has more)\b": "must be a number, not",
+    r"\b(is|a number|seconds|or more|MULTICAST|false), and not\b": "must be, not",
+    r"\bto go on\b|\bwent on\b": "to continue",
+    r"\b(has|had) it (wrong|no more)\b": "is wrong, any more",
+    r"\bleave \S+ away\b": "omit",
+    r"\bboth say\b": "give one of the two",
+}
+"""The same, of what the program says itself."""
+
 _EXPRESSIONS: Final = {re.compile(pattern, re.IGNORECASE): instead for pattern, instead in INSTEAD.items()}
+OF_MESSAGES: Final = _EXPRESSIONS | {
+    re.compile(pattern, re.IGNORECASE): instead for pattern, instead in IN_MESSAGES.items()
+}
 _QUOTED: Final = re.compile(r"^(```|~~~).*?^\1\s*$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
 
@@ -92,12 +107,27 @@ def docstrings_of(code: str) -> str:
     return "\n\n".join(text.value for text in texts if isinstance(text, ast.Constant) and isinstance(text.value, str))
 
 
-def phrases_in(name: str, text: str) -> list[str]:
+def messages_of(code: str) -> list[tuple[int, str]]:
+    """The texts of a module that are no docstrings, with their lines; an X is where a value stands."""
+    tree = ast.parse(code)
+    found: list[tuple[int, str]] = []
+    inside = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            inside.update(map(id, node.values))
+            parts = [part.value if isinstance(part, ast.Constant) else "X" for part in node.values]
+            found.append((node.lineno, "".join(map(str, parts))))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside:
+            found.append((node.lineno, node.value))
+    return [(line, text) for line, text in found if " " in text]
+
+
+def phrases_in(name: str, text: str, expressions: Mapping[re.Pattern[str], str] = _EXPRESSIONS) -> list[str]:
     """Each phrase with its line, also one that a line break divides, and what to say instead."""
     joined = re.sub(r"[ \t]*\n[ \t]*(?:\* )?(?!\n)", "\n", text)
     in_one_line = joined.replace("\n", " ")
     found = []
-    for expression, instead in _EXPRESSIONS.items():
+    for expression, instead in expressions.items():
         for match in expression.finditer(in_one_line):
             line = joined.count("\n", 0, match.start()) + 1
             found.append(f"{name}:{line}: {match[0]!r}; say: {instead}")

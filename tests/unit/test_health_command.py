@@ -89,7 +89,7 @@ def test_a_login_that_is_refused(port: Port, capsys: pytest.CaptureFixture[str])
 def test_something_else_on_the_port(port: Port, capsys: pytest.CaptureFixture[str]) -> None:
     port.answer = (200, b"<html>")
     assert main(["health", port.url]) == 1
-    assert "is no HTTP acceptor of a broker: it answers b'<html>'" in capsys.readouterr().err
+    assert "is not an HTTP acceptor of a broker: it answers b'<html>'" in capsys.readouterr().err
 
 
 def test_nobody_there(capsys: pytest.CaptureFixture[str]) -> None:

@@ -171,7 +171,7 @@ class ArtemisExport(io.TextIOBase):
                     yield from [one] if isinstance(one, bytes) else self._of_message(one, elements)
             parser.close()
         except (etree.XMLSyntaxError, KeyError, ValueError) as error:
-            raise ExportError(f"{self._path}: this is no export of Artemis, or not all of it: {error}") from None
+            raise ExportError(f"{self._path}: this is not an export of Artemis, or not all of it: {error}") from None
         yield line_of("end", {"messages": self._count, "body_bytes": self._body_bytes})
 
     def _id(self) -> str:

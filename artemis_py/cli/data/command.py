@@ -78,8 +78,8 @@ class _NotHere(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         parser.error(
-            "an import is no SEND: it goes to the HTTP acceptor of a broker, which says what is on its queues; write "
-            f"--url URL instead of {self.option_strings[0]}"
+            "an import is not a SEND: it goes to the HTTP acceptor of a broker, which says what is on its queues; "
+            f"write --url URL instead of {self.option_strings[0]}"
         )
 
 
@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
     if args.command == "imp":
         return _import(args)
     if args.json and args.output is None:
-        raise UsageError("--json tells of an export, and standard output has the export itself: add --output FILE")
+        raise UsageError("--json reports an export, and standard output is the export itself: add --output FILE")
     is_live = args.url is not None or args.context is not None or (args.file is None and URL_NAME in os.environ)
     return _export_live(args) if is_live else _export(args)
 
@@ -106,7 +106,7 @@ def _export(args: argparse.Namespace) -> int:
         Path(config.journal_directory), Path(config.paging_directory), Path(config.large_messages_directory)
     )
     if not directories.journal.is_dir():
-        raise ArtemisError(f"{directories.journal} is no directory: has this broker ever run with persistence?")
+        raise ArtemisError(f"{directories.journal} is not a directory: has this broker ever run with persistence?")
     wanted = frozenset(args.queue)
 
     async def go() -> None:
@@ -149,7 +149,7 @@ def _export_live(args: argparse.Namespace) -> int:
     except ArtemisError as error:
         if part is None or not part.is_noted:
             raise
-        raise ArtemisError(f"{error}; run the same command again to go on") from None
+        raise ArtemisError(f"{error}; run the same command again to continue") from None
     finally:
         if part is not None:
             part.close()
@@ -172,7 +172,7 @@ def _tell_exported(
         say_made(as_json({"output": args.output, **told}))
         return
     if messages_before:
-        warn(f"went on behind {many(messages_before, 'message')} that had been exported before")
+        warn(f"continued after {many(messages_before, 'message')} that were exported before")
     where = "" if args.output is None else f" to {args.output}"
     warn(f"exported {many(messages, 'message')}{where} ({body_bytes:,} bytes of bodies)")
     for note in notes:
@@ -209,7 +209,7 @@ def _tell_imported(args: argparse.Namespace, one: Import, before: Imported, done
         )
         return _EXIT_DAMAGED if notes else 0
     if before.lines:
-        say(f"went on behind line {before.lines}: {many(before.messages, 'message')} had been imported before")
+        say(f"continued after line {before.lines}: {many(before.messages, 'message')} were imported before")
     known = f" ({many(done.known, 'place')} got them in an earlier import)" if done.known else ""
     also = "" if one.maker is None else f", and made {many(made, 'queue')}"
     say(f"imported {many(done.messages, 'message')} into {many(done.places, 'place')} on queues of {url}{known}{also}")

@@ -59,7 +59,7 @@ class Kept:
                 queue = _queue(value)
                 self.queues[queue.name] = queue
         except (TypeError, KeyError, ValueError, AttributeError) as error:
-            raise ExportError(f"{place}: this {kind} lacks something or has it wrong: {error!r}") from None
+            raise ExportError(f"{place}: this {kind} is incomplete or wrong: {error!r}") from None
 
     def only(self, names: Collection[str]) -> Kept:
         """The queues of these names with their addresses; all there is if none is named. An address has the routing
@@ -108,13 +108,13 @@ def _queue(value: Any) -> KeptQueue:
 
 def _text(value: object) -> str:
     if not isinstance(value, str) or not value:
-        raise TypeError(f"{value!r} is no text")
+        raise TypeError(f"{value!r} is not a text")
     return value
 
 
 def _list(value: object) -> Iterable[object]:
     if not isinstance(value, list):
-        raise TypeError(f"{value!r} is no list")
+        raise TypeError(f"{value!r} is not a list")
     return value
 
 

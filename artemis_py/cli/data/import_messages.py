@@ -167,7 +167,7 @@ class Import:
         except OSError as error:
             raise ArtemisError(f"{self._path}: {error.strerror or error}") from None
         except UnicodeDecodeError as error:
-            raise ExportError(f"{self._path}: this is no line of an export: {error}") from None
+            raise ExportError(f"{self._path}: this is not a line of an export: {error}") from None
 
     def _opened(self) -> IO[str] | ArtemisExport:
         file = self._path.open("rb")
@@ -199,7 +199,7 @@ class Import:
             self._is_whole = kind == "end"
         self._send(done)
         if not self._is_whole:
-            raise ExportError(f"{self._path} is not whole: it ends at line {self._line}; what it has was brought in")
+            raise ExportError(f"{self._path} is incomplete: it ends at line {self._line}; what it has was imported")
         if self.maker is not None:
             self.maker.finish()
         self._notes.note(self._id, done)
@@ -217,7 +217,7 @@ class Import:
                     Manager(self._broker), done.unsettled, partial(self._notes.note, self._id, done)
                 )  # fmt: skip
             except UnmanageableError as error:
-                warn(f"no queues are made: {error}; messages of those that are missing are left out")
+                warn(f"no queues are created: {error}; messages of those that are missing are left out")
                 self._creates = False
                 return
         self.maker.make(kept.only(self._queues))
@@ -341,7 +341,7 @@ class Import:
             told = [f"{share['refused']} for queue {name}: {share['reason']}" for name, share in full.items()]
             raise ArtemisError(
                 f"up to line {self._line} there was no room for all messages ({'; '.join(told)}); make room, and run "
-                "the same command again to go on"
+                "the same command again to continue"
             )
         done.tried = {}
         for name, share in shares.items():

@@ -42,7 +42,7 @@ def why_never(divert: DivertConfig, management_address: str) -> str:
         elif name == management_address:
             why = "what is sent there is carried out, and not routed"
         if why:
-            return f"{name!r} is no address that a divert can have: {why}"
+            return f"{name!r} is not an address that a divert can have: {why}"
     return ""
 
 

@@ -439,7 +439,7 @@ def _check_recovery_point(draft: Draft, queue: QueueConfig, text: str, *, is_kep
     except ValueError:
         draft.problems.error(
             origin,
-            f"recovery-point of queue {queue.name!r} is no place in the log",
+            f"recovery-point of queue {queue.name!r} is not a place in the log",
             value=text,
             allowed=RECOVERY_POINTS,
         )

@@ -113,8 +113,8 @@ def _check_target(draft: Draft, queue: QueueConfig, view: View, syntax: Wildcard
     elif not is_published_to(view, view.target, syntax):
         draft.problems.error(
             queue.origin_of("default_publish_target"),
-            f"default-publish-target of queue {queue.name!r} is none of its underlying addresses: the queue would not "
-            "get what is sent to it",
+            f"default-publish-target of queue {queue.name!r} is not one of its underlying addresses: the queue would "
+            "not get what is sent to it",
             value=written,
             allowed=f"an address that matches {' or '.join(view.underlying)}",
         )

@@ -182,7 +182,10 @@ _WITHOUT: Final = (
     ),
     _ignored("lock-coordinators", "locks that several brokers share", SINGLE_NODE),
     _ignored("connection-routers", "redirecting clients to other brokers", SINGLE_NODE),
-    *(_ignored(f"ha-policy/{name}", "a broker that is no pair", SINGLE_NODE) for name in ("primary-only", "live-only")),
+    *(
+        _ignored(f"ha-policy/{name}", "a broker that is not a pair", SINGLE_NODE)
+        for name in ("primary-only", "live-only")
+    ),
     _ignored("ha-policy/replication", "a pair that copies its journal; this broker starts standalone", _NO_COPY),
     _ignored("ha-policy/shared-store/colocated", "two pairs in two processes; this broker starts standalone", _NO_COPY),
     _ignored("federations", "addresses and queues shared with other brokers", "this version has no federation"),

@@ -419,7 +419,7 @@ def in_our_words(kind: str, message: str) -> str:
     """Return the meaning of an entry of libxml2's log; a kind without words of ours is given by its name."""
     mismatch = _MISMATCH.match(message)
     if mismatch is not None and mismatch[3].startswith("unpars"):  # the parser's own word for what it cannot read
-        return f"<{mismatch[1]}> of line {mismatch[2]} is closed by something that is no end tag"
+        return f"<{mismatch[1]}> of line {mismatch[2]} is closed by something that is not an end tag"
     if mismatch is not None:
         return f"<{mismatch[1]}> of line {mismatch[2]} is closed by </{mismatch[3]}>"
     words = _WORDS.get(kind)

@@ -51,7 +51,7 @@ class AddressChanges:
         """A new address. Raises BrokerError if there is one of this name, BadRequestError for another routing type."""
         types = _checked(routing_types)
         if not name or "::" in name:
-            raise BadRequestError(f"{name!r} is no name of an address")
+            raise BadRequestError(f"{name!r} is not a name of an address")
         if name in self._registry.bindings.addresses:
             raise BrokerError(f"Address {name} already exists")
         address = self._registry.create_address(name, auto_created=False)
@@ -66,7 +66,7 @@ class AddressChanges:
         if lost:
             raise BrokerError(f"Address {address.name} has {lost[0].lower()} queues; delete them first")
         if address.view is not None:
-            raise BrokerError(f"Address {address.name} is that of the view {address.view.name}")
+            raise BrokerError(f"Address {address.name} belongs to the view {address.view.name}")
         address.routing_types = frozenset(types)
         address.losses += 1  # what destinations meant before may be wrong
         self._note(address, f"set routing types to {', '.join(types)}")

@@ -174,7 +174,7 @@ class Diverts:
         try:
             divert_of(config)
         except SelectorError as error:
-            raise BadRequestError(f"the filter is no valid selector: {error.reason}") from None
+            raise BadRequestError(f"the filter is not a valid selector: {error.reason}") from None
 
     def _keep(self, config: DivertConfig, operation: str) -> None:
         """Bring into force what an operator wants. One that the file declares is not remembered: a restart has what the

@@ -271,7 +271,7 @@ class Registry:
             raise BrokerError(f"Queue {config.name} already exists on address {queues[config.name].address.name}")
         if address.view is not None:
             raise BrokerError(
-                f"Address {address.name} is that of the view {address.view.name}: another queue on it would get "
+                f"Address {address.name} belongs to the view {address.view.name}: another queue on it would get "
                 "nothing; use the view, or an address under it"
             )
         try:

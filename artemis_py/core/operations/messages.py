@@ -686,7 +686,7 @@ class MessageOperations:
     def prioritize(self, queue: Queue, choice: MessageFilter, priority: int) -> Change:
         """Give messages another priority. Raises BadRequestError."""
         if not 0 <= priority < PRIORITIES:
-            raise BadRequestError(f"a priority is a number from 0 to {PRIORITIES - 1}, and not {priority}")
+            raise BadRequestError(f"priority must be 0 to {PRIORITIES - 1}, not {priority}")
         return self._begin(queue, choice, Prioritize(self._targets.queue(queue), priority))
 
     def retry(self, queue: Queue, choice: MessageFilter, *, allowance: int | None = None) -> Change:

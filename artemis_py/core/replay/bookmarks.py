@@ -101,7 +101,7 @@ def bounds_of(text: str, last_lsn: int) -> Bounds:
         return Bounds(*_begin(BookmarkList(text), last_lsn, includes=False))
     begin_text, colon, end_text = text[1:-1].partition(":")
     if closing not in ("]", ")") or not colon:
-        raise BrokerError(f"bookmark is no range: {text[:_SHOWN_MAX]!r}; a range is [a:b], and b may be empty")
+        raise BrokerError(f"bookmark is not a range: {text[:_SHOWN_MAX]!r}; a range is [a:b], and b may be empty")
     is_open = opening == "("
     after_lsn, from_ms = _begin(BookmarkList(begin_text), last_lsn, includes=not is_open)
     if is_open and from_ms >= 0:

@@ -146,7 +146,7 @@ def signature_of(text: str) -> Signature:
     """Read a signature. Raises ValueError: the line in the table is wrong."""
     match = _SIGNATURE.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no signature")
+        raise ValueError(f"{text!r} is not a signature")
     parameters = [_parameter(text, one.strip()) for one in match[3].split(",")] if match[3] else []
     return Signature(text, java_type(match[1]), match[2], parameters, match[4])
 
@@ -155,14 +155,14 @@ def java_type(name: str) -> str:
     """A type as Java names it. Raises ValueError."""
     one = name.removesuffix("[]")
     if one not in _JAVA and one not in _PLAIN:
-        raise ValueError(f"{name!r} is no type that is known here")
+        raise ValueError(f"{name!r} is not a type that is known here")
     return f"[L{_JAVA[one]};" if name.endswith("[]") else _JAVA.get(one, one)
 
 
 def _parameter(text: str, part: str) -> Parameter:
     match = _PARAMETER.fullmatch(part)
     if match is None:
-        raise ValueError(f"{part!r} in {text!r} is no parameter")
+        raise ValueError(f"{part!r} in {text!r} is not a parameter")
     return Parameter(java_type(match[1]), match[2], match[3] or _HUMP.sub(lambda hump: f"-{hump[0]}", match[2]).lower())
 
 
@@ -222,7 +222,7 @@ def _map(value: Any) -> Any:
     except (ValueError, RecursionError):
         parsed = None
     if not isinstance(parsed, dict):
-        raise illegal(f"{str(value)[:_SHOWN_MAX]!r} is no JSON object")
+        raise illegal(f"{str(value)[:_SHOWN_MAX]!r} is not a JSON object")
     return parsed
 
 

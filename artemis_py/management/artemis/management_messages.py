@@ -56,7 +56,7 @@ def _arguments(body: bytes, parse: Callable[[bytes], Any]) -> Sequence[Any]:
     try:
         values = parse(body)
     except ValueError as error:
-        raise illegal(f"the body is no JSON array of arguments: {error}") from None
+        raise illegal(f"the body is not a JSON array of arguments: {error}") from None
     if not isinstance(values, list):
         raise illegal("the body must be a JSON array of arguments")
     return values

@@ -77,7 +77,7 @@ def parse_name(text: str) -> ObjectName:
             key = _KEY.match(rest, place)
             value = key and _VALUE.match(rest, key.end())
             if key is None or value is None or not value[0]:
-                raise BadNameError(f"Invalid object name. {rest[place : place + 100]!r} is no key=value")
+                raise BadNameError(f"Invalid object name. {rest[place : place + 100]!r} is not a key=value")
             if key[1] in properties:
                 raise BadNameError(f"Invalid object name. It has {key[1]!r} twice")
             properties[key[1]] = value[0]

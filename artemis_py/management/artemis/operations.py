@@ -263,13 +263,15 @@ def _content(type: int, body: str) -> bytes:
     try:
         return base64.b64decode(body, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise BadRequestError(f"the body of a message that is no text (type {type}) is Base64: {error}") from None
+        raise BadRequestError(f"the body of a message that is not a text (type {type}) is Base64: {error}") from None
 
 
 def _headers(headers: Mapping[str, Any]) -> list[tuple[str, str]]:
     wrong = next((name for name in headers if name in _OF_THE_FRAME), None)
     if wrong is not None:
-        raise BadRequestError(f"{wrong} is no header that a message can be given here; the other arguments decide it")
+        raise BadRequestError(
+            f"{wrong} is not a header that a message can be given here; the other arguments decide it"
+        )
     return [(name, text_of(value)) for name, value in headers.items()]
 
 

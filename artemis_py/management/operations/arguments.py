@@ -60,7 +60,7 @@ def message_filter_of(arguments: Arguments) -> MessageFilter:
         return MessageFilter(ids=(arguments["message"],))
     count = arguments.get("count")
     if count is not None and count < 1:
-        raise BadRequestError(f"count is 1 or more, and not {count}")
+        raise BadRequestError(f"count must be 1 or more, not {count}")
     selector = selector_of(arguments.get("filter") or "")
     return MessageFilter(
         selector, origin=arguments.get("origin") or None, cause=_cause_of(arguments.get("cause") or ""), count_max=count

@@ -276,7 +276,7 @@ WHOLE: Final[Kind[MessageFields]] = Kind(
     [
         *MESSAGES.fields.values(),
         _field("bodySize", NUMBER, "The size of its body", "bytes"),
-        _field("body", TEXT, "Its body; null: it is no UTF-8, or larger than 100,000 bytes, and must be fetched"),
+        _field("body", TEXT, "Its body; null: it is not UTF-8, or larger than 100,000 bytes, and must be fetched"),
         _field("headers", MAP, "Its headers by name; empty if they are larger than 100,000 bytes"),
     ],
 )
@@ -509,7 +509,7 @@ def _of_one(
 
 
 def _missing(queue: Queue, number: int) -> NotFoundError:
-    return NotFoundError(f"queue {queue.name} has no message {number}, or has it no more")
+    return NotFoundError(f"queue {queue.name} has no message {number} (any more)")
 
 
 BROWSE_OPERATIONS: Final = (

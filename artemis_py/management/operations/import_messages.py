@@ -183,7 +183,7 @@ class _Lines:
         try:
             text = data.decode()
         except UnicodeDecodeError:
-            raise BadRequestError(f"{self.place} is no UTF-8") from None
+            raise BadRequestError(f"{self.place} is not UTF-8") from None
         return read_line(text, self.place)
 
     def _take(self, part: bytes) -> None:

@@ -69,7 +69,7 @@ def _finish_single(managed: Managed, change: Change, number: int) -> Steps:
     for reason in (*change.kept, change.stopped_because):
         if reason:
             raise BrokerError(f"message {number} of queue {name} was not {change.operation.word}: {reason}")
-    raise NotFoundError(f"queue {name} has no message {number}, or has it no more")
+    raise NotFoundError(f"queue {name} has no message {number} (any more)")
 
 
 def wait_until_over(managed: Managed, change: Change) -> Generator[bool | Until, None, None]:

@@ -224,7 +224,7 @@ QUEUES: Final[Kind[Queue]] = Kind(
             lambda it: it.contents.last_values is not None,
         ),
         Field(
-            "lastValueKey", TEXT, "The header that names the value; null: it is no last-value queue", _last_value_key
+            "lastValueKey", TEXT, "The header that names the value; null: it is not a last-value queue", _last_value_key
         ),
         Field("groupRebalance", FLAG, "Are groups dealt anew when a consumer comes?", _rebalances),
         Field("groupRebalancePauseDispatch", FLAG, "Does it pause for that?", _rebalance_pauses),
@@ -401,7 +401,7 @@ def _create(managed: Managed, arguments: Arguments) -> Steps:
     broker, name = managed.broker, arguments["name"]
     address = arguments["address"] or name
     if not name or "::" in name or "::" in address:
-        raise BadRequestError(f"{name[:80]!r} is no name of a queue")
+        raise BadRequestError(f"{name[:80]!r} is not a name of a queue")
     known = broker.queues.get(name)
     if known is not None and arguments["ignore-if-exists"]:
         return at_once(QUEUES.row(known))
@@ -689,7 +689,7 @@ QUEUE_OPERATIONS: Final = (
         "Make a queue a ring of so many ready messages, also after a restart. A smaller ring gives up nothing at once:"
         " it stops growing.",
         _set_ring_size,
-        Argument("ring-size", NUMBER, "how many messages it keeps; 0: none; -1: it is no ring"),
+        Argument("ring-size", NUMBER, "how many messages it keeps; 0: none; -1: it is not a ring"),
     ),
     *[
         _resetting(

@@ -167,7 +167,7 @@ def _of_texts(texts: Sequence[str]) -> dict[str, str]:
     pairs = [text.partition("=") for text in texts]
     wrong = next((name for name, equals, _ in pairs if not equals), None)
     if wrong is not None:
-        raise BadRequestError(f"{wrong[:100]!r} is no setting; write it as name=value")
+        raise BadRequestError(f"{wrong[:100]!r} is not a setting; write it as name=value")
     return {name.strip(): value for name, _, value in pairs}
 
 
@@ -178,7 +178,7 @@ def _of_json(text: str | None) -> dict[str, str]:
     try:
         settings = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BadRequestError(f"the settings are no JSON: {error}") from None
+        raise BadRequestError(f"the settings are not JSON: {error}") from None
     if not isinstance(settings, dict):
         raise BadRequestError("the settings must be a JSON object")
     return {_element(name): show(value) for name, value in settings.items() if value is not None}

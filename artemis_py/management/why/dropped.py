@@ -118,7 +118,7 @@ def _replaced(question: Question, queue: Queue, about: str) -> None:
         size = f"ring-size {overflow.size}" if isinstance(overflow, Ring) else f"limit {overflow.depth}"
         either = ", or had a newer value" if has_values else ""
         question.add(
-            "ring", f"{messages(count)} pushed out of the ring ({size}){either}", about=about, used=count,
+            "ring", f"{messages(count)} dropped by the ring ({size}){either}", about=about, used=count,
             limit=overflow.size if isinstance(overflow, Ring) else -1, unit="messages", queue=queue,
             setting="ring-size" if isinstance(overflow, Ring) else "overflow-policy",
         )  # fmt: skip

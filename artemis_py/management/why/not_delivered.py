@@ -528,10 +528,10 @@ def _not_found(question: Question, queue: Queue, looked: int) -> None:
     if pending is not None:
         question.add_reason(pending)
     elif paged:
-        text = f"it is none of the {looked:,} ready in memory; {messages(paged)} of the queue are in pages"
+        text = f"it is not among the {looked:,} ready in memory; {messages(paged)} of the queue are in pages"
         question.add("in-pages", text, used=paged, unit="messages")
     else:
-        question.add("not-there", f"it is none of the {looked:,} ready, and nobody holds it")
+        question.add("not-there", f"it is not among the {looked:,} ready, and nobody holds it")
 
 
 def _about_group(question: Question, queue: Queue, entry: Entry) -> None:

@@ -83,7 +83,7 @@ def _asked(request: Request) -> tuple[frozenset[str], Sequence[Topic]]:
     try:
         sent = parse_qs(request.query, errors="strict", max_num_fields=_FIELDS_MAX)
     except ValueError:
-        raise BadRequestError(f"the query is no UTF-8, or has more than {_FIELDS_MAX} arguments") from None
+        raise BadRequestError(f"the query is not UTF-8, or has more than {_FIELDS_MAX} arguments") from None
     for name in sent:
         if name not in ("type", "watch"):
             raise BadRequestError(f"events have no argument {name[:100]!r}; they have type and watch")

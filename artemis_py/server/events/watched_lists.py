@@ -53,7 +53,7 @@ def topic_of(text: str) -> Topic:
             **{name: [value] for name, value in parts.items()},
         }
     except ValueError:
-        raise BadRequestError(f"{text[:_SHOWN_MAX]!r} has too many arguments, or is no UTF-8") from None
+        raise BadRequestError(f"{text[:_SHOWN_MAX]!r} has too many arguments, or is not UTF-8") from None
     arguments = arguments_of(operation, sent)
     if operation.lists is not None:
         key = next(iter(operation.lists.fields))

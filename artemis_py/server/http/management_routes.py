@@ -181,7 +181,7 @@ def _sent(operation: Operation, request: Request) -> dict[str, Sequence[object]]
     try:
         sent = parse_qs(request.query, keep_blank_values=True, errors="strict", max_num_fields=_QUERY_FIELDS_MAX)
     except ValueError:
-        raise BadRequestError(f"the query is no UTF-8, or has more than {_QUERY_FIELDS_MAX} arguments") from None
+        raise BadRequestError(f"the query is not UTF-8, or has more than {_QUERY_FIELDS_MAX} arguments") from None
     secret = next((one.name for one in operation.arguments if one.is_secret and one.name in sent), None)
     if secret is not None:
         raise BadRequestError(f"{secret} has no place in a URL, which logs keep: send it in a JSON object as the body")
@@ -197,7 +197,7 @@ def _in_body(operation: Operation, request: Request) -> dict[str, Sequence[objec
     try:
         value = parse_json(request.body)
     except ValueError as error:
-        raise BadRequestError(f"the body is no JSON: {error}") from None
+        raise BadRequestError(f"the body is not JSON: {error}") from None
     if not isinstance(value, dict):
         raise BadRequestError("the body must be a JSON object with the arguments by name")
     return {name: one if isinstance(one, list) else [one] for name, one in value.items()}

@@ -87,7 +87,7 @@ def query_of(request: Request) -> dict[str, list[str]]:
     try:
         return parse_qs(request.query, keep_blank_values=True, errors="strict", max_num_fields=_QUERY_FIELDS_MAX)
     except ValueError:
-        raise BadRequestError(f"the query is no UTF-8, or has more than {_QUERY_FIELDS_MAX} arguments") from None
+        raise BadRequestError(f"the query is not UTF-8, or has more than {_QUERY_FIELDS_MAX} arguments") from None
 
 
 def _kept(name: str, keeps: Sequence[str]) -> str | None:
@@ -139,7 +139,7 @@ def _of_event(request: Request) -> Iterator[tuple[str, str]]:
     try:
         event = parse_json(b"".join(request.parts) or request.body)
     except ValueError as error:
-        raise BadRequestError(f"the body is no JSON, as {STRUCTURED} says: {error}") from None
+        raise BadRequestError(f"the body is not JSON, as {STRUCTURED} says: {error}") from None
     if not isinstance(event, dict):
         raise BadRequestError("a structured CloudEvent is a JSON object")
     missing = [name for name in _EVENT_NEEDS if not isinstance(event.get(name), str) or not event[name]]

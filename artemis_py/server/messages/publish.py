@@ -174,7 +174,7 @@ class HttpPublisher:
         if isinstance(frame, Refused):
             raise BadRequestError(frame.reason)
         if not isinstance(frame, Send):
-            raise BadRequestError("this is no message")
+            raise BadRequestError("this is not a message")
         return frame, kept
 
     def _ask(self, frame: Send, body: bytes) -> Generator[Step, None, ManagementReply]:

@@ -136,7 +136,7 @@ def _options(request: Request) -> TakeOptions:
         raise BadRequestError(f"there is no argument {unknown[0][:100]!r}; there are timeout, lease, ack and selector")
     ack = given.get("ack", "client")
     if ack not in ("client", "auto"):
-        raise BadRequestError(f"ack is client or auto, and not {ack[:100]!r}")
+        raise BadRequestError(f"ack must be client or auto, not {ack[:100]!r}")
     timeout_s = _seconds(given, "timeout", 0.0, TIMEOUT_S_MAX)
     lease_s = _seconds(given, "lease", LEASE_S, LEASE_S_MAX)
     if not lease_s:
@@ -153,7 +153,7 @@ def _seconds(given: dict[str, str], name: str, default: float, most: float) -> f
     except ValueError:
         value = math.nan
     if not 0 <= value <= most:
-        raise BadRequestError(f"{name} is a number of seconds from 0 to {most:g}, and not {text[:100]!r}")
+        raise BadRequestError(f"{name} must be a number of seconds from 0 to {most:g}, not {text[:100]!r}")
     return value
 
 

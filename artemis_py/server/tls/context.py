@@ -346,8 +346,8 @@ def read_store(path: Path, password: str | None, wanted: WantedKey | None = None
         store = read_pem([(source, _content(source)) for source in sources], wanted)
         return Store("PEMCFG", store.key, store.trusted, (path, *sources))
     raise StoreError(
-        f"{path} is no key or trust store: it is not PEM, PEMCFG (lines source.NAME=file), PKCS12, JKS or JCEKS; look "
-        f"at it with: keytool -list -keystore {path}"
+        f"{path} is not a key or trust store: it is not PEM, PEMCFG (lines source.NAME=file), PKCS12, JKS or JCEKS; "
+        f"look at it with: keytool -list -keystore {path}"
     )
 
 

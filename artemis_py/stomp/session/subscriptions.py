@@ -195,7 +195,7 @@ class Subscriptions:
     def _replay(self, key: str, headers: dict[str, str], now_ms: int) -> None:
         """Begin a replay, or change one. Raises ArtemisError."""
         if key in self.by_key:
-            raise FrameError(f"The subscription {key[:80]!r} is no replay; unsubscribe it, or use another id")
+            raise FrameError(f"The subscription {key[:80]!r} is not a replay; unsubscribe it, or use another id")
         if self.replaying is None:
             self.replaying = Replaying(self._state)
         if key not in self.replaying.by_key:

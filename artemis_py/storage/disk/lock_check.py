@@ -217,7 +217,7 @@ def _probe_in(directory: Path) -> Path:
     """The probe folder. Raises DiskError if it cannot be made."""
     probe = directory.resolve() / PROBE_NAME
     if not directory.is_dir():
-        raise DiskError(f"{directory} is no directory")
+        raise DiskError(f"{directory} is not a directory")
     try:
         make_private(probe)
     except OSError as error:

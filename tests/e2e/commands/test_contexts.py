@@ -47,7 +47,7 @@ def test_contexts_are_kept(alone: User) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("add", "no name", "--url", "http://x"), "'no name' is no name for a context"),
+        (("add", "no name", "--url", "http://x"), "'no name' is not a name for a context"),
         (("add", "current", "--url", "http://x"), "'current' is no name"),
         (("add", "x"), "a context needs --url http://host:port or --stomp-url stomp://host:port"),
         (("add", "x", "--url", "stomp://h"), "--url begins with http:// or https://"),
@@ -66,7 +66,7 @@ def test_what_is_no_context(alone: User, words: tuple[str, ...], said: str) -> N
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[x", "is no TOML"),
+        ("[x", "is not TOML"),
         ('[x]\nurl = 7\n', "[x] has url, and a context has texts named"),
         ('[x]\npassword = "hunter2"\n', "[x] has a password; write it to a file that only you can read"),
         ('x = 1\n', "x is neither a context nor current"),

@@ -180,7 +180,7 @@ def test_a_form_is_made_from_the_description(screen: Screen) -> None:
     assert "artemis-py queue ls --where 'name~ord' --size 5" in _lines(screen)[0], _lines(screen)
     screen.types("#argument-size", "many")
     screen.press("Show", "dialog")
-    screen.sees("size is a number, and 'many' is none")
+    screen.sees("size must be a number, not 'many'")
 
 
 def test_the_palette_finds_queues_pages_and_operations(screen: Screen) -> None:

@@ -67,9 +67,12 @@ def test_by_a_management_message(told: Told) -> None:
     ("arguments", "said"),
     [
         ([{}, 4, "no base64!", True, None, None], "is Base64"),
-        ([{"destination": "x"}, 3, "x", True, None, None], "destination is no header that a message can be given here"),
+        (
+            [{"destination": "x"}, 3, "x", True, None, None],
+            "destination is not a header that a message can be given here",
+        ),
         ([{"receipt": "x"}, 3, "x", True, None, None], "receipt is no header"),
-        (["no map", 3, "x", True, None, None], "is no JSON object"),
+        (["no map", 3, "x", True, None, None], "is not a JSON object"),
         ([{}, "three", "x", True, None, None], "three"),
     ],
 )

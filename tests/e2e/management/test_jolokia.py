@@ -279,7 +279,7 @@ def test_each_change_is_told(told: Told) -> None:
     assert "result=done" in lines[0]
     assert "AMQ229017" in lines[1]
     assert 'result="moved 2"' in lines[2]
-    assert 'result="queue orders has no message 99999, or has it no more"' in lines[3]
+    assert 'result="queue orders has no message 99999 (any more)"' in lines[3]
 
 
 # ---- who may ---------------------------------------------------------------------------------------

@@ -75,13 +75,13 @@ def test_options_as_artemis_takes_them(told: Told) -> None:
     ("method", "path", "status", "said"),
     [
         ("GET", "/api/queues/order", 404, "there is no queue 'order'; did you mean orders?"),
-        ("GET", "/api/queues?page=two", 400, "page is a number, and 'two' is none"),
-        ("GET", "/api/queues?page=-", 400, "page is a number, and '-' is none"),
-        ("GET", "/api/queues?where=%FF", 400, "the query is no UTF-8, or has more than 100 arguments"),
+        ("GET", "/api/queues?page=two", 400, "page must be a number, not 'two'"),
+        ("GET", "/api/queues?page=-", 400, "page must be a number, not '-'"),
+        ("GET", "/api/queues?where=%FF", 400, "the query is not UTF-8, or has more than 100 arguments"),
         ("GET", "/api/queues?options=7", 400, "options must be a JSON object, not '7'"),
         ("POST", "/api/queues/none/pause", 404, "there is no queue 'none'"),
         ("DELETE", "/api/connections/77", 404, "there is no connection 77"),
-        ("DELETE", "/api/connections/x", 400, "connection is a number, and 'x' is none"),
+        ("DELETE", "/api/connections/x", 400, "connection must be a number, not 'x'"),
     ],
 )
 def test_what_is_refused(told: Told, method: str, path: str, status: int, said: str) -> None:
@@ -91,7 +91,7 @@ def test_what_is_refused(told: Told, method: str, path: str, status: int, said: 
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (b"{", "the body is no JSON: "),
+        (b"{", "the body is not JSON: "),
         (b"[1]", "the body must be a JSON object with the arguments by name"),
         (b'{"name": 1}', "queue.pause has no argument 'name'; it has queue"),
     ],

@@ -244,9 +244,9 @@ def test_dead_letters_go_back_at_a_rate(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "status", "said"),
     [
-        ("GET", "/messages/77", 404, "queue jobs has no message 77, or has it no more"),
-        ("GET", "/messages/77/body", 404, "queue jobs has no message 77, or has it no more"),
-        ("POST", "/messages/77/remove", 404, "queue jobs has no message 77, or has it no more"),
+        ("GET", "/messages/77", 404, "queue jobs has no message 77 (any more)"),
+        ("GET", "/messages/77/body", 404, "queue jobs has no message 77 (any more)"),
+        ("POST", "/messages/77/remove", 404, "queue jobs has no message 77 (any more)"),
         (
             "GET",
             "/messages?which=lost",
@@ -257,7 +257,7 @@ def test_dead_letters_go_back_at_a_rate(tmp_path: Path) -> None:
         ("GET", "/messages?filter=%3D", 400, "the filter makes no sense: "),
         ("POST", "/move?target=jobs", 400, "jobs is the queue itself; name another one"),
         ("POST", "/move?target=joobs", 404, "there is no queue or address 'joobs' to put messages on"),
-        ("POST", "/priority?priority=10", 400, "a priority is a number from 0 to 9, and not 10"),
+        ("POST", "/priority?priority=10", 400, "priority must be 0 to 9, not 10"),
         ("POST", "/remove", 400, "filter is missing: "),
     ],
 )

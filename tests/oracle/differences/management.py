@@ -95,7 +95,7 @@ RELOAD: Final = (
 MANAGEMENT: Final = (
     Departure(
         "management-body",
-        "A management message whose body is no JSON array, that has a `content-length`, or lacks a body",
+        "A management message whose body is not a JSON array, that has a `content-length`, or lacks a body",
         "is answered with ERROR, if an operation is asked for",
         "is carried out if it can be; a wrong body is answered with `_AMQ_OperationSucceeded:false` and the reason",
         "a client should learn what is wrong, and go on",

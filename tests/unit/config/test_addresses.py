@@ -148,7 +148,7 @@ def test_diverts_that_can_never_work_are_refused(address: str, name: str, words:
     target = "b" if address == "{}" else name
     inside = f"<address>{address.format(name)}</address><forwarding-address>{target}</forwarding-address>"
     (problem,) = errors_of(divert(inside))
-    assert problem.message == f"divert 'd': {name!r} is no address that a divert can have: {words}"
+    assert problem.message == f"divert 'd': {name!r} is not an address that a divert can have: {words}"
 
 
 DECLARED = '<addresses><address name="b">{}</address></addresses>'

@@ -240,7 +240,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     (problem,) = refusal(tmp_path / "broker.xml")
     assert str(problem).startswith(f"{tmp_path / 'broker.xml'}: ")
     (problem,) = refusal(tmp_path)
-    assert "is no Artemis instance" in problem.message
+    assert "is not an Artemis instance" in problem.message
 
 
 def test_the_line_of_a_start_tag_is_where_it_begins() -> None:
@@ -258,6 +258,6 @@ def test_windows_line_ends(tmp_path: Path) -> None:
 
 def test_the_parsers_own_words_are_not_shown() -> None:
     told = in_our_words("ERR_TAG_NAME_MISMATCH", "Opening and ending tag mismatch: core line 3 and unparsable")
-    assert told == "<core> of line 3 is closed by something that is no end tag"
+    assert told == "<core> of line 3 is closed by something that is not an end tag"
     told = in_our_words("ERR_TAG_NAME_MISMATCH", "Opening and ending tag mismatch: core line 3 and name")
     assert told == "<core> of line 3 is closed by </name>"

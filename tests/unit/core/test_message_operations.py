@@ -207,7 +207,7 @@ def test_where_messages_cannot_go() -> None:
         message_operations.copy(bench.queue, MessageFilter(), "other::other")
     with pytest.raises(BrokerError, match="queue other has no dead-letter-address"):
         message_operations.send_to_dead_letters(bench.broker.queues["other"], MessageFilter())
-    with pytest.raises(BrokerError, match="a priority is a number from 0 to 9, and not 10"):
+    with pytest.raises(BrokerError, match="priority must be 0 to 9, not 10"):
         message_operations.prioritize(bench.queue, MessageFilter(), 10)
     assert not bench.broker.agenda
 

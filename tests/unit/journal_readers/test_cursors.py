@@ -293,7 +293,7 @@ def test_the_command_lists_and_drops_in_files(tmp_path: Path, capsys: pytest.Cap
     journal.append("--yes")
     lock = DirectoryLock(tmp_path / "journal")
     assert main(["cursor", "delete", *journal, "one"]) == 1
-    assert "leave --journal away, and ask the broker itself" in capsys.readouterr().err
+    assert "omit --journal, and ask the broker itself" in capsys.readouterr().err
     lock.release()
     assert main(["cursor", "delete", *journal, "one"]) == 0
     assert capsys.readouterr().out.split() == ["removed", "one"]

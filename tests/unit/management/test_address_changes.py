@@ -36,7 +36,7 @@ def test_what_is_no_address() -> None:
     _, operated = bench()
     for arguments, error, said in [
         ({"address": "q"}, BrokerError, "Address q already exists"),
-        ({"address": "a::b"}, BadRequestError, "'a::b' is no name of an address"),
+        ({"address": "a::b"}, BadRequestError, "'a::b' is not a name of an address"),
         (
             {"address": "n", "routing_types": "ANY"},
             BadRequestError,

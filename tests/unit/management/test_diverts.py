@@ -60,9 +60,9 @@ def test_it_works_from_then_on() -> None:
     [
         ({"name": ""}, BadRequestError, "needs a name"),
         ({"forwarding_address": "r,,s"}, BadRequestError, "an address to forward to"),
-        ({"address": "q::q"}, BadRequestError, "'q::q' is no address that a divert can have: it names a queue"),
+        ({"address": "q::q"}, BadRequestError, "'q::q' is not an address that a divert can have: it names a queue"),
         ({"forwarding_address": "activemq.management"}, BadRequestError, "is carried out, and not routed"),
-        ({"filter_string": "a = "}, BadRequestError, "the filter is no valid selector"),
+        ({"filter_string": "a = "}, BadRequestError, "the filter is not a valid selector"),
         ({"routing_type": "ANY"}, BadRequestError, "routing-type is one of STRIP, PASS, ANYCAST, MULTICAST"),
         ({"transformer_configuration": "org.example.T"}, BadRequestError, "a transformer is a Java class"),
         ({"name": "d"}, BrokerError, "Divert d already exists on address q"),

@@ -85,7 +85,7 @@ def test_no_count_means_none(count: int) -> None:
     one, operated = bench()
     one.send("a")
     for id, more in (("queue.removeAllMessages", {}), ("queue.removeMessages", {"filter": ""})):
-        with pytest.raises(BadRequestError, match=f"count is 1 or more, and not {count}"):
+        with pytest.raises(BadRequestError, match=f"count must be 1 or more, not {count}"):
             operated.do(id, queue="q", count=count, **more)
     assert one.count() == 1
 

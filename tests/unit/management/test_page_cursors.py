@@ -97,7 +97,7 @@ def test_a_megabyte_of_lines_fills_a_page() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"after": "nonsense"}, "after is no cursor of this broker, or of an earlier run of it"),
+        ({"after": "nonsense"}, "after is not a cursor of this broker, or of an earlier run of it"),
         ({"after": "ü" * 10}, "after is no cursor"),
         ({"after": "x" * 10_000}, "after is no cursor"),
         ({"after": "QUFBQUFBQUFBQUFBQUFBQUFBQUE"}, "after is no cursor"),

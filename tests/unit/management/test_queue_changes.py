@@ -49,7 +49,7 @@ def test_what_cannot_be_created() -> None:
     refused: list[tuple[dict[str, Any], str]] = [
         ({"name": "q"}, "Queue q already exists on address q"),
         ({"name": "new"}, "Address new does not exist; create it first, or set auto-create-address"),
-        ({"name": "a::b"}, "'a::b' is no name of a queue"),
+        ({"name": "a::b"}, "'a::b' is not a name of a queue"),
         ({"name": "x", "routing_type": "BOTH"}, "routing-type must be ANYCAST or MULTICAST, not 'BOTH'"),
         ({"name": "x", "address": "q", "filter_string": "x ="}, "filter of queue 'x' is not a valid selector"),
         ({"name": "x", "address": "q", "ring_size": -2}, "ring-size has a wrong value '-2'; allowed: -1 (no ring)"),

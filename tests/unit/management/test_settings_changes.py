@@ -79,7 +79,7 @@ def test_they_stand_in_the_place_of_the_files() -> None:
         ({}, "no setting is given"),
         ({"settings": "{}"}, "no setting is given"),
         ({"settings": '{"maxDeliveryAttempts": 3}', "address": ""}, "the match is empty, and covers no address"),
-        ({"settings": "{"}, "the settings are no JSON"),
+        ({"settings": "{"}, "the settings are not JSON"),
         ({"settings": "[1]"}, "must be a JSON object"),
         ({"settings": '{"nonsense": 1}'}, "there is no address-setting 'nonsense'"),
         ({"address": "a.#.b*", "values": "max-size-bytes=1"}, "b*"),

@@ -143,4 +143,4 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["simulate", str(file), "a", "--in", "1/s", "--out", "each"]) == 1
     with pytest.raises(SystemExit):
         main(["simulate", str(file), "a", "--in", "fast", "--out", "1/s"])
-    assert "'fast' is no rate; write 5000/s" in capsys.readouterr().err
+    assert "'fast' is not a rate; write 5000/s" in capsys.readouterr().err

@@ -333,7 +333,7 @@ def test_one_message(tmp_path: Path) -> None:
     assert about(it, 1) == ["no-consumer: no consumer is attached"]
     assert about(it, 3) == ["no-consumer: no consumer is attached", "behind: 2 messages before it"]
     assert about(it, 4) == ["scheduled: it waits for its time, which is in 5 s"]
-    assert about(it, 9) == ["not-there: it is none of the 3 ready, and nobody holds it"]
+    assert about(it, 9) == ["not-there: it is not among the 3 ready, and nobody holds it"]
     holder: Consumer = consumer_on(it.broker, it.queue(), window_bytes=1)
     turn(it.broker)
     it.now_ms += 2_000

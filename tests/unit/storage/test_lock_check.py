@@ -154,7 +154,7 @@ def test_a_lock_that_is_not_released(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_nothing_can_be_tried(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["ha", "check", str(tmp_path / "none")]) == 2
-    assert capsys.readouterr().err == f"{tmp_path}/none is no directory\n"
+    assert capsys.readouterr().err == f"{tmp_path}/none is not a directory\n"
     with held_lock(tmp_path), pytest.raises(LockedError), held_lock(tmp_path):
         pass
     assert cli.main(["ha", "hold", str(tmp_path / "none")]) == 2

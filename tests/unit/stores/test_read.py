@@ -293,7 +293,7 @@ def test_a_jks_without_a_password_is_only_read_for_its_certificates(tmp_path: Pa
 def test_other_files_are_named(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "something"
     path.write_bytes(content)
-    assert "is no key or trust store: it is not PEM, PEMCFG" in refusal(path)
+    assert "is not a key or trust store: it is not PEM, PEMCFG" in refusal(path)
 
 
 def test_a_missing_file(tmp_path: Path) -> None:
