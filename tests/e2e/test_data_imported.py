@@ -296,7 +296,7 @@ def test_requests_that_make_no_sense(tmp_path: Path) -> None:
             ("", "is not a line of an export"),
             ("{}", "is not a line of an export"),
             (good, "line 1: the first line of an export says what it is"),
-            (FIRST + good + '{"message":{"id":2}}\n', "line 3: this message lacks something"),
+            (FIRST + good + '{"message":{"id":2}}\n', "line 3: this message is incomplete or wrong"),
             (FIRST + good.replace('"headers": []', '"headers": [["a", "\\u0000"]]'), "a header has a NUL"),
             (FIRST + good.replace('"headers": []', '"headers": [["a", "\\ud800"]]'), "a part of a character"),
             (FIRST + good.replace('"id": 0', '"id": 0, "priority": 12'), "a priority is 0 to 9"),

@@ -360,8 +360,11 @@ def test_a_destination_that_is_none(tmp_path: Path) -> None:
                 {"queue": {"name": "x"}},
                 "out.jsonl:2: this queue is incomplete or wrong: KeyError('routing_type')",
             ),
-            ({"address": {"name": "x", "routing_types": "ANYCAST"}}, "out.jsonl:2: this address lacks something"),
-            ({"queue": 3}, "out.jsonl:2: this queue lacks something"),
+            (
+                {"address": {"name": "x", "routing_types": "ANYCAST"}},
+                "out.jsonl:2: this address is incomplete or wrong",
+            ),
+            ({"queue": 3}, "out.jsonl:2: this queue is incomplete or wrong"),
         ):
             path.write_text(FIRST + json.dumps(line) + "\n" + END, "utf-8")
             told = data("imp", path, "--url", http(broker))

@@ -351,7 +351,7 @@ def test_a_management_message_is_answered_with_its_result(web: Web) -> None:
     [
         ("queue.orders", "explode", b"[]", 400, "no operation explode/0"),
         ("queue.nowhere", "countMessages", b"[]", 400, "Cannot find resource"),
-        ("queue.orders", "countMessages", b"{", 400, "no JSON array"),
+        ("queue.orders", "countMessages", b"{", 400, "not a JSON array"),
         ("broker", "destroyQueue", b'["nowhere"]', 409, "nowhere"),
         ("address.orders", "sendMessage", b"[]", 400, "no operation sendMessage/0"),
         ("queue.orders", "countMessages", b" " * 70_000, 400, "at most 65536 bytes"),
@@ -483,9 +483,9 @@ def test_a_queue_that_settles_at_once(web: Web) -> None:
     [
         ("POST", "/messages/order/take", 404, "there is no queue 'order'; did you mean orders?"),
         ("POST", "/messages/orders/take?timeout=99", 400, "timeout must be a number of seconds from 0 to 50, not '99'"),
-        ("POST", "/messages/orders/take?timeout=nan", 400, "timeout is a number"),
+        ("POST", "/messages/orders/take?timeout=nan", 400, "timeout must be a number"),
         ("POST", "/messages/orders/take?lease=0", 400, "a lease of 0 s is over"),
-        ("POST", "/messages/orders/take?ack=never", 400, "ack is client or auto"),
+        ("POST", "/messages/orders/take?ack=never", 400, "ack must be client or auto"),
         ("DELETE", "/messages/orders/none", 404, "with this receipt"),
         ("POST", "/messages/orders/none/nack", 404, "with this receipt"),
     ],

@@ -48,7 +48,7 @@ def test_contexts_are_kept(alone: User) -> None:
     ("words", "said"),
     [
         (("add", "no name", "--url", "http://x"), "'no name' is not a name for a context"),
-        (("add", "current", "--url", "http://x"), "'current' is no name"),
+        (("add", "current", "--url", "http://x"), "'current' is not a name"),
         (("add", "x"), "a context needs --url http://host:port or --stomp-url stomp://host:port"),
         (("add", "x", "--url", "stomp://h"), "--url begins with http:// or https://"),
         (("add", "x", "--url", "http://u:secret@h"), "a URL must not contain a password"),

@@ -141,7 +141,7 @@ REFUSALS = [
     ("?type=NOTHING", 400, "no notifications of type 'NOTHING'"),
     ("?no=1", 400, "events have no argument 'no'"),
     ("?" + "&".join(f"watch=queues/{number}" for number in range(17)), 400, "may watch 16 things, not 17"),
-    ("?type=%ff", 400, "no UTF-8"),
+    ("?type=%ff", 400, "not UTF-8"),
 ]
 
 

@@ -71,7 +71,7 @@ def test_by_a_management_message(told: Told) -> None:
             [{"destination": "x"}, 3, "x", True, None, None],
             "destination is not a header that a message can be given here",
         ),
-        ([{"receipt": "x"}, 3, "x", True, None, None], "receipt is no header"),
+        ([{"receipt": "x"}, 3, "x", True, None, None], "receipt is not a header"),
         (["no map", 3, "x", True, None, None], "is not a JSON object"),
         ([{}, "three", "x", True, None, None], "three"),
     ],

@@ -112,7 +112,7 @@ def test_conditions(condition: str, names: str) -> None:
         ({"where": ["size>1_0"]}, "size must be a number, not '1_0'"),
         ({"where": ["size>٣"]}, "size must be a number, not '٣'"),
         ({"where": ["size~1"]}, "size is a number: compare it with =, !=, >, <, >=, <=, not ~"),
-        ({"where": ["isBig=yes"]}, "isBig is true or false, not 'yes'"),
+        ({"where": ["isBig=yes"]}, "isBig must be true or false, not 'yes'"),
         ({"where": ["name>a"]}, "name is a text: compare it with =, !=, ~, !~, not >"),
         ({"sort": "size:down"}, "sort must be FIELD, FIELD:asc or FIELD:desc, not 'size:down'"),
         ({"sort": "nam"}, "a thing has no field 'nam'; did you mean name?"),

@@ -98,9 +98,9 @@ def test_a_megabyte_of_lines_fills_a_page() -> None:
     ("arguments", "said"),
     [
         ({"after": "nonsense"}, "after is not a cursor of this broker, or of an earlier run of it"),
-        ({"after": "ü" * 10}, "after is no cursor"),
-        ({"after": "x" * 10_000}, "after is no cursor"),
-        ({"after": "QUFBQUFBQUFBQUFBQUFBQUFBQUE"}, "after is no cursor"),
+        ({"after": "ü" * 10}, "after is not a cursor"),
+        ({"after": "x" * 10_000}, "after is not a cursor"),
+        ({"after": "QUFBQUFBQUFBQUFBQUFBQUFBQUE"}, "after is not a cursor"),
         (
             {"page": 2, "after": "x"},
             "page counts from the beginning, and after goes on from a cursor: give one of them",
@@ -122,7 +122,7 @@ def test_a_cursor_belongs_to_its_run_queue_and_states() -> None:
     with pytest.raises(BadRequestError, match="give the same which"):
         browse(bench, after=after, which="ready")
     changed = after[:-2] + ("AA" if after[-2:] != "AA" else "BB")
-    with pytest.raises(BadRequestError, match="after is no cursor"):
+    with pytest.raises(BadRequestError, match="after is not a cursor"):
         browse(bench, after=changed)
 
 
