@@ -305,7 +305,7 @@ class OidcAuthenticator(WebLogin):
         now_s, dates = self.now_s(), {name: claims[name] for name in ("exp", "nbf", "iat") if name in claims}
         for name, date in dates.items():
             if isinstance(date, bool) or not isinstance(date, int | float) or not math.isfinite(date):
-                raise CredentialsRefusedError(f"the token's {name} is no date")
+                raise CredentialsRefusedError(f"the token's {name} is not a date")
         if "exp" not in dates:
             raise CredentialsRefusedError("the token has no exp: nobody says when it ends")
         if now_s >= dates["exp"] + self._leeway_s:

@@ -325,7 +325,7 @@ def safe_url(url: str, what: str) -> str:
         parts = urlsplit(url)
         host = parts.hostname or ""
     except ValueError:
-        raise KeySourceError(f"{what}: {url!r} is no URL") from None
+        raise KeySourceError(f"{what}: {url!r} is not a URL") from None
     if not host or (parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(host))):
         raise KeySourceError(f"{what} must be at an https URL, except on this machine: {host or url!r}")
     return url

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import pytest
 
@@ -37,7 +37,7 @@ def _is_its_version_drawn(item: pytest.Item, seed: int) -> bool:
     """Is this the version in which the run plays the transcript in parts? Other tests are always taken."""
     if not isinstance(item, pytest.Function) or item.originalname not in IN_PARTS:
         return True
-    path, version = item.callspec.params["path"], item.callspec.params["version"]
+    path, version = cast(Path, item.callspec.params["path"]), item.callspec.params["version"]
     versions = read_transcript(path).versions
     return bool(version == versions[zlib.crc32(f"{seed}:{path.name}".encode()) % len(versions)])
 
