@@ -1,0 +1,153 @@
+"""Tasks from the broker."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Final, cast, final
+
+from stompman import AckableMessageFrame, Client, ManualAckSubscription, SubscriptionError
+
+from artemis_py_tasks.connection import Connection, Options
+from artemis_py_tasks.errors import RefusedError, reason_of
+from artemis_py_tasks.sender import SENT_ID, TASK_ID
+
+_DONE_MAX: Final = 1000
+
+
+@final
+class Delivery:
+    """A task, which is the broker's until it is acknowledged."""
+
+    def __init__(self, frame: AckableMessageFrame, connection: int) -> None:
+        self._frame = frame
+        self.connection = connection
+        """The number of the connection over which it came."""
+        self.key = self.headers.get(SENT_ID) or self.headers["message-id"]
+        """What names this message; also when it comes again, if it is a Sender's."""
+
+    @property
+    def body(self) -> bytes:
+        """What was sent."""
+        return self._frame.body
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """All headers, the broker's own included."""
+        return cast("Mapping[str, str]", self._frame.headers)
+
+    @property
+    def queue(self) -> str:
+        """Where it was sent."""
+        return self.headers["destination"]
+
+    @property
+    def attempts(self) -> int:
+        """How often it was given to a consumer, this time included."""
+        return int(self.headers.get("JMSXDeliveryCount", "1"))
+
+    @property
+    def task_id(self) -> str:
+        """What its sender calls it; ``""``: nothing."""
+        return self.headers.get(TASK_ID, "")
+
+    async def settle(self, *, is_done: bool) -> None:
+        """Tell the broker. Over a connection that was lost this says nothing."""
+        await (self._frame.ack() if is_done else self._frame.nack())
+
+
+@final
+class Consumer(Connection):
+    """Takes tasks from queues. ``prefetch`` is how many of each queue it may have that are not acknowledged."""
+
+    def __init__(self, options: Options, queues: Sequence[str], *, prefetch: int) -> None:
+        super().__init__(options)
+        self._queues = queues
+        self._prefetch = prefetch
+        self._waiting: asyncio.Queue[Delivery | None] = asyncio.Queue()
+        self._held: dict[str, Delivery] = {}
+        """What waits here or runs, each as it came last: one that runs may come again over the next connection."""
+        self._connection = 1
+        """The number of the connection that there is, or will be."""
+        self._done: dict[str, None] = {}
+        """What was done after its connection was lost: it need not be run when it comes again."""
+        self._subscriptions: list[ManualAckSubscription] = []
+
+    async def get(self) -> Delivery | None:
+        """The next task; None: ``stop`` was called. Raises RefusedError if the broker does not let it consume."""
+        delivery = await self._waiting.get()
+        if delivery is None:
+            self.stop()  # whoever else waits
+            if self._refusal is not None:
+                raise self._refusal
+        return delivery
+
+    def stop(self) -> None:
+        """Let whoever waits in ``get`` go. What was got can still be acknowledged, until ``close``."""
+        self._waiting.put_nowait(None)
+
+    async def acknowledge(self, delivery: Delivery) -> None:
+        """The task is done. If the connection was lost meanwhile, this is said when the task comes again. If it comes
+        to another consumer, it is run twice.
+        """
+        await self._settle(delivery, is_done=True)
+
+    async def refuse(self, delivery: Delivery) -> None:
+        """The task has failed: a failed delivery. The broker gives it again, or to the dead letters."""
+        await self._settle(delivery, is_done=False)
+
+    async def _settle(self, delivery: Delivery, *, is_done: bool) -> None:
+        if (as_it_came_last := self._held.pop(delivery.key, None)) is None:
+            return
+        if as_it_came_last.connection == self._connection:
+            await as_it_came_last.settle(is_done=is_done)
+        elif is_done:
+            self._done[delivery.key] = None
+            if len(self._done) > _DONE_MAX:
+                del self._done[next(iter(self._done))]
+
+    async def _take(self, frame: AckableMessageFrame) -> None:
+        delivery = Delivery(frame, self._connection)
+        if delivery.key in self._done:
+            del self._done[delivery.key]
+            await delivery.settle(is_done=True)
+            return
+        known = self._held.get(delivery.key)
+        if known is not None and known.connection == delivery.connection:
+            known, delivery.key = None, delivery.headers["message-id"]  # an operator's copy of that message
+        self._held[delivery.key] = delivery
+        if known is None:
+            self._waiting.put_nowait(delivery)
+
+    async def _begin(self, client: Client) -> None:
+        headers = {"prefetch-count": str(self._prefetch), "subscription-type": "ANYCAST"}
+        self._subscriptions.clear()
+        for queue in self._queues:
+            try:
+                subscription = await client.subscribe_with_manual_ack(
+                    queue, self._take, headers=headers, receipt_timeout=self.options.answer_s
+                )
+            except SubscriptionError as error:
+                if error.reason == "rejected":
+                    self._refusal = RefusedError(f"{self.options.names}: {queue}: {reason_of(error.frame)}")
+                raise
+            self._subscriptions.append(subscription)
+
+    def _let_go(self) -> None:
+        """What waits here comes again, or to somebody else."""
+        self._connection += 1
+        is_stopping = False
+        while not self._waiting.empty():
+            if (delivery := self._waiting.get_nowait()) is None:
+                is_stopping = True
+            else:
+                self._held.pop(delivery.key, None)
+        if is_stopping:
+            self.stop()
+
+    async def _finish(self) -> None:
+        for subscription in self._subscriptions:
+            await subscription.unsubscribe()
+
+    def _refused(self) -> None:
+        self.stop()

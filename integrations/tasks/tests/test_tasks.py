@@ -1,0 +1,364 @@
+"""A sender and consumers of tasks, with a real broker that does not always stay."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+import pytest
+from artemis_py_tasks import Consumer, Delivery, Options, RefusedError, Sender, UnconfirmedError
+from artemis_py_tasks.connection import Connection
+from stompman import ConnectionParameters
+
+from artemis_py.testing import ArtemisBroker
+
+WAIT_S = 20.0
+C = TypeVar("C", bound=Connection)
+persistent = pytest.mark.artemis(persistence=True)
+
+
+def in_a_loop(work: Callable[[], Awaitable[None]]) -> None:
+    """Runs the test's coroutine, with a deadline."""
+    asyncio.run(asyncio.wait_for(work(), WAIT_S))
+
+
+@asynccontextmanager
+async def opened(connection: C) -> AsyncIterator[C]:
+    connection.open()
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+def at(port: int) -> ConnectionParameters:
+    return ConnectionParameters(host="127.0.0.1", port=port, login="", passcode="")
+
+
+async def send(sender: Sender, *names: str, **more: Any) -> None:
+    for name in names:
+        await sender.send("tasks", name.encode(), task_id=name, headers={}, **more)
+
+
+async def got(consumer: Consumer, count: int = 1) -> list[Delivery]:
+    """The next tasks."""
+    found = []
+    for _ in range(count):
+        delivery = await consumer.get()
+        assert delivery is not None
+        found.append(delivery)
+    return found
+
+
+async def name_of(consumer: Consumer) -> str:
+    return (await got(consumer))[0].body.decode()
+
+
+async def until(condition: Callable[[], Any]) -> None:
+    while not condition():
+        await asyncio.sleep(0.01)
+
+
+@persistent
+def test_a_task_is_on_the_disk_when_it_is_sent_and_until_it_is_acknowledged(
+    artemis: ArtemisBroker, options: Options
+) -> None:
+    async def work() -> None:
+        async with opened(Sender(options)) as sender:
+            await send(sender, "soup")
+        await asyncio.to_thread(artemis.crash)
+        await asyncio.to_thread(artemis.restart)
+        async with opened(Consumer(options, ["tasks"], prefetch=2)) as consumer:
+            [delivery] = await got(consumer)
+            assert (delivery.task_id, delivery.body, delivery.queue) == ("soup", b"soup", "tasks")
+            await consumer.acknowledge(delivery)
+            await asyncio.to_thread(artemis.queue("tasks").assert_acknowledged, 1)
+            assert artemis.queue("tasks").state.count == 0
+
+    in_a_loop(work)
+
+
+@persistent
+def test_a_sender_outlives_the_broker(artemis: ArtemisBroker, options: Options) -> None:
+    """It waits while there is none, and what was under way arrives once."""
+
+    async def work() -> None:
+        async with opened(Sender(options)) as sender:
+            await send(sender, "first")
+            sending = asyncio.create_task(send(sender, *(str(number) for number in range(50))))
+            await until(lambda: artemis.queue("tasks").count > 10)
+            await asyncio.to_thread(artemis.crash)
+            await asyncio.sleep(0)
+            assert not sending.done()
+            await asyncio.to_thread(artemis.restart)
+            await sending
+        bodies = [message.text for message in artemis.queue("tasks").messages]
+        assert bodies == ["first", *(str(number) for number in range(50))]
+
+    in_a_loop(work)
+
+
+@persistent
+def test_a_task_whose_confirmation_is_lost_arrives_once(artemis: ArtemisBroker, options: Options) -> None:
+    """Between the sender and the broker is a wire that breaks after a SEND has passed, before its RECEIPT has."""
+
+    async def work() -> None:
+        receipts_to_lose = 1
+        writers = []
+
+        async def pipe(come: asyncio.StreamReader, go: asyncio.StreamWriter) -> None:
+            nonlocal receipts_to_lose
+            there, back = await asyncio.open_connection(artemis.host, artemis.port)
+            writers.append(go)
+
+            async def forth() -> None:
+                while data := await come.read(4096):
+                    back.write(data)
+
+            sending = asyncio.create_task(forth())
+            while data := await there.read(4096):
+                if b"RECEIPT\n" in data and receipts_to_lose:
+                    receipts_to_lose -= 1
+                    break
+                go.write(data)
+            sending.cancel()
+            back.close()
+            go.close()
+
+        async with await asyncio.start_server(pipe, "127.0.0.1", 0) as wire:
+            port = wire.sockets[0].getsockname()[1]
+            through = dataclasses.replace(options, servers=[at(port)])
+            async with opened(Sender(through)) as sender:
+                await send(sender, "soup")
+        assert len(writers) == 2
+        assert receipts_to_lose == 0
+        assert [message.text for message in artemis.queue("tasks").messages] == ["soup"]
+
+    in_a_loop(work)
+
+
+@persistent
+def test_without_a_broker_an_error_says_that_nothing_was_sent(artemis: ArtemisBroker, options: Options) -> None:
+    async def work() -> None:
+        await asyncio.to_thread(artemis.crash)
+        async with opened(Sender(dataclasses.replace(options, answer_s=0.5))) as sender:
+            with pytest.raises(
+                UnconfirmedError, match=r"nothing was sent to tasks within 0\.5 s: no broker answers there"
+            ):
+                await send(sender, "soup")
+
+    in_a_loop(work)
+
+
+@persistent
+def test_an_address_that_is_full_is_an_error_that_says_so(artemis: ArtemisBroker, options: Options) -> None:
+    async def work() -> None:
+        async with opened(Sender(dataclasses.replace(options, answer_s=1.0))) as sender:
+            await send(sender, "first")
+            with artemis.disk_full(), pytest.raises(UnconfirmedError, match=r"not confirmed .* may be full"):
+                await send(sender, "soup")
+
+    in_a_loop(work)
+
+
+FILE = """
+<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
+   <security-enabled>{security}</security-enabled>
+   <acceptors><acceptor name="stomp">tcp://127.0.0.1:0?protocols=STOMP</acceptor></acceptors>
+   <address-settings>
+      <address-setting match="#">
+         <auto-create-queues>false</auto-create-queues>
+         <auto-create-addresses>false</auto-create-addresses>
+      </address-setting>
+   </address-settings>
+</core></configuration>
+"""
+LOGINS = FILE.format(security="true")
+NO_NEW_QUEUES = FILE.format(security="false")
+
+
+@pytest.mark.artemis(config=LOGINS)
+def test_a_login_that_is_not_accepted_is_an_error_that_says_so(options: Options) -> None:
+    async def work() -> None:
+        async with opened(Sender(dataclasses.replace(options, answer_s=1.0))) as sender:
+            with pytest.raises(UnconfirmedError, match="does not accept the login"):
+                await send(sender, "soup")
+
+    in_a_loop(work)
+
+
+def test_what_tls_says_is_told(options: Options) -> None:
+    async def work() -> None:
+        async with opened(Sender(dataclasses.replace(options, answer_s=1.0, ssl=True))) as sender:
+            with pytest.raises(UnconfirmedError, match="SSL"):
+                await send(sender, "soup")
+
+    in_a_loop(work)
+
+
+@pytest.mark.artemis(config=NO_NEW_QUEUES)
+def test_what_the_broker_refuses_is_an_error_with_its_reason(options: Options) -> None:
+    async def work() -> None:
+        async with opened(Sender(options)) as sender, opened(Consumer(options, ["tasks"], prefetch=1)) as consumer:
+            for _ in range(2):
+                with pytest.raises(RefusedError, match=r"127\.0\.0\.1:\d+: tasks: .*exist"):
+                    await send(sender, "soup")
+                with pytest.raises(RefusedError, match=r"127\.0\.0\.1:\d+: tasks: .*exist"):
+                    await consumer.get()
+
+    in_a_loop(work)
+
+
+def test_priority_and_dates(artemis: ArtemisBroker, options: Options) -> None:
+    async def work() -> None:
+        async with opened(Sender(options)) as sender:
+            await send(sender, "low", priority=0)
+            await send(sender, "usual")
+            await send(sender, "high", priority=9)
+            await send(sender, "past", due=datetime.now(UTC) - timedelta(hours=1))
+            await send(sender, "later", due=datetime.now(UTC) + timedelta(hours=1))
+            assert artemis.queue("tasks").state.scheduled == 1
+            async with opened(Consumer(options, ["tasks"], prefetch=1)) as consumer:
+                for name in ("high", "usual", "past", "low"):
+                    [delivery] = await got(consumer)
+                    assert delivery.body.decode() == name
+                    await consumer.acknowledge(delivery)
+                await asyncio.to_thread(artemis.clock.advance, hours=2)
+                assert await name_of(consumer) == "later"
+
+    in_a_loop(work)
+
+
+def test_a_consumer_has_no_more_than_it_may_and_gives_them_back(artemis: ArtemisBroker, options: Options) -> None:
+    async def work() -> None:
+        async with opened(Sender(options)) as sender, opened(Consumer(options, ["tasks"], prefetch=2)) as first:
+            await send(sender, "a", "b", "c")
+            [one] = await got(first)
+            async with opened(Consumer(options, ["tasks"], prefetch=2)) as second:
+                assert await name_of(second) == "c"
+            first.stop()
+            await first.acknowledge(one)
+        state = artemis.queue("tasks").state
+        assert (state.ready, state.acknowledged) == (2, 1)
+        assert [message.attempts for message in artemis.queue("tasks").messages] == [0, 0]
+
+    in_a_loop(work)
+
+
+def test_a_task_that_fails_comes_again_and_then_is_dead(artemis: ArtemisBroker, options: Options) -> None:
+    async def work() -> None:
+        async with opened(Sender(options)) as sender, opened(Consumer(options, ["tasks"], prefetch=1)) as consumer:
+            await send(sender, "soup")
+            attempts = []
+            while artemis.queue("DLQ").count == 0:
+                [delivery] = await got(consumer)
+                attempts.append(delivery.attempts)
+                await consumer.refuse(delivery)
+                await until(lambda: artemis.queue("DLQ").count or artemis.queue("tasks").state.delivering)
+            assert attempts == list(range(1, len(attempts) + 1))
+            assert len(attempts) > 1
+
+    in_a_loop(work)
+
+
+def test_a_task_that_runs_while_the_connection_breaks_is_not_run_twice_here(
+    artemis: ArtemisBroker, options: Options, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work() -> None:
+        async with opened(Sender(options)) as sender, opened(Consumer(options, ["tasks"], prefetch=3)) as consumer:
+            await send(sender, "runs", "waits", "waits too")
+            [runs] = await got(consumer)
+            await until(lambda: artemis.queue("tasks").state.delivering == 3)
+            await asyncio.to_thread(artemis.drop_connections)
+            await until(lambda: artemis.queue("tasks").state.delivering == 3)
+            others = await got(consumer, 2)
+            assert [delivery.task_id for delivery in others] == ["waits", "waits too"]
+            assert [delivery.attempts for delivery in others] == [2, 2]
+            for delivery in (runs, *others):
+                await consumer.acknowledge(delivery)
+            await asyncio.to_thread(artemis.queue("tasks").assert_acknowledged, 3)
+            consumer.stop()
+            assert await consumer.get() is None
+
+    with caplog.at_level(logging.INFO):
+        in_a_loop(work)
+    assert "the connection" in caplog.text or "connected" in caplog.text
+
+
+def test_a_task_that_is_done_while_there_is_no_connection_is_not_run_again(
+    artemis: ArtemisBroker, options: Options
+) -> None:
+    async def work() -> None:
+        async with opened(Sender(options)) as sender, opened(Consumer(options, ["tasks"], prefetch=3)) as consumer:
+            await send(sender, "done", "failed")
+            done, failed = await got(consumer, 2)
+            await asyncio.to_thread(artemis.drop_connections)
+            await until(lambda: consumer.trouble)
+            await consumer.acknowledge(done)
+            await consumer.refuse(failed)
+            await asyncio.to_thread(artemis.queue("tasks").assert_acknowledged, 1)
+            [again] = await got(consumer)
+            assert (again.task_id, again.attempts) == ("failed", 2)
+
+    in_a_loop(work)
+
+
+def test_two_messages_of_one_task_are_two(artemis: ArtemisBroker, options: Options) -> None:
+    """As when a task that failed is sent again before it is acknowledged, or an operator copies a message."""
+
+    async def work() -> None:
+        async with (
+            opened(Sender(options)) as sender,
+            opened(Consumer(options, ["tasks", "copies"], prefetch=5)) as consumer,
+        ):
+            await send(sender, "soup")
+            [first] = await got(consumer)
+            await send(sender, "soup")
+            copied = {name: first.headers[name] for name in ("task-id", "_AMQ_DUPL_ID")}
+            await asyncio.to_thread(artemis.send, "copies", "soup", copied)
+            for delivery in (*await got(consumer, 2), first, first):  # twice is no harm
+                await consumer.acknowledge(delivery)
+            await asyncio.to_thread(artemis.queue("tasks").assert_acknowledged, 2)
+            await asyncio.to_thread(artemis.queue("copies").assert_acknowledged, 1)
+
+    in_a_loop(work)
+
+
+def test_a_broker_that_has_gone_silent_is_left(options: Options) -> None:
+    """It accepts, answers CONNECT, and then nothing."""
+
+    async def work() -> None:
+        connections = 0
+
+        async def answer(come: asyncio.StreamReader, go: asyncio.StreamWriter) -> None:
+            nonlocal connections
+            connections += 1
+            await come.readuntil(b"\0")
+            go.write(b"CONNECTED\nversion:1.2\nheart-beat:100,100\n\n\0")
+            await come.read()
+            go.close()
+
+        async with await asyncio.start_server(answer, "127.0.0.1", 0) as silent:
+            port = silent.sockets[0].getsockname()[1]
+            where = dataclasses.replace(options, servers=[at(port)], heartbeat_s=0.1)
+            async with opened(Sender(where)) as sender:
+                await until(lambda: connections == 2)
+                assert "silent" in sender.trouble or not sender.trouble
+
+    in_a_loop(work)
+
+
+def test_closing_does_not_wait_for_a_broker(options: Options) -> None:
+    async def work() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as deaf:
+            where = dataclasses.replace(options, servers=[at(deaf.getsockname()[1])])
+            async with asyncio.timeout(2), opened(Consumer(where, ["tasks"], prefetch=1)):
+                await asyncio.sleep(0.05)
+
+    in_a_loop(work)
