@@ -84,11 +84,7 @@ oracle: $(VENV)/.installed-test fresh ## record anew what every real Artemis at 
 	$(PY) -m tests.oracle.record
 
 integrations: $(INTEGRATIONS)/.installed ## install the packages of integrations/ into an environment of their own, and run their tests and mypy
-	@failed=0; \
-	for package in integrations/*/pyproject.toml; do \
-		(cd $$(dirname $$package) && $(CURDIR)/$(INTEGRATIONS)/bin/pytest && $(CURDIR)/$(INTEGRATIONS)/bin/mypy) || failed=1; \
-	done; \
-	echo "SKIPPED Celery's own integration tests: they need a checkout and Redis (integrations/kombu/README.md)"; exit $$failed
+	@$(INTEGRATIONS)/bin/python integrations/packages.py test
 
 docs: $(VENV)/.installed ## regenerate the pages that are made of code: configuration, operations, reload, why, differences
 	$(PY) -m tools.docs
@@ -146,17 +142,19 @@ $(VENV)/.installed-site: $(VENV)/.installed
 	@ARTEMIS_PY_MYPYC=0 $(PIP) --editable '.[docs]'
 	@touch $@
 
+# Django 6 needs Python 3.12; pyenv's shims may hide one.
 $(INTEGRATIONS)/bin/python:
-	@sh tools/venv.sh $(INTEGRATIONS)
+	@PYTHON="$(or $(PYTHON),python3.14 python3.13 python3.12 $(wildcard $(HOME)/.pyenv/versions/3.1[2-9].*/bin/python) python3 python)" \
+		sh tools/venv.sh $(INTEGRATIONS)
 
 # The packages as their users have them: wheels, not editable, beside the broker of this checkout.
-$(INTEGRATIONS)/.installed: pyproject.toml $(wildcard integrations/*/pyproject.toml integrations/*/*/*.py) | $(INTEGRATIONS)/bin/python
+$(INTEGRATIONS)/.installed: pyproject.toml $(wildcard integrations/*/pyproject.toml integrations/*/*/*.py integrations/*/*/*/*/*.py) | $(INTEGRATIONS)/bin/python
 	@echo "Installing the packages of integrations/ into $(INTEGRATIONS) …"
-	@ARTEMIS_PY_MYPYC=0 $(INTEGRATIONS)/bin/python -m pip install --quiet --disable-pip-version-check --editable .
-	@for package in integrations/*/pyproject.toml; do \
-		$(INTEGRATIONS)/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps ./$$(dirname $$package) && \
-		$(INTEGRATIONS)/bin/python -m pip install --quiet --disable-pip-version-check "./$$(dirname $$package)[test]" || exit 1; \
-	done
+	@$(INTEGRATIONS)/bin/python -m pip install --quiet --disable-pip-version-check 'hatchling>=1.26,<2'
+	@packages=$$($(INTEGRATIONS)/bin/python integrations/packages.py list) || exit 1; \
+	pip="$(INTEGRATIONS)/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation"; \
+	$$pip --force-reinstall --no-deps $$packages && \
+	ARTEMIS_PY_MYPYC=0 $$pip --editable . $$(for package in $$packages; do echo "$$package[test]"; done)
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed-test
