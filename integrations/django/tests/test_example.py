@@ -1,0 +1,81 @@
+"""The example, as a user starts it."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from subprocess import Popen
+
+import pytest
+from processes import WAIT_S, Example, kill, wait_for
+
+SEND = "from kitchen.tasks import cook; [cook.enqueue(f'dish {{n}}', 0.2) for n in range({}, {})]"
+
+
+class Kitchen(Example):
+    """The example."""
+
+    def __init__(self, folder: Path) -> None:
+        self.cooked = folder / "cooked.txt"
+        self.cooked.touch()
+        source = Path(__file__).parents[1] / "example"
+        super().__init__(source, folder, KITCHEN_LOG=str(self.cooked), DATA=str(folder))
+
+    @contextmanager
+    def worker(self, name: str, *options: str) -> Iterator[Popen[bytes]]:
+        """A worker that waits for tasks."""
+        self.environment["BROKER"] = f"127.0.0.1:{self.port}"
+        with self.running(name, "manage.py", "artemis_worker", *options) as process:
+            wait_for(lambda: f"127.0.0.1:{self.port}: connected" in self.log(name), process)
+            yield process
+
+    def dishes(self) -> list[str]:
+        return self.cooked.read_text().splitlines()
+
+
+@pytest.fixture
+def kitchen(tmp_path: Path) -> Kitchen:
+    return Kitchen(tmp_path)
+
+
+def test_the_example(kitchen: Kitchen) -> None:
+    with kitchen.broker(), kitchen.worker("one") as one, kitchen.worker("two", "--queue", "drinks") as two:
+        assert kitchen.run("manage.py", "check") == "System check identified no issues (0 silenced).\n"
+        assert kitchen.run("manage.py", "order") == (
+            "soup is ready\ntoast is ready\ntea is poured\nmilk, at the second attempt\n"
+        )
+        for worker in (one, two):
+            worker.send_signal(signal.SIGTERM)
+            assert worker.wait(WAIT_S) == 0
+        assert "no milk on the shelf" in kitchen.log("one")
+
+
+def test_a_worker_that_is_told_to_end_finishes_its_task_and_takes_no_other(kitchen: Kitchen) -> None:
+    with kitchen.broker():
+        with kitchen.worker("one") as one:
+            kitchen.run("manage.py", "shell", "-v", "0", "-c", SEND.format(0, 3))
+            wait_for(lambda: "kitchen.tasks.cook state=RUNNING" in kitchen.log("one"), one)
+            one.terminate()
+            assert one.wait(WAIT_S) == 0
+        done = kitchen.dishes()
+        assert done in (["dish 0"], ["dish 0", "dish 1"])
+        with kitchen.worker("two"):
+            wait_for(lambda: len(kitchen.dishes()) >= 3)
+        assert kitchen.dishes() == ["dish 0", "dish 1", "dish 2"]
+
+
+def test_no_task_is_lost_when_the_broker_and_a_worker_are_killed(kitchen: Kitchen) -> None:
+    with kitchen.broker() as broker, kitchen.worker("one") as one:
+        kitchen.run("manage.py", "shell", "-v", "0", "-c", SEND.format(0, 10))
+        wait_for(lambda: len(kitchen.dishes()) >= 3, one)
+        kill(broker)
+        with kitchen.broker():
+            kitchen.run("manage.py", "shell", "-v", "0", "-c", SEND.format(10, 20))
+            cooked = len(kitchen.dishes())
+            wait_for(lambda: len(kitchen.dishes()) >= cooked + 2, one)
+            wait_for(lambda: kitchen.log("one").count("RUNNING") > kitchen.log("one").count("SUCCESSFUL"), one)
+            kill(one)
+            with kitchen.worker("two"):
+                wait_for(lambda: set(kitchen.dishes()) >= {f"dish {number}" for number in range(20)})
