@@ -1,0 +1,61 @@
+"""The example, as a user starts it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from subprocess import Popen
+
+import pytest
+from processes import Example, kill, wait_for
+
+
+class Kitchen(Example):
+    """The example."""
+
+    def __init__(self, folder: Path) -> None:
+        self.cooked = folder / "cooked.txt"
+        self.cooked.touch()
+        super().__init__(Path(__file__).parents[1] / "example", folder, KITCHEN_LOG=str(self.cooked))
+
+    @contextmanager
+    def cook(self, name: str) -> Iterator[Popen[bytes]]:
+        """The application, when it has subscribed."""
+        self.environment["BROKER"] = f"127.0.0.1:{self.port}"
+        with self.running(name, "-m", "faststream", "run", "app:app") as process:
+            wait_for(lambda: "waiting for messages" in self.log(name), process)
+            yield process
+
+    def order(self, *dishes: str) -> None:
+        self.environment["BROKER"] = f"127.0.0.1:{self.port}"
+        self.run("order.py", *dishes)
+
+    def dishes(self) -> list[str]:
+        return self.cooked.read_text().splitlines()
+
+
+@pytest.fixture
+def kitchen(tmp_path: Path) -> Kitchen:
+    return Kitchen(tmp_path)
+
+
+def test_the_example(kitchen: Kitchen) -> None:
+    with kitchen.broker(), kitchen.cook("one") as one:
+        kitchen.order("soup", "toast")
+        wait_for(lambda: sorted(kitchen.dishes()) == ["soup", "toast"], one)
+
+
+def test_no_message_is_lost_when_the_broker_and_the_application_are_killed(kitchen: Kitchen) -> None:
+    first, second, third = ([f"dish {number}" for number in range(ten, ten + 10)] for ten in (0, 10, 20))
+    with kitchen.broker() as broker, kitchen.cook("one") as one:
+        kitchen.order(*first)
+        wait_for(lambda: len(kitchen.dishes()) >= 3, one)
+        kill(broker)
+        with kitchen.broker():
+            kitchen.order(*second)
+            wait_for(lambda: set(kitchen.dishes()) >= {*first, *second}, one)
+            kill(one)
+            kitchen.order(*third)
+            with kitchen.cook("two"):
+                wait_for(lambda: set(kitchen.dishes()) >= {*first, *second, *third})
