@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
+from zlib import crc32
 
 from tests.e2e.foreign_clients import (
     CACHE,
@@ -30,7 +31,7 @@ EXAMPLES: Final = PROGRAMS / "examples"
 Prepare = Callable[[Path], list[str]]
 """Makes ready for an example in the folder of the file given; returns the command that runs it. Raises Absent."""
 
-PYTHON_PACKAGES: Final = ("aiostomp==1.7.3", "stompest==2.3.0")
+PYTHON_PACKAGES: Final = ("aiostomp==1.7.3", "faststream==0.7.8", "faststream-stomp==2.8.0", "stompest==2.3.0")
 PROBE: Final = "class Probe { public static void main(String[] names) throws Exception { Class.forName(names[0]); } }"
 
 
@@ -48,7 +49,7 @@ def fetched_python(library: str) -> Prepare:
     """Python packages that nothing else here needs, in a folder of their own."""
 
     def prepare(file: Path) -> list[str]:
-        target = CACHE / "python-examples"
+        target = CACHE / f"python-examples-{crc32(repr(PYTHON_PACKAGES).encode()):08x}"
         if not target.exists():
             with new_folder(target) as folder:
                 install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder)]
@@ -154,8 +155,9 @@ def rust(file: Path) -> list[str]:
 
 
 PREPARE: Final[Mapping[str, Prepare]] = {
-    "greet_stomp_py.py": installed_python("stomp"),
     "greet_stompman.py": installed_python("stompman"),
+    "greet_faststream.py": fetched_python("faststream_stomp"),
+    "greet_stomp_py.py": installed_python("stomp"),
     "greet_aiostomp.py": fetched_python("aiostomp"),
     "greet_stompest.py": fetched_python("stompest.sync"),
     "greet-stompjs.mjs": node("@stomp/stompjs", "@stomp/tcp-wrapper"),
