@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -138,6 +139,8 @@ def test_a_process_that_was_forked_has_a_connection_of_its_own(artemis: ArtemisB
     jobs.note.enqueue("parent")
     child = os.fork()
     if not child:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(int(WAIT_S))
         with suppress(BaseException):
             jobs.note.enqueue("child")
             os._exit(0)
@@ -262,16 +265,16 @@ def test_signals(artemis: ArtemisBroker, backend: ArtemisBackend) -> None:
         return receive
 
     receivers = {"enqueued": task_enqueued, "started": task_started, "finished": task_finished}
-    connected = [(signal, note(name)) for name, signal in receivers.items()]
-    for signal, receiver in connected:
-        signal.connect(receiver)
+    connected = [(sent, note(name)) for name, sent in receivers.items()]
+    for sent, receiver in connected:
+        sent.connect(receiver)
     try:
         jobs.note.enqueue("soup")
         with working(backend):
             default(artemis).assert_acknowledged(1)
     finally:
-        for signal, receiver in connected:
-            signal.disconnect(receiver)
+        for sent, receiver in connected:
+            sent.disconnect(receiver)
     assert seen == [
         ("enqueued", TaskResultStatus.READY),
         ("started", TaskResultStatus.RUNNING),

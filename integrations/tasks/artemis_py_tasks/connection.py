@@ -97,8 +97,7 @@ class Connection:
         if self._owner is not None:
             if self._client is None:
                 self._owner.cancel()  # it is connecting, or waits to do so
-            with suppress(asyncio.CancelledError):
-                await self._owner
+            await asyncio.wait({self._owner})
 
     async def _begin(self, client: Client) -> None:
         """What is done with a new client before others use it."""
