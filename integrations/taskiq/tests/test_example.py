@@ -68,27 +68,25 @@ def test_the_example(kitchen: Kitchen) -> None:
 
 def test_a_worker_that_is_told_to_end_finishes_its_tasks_and_gives_the_others_back(kitchen: Kitchen) -> None:
     with kitchen.broker():
-        with kitchen.worker("one") as one:
-            with kitchen.sending(0, 40):
-                wait_for(lambda: len(kitchen.dishes()) >= 2, one)
-                one.terminate()
-                assert one.wait(WAIT_S) == 0
-                done = len(kitchen.dishes())
-                assert 2 <= done < 40
-                assert kitchen.log("one").count("Executing task") == done
-                with kitchen.worker("two"):
-                    wait_for(lambda: len(kitchen.dishes()) >= 40)
+        with kitchen.worker("one") as one, kitchen.sending(0, 40):
+            wait_for(lambda: len(kitchen.dishes()) >= 2, one)
+            one.terminate()
+            assert one.wait(WAIT_S) == 0
+            done = len(kitchen.dishes())
+            assert 2 <= done < 40
+            assert kitchen.log("one").count("Executing task") == done
+            with kitchen.worker("two"):
+                wait_for(lambda: len(kitchen.dishes()) >= 40)
         assert sorted(kitchen.dishes()) == sorted(f"dish {number}" for number in range(40))
 
 
 def test_no_task_is_lost_when_the_broker_and_a_worker_are_killed(kitchen: Kitchen) -> None:
-    with kitchen.broker() as broker, kitchen.worker("one") as one:
-        with kitchen.sending(0, 20):
-            wait_for(lambda: len(kitchen.dishes()) >= 3, one)
-            kill(broker)
-            with kitchen.broker():
-                before = len(kitchen.dishes())
-                wait_for(lambda: len(kitchen.dishes()) >= min(before + 2, 20), one)
-                kill(one)
-                with kitchen.worker("two"):
-                    wait_for(lambda: set(kitchen.dishes()) >= {f"dish {number}" for number in range(20)})
+    with kitchen.broker() as broker, kitchen.worker("one") as one, kitchen.sending(0, 20):
+        wait_for(lambda: len(kitchen.dishes()) >= 3, one)
+        kill(broker)
+        with kitchen.broker():
+            before = len(kitchen.dishes())
+            wait_for(lambda: len(kitchen.dishes()) >= min(before + 2, 20), one)
+            kill(one)
+            with kitchen.worker("two"):
+                wait_for(lambda: set(kitchen.dishes()) >= {f"dish {number}" for number in range(20)})

@@ -330,6 +330,39 @@ def test_two_messages_of_one_task_are_two(artemis: ArtemisBroker, options: Optio
     in_a_loop(work)
 
 
+ONE_ATTEMPT = """
+<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
+   <security-enabled>false</security-enabled>
+   <acceptors><acceptor name="stomp">tcp://127.0.0.1:0?protocols=STOMP</acceptor></acceptors>
+   <address-settings>
+      <address-setting match="#">
+         <max-delivery-attempts>1</max-delivery-attempts>
+         <dead-letter-address>DLQ</dead-letter-address>
+      </address-setting>
+   </address-settings>
+</core></configuration>
+"""
+
+
+@pytest.mark.artemis(config=ONE_ATTEMPT)
+def test_a_task_that_is_sent_again_is_no_task_that_comes_again(artemis: ArtemisBroker, options: Options) -> None:
+    """The first message is dead, because the connection broke, but its task still runs when the second one comes."""
+
+    async def work() -> None:
+        async with opened(Sender(options)) as sender, opened(Consumer(options, ["tasks"], prefetch=5)) as consumer:
+            await send(sender, "soup")
+            [first] = await got(consumer)
+            await asyncio.to_thread(artemis.drop_connections)
+            await asyncio.to_thread(artemis.queue("tasks").wait, killed=1)
+            await send(sender, "soup")
+            [second] = await got(consumer)
+            await consumer.acknowledge(first)
+            await consumer.acknowledge(second)
+            await asyncio.to_thread(artemis.queue("tasks").assert_acknowledged, 1)
+
+    in_a_loop(work)
+
+
 def test_a_broker_that_has_gone_silent_is_left(options: Options) -> None:
     """It accepts, answers CONNECT, and then nothing."""
 
