@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Final, cast, final
 
-from stompman import AckableMessageFrame, Client, ManualAckSubscription, SubscriptionError
+from stompman import AckableMessageFrame, Client, Error, ManualAckSubscription, SubscriptionError
 
 from artemis_py_tasks.connection import Connection, Options
 from artemis_py_tasks.errors import RefusedError, reason_of
@@ -19,8 +21,10 @@ _DONE_MAX: Final = 1000
 class Delivery:
     """A task, which is the broker's until it is acknowledged."""
 
-    def __init__(self, frame: AckableMessageFrame, connection: int) -> None:
+    def __init__(self, frame: AckableMessageFrame, queue: str, connection: int) -> None:
         self._frame = frame
+        self.queue = queue
+        """From where it came."""
         self.connection = connection
         """The number of the connection over which it came."""
         self.key = self.headers.get(SENT_ID) or self.headers["message-id"]
@@ -35,11 +39,6 @@ class Delivery:
     def headers(self) -> Mapping[str, str]:
         """All headers, the broker's own included."""
         return cast("Mapping[str, str]", self._frame.headers)
-
-    @property
-    def queue(self) -> str:
-        """Where it was sent."""
-        return self.headers["destination"]
 
     @property
     def attempts(self) -> int:
@@ -58,7 +57,9 @@ class Delivery:
 
 @final
 class Consumer(Connection):
-    """Takes tasks from queues. ``prefetch`` is how many of each queue it may have that are not acknowledged."""
+    """Takes tasks from queues. ``prefetch`` is how many of each queue it may have that are not acknowledged; with 1 it
+    has one in all: while it has that, it leaves the other queues, whose tasks others may run.
+    """
 
     def __init__(self, options: Options, queues: Sequence[str], *, prefetch: int) -> None:
         super().__init__(options)
@@ -71,7 +72,10 @@ class Consumer(Connection):
         """The number of the connection that there is, or will be."""
         self._done: dict[str, None] = {}
         """What was done after its connection was lost: it need not be run when it comes again."""
-        self._subscriptions: list[ManualAckSubscription] = []
+        self._subscriptions: dict[str, ManualAckSubscription] = {}
+        self._subscribing = asyncio.Lock()
+        self._runs: Delivery | None = None
+        """With a prefetch of 1: the one that it has."""
 
     async def get(self) -> Delivery | None:
         """The next task; None: ``stop`` was called. Raises RefusedError if the broker does not let it consume."""
@@ -80,6 +84,9 @@ class Consumer(Connection):
             self.stop()  # whoever else waits
             if self._refusal is not None:
                 raise self._refusal
+        elif self._prefetch == 1:
+            self._runs = delivery
+            await self._choose_queues()
         return delivery
 
     def stop(self) -> None:
@@ -105,9 +112,12 @@ class Consumer(Connection):
             self._done[delivery.key] = None
             if len(self._done) > _DONE_MAX:
                 del self._done[next(iter(self._done))]
+        if self._runs is not None:
+            self._runs = None
+            await self._choose_queues()
 
-    async def _take(self, frame: AckableMessageFrame) -> None:
-        delivery = Delivery(frame, self._connection)
+    async def _take(self, queue: str, frame: AckableMessageFrame) -> None:
+        delivery = Delivery(frame, queue, self._connection)
         if delivery.key in self._done:
             del self._done[delivery.key]
             await delivery.settle(is_done=True)
@@ -120,34 +130,55 @@ class Consumer(Connection):
             self._waiting.put_nowait(delivery)
 
     async def _begin(self, client: Client) -> None:
-        headers = {"prefetch-count": str(self._prefetch), "subscription-type": "ANYCAST"}
-        self._subscriptions.clear()
-        for queue in self._queues:
-            try:
-                subscription = await client.subscribe_with_manual_ack(
-                    queue, self._take, headers=headers, receipt_timeout=self.options.answer_s
-                )
-            except SubscriptionError as error:
-                if error.reason == "rejected":
-                    self._refusal = RefusedError(f"{self.options.names}: {queue}: {reason_of(error.frame)}")
-                raise
-            self._subscriptions.append(subscription)
+        async with self._subscribing:
+            self._subscriptions.clear()
+            await self._subscribe(client)
 
-    def _let_go(self) -> None:
-        """What waits here comes again, or to somebody else."""
-        self._connection += 1
-        is_stopping = False
-        while not self._waiting.empty():
-            if (delivery := self._waiting.get_nowait()) is None:
-                is_stopping = True
+    async def _choose_queues(self) -> None:
+        """Leave those that should wait, return to the others. Without a connection the next one does so."""
+        async with self._subscribing:
+            if len(self._queues) > 1 and self._client is not None:
+                with suppress(Error):
+                    await self._subscribe(self._client)
+
+    async def _subscribe(self, client: Client) -> None:
+        queues = self._queues if self._runs is None else [self._runs.queue]
+        for queue in [queue for queue in self._subscriptions if queue not in queues]:
+            await self._subscriptions.pop(queue).unsubscribe()
+            await asyncio.sleep(0)  # what came before that is taken now
+            self._forget_waiting(queue)
+        for queue in queues:
+            if queue not in self._subscriptions:
+                self._subscriptions[queue] = await self._subscribed(client, queue)
+
+    async def _subscribed(self, client: Client, queue: str) -> ManualAckSubscription:
+        headers = {"prefetch-count": str(self._prefetch), "subscription-type": "ANYCAST"}
+        try:
+            return await client.subscribe_with_manual_ack(
+                queue, partial(self._take, queue), headers=headers, receipt_timeout=self.options.answer_s
+            )
+        except SubscriptionError as error:
+            if error.reason == "rejected":
+                self._refusal = RefusedError(f"{self.options.names}: {queue}: {reason_of(error.frame)}")
+            raise
+
+    def _forget_waiting(self, queue: str | None = None) -> None:
+        """What waits here goes back; of one queue, or of all."""
+        waiting = [self._waiting.get_nowait() for _ in range(self._waiting.qsize())]
+        for delivery in waiting:
+            if delivery is None or queue not in {None, delivery.queue}:
+                self._waiting.put_nowait(delivery)
             else:
                 self._held.pop(delivery.key, None)
-        if is_stopping:
-            self.stop()
+
+    def _let_go(self) -> None:
+        self._connection += 1
+        self._forget_waiting()
 
     async def _finish(self) -> None:
-        for subscription in self._subscriptions:
-            await subscription.unsubscribe()
+        async with self._subscribing:
+            for subscription in self._subscriptions.values():
+                await subscription.unsubscribe()
 
     def _refused(self) -> None:
         self.stop()

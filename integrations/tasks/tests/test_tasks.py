@@ -9,6 +9,7 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 import pytest
@@ -16,7 +17,7 @@ from artemis_py_tasks import Consumer, Delivery, Options, RefusedError, Sender, 
 from artemis_py_tasks.connection import Connection
 from stompman import ConnectionParameters
 
-from artemis_py.testing import ArtemisBroker
+from artemis_py.testing import ArtemisBroker, QueueView
 
 WAIT_S = 20.0
 C = TypeVar("C", bound=Connection)
@@ -247,6 +248,42 @@ def test_a_consumer_has_no_more_than_it_may_and_gives_them_back(artemis: Artemis
         state = artemis.queue("tasks").state
         assert (state.ready, state.acknowledged) == (2, 1)
         assert [message.attempts for message in artemis.queue("tasks").messages] == [0, 0]
+
+    in_a_loop(work)
+
+
+def is_consumed(queue: QueueView) -> bool:
+    return queue.state.consumers == 1
+
+
+def is_left(queue: QueueView) -> bool:
+    return queue.state.delivering == queue.state.consumers == 0
+
+
+def test_of_several_queues_it_has_one_task_at_a_time(artemis: ArtemisBroker, options: Options) -> None:
+    async def work() -> None:
+        queues = ["tasks", "others"]
+        async with opened(Sender(options)) as sender, opened(Consumer(options, queues, prefetch=1)) as consumer:
+            await until(partial(is_consumed, artemis.queue("others")))
+            for round_ in range(3):
+                for queue in queues:
+                    await sender.send(queue, b"", task_id=f"{queue} {round_}", headers={})
+            for count in range(1, 7):
+                [delivery] = await got(consumer)
+                other = artemis.queue(queues[delivery.queue == "tasks"])
+                await until(partial(is_left, other))
+                async with opened(Consumer(options, [other.name], prefetch=1)) as idle:
+                    if other.state.count:
+                        await got(idle)
+                if count == 3:
+                    await asyncio.to_thread(artemis.drop_connections)
+                    await until(lambda: consumer.trouble)
+                    await until(lambda: not consumer.trouble)
+                    assert other.state.consumers == 0
+                await consumer.acknowledge(delivery)
+            for queue in queues:
+                await asyncio.to_thread(artemis.queue(queue).assert_acknowledged, 3)
+                await until(partial(is_consumed, artemis.queue(queue)))
 
     in_a_loop(work)
 
