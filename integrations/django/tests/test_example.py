@@ -83,3 +83,21 @@ def test_no_task_is_lost_when_the_broker_and_a_worker_are_killed(kitchen: Kitche
             kill(one)
             with kitchen.worker("two"):
                 wait_for(lambda: set(kitchen.dishes()) >= {f"dish {number}" for number in range(20)})
+
+
+def test_the_second_signal_does_not_wait_and_the_task_runs_again(kitchen: Kitchen) -> None:
+    send = "from kitchen.tasks import cook; cook.enqueue('slow', {})"
+    with kitchen.broker():
+        with kitchen.worker("one") as one:
+            kitchen.run("manage.py", "shell", "-v", "0", "-c", send.format(100))
+            wait_for(lambda: "state=RUNNING" in kitchen.log("one"), one)
+
+            def ends() -> bool:
+                one.terminate()
+                return one.poll() is not None
+
+            wait_for(ends)
+            assert one.returncode == -signal.SIGTERM
+        with kitchen.worker("two") as two:
+            wait_for(lambda: "state=RUNNING" in kitchen.log("two"), two)
+    assert kitchen.dishes() == []
