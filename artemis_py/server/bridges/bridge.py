@@ -235,7 +235,12 @@ class Link:
             self._stopped("" if end.is_orderly else end.reason)
             return
         if end.refused:
-            bridge.refused(f"was refused message {end.refused}, which counts as a failed delivery: {end.reason}")
+            effect = (
+                "which stays, and all behind it: the queue has no dead-letter-address"
+                if end.stays
+                else "which counts as a failed delivery"
+            )
+            bridge.refused(f"was refused message {end.refused}, {effect}: {end.reason}")
         if not end.was_open:
             self._failed(f"{connection.peer}: {end.reason}")
             return

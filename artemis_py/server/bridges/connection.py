@@ -15,6 +15,7 @@ from artemis_py.config.checks.bridges import why_not
 from artemis_py.config.settings import BridgeConfig
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer, Reader
+from artemis_py.core.dead_letters import dead_letter_address_of
 from artemis_py.core.order.entry import NACKED, Entry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import ArtemisError, BrokerError, StompError
@@ -60,14 +61,16 @@ def find_queue(broker: Broker, config: BridgeConfig) -> Queue:
 @dataclass(frozen=True, slots=True)
 class End:
     """Why a connection has ended. ``was_open``: it had logged in. ``refused``: the message that the other broker has
-    refused; 0: none. ``suspects``: how many were on the way when it refused one and did not say which.
-    ``is_orderly``: the bridge was stopped.
+    refused; 0: none. ``stays``: that did not count as failed, because the queue has no dead-letter address.
+    ``suspects``: how many were on the way when it refused one and did not say which. ``is_orderly``: the bridge was
+    stopped.
     """
 
     reason: str
     was_open: bool
     refused: int = 0
     suspects: int = 0
+    stays: bool = False
     is_orderly: bool = False
 
 
@@ -515,9 +518,10 @@ class BridgeConnection(Recipient):
         self.is_closing = True
         self._turns.watches.forget(self)
         self._turns.output.forget(self)
-        end = End(reason, self.consumer is not None or is_queue, refused, suspects, is_orderly)
+        stays = refused > 0 and not self._keeps_dead_letters()
+        end = End(reason, self.consumer is not None or is_queue, refused, suspects, stays=stays, is_orderly=is_orderly)
         try:
-            self._give_back(refused, now_ms)
+            self._give_back(0 if stays else refused, now_ms)
         finally:
             self.consumer = None
             self._out.clear()
@@ -530,9 +534,16 @@ class BridgeConnection(Recipient):
                     transport.abort()
             self._on_end(self, end)
 
+    def _keeps_dead_letters(self) -> bool:
+        """Has the queue a dead-letter address? Without one a message that fails too often is deleted."""
+        queue = self._queue
+        return queue is not None and bool(
+            dead_letter_address_of(queue.reference, queue.address.settings.dead_letter_address)
+        )
+
     def _give_back(self, refused: int, now_ms: int) -> None:
         """A broken link counts no attempt of a message. A message that the other broker has refused has failed once
-        more, so that it gets to the dead letters, and does not stop all others for ever.
+        more, so that it gets to the dead letters, and does not stop all others for ever. 0: none counts as failed.
         """
         consumer, queue, broker = self.consumer, self._queue, self._turns.broker
         if consumer is None or queue is None:

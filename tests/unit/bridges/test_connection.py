@@ -129,6 +129,18 @@ def test_a_message_that_is_refused_by_name_gets_to_the_dead_letters_and_stops_no
     assert (bridged.depth(), bridged.depth("dead")) == (0, 1)
 
 
+def test_without_a_dead_letter_address_a_message_that_is_refused_stays_and_is_tried_again() -> None:
+    bridged = opened(QUEUES.replace("<dead-letter-address>dead</dead-letter-address>", ""))
+    bridged.send(b"bad", b"good")
+    for _ in range(4):
+        bad, _ = bridged.sent()
+        bridged.answer("ERROR", receipt_id=bad.headers["receipt"], message="I do not want this")
+        assert (bridged.ends[-1].refused, bridged.ends[-1].stays) == (int(bad.headers["receipt"]), True)
+        bridged.connect()
+        bridged.log_in()
+    assert bridged.bodies() == [b"bad", b"good"]
+
+
 def test_a_message_that_is_refused_without_its_name_is_found_one_by_one() -> None:
     bridged = opened()
     bridged.send(b"1", b"bad", b"3")
