@@ -1,5 +1,10 @@
-// Runs before anything is drawn, so a chosen theme never flashes.
+// Runs before anything is drawn, so a chosen theme never flashes; and before anything is asked, so the page may ask only
+// the brokers that it knows now.
 (() => {
-  const chosen = localStorage.getItem("artemis-theme");
-  if (chosen === "dark" || chosen === "light") document.documentElement.dataset.theme = chosen;
+  const { dataset } = document.documentElement;
+  dataset.theme = localStorage.getItem("artemis-theme") ?? "auto";
+  const policy = document.createElement("meta");
+  policy.httpEquiv = "Content-Security-Policy";
+  policy.content = `connect-src 'self' ${dataset.brokers} ${localStorage.getItem("artemis-brokers") ?? ""}`;
+  document.head.append(policy);
 })();

@@ -29,7 +29,6 @@ from artemis_py.server.configuration.reload import RunningConfiguration
 from artemis_py.server.descriptors import Descriptors, is_free_below, raise_limit
 from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.failures import Faults, RateLimitedLog
-from artemis_py.server.http.console import console_routes
 from artemis_py.server.http.log_routes import cursor_routes, log_routes, no_log_routes
 from artemis_py.server.http.monitoring_routes import health_routes, memory_routes, metrics_routes
 from artemis_py.server.http.requests import Response
@@ -318,7 +317,7 @@ class Server:
         self.configuration = RunningConfiguration(
             source, config, loop, self.turns, self.ports, self._security, self.bridges
         )
-        self.ports.http.routes = self._routes(store) + console_routes(self.config.name) + self._web_login_routes()
+        self.ports.http.routes = self._routes(store) + self._web_login_routes()
         self._user_files_watch = self._watch_user_files()
         self.gives_back = False
         """Does the broker end because a primary waits for its directory?"""

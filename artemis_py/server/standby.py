@@ -26,7 +26,6 @@ from artemis_py.metrics.exposition import escape_label
 from artemis_py.security.identity import Authenticator
 from artemis_py.server.descriptors import raise_limit
 from artemis_py.server.failures import Faults, RateLimitedLog
-from artemis_py.server.http.console import console_routes
 from artemis_py.server.http.monitoring_routes import health_routes
 from artemis_py.server.http.ports import HttpPorts
 from artemis_py.server.http.requests import RETRY_LATER, Request, Response, json_response
@@ -179,7 +178,6 @@ class Standby:
         self._http.routes = [
             *health_routes(self._why_not_ready, self._tls.warnings),
             *_metrics(config.name),
-            *console_routes(config.name),  # its page says who works meanwhile
             self._of_the_active_one(),
         ]
 

@@ -44,11 +44,14 @@ class Member(BrokerProcess):
 
 
 class Pair:
-    """Starts its members, and ends what is left of them. ``core`` is XML for all of them."""
+    """Starts its members, and ends what is left of them. ``core`` is XML for all of them, ``http`` are parameters of
+    their HTTP acceptors.
+    """
 
-    def __init__(self, folder: Path, core: str = "") -> None:
+    def __init__(self, folder: Path, core: str = "", http: str = "") -> None:
         self.folder = folder
         self.core = core
+        self.http = http
         self.members: list[Member] = []
 
     @property
@@ -61,6 +64,7 @@ class Pair:
         file = self.folder / f"{number}.xml"
         core += f"{self.core}<ha-policy><shared-store><{role}>{settings}</{role}></shared-store></ha-policy>"
         acceptors = {name: uri.replace(":0?", f":{(ports or {}).get(name, 0)}?") for name, uri in BOTH.items()}
+        acceptors["http"] += self.http
         text = configuration(acceptors, folder=self.folder / "data", core=core)
         file.write_text(text, "utf-8")
         member = Member(["run", str(file)], self.folder / f"{number}.log")
@@ -87,9 +91,9 @@ class Pair:
 
 
 @contextmanager
-def pair_in(folder: Path, core: str = "") -> Iterator[Pair]:
+def pair_in(folder: Path, core: str = "", http: str = "") -> Iterator[Pair]:
     """A pair whose processes are gone afterwards."""
-    pair = Pair(folder, core)
+    pair = Pair(folder, core, http)
     try:
         yield pair
         for member in pair.members:

@@ -13,8 +13,8 @@ from artemis_py.core.queue_states import BAD, CALM, MIND, SEVERITY
 from artemis_py.server.http.console import CONSOLE, PATH, POLICY, console_routes
 from artemis_py.server.http.requests import Request, Response
 
-SENT_BYTES_MAX: Final = 87_500
-READ_BYTES_MAX: Final = 226_000
+SENT_BYTES_MAX: Final = 89_500
+READ_BYTES_MAX: Final = 233_000
 FILES: Final = [file for file in sorted(CONSOLE.rglob("*")) if file.is_file()]
 OWN: Final = [file for file in FILES if "vendor" not in file.parts]
 VENDORED: Final = {"uPlot.iife.min.js", "uPlot.min.css", "uPlot.LICENSE.txt"}
@@ -116,6 +116,15 @@ def test_the_page_names_the_broker_as_text() -> None:
     assert isinstance(answer.body, bytes)
     assert b'data-broker="my &quot;&lt;b&gt;&quot;"' in answer.body
     assert _of(answer, "ETag") != _of(_get(PATH), "ETag"), "another broker, another page"
+
+
+def test_the_page_has_the_brokers_of_the_configuration() -> None:
+    routes = console_routes("one", ["http://Two.example:8161", "https://three.example:443", 'http://"x'])
+    answer = next(route for route in routes if route.path == PATH).handlers["GET"](Request("GET", PATH))
+    assert isinstance(answer, Response)
+    assert isinstance(answer.body, bytes)
+    assert b'data-brokers="http://two.example:8161 https://three.example http://&quot;x"' in answer.body
+    assert b"{brokers}" not in answer.body
 
 
 @pytest.mark.parametrize("path", ["/", "/ui", "/console", "/console/"])

@@ -11,6 +11,8 @@ from typing import Any, Final
 from artemis_py.config.draft import AcceptorDraft, Draft
 from artemis_py.config.problems import nearest, unless_newer
 from artemis_py.config.tables.acceptor import (
+    ALLOWED_ORIGINS,
+    CONSOLE_BROKERS,
     FOREIGN_PROTOCOLS,
     HANDSHAKE_SECONDS,
     NO_SUITE,
@@ -72,6 +74,8 @@ def _make(draft: Draft, each: AcceptorDraft, foreign: dict[str, Origin]) -> Acce
     params, refused = _check_params(draft, each)
     protocols = _protocols(draft, each, params, foreign)
     _check_proxies(draft, each, params)
+    if protocols and "STOMP" not in protocols:
+        _check_origins(draft, each, params)
     if refused is None and protocols:
         refused = _check_tls(draft, each, params)
     if refused is None and not protocols:
@@ -221,6 +225,22 @@ def _check_proxies(draft: Draft, each: AcceptorDraft, params: Mapping[str, str])
                 _origin(each, PROXY_NETWORKS),
                 f"acceptor {each.name!r}: {PROXY_NETWORKS} counts only with proxyProtocolEnabled=true",
             )
+
+
+_ORIGIN: Final = re.compile(r"https?://(\[[0-9a-f:.]+\]|[\w.-]+)(:\d{1,5})?", re.ASCII | re.IGNORECASE)
+
+
+def _check_origins(draft: Draft, each: AcceptorDraft, params: Mapping[str, str]) -> None:
+    """Each is spelled out: with ``*`` any page in the world could use the API."""
+    for name in (ALLOWED_ORIGINS, CONSOLE_BROKERS):
+        for word in _listed(params, name):
+            if not _ORIGIN.fullmatch(word):
+                draft.problems.error(
+                    _origin(each, name),
+                    f"acceptor {each.name!r}: parameter {name} has a wrong value",
+                    value=word,
+                    allowed="scheme, host and port, without a path and without *, such as https://broker2.example:8161",
+                )
 
 
 # ---- TLS, as far as that is possible without opening a file --------------------------------------

@@ -43,6 +43,9 @@ SERVER_HEADER_CHECK: Final = Check(
 
 PROXY_NETWORKS: Final = "proxyNetworks"
 
+ALLOWED_ORIGINS: Final = "allowedOrigins"
+CONSOLE_BROKERS: Final = "consoleBrokers"
+
 _NO_SASL: Final = "STOMP clients log in with login and passcode"
 _KERNEL: Final = "the operating system sizes its socket buffers itself"
 
@@ -197,6 +200,13 @@ _LIMITS: Final = (
         "addresses; *: any. /metrics and /health are not restricted, except on a loopback address where users log in",
     ),
     _param(
+        LIST,
+        CONSOLE_BROKERS,
+        (),
+        "other brokers in the console of this acceptor, by their HTTP acceptors (http://broker2.example:8161); their "
+        "allowedOrigins must list this one",
+    ),
+    _param(
         CHOICE,
         "openWithoutLogin",
         None,
@@ -290,11 +300,12 @@ _WEBSOCKET: Final = (
     ),
     _param(
         LIST,
-        "allowedOrigins",
+        ALLOWED_ORIGINS,
         (),
-        "pages that may open a WebSocket, as their origins (https://shop.example); *: any. Programs other than "
-        "browsers are not restricted",
-        shown="any",
+        "web pages that may open a WebSocket, as their origins (https://shop.example); *: any. With protocols=HTTP: "
+        "pages of other origins that may use the API (CORS), such as the console of another broker; never *. Programs "
+        "other than browsers are not restricted",
+        shown="any, with protocols=HTTP none",
     ),
 )
 

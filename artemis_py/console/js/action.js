@@ -1,5 +1,5 @@
-// The dialog of an operation: a form made from its description, the command and the curl line that do the same, and what
-// came of it. What cannot be had back is named with its count, and asked for twice.
+// The dialog of an operation: a form made from its description, the same as command and curl line, and the result. What
+// cannot be undone is counted, and must be confirmed.
 
 import { ask, download } from "./api.js";
 import { isDestructive, label, target } from "./description.js";
@@ -13,7 +13,7 @@ import { several, title } from "./format.js";
 const FIELDS_SHOWN = 6;
 const CALM_MS = 300;
 /** What is done to many messages at once, in words. */
-const MOVES = { moveMessages: "moves", sendMessagesToDeadLetterAddress: "sends away", retryMessages: "sends back", copyMessages: "copies", changeMessagesPriority: "changes" };
+const MOVES = { moveMessages: "moves", sendMessagesToDeadLetterAddress: "dead-letters", retryMessages: "retries", copyMessages: "copies", changeMessagesPriority: "changes" };
 /** They take messages from where somebody may want them. */
 const TAKES = new Set(["moveMessages", "sendMessagesToDeadLetterAddress"]);
 
@@ -114,7 +114,7 @@ export class Action {
         h(
           "div",
           { class: "lines" },
-          h("span", { class: "soft small" }, "The same from a shell"),
+          h("span", { class: "soft small" }, "From a shell"),
           operation.command && copyLine("command", commandLine(operation, this.given)),
           copyLine("curl line", curlLine(operation, this.given)),
         ),
@@ -140,12 +140,12 @@ export class Action {
     return h(
       "div",
       { class: isBad ? "danger-box" : "warning" },
-      h("span", null, isBad ? `This destroys ${what}. It cannot be taken back.` : `This ${MOVES[this.operation.name]} ${count} of queue ${this.given.queue}.`),
+      h("span", null, isBad ? `This destroys ${what}. It cannot be undone.` : `This ${MOVES[this.operation.name]} ${count} of queue ${this.given.queue}.`),
       this.#mustType &&
         h(
           "label",
           { class: "field" },
-          h("span", { class: "small" }, "Type ", h("strong", null, this.name), " to go on"),
+          h("span", { class: "small" }, "Type ", h("strong", null, this.name), " to confirm"),
           h("input", { type: "text", id: "action-name", autocomplete: "off", spellcheck: "false", value: this.typed, oninput: (event) => ((this.typed = event.target.value), this.draw()) }),
         ),
     );
@@ -156,12 +156,12 @@ export class Action {
     const entries = Object.entries(result ?? {});
     const isSmall = entries.length > 0 && entries.length <= 3 && entries.every(([, value]) => typeof value !== "object");
     const isOpen = !this.operation.isChange || this.#isDry;
-    const said = this.#isDry ? "Dry run: nothing was changed" : isSmall ? entries.map(([name, value]) => `${title(name)}: ${value}`).join(", ") : "Done";
+    const said = this.#isDry ? "Dry run: nothing changed" : isSmall ? entries.map(([name, value]) => `${title(name)}: ${value}`).join(", ") : "Done";
     return h(
       "div",
       { class: "field", role: "status", id: "action-result", mount: (element) => void element.scrollIntoView({ block: "nearest" }) },
       h("span", { class: "chips" }, h("span", { class: "chip good" }, said)),
-      (!isSmall || this.#isDry) && h("details", { open: isOpen }, h("summary", null, this.#isDry ? "What it would do" : "What the broker answered"), answerView(this.operation, result)),
+      (!isSmall || this.#isDry) && h("details", { open: isOpen }, h("summary", null, this.#isDry ? "Preview" : "Answer"), answerView(this.operation, result)),
     );
   }
 
@@ -181,7 +181,7 @@ export class Action {
     return h(
       "div",
       { class: "field", key: name },
-      h("label", { for: id }, title(name), required && h("span", { class: "needed" }, "  needed")),
+      h("label", { for: id }, title(name), required && h("span", { class: "needed" }, "  required")),
       this.#input(parameter, id, value, isFirst),
       h("span", { class: "help", id: `${id}-help` }, description, this.notes[name] && h("strong", null, ` ${this.notes[name]}`)),
     );
@@ -195,13 +195,13 @@ export class Action {
       return h(
         "select",
         { ...shared, value: value ?? "", onchange: (event) => this.set(name, event.target.value) },
-        h("option", { value: "" }, "Not given"),
+        h("option", { value: "" }, "Default"),
         choices.map((one) => h("option", { value: one, key: one }, words[one] ?? one)),
       );
     }
     if (schema.type === "array") {
       const read = (event) => this.set(name, event.target.value.split("\n"));
-      return h("textarea", { ...shared, rows: 2, placeholder: "one on each line", value: (value ?? []).join("\n"), oninput: read });
+      return h("textarea", { ...shared, rows: 2, placeholder: "one per line", value: (value ?? []).join("\n"), oninput: read });
     }
     if (place === "lines") return h("textarea", { ...shared, rows: 6, value, oninput: (event) => this.set(name, event.target.value) });
     const isNumber = schema.type === "integer" || schema.type === "number";

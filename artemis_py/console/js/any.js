@@ -1,4 +1,4 @@
-// Answers that no page was made for: rows, fields and reasons, as a person likes to read them.
+// Answers without a page of their own: rows, fields and reasons.
 
 import { h } from "./dom.js";
 import { bytes, count, date, title, value } from "./format.js";
@@ -16,12 +16,11 @@ function shownValue(name, value) {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-/** A table of any rows, with their own names. */
 export function anyTable(label, rows, fields = []) {
   const units = new Map(fields.map((field) => [field.name, field.unit]));
   const names = Object.keys(rows[0] ?? {});
   const isNumber = (name) => typeof rows[0][name] === "number";
-  const columns = names.map((name) => ({ name, title: title(name.replace(/_ms$/, "")), isNumber: isNumber(name), width: `minmax(${isTime(name, rows[0][name]) ? 190 : 90}px, 1fr)`, cell: (row) => (units.get(name) ? value(row[name], units.get(name), name) : shownValue(name, row[name])) }));
+  const columns = names.map((name) => ({ name, title: title(name.replace(/_ms$/, "")), isNumber: isNumber(name), width: [isTime(name, rows[0][name]) ? 190 : 90, 1], cell: (row) => (units.get(name) ? value(row[name], units.get(name), name) : shownValue(name, row[name])) }));
   return shortTable(label, columns, rows, { key: (row) => row[names[0]], narrowest: `${names.length * 120}px` });
 }
 
@@ -29,7 +28,7 @@ export function anyTable(label, rows, fields = []) {
 export function answerView(operation, answer) {
   const rows = answer?.data;
   if (operation.isList && Array.isArray(rows)) {
-    if (rows.length === 0) return h("p", { class: "soft" }, "There is nothing to list.");
+    if (rows.length === 0) return h("p", { class: "soft" }, "Nothing found.");
     if ("remedy" in rows[0]) return reasons(rows);
     return [anyTable(operation.id, rows, operation.fields), answer.count > rows.length && h("p", { class: "soft small" }, `${rows.length} of ${answer.count}`)];
   }

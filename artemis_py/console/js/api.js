@@ -1,9 +1,11 @@
-// The broker's public JSON API. Who is logged in is known to this page alone: no cookie, and nothing is kept unless the
-// user asks for it, and then only until the tab is closed.
+// The broker's public JSON API. Who is logged in is known to this page alone, for each broker: no cookie, and nothing is
+// kept unless the user asks for it, and then only until the tab is closed.
+
+import { OWN, current } from "./brokers.js";
 
 const KEPT = "artemis-login";
 
-/** What the broker answered instead of what was asked for. `status` is 0 if it did not answer at all; `line` is what to
+/** What the broker answered instead. `status` is 0 if it did not answer at all; `line` is what to
  * paste into broker.xml. */
 export class Problem extends Error {
   constructor(status, message, advice = "", line = "") {
@@ -13,35 +15,49 @@ export class Problem extends Error {
 }
 
 const ADVICE = {
-  0: "The console tries again by itself. Is the broker running, and can this machine reach it?",
-  403: "Ask for the permission, or log in as somebody who has it.",
-  404: "It may have been deleted meanwhile.",
-  409: "Look at how things are now, and try again.",
+  0: "The console keeps trying. Is the broker running and reachable?",
+  403: "Ask for the permission, or log in as another user.",
+  404: "It may have been deleted.",
+  409: "Refresh, and try again.",
   500: "The broker's log has the details.",
-  503: "Wait a little, and try again.",
+  503: "Try again in a moment.",
 };
 
+const logins = new Map();
+const kept = () => JSON.parse(sessionStorage.getItem(KEPT) ?? "{}");
+
 export const login = {
-  user: null,
-  header: null,
-  /** Of a login at a provider: see weblogin.js. */
-  session: null,
-  /** Called when the broker wants a login; it returns a promise that holds when there is one. */
+  /** Asks the user; its promise holds once somebody has logged in. */
   ask: null,
 
-  restore() {
-    const kept = sessionStorage.getItem(KEPT);
-    if (kept !== null) [this.user, this.header, this.session] = JSON.parse(kept);
+  get user() {
+    return logins.get(current())?.[0] ?? null;
   },
 
-  set(user, header, keep, session = null) {
-    Object.assign(this, { user, header, session });
-    if (keep) sessionStorage.setItem(KEPT, JSON.stringify([user, header, session]));
+  get header() {
+    return this.of(current());
+  },
+
+  /** That of any broker. */
+  of: (broker) => logins.get(broker)?.[1] ?? null,
+
+  /** The logins at providers, by broker: see weblogin.js. */
+  session: (broker) => logins.get(broker)?.[2] ?? null,
+  brokers: () => logins.keys(),
+
+  restore() {
+    for (const [broker, one] of Object.entries(kept())) logins.set(broker, one);
+  },
+
+  set(user, header, keep, session = null, broker = current()) {
+    logins.set(broker, [user, header, session]);
+    if (keep) sessionStorage.setItem(KEPT, JSON.stringify({ ...kept(), [broker]: [user, header, session] }));
   },
 
   forget() {
-    this.user = this.header = this.session = null;
-    sessionStorage.removeItem(KEPT);
+    const { [current()]: _, ...others } = kept();
+    logins.delete(current());
+    sessionStorage.setItem(KEPT, JSON.stringify(others));
   },
 };
 
@@ -63,13 +79,13 @@ export function url(path, query = {}) {
   return text ? `${path}?${text}` : path;
 }
 
-/** The response of the broker. Throws a Problem. Asks for a login as often as the broker wants one. */
-export async function open(method, path, { query, body, text, signal, more = {}, header = login.header } = {}) {
+/** The response of a broker. Throws a Problem. */
+export async function open(method, path, { query, body, text, signal, more = {}, broker = current(), header = login.of(broker) } = {}) {
   const headers = header === null ? { ...more } : { ...more, Authorization: header };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let response;
   try {
-    response = await fetch(url(path, query), {
+    response = await fetch(url(broker === OWN ? path : broker + path, query), {
       method,
       headers,
       body: body === undefined ? text : JSON.stringify(body),
@@ -89,7 +105,8 @@ async function problemOf(response) {
   const text = (await response.text()).trim();
   let said = text;
   try {
-    said = JSON.parse(text).error ?? text;
+    const { error, reason } = JSON.parse(text);
+    said = error ?? reason ?? text;
   } catch {
     // a line of plain text
   }
@@ -99,16 +116,28 @@ async function problemOf(response) {
 
 /** The JSON of an answer. */
 export async function ask(method, path, options = {}) {
+  const broker = current();
   for (;;) {
     const header = login.header;
     try {
-      const response = await open(method, path, { ...options, header });
+      const response = await open(method, path, { ...options, broker, header });
       return await response.json();
     } catch (error) {
-      if (!(error instanceof Problem) || error.status !== 401) throw error;
+      if (!(error instanceof Problem) || error.status !== 401 || broker !== current()) throw error;
       if (login.header === header) await login.ask(error.message);
     }
   }
+}
+
+/** Has a page ask for something, and draws it then; what fails is its `problem`. */
+export async function attempt(page, work) {
+  try {
+    await work();
+    page.problem = null;
+  } catch (error) {
+    page.problem = error;
+  }
+  page.app.draw();
 }
 
 /** Saves what the broker answers as a file, since a link could not log in. */

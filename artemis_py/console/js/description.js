@@ -1,5 +1,4 @@
-// The operations of this broker, read from its own description. An operation that a later broker has appears by itself,
-// on the page of what it is on.
+// The operations of this broker, from its OpenAPI description: those of a later version appear by themselves.
 
 import { get } from "./api.js";
 
@@ -84,7 +83,7 @@ export const operation = (id) => byId.get(id);
 /** The operation of a method and path, or undefined. */
 export const at = (method, path) => operations.find((one) => one.method === method && one.path === path);
 
-/** The operation that answers a request, which is a path without /api/ and perhaps a query. */
+/** The operation that answers a request, as pages want it. */
 export function asked(text) {
   const parts = text.split("?")[0].split("/");
   return operations.find((one) => {
@@ -96,26 +95,19 @@ export function asked(text) {
 /** Lists that stand by themselves, by their collection. */
 export const lists = () => operations.filter((one) => one.isList && one.method === "GET" && one.on.length === 0 && one.path.split("/").length === 3);
 
-/** What can be changed about something: `on` are the names in the path, such as `["queue"]`. */
-export function changesOf(...on) {
-  return operations.filter((one) => one.isChange && one.on.join() === on.join());
-}
+/** What changes something: `on` are the names in the path, such as `["queue"]`. */
+export const changesOf = (...on) => operations.filter((one) => one.isChange && one.on.join() === on.join());
 
-/** What else can be asked about something, besides its own fields. */
-export function reportsOf(...on) {
-  const last = `{${on[on.length - 1]}}`;
-  return operations.filter((one) => !one.isChange && one.on.join() === on.join() && !one.path.endsWith(last));
-}
+/** What reports about something, besides its own fields. */
+export const reportsOf = (...on) => operations.filter((one) => !one.isChange && one.on.join() === on.join() && !one.path.endsWith(`{${on.at(-1)}}`));
 
-/** What can be changed in a collection as a whole, such as `queues`. */
-export function changesOfAll(collection) {
-  return operations.filter((one) => one.isChange && one.on.length === 0 && one.collection === collection);
-}
+/** What changes a collection as a whole, such as `queues`. */
+export const changesOfAll = (collection) => operations.filter((one) => one.isChange && one.on.length === 0 && one.collection === collection);
 
-/** Does it make a new thing of its collection? */
+/** Does it add to its collection? */
 export const isCreator = (one) => one.method === "POST" && one.path === `/api/${one.collection}`;
 
-/** Does it take away what cannot be had back? Then the console asks twice. */
+/** Does it destroy something? Then the console asks twice. */
 export const isDestructive = (one) => one.destroys !== "";
 
 /** What a button says: the last words of the command. */

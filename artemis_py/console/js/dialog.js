@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 
-/** A dialog that `close` closes, also by Escape; and by a click beside it, if it has nothing that somebody has written. */
+/** A dialog; Escape closes it, and a click beside it if it `isLight`: nothing written is lost. */
 export function dialog(close, props, ...children) {
   const { isLight = false, ...more } = props;
   const beside = isLight ? { onclick: (event) => event.target.tagName === "DIALOG" && close() } : {};

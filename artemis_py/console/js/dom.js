@@ -1,5 +1,5 @@
-// A small virtual DOM. A page says what it should look like; only what differs is changed, so the focus, the scroll
-// position and the selection stay. Texts are text nodes: nothing is ever read as markup.
+// A small virtual DOM: only differences are changed, so focus, scroll position and selection stay. Texts are text nodes:
+// nothing is ever read as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 const AS_PROPERTIES = new Set(["value", "checked", "disabled", "selected", "points"]);
@@ -21,7 +21,7 @@ export function render(parent, ...children) {
   for (const node of made.splice(0)) node.unmount = node.shown.props.mount(node);
 }
 
-/** Elements that are new and want to know when they are in the document. */
+/** New elements with `mount`. */
 const made = [];
 
 function keyOf(node) {

@@ -29,7 +29,7 @@ function tell(text, told) {
   if (event.data.length > 0) told(event.event, JSON.parse(event.data.join("\n")), event.id);
 }
 
-/** What is known, after changes of it were told. Returns null if they do not fit to it. */
+/** What is known, with changes; null if they do not fit. */
 export function changed(known, told) {
   if (told.data === undefined || !Array.isArray(known?.data)) return known && { ...known, ...told.data };
   const rows = new Map(known.data.map((row) => [row[told.key], row]));
@@ -44,8 +44,7 @@ export function changed(known, told) {
 const REPEATED = /^MESSAGE|^LIMIT|^LEASES|^ALERT|FULL$|BLOCKED$|HELD_UP$|_SLOW$|VIOLATION$/;
 const about = ({ type, queue, routingName, address, user }) => `${type} ${queue ?? routingName ?? address ?? user ?? ""}`;
 
-/** What is known of events, the newest first, with another one. What repeats itself is one event, with `times`, and with
- * `since` of the first; `count` adds up. */
+/** Events, newest first, with another one. Repeated ones are one, with `times` and `since`; `count` adds up. */
 export function gathered(known, event, most) {
   const at = REPEATED.test(event.type) ? known.findIndex((one) => about(one) === about(event)) : -1;
   if (at < 0) return [event, ...known].slice(0, most);

@@ -1,5 +1,5 @@
-// What is on the screen, as the broker has it now. A page says what it wants, as requests without /api/. The broker tells
-// changes of that, in one stream of events; one that has no such stream is asked every two seconds.
+// What is on the screen. A page says what it wants, as requests without /api/; one stream of events tells changes of it.
+// Without the stream, the broker is asked every two seconds.
 
 import { Problem, get } from "./api.js";
 import { asked } from "./description.js";
@@ -36,19 +36,30 @@ export class Feed {
   #stream = null;
   #lastId = null;
   #round = 0;
+  #over = new AbortController();
 
   /** `drawn()`: something has changed; `tick(now)`: a second or two have passed; `recovered()`: the broker answers
    * again. */
   constructor({ drawn, tick, recovered }) {
     Object.assign(this, { drawn, tick, recovered });
-    document.addEventListener("visibilitychange", () => this.#looked());
+    document.addEventListener("visibilitychange", () => this.#looked(), { signal: this.#over.signal });
+  }
+
+  /** Asks nothing any more. */
+  close() {
+    this.#over.abort();
+    clearTimeout(this.#settling);
+    clearTimeout(this.#retry);
+    this.#end();
+    this.#wanted = [];
+    this.drawn = this.tick = this.recovered = () => {};
   }
 
   value(text) {
     return this.#values.get(text);
   }
 
-  /** When that was so: the last time that it was told, or now if nothing has changed since. */
+  /** When that was so: now, if no change was told recently. */
   time(text, now) {
     const told = this.#times.get(text) ?? now;
     return now - told < FRESH_MS ? told : now;

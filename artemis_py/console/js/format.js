@@ -1,4 +1,4 @@
-// Numbers, sizes and times as a person reads them. Groups of digits have a narrow space between them.
+// Numbers, sizes and times as text, with narrow spaces between groups of digits.
 
 export const THIN = "\u202f";
 export const NONE = "–";

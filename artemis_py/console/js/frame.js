@@ -1,6 +1,7 @@
 // The navigation, the top bar and the notices around a page.
 
 import { login } from "./api.js";
+import { brokers, called, current } from "./brokers.js";
 import { h } from "./dom.js";
 import { count, duration } from "./format.js";
 import { icon } from "./icons.js";
@@ -8,8 +9,8 @@ import { button } from "./parts.js";
 import { navigation } from "./routes.js";
 import { theme } from "./theming.js";
 
-const STATES = { live: ["good", "Live"], connecting: ["", "Connecting…"], lost: ["bad", "No answer: trying again"] };
-const THEMES = { auto: ["auto", "As the system"], light: ["sun", "Light"], dark: ["moon", "Dark"] };
+const STATES = { live: ["good", "Live"], connecting: ["", "Connecting…"], lost: ["bad", "No answer, retrying"] };
+const THEMES = { auto: ["auto", "System"], light: ["sun", "Light"], dark: ["moon", "Dark"] };
 const ICON = document.querySelector("link[rel=icon]").href;
 
 /** The whole window with the page in it. */
@@ -30,16 +31,16 @@ function menu(app, isOpen) {
 
 function side(app) {
   const { broker } = app;
+  const choice = brokerChoice(app);
   return h(
     "aside",
     { class: "side", key: "side", "aria-label": "Navigation" },
-    h("a", { class: "brand", href: "#/" }, h("img", { src: ICON, alt: "", width: 26, height: 26 }), h("div", { class: "cut" }, h("strong", { class: "cut" }, broker?.name ?? "Broker"), h("span", null, app.info ? `artemis_py ${app.info.version}` : " "))),
+    h("a", { class: "brand", href: "#/" }, h("img", { src: ICON, alt: "", width: 26, height: 26 }), h("div", { class: "cut" }, h("strong", { class: "cut" }, choice ? "Console" : called()), h("span", null, app.info ? `artemis_py ${app.info.version}` : " "))),
+    choice,
     h(
       "nav",
       { class: "nav", "aria-label": "Pages" },
-      navigation().map((group) => {
-        return group.pages.length > 0 && [group.title && h("div", { class: "nav-head", key: group.title }, group.title), group.pages.map((one) => item(app, one))];
-      }),
+      navigation().map(({ title, pages }) => pages.length > 0 && [title && h("div", { class: "nav-head", key: title }, title), pages.map((one) => item(app, one))]),
     ),
     h(
       "div",
@@ -48,6 +49,13 @@ function side(app) {
       login.header !== null && h("span", { class: "chips" }, `${login.user}`, button("Log out", () => app.logOut(), "plain tiny")),
     ),
   );
+}
+
+/** Switches among several brokers. */
+export function brokerChoice(app) {
+  const all = [...new Set([...brokers, current()])];
+  if (all.length < 2) return null;
+  return h("select", { key: "brokers", class: "brokers", "aria-label": "Broker", value: current(), onchange: (event) => app.choose(event.target.value) }, all.map((one) => h("option", { key: one, value: one }, called(one))));
 }
 
 function item(app, page) {

@@ -7,12 +7,12 @@ import { link, to } from "./parts.js";
 import { said } from "./states.js";
 
 const FEW = 3;
-const list = (path, where, fields, sort = null) => url(path, { where, sort, size: FEW, fields });
+const list = (path, where, fields) => url(path, { where, size: FEW, fields });
 
 /** What the sentence asks for, by name. */
 export const ASKED = {
-  waiting: list("connections", ["state=blocked"], "connectionID,clientID"),
-  stalled: list("connections", ["state=stalled"], "connectionID,clientID"),
+  waiting: list("connections", ["state=blocked"], "connectionID"),
+  stalled: list("connections", ["state=stalled"], "connectionID"),
   full: list("addresses", ["addressLimitPercent>=80", "paging=false"], "name"),
   blocked: list("addresses", ["blocked=true"], "name"),
 };
@@ -20,15 +20,14 @@ export const ASKED = {
 /** What /health/ready says: `{isReady, reason, warnings}`; null if it may not be asked. */
 export async function readiness(signal) {
   try {
-    const answer = await (await open("GET", "/health/ready", { signal })).json();
-    return { isReady: true, reason: null, warnings: answer.warnings ?? [] };
+    const { warnings } = await (await open("GET", "/health/ready", { signal })).json();
+    return { isReady: true, warnings };
   } catch (error) {
-    if (error.status === 503) return { isReady: false, reason: error.message, warnings: [] };
-    return null;
+    return error.status === 503 ? { isReady: false, reason: error.message } : null;
   }
 }
 
-/** Parts of the sentence, the worst first: each is a list of nodes. */
+/** Parts of the sentence, the worst first. */
 function troubles(answers, worst) {
   const found = [];
   const clients = (name, state, look, one, more) => {
@@ -41,28 +40,28 @@ function troubles(answers, worst) {
     const about = count === 1 ? link(to("addresses", data[0].name), data[0].name) : link(`/addresses?show=${encodeURIComponent(show)}`, several(count, "address", "addresses"));
     found.push(h("span", { class: look }, about, count === 1 ? one : more));
   };
-  clients("waiting", "blocked", "bad", " waits for room", " wait for room");
+  clients("waiting", "blocked", "bad", " is blocked", " are blocked");
   for (const row of worst.data.slice(0, FEW)) {
     const [look, words] = said(row);
     found.push(h("span", { class: look }, link(to("queues", row.name), row.name), ` ${words}`));
   }
   const more = worst.count - Math.min(FEW, worst.data.length);
-  if (more > 0) found.push(h("span", { class: "warn" }, link("/queues?show=Need%20a%20look", `${more} more ${more === 1 ? "queue" : "queues"}`), more === 1 ? " needs a look" : " need a look"));
-  addresses("full", "Nearly full", "bad", " is full, or nearly", " are full, or nearly");
+  if (more > 0) found.push(h("span", { class: "warn" }, link("/queues?show=Need%20attention", `${more} more ${more === 1 ? "queue" : "queues"}`), more === 1 ? " needs attention" : " need attention"));
+  addresses("full", "Nearly full", "bad", " is nearly full", " are nearly full");
   addresses("blocked", "Blocked", "warn", " is blocked", " are blocked");
   clients("stalled", "stalled", "warn", " does not read", " do not read");
   return found;
 }
 
-/** The sentence. `answers` by the names above; `worst`: the queues that need a look, the worst first; `ready` is what the
+/** The sentence. `answers` by the names above; `worst`: the queues that need attention, the worst first; `ready` is what the
  * health check says; `isThere`: does the broker answer? */
 export function sentence(answers, worst, ready, isThere) {
-  if (!isThere) return h("p", { class: "sentence", id: "health" }, h("span", { class: "bad" }, "The broker does not answer."), " The console tries again by itself.");
-  const begin = ready && !ready.isReady ? h("span", { class: "bad" }, `Takes no messages: ${ready.reason}.`) : "Taking messages.";
+  if (!isThere) return h("p", { class: "sentence", id: "health" }, h("span", { class: "bad" }, "The broker does not answer."), " The console keeps trying.");
+  const begin = ready && !ready.isReady ? h("span", { class: "bad" }, `Accepting no messages: ${ready.reason}.`) : "Accepting messages.";
   const found = troubles(answers, worst ?? { count: 0, data: [] });
   const isKnown = worst !== undefined && Object.keys(ASKED).every((name) => answers[name] !== undefined);
   if (found.length === 0) {
-    return h("p", { class: "sentence", id: "health" }, begin, " ", isKnown ? h("span", { class: "good" }, "No queue is stuck, and nobody waits.") : h("span", { class: "soft" }, "Asking about the rest…"));
+    return h("p", { class: "sentence", id: "health" }, begin, " ", isKnown ? h("span", { class: "good" }, "No queue needs attention, and no client waits.") : h("span", { class: "soft" }, "Checking the rest…"));
   }
   const parts = found.flatMap((one, place) => [place === 0 ? null : place === found.length - 1 ? ", and " : ", ", one]);
   return h("p", { class: "sentence", id: "health" }, begin, " ", parts, ".");

@@ -4,19 +4,22 @@ import { dialog } from "./dialog.js";
 import { h } from "./dom.js";
 import { button } from "./parts.js";
 
+/** What the keys of a page do, in words and deeds. */
+export const keysOf = (page) => ({ ...(page.up && { u: [() => (location.hash = `#${page.up}`), "Up one level"] }), ...page.keys?.() });
+
 export class Help {
   constructor(page, pages, close) {
     Object.assign(this, { page, pages, close });
   }
 
   view() {
-    const own = Object.entries(this.page.keys?.() ?? {}).map(([key, [, words]]) => [key, words]);
+    const own = Object.entries(keysOf(this.page)).map(([key, [, words]]) => [key, words]);
     const general = [
       ["Ctrl K", "Search and commands"],
       ["/", this.page.search ? "Filter this page" : "Search and commands"],
-      ["t", "Light, dark, or as the system has it"],
+      ["t", "Theme: light, dark or system"],
       ["?", "These keys"],
-      ["Esc", "Close, or leave a field"],
+      ["Esc", "Close, or leave the field"],
     ];
     const list = (rows) =>
       h("dl", { class: "keys" }, rows.map(([key, words]) => [h("dt", { key: `k${key}` }, key.split(" ").map((one) => [h("kbd", null, one), " "])), h("dd", { key: `w${key}` }, words)]));

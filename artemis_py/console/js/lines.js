@@ -1,6 +1,7 @@
 // The command and the curl line that do the same as a button.
 
 import { login, url } from "./api.js";
+import { current } from "./brokers.js";
 import { target } from "./description.js";
 
 const USUAL_URL = "http://127.0.0.1:8161";
@@ -29,17 +30,17 @@ export function commandLine(operation, given) {
     }
   }
   if (operation.destroys) options.push("--yes"); // a button has asked already
-  if (location.origin !== USUAL_URL) options.push(`--url ${location.origin}`);
+  if (current() !== USUAL_URL) options.push(`--url ${current()}`);
   if (login.user) options.push(`--user ${quoted(login.user)}`);
   return [...words, ...options].join(" ");
 }
 
-/** `curl -X POST 'http://…/api/queues/orders/pause'`. No line shows a secret: it has the name of one in its place. */
+/** `curl -X POST 'http://…/api/queues/orders/pause'`, with names in the place of secrets. */
 export function curlLine(operation, given) {
   const { path, query, body } = target(operation, given);
   const method = operation.method === "GET" ? "" : `-X ${operation.method} `;
   const user = login.user ? `-u ${quoted(login.user)} ` : "";
   const hidden = body && JSON.stringify(Object.fromEntries(Object.keys(body).map((name) => [name, name.toUpperCase()])));
   const data = body ? ` -H 'Content-Type: application/json' -d ${quoted(hidden)}` : operation.parameters.at(-1)?.in === "lines" ? " --data-binary @FILE" : "";
-  return `curl ${method}${user}${quoted(location.origin + url(path, query))}${data}`;
+  return `curl ${method}${user}${quoted(current() + url(path, query))}${data}`;
 }

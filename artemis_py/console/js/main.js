@@ -1,21 +1,22 @@
-// The console: the frame around the pages, and which page is shown.
+// The console: frame, pages and dialogs.
 
 import { Action } from "./action.js";
 import { Problem, login } from "./api.js";
+import { brokers, called, current, noteName, placeOf, whyUnreachable } from "./brokers.js";
 import * as description from "./description.js";
 import { h, render } from "./dom.js";
 import { Feed } from "./feed.js";
-import { frame } from "./frame.js";
-import { Help } from "./help.js";
+import { brokerChoice, frame } from "./frame.js";
+import { Help, keysOf } from "./help.js";
 import { listen } from "./keys.js";
 import { Menu } from "./menu.js";
 import { Palette } from "./palette.js";
 import { Rates } from "./rates.js";
 import { Send } from "./send.js";
-import { BROKER, SignIn } from "./signin.js";
+import { SignIn } from "./signin.js";
 import { found, navigation } from "./routes.js";
 import { nextTheme } from "./theming.js";
-import { button, problemBox } from "./parts.js";
+import { asking, button, problemBox } from "./parts.js";
 import { arrive, logOut, recover } from "./weblogin.js";
 
 const root = document.getElementById("app");
@@ -23,22 +24,13 @@ const TOAST_MS = 6000;
 const KEPT_PAGES = 50;
 
 class App {
-  page = null;
-  overlay = null;
-  signIn = null;
   toasts = [];
   menuIsOpen = false;
-  totals = new Rates();
-  info = null;
-  fatal = null;
   #isDue = false;
   logOut = logOut;
-  #uptime = -1;
+  #uptime;
   #places = new Map();
-
-  constructor() {
-    this.feed = new Feed({ drawn: () => this.draw(), tick: (now) => this.#tick(now), recovered: () => this.#again() });
-  }
+  #broker;
 
   get broker() {
     return this.feed.value("broker") ?? null;
@@ -52,37 +44,70 @@ class App {
     login.restore();
     login.ask = async (reason) => (await recover()) || this.#askLogin(reason);
     listen((key) => this.#key(key));
-    addEventListener("hashchange", () => this.#arrive());
+    addEventListener("hashchange", () => this.page !== null && this.#arrive());
+    addEventListener("popstate", () => this.#broker !== current() && this.#enter());
     addEventListener("resize", () => this.draw());
     document.querySelector(".skip").onclick = (event) => {
       event.preventDefault();
       document.getElementById("content")?.focus();
     };
-    await arrive().catch((problem) => this.#askLogin("", problem));
-    await this.#describe();
-    this.#arrive();
+    let problem = null;
+    await arrive().catch((error) => (problem = error));
+    await this.#enter(problem);
   }
 
+  /** Shows another broker, and a page of it. */
+  choose(broker, path = "/") {
+    history.pushState(null, "", placeOf(broker, path));
+    return this.#enter();
+  }
+
+  /** Begins with the broker that the URL names. */
+  async #enter(problem = null) {
+    this.feed?.close();
+    this.page?.close?.();
+    this.feed = new Feed({ drawn: () => this.draw(), tick: (now) => this.#tick(now), recovered: () => this.#again() });
+    this.#broker = current();
+    this.#uptime = -1;
+    this.totals = new Rates();
+    this.info = this.signIn = this.page = this.overlay = this.fatal = null;
+    this.draw();
+    if (problem !== null) await this.#askLogin("", problem);
+    if (await this.#describe()) this.#arrive();
+  }
+
+  /** Reads what the broker can do; false if another one was chosen meanwhile. */
   async #describe() {
-    for (;;) {
+    const broker = current();
+    if (!brokers.includes(broker)) {
+      this.fatal = new Problem(0, `${broker} is not in the list of this console.`, "The page Brokers adds it.");
+      this.draw();
+      return false;
+    }
+    while (broker === current()) {
       try {
-        this.info = await description.load();
+        const info = await description.load();
+        if (broker !== current()) break;
+        this.info = info;
         this.fatal = null;
-        return;
+        return true;
       } catch (error) {
         if (!(error instanceof Problem)) throw error;
+        if (broker !== current()) break;
+        if (error.status === 0) error.message = await whyUnreachable(broker);
         this.fatal = error;
         this.draw();
         await new Promise((resolve) => setTimeout(resolve, 2000));
       }
     }
+    return false;
   }
 
-  /** The broker was gone and is back: perhaps another version, and in any case with new counters. */
+  /** The broker is back, with new counters and perhaps another version. */
   async #again() {
     const before = this.info?.version;
     this.totals = new Rates();
-    await this.#describe();
+    if (!(await this.#describe())) return;
     if (before !== undefined && before !== this.info.version) {
       this.toast(`The broker is version ${this.info.version} now: reload this page.`, "bad");
     } else {
@@ -94,6 +119,7 @@ class App {
   #tick(now) {
     const { broker } = this;
     if (broker) {
+      noteName(current(), broker.name);
       if (broker.uptimeMillis < this.#uptime) {
         this.totals = new Rates();
       }
@@ -155,12 +181,13 @@ class App {
 
   #draw() {
     if (this.signIn !== null) {
-      document.title = `Log in – ${BROKER}`;
-      render(root, this.signIn.view());
+      document.title = `Log in – ${called()}`;
+      render(root, this.signIn.view(), brokerChoice(this));
       return;
     }
     if (this.page === null) {
-      if (this.fatal) render(root, h("main", { class: "login" }, h("div", { class: "stack" }, h("h1", null, BROKER), problemBox(this.fatal), login.header && button("Log out", logOut))));
+      const said = this.fatal ? [problemBox(this.fatal), login.header && button("Log out", logOut)] : asking();
+      render(root, h("main", { class: "login" }, h("div", { class: "stack" }, h("h1", null, called()), said)), brokerChoice(this));
       return;
     }
     const state = { lost: "✕ ", connecting: "", live: "" }[this.feed.status];
@@ -209,6 +236,7 @@ class App {
       { text: "Switch between light and dark", kind: "theme", run: () => this.switchTheme() },
       { text: "Keys", kind: "help", run: () => this.openHelp() },
     ];
+    for (const broker of brokers) if (broker !== current()) extras.push({ text: `Switch to ${called(broker)}`, kind: "broker", run: () => this.choose(broker) });
     if (login.header !== null) extras.push({ text: "Log out", kind: "login", run: () => this.logOut() });
     this.overlay = new Palette({
       pages: this.pages,
@@ -245,7 +273,7 @@ class App {
 
   #key(key) {
     if (this.signIn !== null || this.page === null) return undefined;
-    const own = this.page.keys?.() ?? {};
+    const own = keysOf(this.page);
     if (key in own) return own[key][0];
     if (key === "Ctrl+k" || key === ":" || (key === "/" && !this.page.search)) return () => this.openPalette();
     if (key === "/") return () => document.getElementById(this.page.search)?.select();

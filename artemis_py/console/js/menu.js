@@ -1,4 +1,4 @@
-// Everything that can be done with a thing, in a list with what each means.
+// All operations on a thing, each with its sentence.
 
 import { dialog } from "./dialog.js";
 import { isDestructive, label } from "./description.js";

@@ -38,7 +38,7 @@ export class Palette {
     this.#found = entries.slice(0, SHOWN_MAX);
     this.at = 0;
     this.#stop();
-    this.#said = words.length > 0 ? "Searching …" : "";
+    this.#said = words.length > 0 ? "Searching…" : "";
     if (words.length > 0) this.#timer = setTimeout(() => this.#ask(words, entries), CALM_MS);
     this.draw();
   }
@@ -54,10 +54,10 @@ export class Palette {
     try {
       const found = await this.#named(words, asking.signal);
       this.#found = [...found, ...entries].slice(0, SHOWN_MAX);
-      this.#said = this.#found.length > 0 ? "" : "Nothing has these words.";
+      this.#said = this.#found.length > 0 ? "" : "No match.";
     } catch (error) {
       if (asking.signal.aborted) return;
-      this.#said = `Queues and addresses were not searched: ${error.message}`;
+      this.#said = `Search failed: ${error.message}`;
     }
     if (!asking.signal.aborted) this.draw();
   }

@@ -77,7 +77,7 @@ export const empty = (title, advice, command = null) =>
   h("div", { class: "empty" }, h("strong", null, title), h("span", null, advice), command && h("code", null, command));
 
 /** Until the broker has answered. */
-export const asking = () => h("p", { class: "soft asking", role: "status", key: "asking" }, "Asking the broker…");
+export const asking = () => h("p", { class: "soft asking", role: "status", key: "asking" }, "Loading…");
 
 /** What the answer to a request shows; why there is none; or that it was asked for. */
 export function told(feed, request, show) {
@@ -112,7 +112,7 @@ export function facts(row, fields, leftOut = new Set()) {
   );
 }
 
-/** A file and its line: the end of the path is enough to find it, and the rest is there for who looks. */
+/** A file and its line; the tooltip has the whole path. */
 export const placeOf = (text) => h("code", { title: text }, text.replace(/^\S*\/(?=[^/\s]+:\d)/, ""));
 
 /** JSON with its parts coloured, as text nodes. */
@@ -157,7 +157,7 @@ async function copy(text, element) {
   element.title = "Copied";
 }
 
-/** Pages that are not on this machine and have no TLS may not use the clipboard in the new way. */
+/** For pages of other machines without TLS, which may not use the clipboard's API. */
 function copyOldWay(text, element) {
   const area = document.createElement("textarea");
   area.value = text;

@@ -1,4 +1,4 @@
-// What counters grow by in a second: what this page has seen, and what the broker has kept of the last hour.
+// Rates: those that this page has measured, and those that the broker kept of the last hour.
 
 import { get } from "./api.js";
 
@@ -47,11 +47,11 @@ export class Past {
       this.#points = data.map((row) => ({ at: row.at, depth: row.messageCount, messagesAdded: perSecond(row, "messagesAdded"), messagesAcked: perSecond(row, "messagesAcked") }));
       this.draw();
     } catch {
-      // the page says what is wrong with what it shows; the curve begins with what is seen from now on
+      // the curve begins now
     }
   }
 
-  /** All points: those of the broker, and behind them those that this page has seen. */
+  /** The broker's points, then those that this page has seen. */
   with(seen = []) {
     const from = seen[0]?.at ?? Infinity;
     return [...this.#points.filter((one) => one.at < from), ...seen];

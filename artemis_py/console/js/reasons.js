@@ -1,4 +1,4 @@
-// Why something is as it is: each reason with its word, its setting, where that is written, and what helps.
+// Reasons: each with its word, its setting, the line of that, and a remedy.
 
 import { h } from "./dom.js";
 import { chip, empty, link, placeOf, to } from "./parts.js";
@@ -7,8 +7,8 @@ const CALM = new Set(["flows", "nothing-waits", "not-blocked", "nothing-dropped"
 
 /** A list of reasons, the most important first. */
 export function reasons(rows) {
-  if (rows.length === 0) return empty("There is no reason to tell", "Nothing stands in the way.");
-  return h("ol", { class: "gates reasons" }, rows.map((row, at) => h("li", { class: "reason", key: `${row.reason} ${row.about} ${at}` }, reason(row))));
+  if (rows.length === 0) return empty("No reason found", "Nothing blocks it.");
+  return h("ol", { class: "reasons" }, rows.map((row, at) => h("li", { class: "reason", key: `${row.reason} ${row.about} ${at}` }, reason(row))));
 }
 
 function reason(row) {
@@ -18,6 +18,6 @@ function reason(row) {
     h("div", { class: "chips" }, chip(row.reason, CALM.has(row.reason) ? "good" : "accent"), row.about && h("strong", null, row.connection > 0 ? link(to("connections", row.connection), row.about) : row.about)),
     h("p", null, row.sentence, share && h("span", { class: "soft" }, ` (${share})`)),
     (setting || row.place) && h("p", { class: "small soft" }, setting, row.place && [" at ", placeOf(row.place)]),
-    row.remedy && h("p", { class: "small" }, h("span", { class: "soft" }, "What helps: "), row.remedy),
+    row.remedy && h("p", { class: "small" }, h("span", { class: "soft" }, "Remedy: "), row.remedy),
   ];
 }

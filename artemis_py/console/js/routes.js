@@ -1,14 +1,13 @@
 // Which page a path means, and the navigation.
 
+import { brokers } from "./brokers.js";
 import { lists } from "./description.js";
 import { empty, head, link } from "./parts.js";
-import { AddressPage } from "../pages/address.js";
-import { AddressesPage } from "../pages/addresses.js";
-import { AnyListPage, listTitle } from "../pages/any_list.js";
-import { AnyThingPage } from "../pages/any_thing.js";
+import { AddressPage, AddressesPage } from "../pages/addresses.js";
+import { AnyListPage, AnyThingPage, listTitle } from "../pages/any_list.js";
+import { BrokersPage } from "../pages/brokers.js";
 import { ConfigurationPage } from "../pages/configuration.js";
-import { ConnectionPage } from "../pages/connection.js";
-import { ConnectionsPage } from "../pages/connections.js";
+import { ConnectionPage, ConnectionsPage } from "../pages/connections.js";
 import { ConsumersPage } from "../pages/consumers.js";
 import { DeadPage } from "../pages/dead.js";
 import { EventsPage } from "../pages/events.js";
@@ -19,10 +18,11 @@ import { OperationsPage } from "../pages/operations.js";
 import { OverviewPage } from "../pages/overview.js";
 import { QueuePage } from "../pages/queue.js";
 import { QueuesPage } from "../pages/queues.js";
+import { SchedulesPage } from "../pages/schedules.js";
 import { SettingsPage } from "../pages/settings.js";
 import { UserPage, UsersPage } from "../pages/users.js";
 
-const MADE = new Set(["queues", "addresses", "connections", "consumers", "dead-letters", "users", "cursors"]);
+const MADE = new Set(["queues", "addresses", "connections", "consumers", "dead-letters", "users", "cursors", "schedules"]);
 
 /** Pages by group; `key` is the second key after g, `badge(app)` a number beside the title. */
 const NAVIGATION = [
@@ -33,6 +33,7 @@ const NAVIGATION = [
       { path: "/queues", title: "Queues", icon: "queues", key: "q", badge: (app) => app.broker?.queueCount ?? null },
       { path: "/addresses", title: "Addresses", icon: "addresses", key: "a", badge: (app) => app.broker?.addressCount ?? null },
       { path: "/dead", title: "Dead letters", icon: "dead", key: "d" },
+      { path: "/schedules", title: "Schedules", icon: "reload", key: "t" },
       { path: "/life", title: "Life of a message", icon: "trace", key: "m" },
     ],
   },
@@ -51,6 +52,7 @@ const NAVIGATION = [
       { path: "/settings", title: "Settings", icon: "settings", key: "s" },
       { path: "/configuration", title: "Configuration", icon: "reload", key: "r" },
       { path: "/log", title: "Log", icon: "log", key: "l" },
+      { path: "/brokers", title: "Brokers", icon: "connections", key: "b", badge: () => (brokers.length > 1 ? brokers.length : null) },
       { path: "/operations", title: "Operations", icon: "operations", key: "p" },
     ],
   },
@@ -82,6 +84,8 @@ const PAGES = {
   users: UsersPage,
   "users/*": UserPage,
   events: EventsPage,
+  brokers: BrokersPage,
+  schedules: SchedulesPage,
   settings: SettingsPage,
   "settings/*": SettingsPage,
   configuration: ConfigurationPage,
@@ -117,4 +121,3 @@ function decoded(text) {
     return text;
   }
 }
-

@@ -1,12 +1,11 @@
-// The form that sends a message to an address, with the curl line that does the same.
+// The form that sends a message, also as command and curl line.
 
+import { current } from "./brokers.js";
 import { dialog } from "./dialog.js";
 import { login, open, url } from "./api.js";
 import { h } from "./dom.js";
 import { quoted } from "./lines.js";
-import { button, copyLine, problemBox } from "./parts.js";
-
-const PATH = "/api/messages/{name}";
+import { button, copyLine, problemBox, to } from "./parts.js";
 
 export class Send {
   problem = null;
@@ -22,12 +21,12 @@ export class Send {
 
   get #path() {
     const header = this.#headers.split("\n").map((line) => line.replace(/^([^:]+):\s*/, "$1:")).filter((line) => line.includes(":"));
-    return url(PATH.replace("{name}", encodeURIComponent(this.address)), { header, persistent: this.#isPersistent ? null : "false" });
+    return url(to("api", "messages", this.address), { header, persistent: this.#isPersistent ? null : "false" });
   }
 
   get #curl() {
     const user = login.user ? `-u ${quoted(login.user)} ` : "";
-    return `curl ${user}${quoted(location.origin + this.#path)} -H ${quoted(`Content-Type: ${this.#type}`)} -d ${quoted(this.#body)}`;
+    return `curl ${user}${quoted(current() + this.#path)} -H ${quoted(`Content-Type: ${this.#type}`)} -d ${quoted(this.#body)}`;
   }
 
   get #command() {
@@ -58,11 +57,11 @@ export class Send {
         { class: "dialog-body", id: "send-form", onsubmit: (event) => this.#submit(event) },
         h("div", { class: "field" }, h("label", { for: "send-body" }, "Body"), h("textarea", { id: "send-body", rows: 6, autofocus: true, spellcheck: "false", value: this.#body, oninput: change((text) => (this.#body = text)) })),
         h("div", { class: "field" }, h("label", { for: "send-type" }, "Content-Type"), h("input", { type: "text", id: "send-type", value: this.#type, oninput: change((text) => (this.#type = text)) })),
-        h("div", { class: "field" }, h("label", { for: "send-headers" }, "Headers"), h("textarea", { id: "send-headers", rows: 2, placeholder: "name: value, one on each line", spellcheck: "false", value: this.#headers, oninput: change((text) => (this.#headers = text)) })),
-        h("label", { class: "check" }, h("input", { type: "checkbox", checked: this.#isPersistent, onchange: (event) => ((this.#isPersistent = event.target.checked), this.draw()) }), h("span", null, "Persistent: it survives a crash")),
+        h("div", { class: "field" }, h("label", { for: "send-headers" }, "Headers"), h("textarea", { id: "send-headers", rows: 2, placeholder: "name: value, one per line", spellcheck: "false", value: this.#headers, oninput: change((text) => (this.#headers = text)) })),
+        h("label", { class: "check" }, h("input", { type: "checkbox", checked: this.#isPersistent, onchange: (event) => ((this.#isPersistent = event.target.checked), this.draw()) }), h("span", null, "Persistent: survives a restart")),
         this.problem && problemBox(this.problem),
-        this.sent && h("div", { class: "chips", role: "status", id: "send-result" }, h("span", { class: `chip ${this.sent.routed === false || this.sent.duplicate ? "warn" : "good"}` }, this.sent.routed === false ? "Taken, and no queue got it: it is at the dead-letter address" : this.sent.duplicate ? "Dropped: its duplicate id was here before" : "Sent")),
-        h("div", { class: "lines" }, h("span", { class: "soft small" }, "The same from a shell"), copyLine("command", this.#command), copyLine("curl line", this.#curl)),
+        this.sent && h("div", { class: "chips", role: "status", id: "send-result" }, h("span", { class: `chip ${this.sent.routed === false || this.sent.duplicate ? "warn" : "good"}` }, this.sent.routed === false ? "No queue matched: it went to the dead-letter address" : this.sent.duplicate ? "Dropped as a duplicate" : "Sent")),
+        h("div", { class: "lines" }, h("span", { class: "soft small" }, "From a shell"), copyLine("command", this.#command), copyLine("curl line", this.#curl)),
       ),
       h("div", { class: "dialog-foot" }, button(this.sent ? "Close" : "Cancel", this.close), h("button", { type: "submit", form: "send-form", class: "button primary" }, "Send")),
     );

@@ -1,11 +1,10 @@
-// The form that asks who somebody is, when the broker wants to know.
+// The form of the login.
 
 import { basic, login, open } from "./api.js";
+import { called } from "./brokers.js";
 import { h } from "./dom.js";
 import { problemBox } from "./parts.js";
 import { begin, providers } from "./weblogin.js";
-
-export const BROKER = document.documentElement.dataset.broker;
 
 export class SignIn {
   problem = null;
@@ -65,7 +64,7 @@ export class SignIn {
       h(
         "form",
         { onsubmit: (event) => this.#submit(event), "aria-label": "Log in" },
-        h("div", null, h("h1", null, `Log in to ${BROKER}`), h("p", { class: "soft" }, "This broker requires a login.")),
+        h("div", null, h("h1", null, `Log in to ${called()}`), h("p", { class: "soft" }, "This broker requires a login.")),
         this.problem && problemBox(this.problem),
         this.#isToken
           ? field("token", "Token", "password", { autocomplete: "off", autofocus: true })

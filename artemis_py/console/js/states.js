@@ -1,35 +1,35 @@
-// The words for how a queue is. The broker decides them from its trend and its consumers (core/queue_states.py); here
-// each has a colour, a sentence, and what the overview says of such a queue.
+// The states of queues, which the broker decides (core/queue_states.py): each with a colour, a sentence, and what the
+// overview says of such a queue.
 
 import { h } from "./dom.js";
 import { duration } from "./format.js";
 import { chip } from "./parts.js";
 
 export const STATES = {
-  "step-failed": ["bad", "A step of it failed, and the broker paused it.", "was paused because a step failed"],
-  disabled: ["bad", "It takes no messages.", "takes no messages"],
+  "step-failed": ["bad", "The broker paused it after an error.", "was paused after an error"],
+  disabled: ["bad", "It accepts no messages.", "accepts no messages"],
   "queue-depth": ["bad", "It is full: senders wait until messages leave.", "is full, and senders wait"],
-  "no-consumer": ["bad", "Messages wait, and nobody takes them.", "has messages and no consumer"],
-  "no-acknowledgements": ["bad", "Messages wait, and no consumer has acknowledged anything lately.", "gets no acknowledgements"],
-  "falling-behind": ["bad", "More comes in than consumers acknowledge.", "falls behind"],
-  growing: ["bad", "Messages come in, and none is acknowledged.", "grows"],
+  "no-consumer": ["bad", "Messages wait for a consumer.", "has messages and no consumer"],
+  "no-acknowledgements": ["bad", "Messages wait, and no consumer acknowledges any.", "gets no acknowledgements"],
+  "falling-behind": ["bad", "More arrives than consumers acknowledge.", "falls behind"],
+  growing: ["bad", "Messages arrive, and none is acknowledged.", "grows"],
   "will-be-full": ["bad", "At this rate a limit is reached."],
   paused: ["warn", "It delivers nothing until it is resumed.", "is paused"],
   "address-paused": ["warn", "It delivers nothing until its address is resumed.", "waits for its address to be resumed"],
-  "consumers-before-dispatch": ["warn", "It waits until enough consumers are there.", "waits for more consumers"],
-  "dead-letters": ["warn", "Messages that could not be delivered, or expired, wait here.", "has dead letters"],
-  "will-page": ["warn", "At this rate its address pages to the disk."],
-  paging: ["warn", "Some messages are in pages on the disk.", "has messages in pages"],
-  "max-backlog": ["warn", "As many messages as it allows are with consumers."],
-  backlog: ["warn", "Its consumers hold as many messages as they may."],
-  window: ["warn", "The windows of its consumers are full of messages that they have not acknowledged."],
-  moving: ["", "Messages go back to their places."],
-  kept: ["", "It keeps its messages: nobody has to take them."],
-  held: ["", "Consumers have all messages and have not settled them."],
-  scheduled: ["", "All messages wait for their time."],
-  draining: ["good", "More is acknowledged than comes in."],
-  flows: ["good", "Messages come and go."],
-  waiting: ["", "It has messages; nothing was acknowledged lately."],
+  "consumers-before-dispatch": ["warn", "It waits for more consumers.", "waits for more consumers"],
+  "dead-letters": ["warn", "It holds dead or expired messages.", "has dead letters"],
+  "will-page": ["warn", "At this rate its address starts to page."],
+  paging: ["warn", "Some messages are in pages on disk.", "has messages in pages"],
+  "max-backlog": ["warn", "Consumers hold max-backlog messages."],
+  backlog: ["warn", "Each consumer holds its backlog."],
+  window: ["warn", "Consumer windows are full of unacknowledged messages."],
+  moving: ["", "Messages return to the queue."],
+  kept: ["", "It keeps its messages and needs no consumer."],
+  held: ["", "Consumers hold all messages, unacknowledged."],
+  scheduled: ["", "All messages are scheduled."],
+  draining: ["good", "More is acknowledged than arrives."],
+  flows: ["good", "Messages flow."],
+  waiting: ["", "It has messages; none was acknowledged recently."],
   idle: ["", "It is empty."],
 };
 

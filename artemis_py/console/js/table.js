@@ -1,7 +1,7 @@
-// A table of any length: the broker filters, sorts and pages, and only the rows that are seen are asked for and drawn.
+// A table of any length: the broker filters, sorts and pages; only visible rows are asked for and drawn.
 
 import { h } from "./dom.js";
-import { count } from "./format.js";
+import { count, title, value } from "./format.js";
 
 const ROW_PX = 38;
 const HEAD_PX = 36;
@@ -9,11 +9,35 @@ const CHUNK = 100;
 const BEYOND = 6;
 const HEIGHT_MAX_PX = 12_000_000;
 
+const look = (column) => `cell${column.isNumber ? " number" : ""}`;
+
 /** By which field a column sorts: by its own (`true`), by another, or by none. */
 const sortOf = ({ name, sort }) => (sort === true ? name : sort);
 
-/** Columns are `{name, title, cell(row), width, isNumber, sort, from}`; `from` is the width of the window in px from which
- * on a column is shown. `request(page, size, sort)` is the text that the feed is asked for. */
+/** The columns for which the window has room, and their widths. */
+function fitting(columns) {
+  const track = (width = [80, 1]) => (width.length === 2 ? `minmax(${width[0]}px, ${width[1]}fr)` : typeof width === "number" ? `${width}px` : width);
+  const usual = ({ name, isNumber }) => ({ title: title(name), cell: (row) => (isNumber ? count(row[name], true) : (row[name] ?? "–")) });
+  const shown = columns.filter(({ from = 0 }) => innerWidth >= from).map((column) => ({ ...usual(column), ...column }));
+  return [shown, shown.map((column) => track(column.width)).join(" ")];
+}
+
+/** The fields that columns need, as a request has them. */
+export const fieldsOf = (columns) => [...new Set(columns.flatMap(({ name, fields = [name] }) => fields))].join(",");
+
+/** A column for a field of the description. */
+export function fieldColumn(field) {
+  return {
+    name: field.name,
+    sentence: field.sentence,
+    width: [90, field.type === "string" ? 1 : 0.8],
+    isNumber: field.type === "integer",
+    cell: (row) => value(row[field.name], field.unit, field.name),
+  };
+}
+
+/** Columns are `{name, title, cell(row), width, isNumber, sort, from, fields}`: `width` in px, `[px at least, share]` or as
+ * CSS has it; `from` the width of the window in px from which on a column is shown; `fields` what it needs, if not its name. `request(page, size, sort)` is the text that the feed is asked for. */
 export class Table {
   cursor = -1;
   sort = "";
@@ -119,21 +143,19 @@ export class Table {
     };
   }
 
-  /** `foot` stands below, on the right. */
-  view(foot = null, key = "table") {
-    const columns = this.columns.filter((column) => innerWidth >= (column.from ?? 0));
-    const template = columns.map((column) => column.width ?? "minmax(80px, 1fr)").join(" ");
+  view() {
+    const [columns, template] = fitting(this.columns);
     const rows = [];
     for (let at = this.#first; at < this.#end; at += 1) rows.push(this.#rowView(at, columns));
     const isEmpty = this.count === 0;
     const height = Math.min(HEIGHT_MAX_PX, (this.count ?? 0) * ROW_PX);
     const foots = [
-      h("span", { role: "status" }, this.count === null ? "Asking the broker…" : count(this.count), this.count !== null && ` ${this.count === 1 ? this.one : this.several}`),
-      foot ?? h("span", { class: "hint" }, h("kbd", null, "j"), " ", h("kbd", null, "k"), " move, ", h("kbd", null, "Enter"), " opens"),
+      h("span", { role: "status" }, this.count === null ? "Loading…" : count(this.count), this.count !== null && ` ${this.count === 1 ? this.one : this.several}`),
+      h("span", { class: "hint" }, h("kbd", null, "j"), " ", h("kbd", null, "k"), " move, ", h("kbd", null, "Enter"), " opens"),
     ];
     return h(
       "div",
-      { class: "table fills", key, style: { "--template": template, ...(this.narrowest ? { "--narrowest": this.narrowest } : {}) } },
+      { class: "table fills", key: "table", style: { "--template": template, ...(this.narrowest ? { "--narrowest": this.narrowest } : {}) } },
       h(
         "div",
         { class: "rows", role: "grid", "aria-label": this.label, "aria-rowcount": (this.count ?? 0) + 1, tabindex: "0", onscroll: () => this.#scrolled(), mount: (element) => this.#mounted(element) },
@@ -150,7 +172,7 @@ export class Table {
     const sorting = isSorted ? (order === "desc" ? "descending" : "ascending") : null;
     return h(
       "div",
-      { class: `cell${column.isNumber ? " number" : ""}`, role: "columnheader", "aria-sort": sorting, key: column.name, title: column.sentence ?? null },
+      { class: look(column), role: "columnheader", "aria-sort": sorting, key: column.name, title: column.sentence ?? null },
       column.sort
         ? h("button", { type: "button", class: "sort", "data-order": isSorted ? order || "asc" : null, onclick: () => this.#sortBy(column) }, column.title, h("span", { class: "arrow", "aria-hidden": "true" }, order === "desc" ? "▼" : "▲"))
         : column.title,
@@ -172,16 +194,14 @@ export class Table {
     return h(
       "div",
       { class: `row row-body${this.open ? "" : " still"}`, "aria-selected": at === this.cursor ? "true" : null, onclick: select, ...shared },
-      columns.map((column) => h("div", { class: `cell${column.isNumber ? " number" : ""}`, role: "gridcell", key: column.name }, column.cell(row))),
+      columns.map((column) => h("div", { class: look(column), role: "gridcell", key: column.name }, column.cell(row))),
     );
   }
 }
 
 /** A short table that is there as a whole. */
 export function shortTable(label, columns, rows, { open = null, key = (row) => row.name, narrowest = null } = {}) {
-  const shown = columns.filter((column) => innerWidth >= (column.from ?? 0));
-  const template = shown.map((column) => column.width ?? "minmax(80px, 1fr)").join(" ");
-  const look = (column) => `cell${column.isNumber ? " number" : ""}`;
+  const [shown, template] = fitting(columns);
   return h(
     "div",
     { class: "table flat", style: { "--template": template, ...(narrowest ? { "--narrowest": narrowest } : {}) } },

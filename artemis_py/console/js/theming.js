@@ -1,20 +1,12 @@
 // Light, dark, or as the system has it.
 
-const NAME = "artemis-theme";
 const ORDER = ["auto", "light", "dark"];
+const { dataset } = document.documentElement;
 
-export function theme() {
-  return document.documentElement.dataset.theme ?? "auto";
-}
+export const theme = () => dataset.theme ?? "auto";
 
-/** Goes on to the next of the three, and remembers it. */
+/** Goes on to the next of the three; this browser keeps it. */
 export function nextTheme() {
-  const next = ORDER[(ORDER.indexOf(theme()) + 1) % ORDER.length];
-  if (next === "auto") {
-    delete document.documentElement.dataset.theme;
-    localStorage.removeItem(NAME);
-  } else {
-    document.documentElement.dataset.theme = next;
-    localStorage.setItem(NAME, next);
-  }
+  dataset.theme = ORDER[(ORDER.indexOf(theme()) + 1) % ORDER.length];
+  localStorage.setItem("artemis-theme", dataset.theme);
 }

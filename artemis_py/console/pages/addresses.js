@@ -1,28 +1,31 @@
-// All addresses.
+// All addresses, and one of them.
 
+import { url } from "../js/api.js";
+import { operation } from "../js/description.js";
 import { h } from "../js/dom.js";
 import { bytes, count } from "../js/format.js";
-import { chip, link, to } from "../js/parts.js";
+import { asking, card, chip, empty, facts, head, link, tile, to, told } from "../js/parts.js";
+import { fieldsOf, shortTable } from "../js/table.js";
 import { ListPage } from "./list_page.js";
+import { madeColumns } from "./queues.js";
+import { actionButtons, missing, reportsCard, sendButton } from "./thing_page.js";
 
-const columns = () => [
-  { name: "name", title: "Name", sort: true, width: "minmax(130px, 2fr)", cell: (row) => link(to("addresses", row.name), row.name) },
-  { name: "state", title: "State", width: "minmax(106px, 1.2fr)", cell: (row) => addressStates(row) },
-  { name: "routingTypes", title: "Routing", sort: true, width: "minmax(90px, 0.8fr)", from: 860, cell: (row) => row.routingTypes.toLowerCase().replace(",", ", ") },
-  { name: "queueCount", title: "Queues", sort: true, width: "64px", isNumber: true, from: 560, cell: (row) => count(row.queueCount) },
-  { name: "messageCount", title: "Messages", sort: true, width: "80px", isNumber: true, cell: (row) => count(row.messageCount, true) },
-  { name: "addressSize", title: "Memory", sort: true, width: "90px", isNumber: true, from: 700, cell: (row) => bytes(row.addressSize) },
-  { name: "addressLimitPercent", title: "Full", sort: true, width: "96px", from: 860, sentence: "How much of its limit is used", cell: (row) => fullness(row) },
-  { name: "unroutedMessageCount", title: "Unrouted", sort: true, width: "84px", isNumber: true, from: 1080, sentence: "Messages that no queue took", cell: (row) => count(row.unroutedMessageCount, true) },
+const columns = [
+  { name: "name", width: [130, 2], cell: (row) => link(to("addresses", row.name), row.name) },
+  { name: "state", sort: false, width: [106, 1.2], fields: ["paging", "fullPolicy", "droppedMessageCount", "autoCreated", "paused", "blocked"], cell: (row) => addressStates(row) },
+  { name: "routingTypes", title: "Routing", width: [90, 0.8], from: 860, cell: (row) => row.routingTypes.toLowerCase().replace(",", ", ") },
+  { name: "queueCount", title: "Queues", width: 64, isNumber: true, from: 560 },
+  { name: "messageCount", title: "Messages", width: 80, isNumber: true },
+  { name: "addressSize", title: "Memory", width: 90, isNumber: true, from: 700, cell: (row) => bytes(row.addressSize) },
+  { name: "addressLimitPercent", title: "Full", width: 96, from: 860, sentence: "Share of its limit", cell: (row) => fullness(row) },
+  { name: "unroutedMessageCount", title: "Unrouted", width: 84, isNumber: true, from: 1080, sentence: "Messages that no queue matched" },
 ];
-
-const ADDRESS_FIELDS = ["name", "routingTypes", "queueCount", "messageCount", "addressSize", "addressLimitPercent", "unroutedMessageCount", "paging", "fullPolicy", "droppedMessageCount", "autoCreated", "paused", "blocked"];
 
 export function addressStates(row) {
   const found = [];
-  if (row.blocked) found.push(chip("address-blocked", "bad", "Senders must wait until it is unblocked."));
-  if (row.paused) found.push(chip("paused", "warn", "None of its queues delivers until it is resumed."));
-  if (row.paging) found.push(chip("paging", "warn", "Arrivals go to pages on the disk."));
+  if (row.blocked) found.push(chip("address-blocked", "bad", "Senders wait until it is unblocked."));
+  if (row.paused) found.push(chip("paused", "warn", "Its queues deliver nothing until it is resumed."));
+  if (row.paging) found.push(chip("paging", "warn", "New messages go to pages on disk."));
   if (row.addressLimitPercent >= 100 && !row.paging) found.push(chip(`full: ${(row.fullPolicy ?? "").toLowerCase()}`, "bad", "Its limit is reached."));
   else if (row.addressLimitPercent >= 80 && !row.paging) found.push(chip("nearly full", "warn", "More than 80 % of its limit is used."));
   if (row.droppedMessageCount > 0) found.push(chip("has dropped", "warn", "Messages were dropped because it was full."));
@@ -42,8 +45,7 @@ export class AddressesPage extends ListPage {
       one: "address",
       filterBy: "name",
       example: "paging=true",
-      columns: columns(),
-      fields: () => ADDRESS_FIELDS,
+      columns,
       sort: "name",
       quick: [
         ["With messages", ["messageCount>0"]],
@@ -54,7 +56,58 @@ export class AddressesPage extends ListPage {
         ["No queue", ["queueCount=0"]],
       ],
       open: (row) => app.go(to("addresses", row.name)),
-      nothing: ["There is no address yet", "Addresses are declared in broker.xml, or made when a client uses one."],
+      nothing: ["No addresses", "Declare them in broker.xml, or let clients create them."],
     });
+  }
+}
+
+const QUEUES_MAX = 50;
+
+export class AddressPage {
+  constructor(app, { names: [name] }) {
+    this.app = app;
+    this.name = name;
+    this.title = name;
+    this.request = to("addresses", name).slice(1);
+    this.queues = url("queues", { where: `address=${name}`, sort: "messageCount:desc", size: QUEUES_MAX, fields: fieldsOf(madeColumns) });
+  }
+
+  wants() {
+    return [this.request, this.queues];
+  }
+
+  up = "/addresses";
+
+  view() {
+    const row = this.app.feed.value(this.request) ?? null;
+    const crumb = link("/addresses", "Addresses");
+    if (row === null) {
+      const problem = this.app.feed.problem(this.request);
+      return [head(this.name, { crumb }), problem ? missing(problem, "See all addresses.") : asking()];
+    }
+    const options = () => ({ given: { address: this.name }, name: this.name, lost: row.messageCount });
+    return [
+      head(this.name, { crumb, chips: [addressStates(row), row.routingTypes.split(",").map((one) => chip(one.toLowerCase()))], actions: sendButton(this.app, this.name).concat(actionButtons(this.app, ["address"], options, { name: this.name, first: ["pause", "resume", "updateAddress", "purge"], leftOut: new Set([row.paused ? "pause" : "resume", row.blocked ? "block" : "unblock"]) })) }),
+      h(
+        "div",
+        { class: "tiles", key: "tiles" },
+        tile("Messages in memory", count(row.messageCount, true), { note: "each counted once" }),
+        tile("Memory", bytes(row.addressSize), { note: row.fullPolicy ? `then ${row.fullPolicy.toLowerCase()}` : "no limit of its own" }),
+        tile("Routed", count(row.routedMessageCount, true), { note: "since the start" }),
+        tile("Unrouted", count(row.unroutedMessageCount, true), { note: "no queue matched" }),
+        tile("Dropped", count(row.droppedMessageCount, true), { note: "while it was full" }),
+      ),
+      row.addressLimitPercent > 0 && card(`${row.addressLimitPercent} % of its limit`, fullness(row)),
+      this.#queuesCard(),
+      reportsCard(this.app, ["address"], { address: this.name }),
+      card("Attributes", facts(row, operation("address.getAttributes")?.fields ?? [])),
+    ];
+  }
+
+  #queuesCard() {
+    const answer = this.app.feed.value(this.queues);
+    const body = told(this.app.feed, this.queues, ({ data }) => (data.length === 0 ? empty("No queues", "Messages sent here reach no queue. Create one, or subscribe.") : shortTable("Queues", madeColumns, data, { open: (one) => this.app.go(to("queues", one.name)) })));
+    const more = (answer?.count ?? 0) > QUEUES_MAX ? link(`/queues?where=${encodeURIComponent(`address=${this.name}`)}`, `All ${count(answer.count)}`) : null;
+    return card("Queues", body, { bare: true, note: String(answer?.count ?? ""), right: more });
   }
 }

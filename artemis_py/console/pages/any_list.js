@@ -1,10 +1,12 @@
-// A list that no page was made for: its columns are those that the broker calls the important ones.
+// A list without a page of its own, with the columns that the broker calls important, and one row of it.
 
-import { lists } from "../js/description.js";
+import { url } from "../js/api.js";
+import { lists, operations } from "../js/description.js";
 import { title } from "../js/format.js";
-import { link, to } from "../js/parts.js";
+import { card, empty, facts, head, link, to, told } from "../js/parts.js";
+import { fieldColumn } from "../js/table.js";
 import { ListPage } from "./list_page.js";
-import { fieldColumn } from "./queue_columns.js";
+import { actionButtons, reportsCard } from "./thing_page.js";
 
 /** What the page of a list is called: listTransactions → Transactions. */
 export const listTitle = (operation) => title(operation.name.replace(/^list/, "").replace(/AsJSON$/, ""));
@@ -32,9 +34,38 @@ export class AnyListPage extends ListPage {
       filterBy: fields.find((field) => field.type === "string")?.name ?? first?.name ?? "name",
       example: "a condition",
       columns,
-      fields: null,
+      needsAll: true,
       open: (row) => app.go(to("list", collection, row[first.name])),
-      nothing: [`There are no ${name.toLowerCase()}`, operation?.sentence ?? "The broker has no such list."],
+      nothing: [`No ${name.toLowerCase()}`, operation?.sentence ?? "This broker has no such list."],
     });
+  }
+}
+
+export class AnyThingPage {
+  constructor(app, { names: [collection, key] }) {
+    this.app = app;
+    this.collection = collection;
+    this.key = key;
+    this.list = lists().find((one) => one.collection === collection);
+    const name = this.list?.fields[0]?.name ?? "id";
+    this.title = `${this.list ? listTitle(this.list) : collection} ${key}`;
+    this.request = url(collection, { where: `${name}=${key}` });
+    this.on = operations.find((one) => one.collection === collection && one.on.length === 1)?.on ?? [];
+  }
+
+  wants() {
+    return [this.request];
+  }
+
+  view() {
+    const crumb = link(to("list", this.collection), this.list ? listTitle(this.list) : this.collection);
+    const answer = this.app.feed.value(this.request);
+    const row = answer?.data[0];
+    const given = { [this.on[0]]: this.key };
+    if (row === undefined) {
+      return [head(this.key, { crumb }), told(this.app.feed, this.request, () => empty("Not found", "It may have been deleted."))];
+    }
+    const actions = this.on.length > 0 ? actionButtons(this.app, this.on, () => ({ given, name: this.key })) : [];
+    return [head(this.key, { crumb, actions }), card("Attributes", facts(row, this.list.fields)), this.on.length > 0 && reportsCard(this.app, this.on, given)];
   }
 }

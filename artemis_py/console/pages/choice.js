@@ -1,4 +1,4 @@
-// Which columns of a list somebody wants to see besides the usual ones: remembered in this browser.
+// More columns of a list; this browser keeps the choice.
 
 import { dialog } from "../js/dialog.js";
 import { h } from "../js/dom.js";

@@ -1,4 +1,4 @@
-// The configuration: what is in force, what a reload would change, and which messages that would affect.
+// The configuration: its state, and what a reload would change, also for messages.
 
 import { ask } from "../js/api.js";
 import { at } from "../js/description.js";
@@ -44,8 +44,8 @@ export class ConfigurationPage {
     const changes = this.#changes?.changes ?? [];
     return [
       head("Configuration", {
-        sentence: "The file, what has changed in it since it was read, and what that would do.",
-        actions: [button("Look again", () => this.#look(), "", { key: "look" }), reload && button("Reload", () => this.app.act(reload, { done: () => this.#look() }), "primary", { key: "reload", disabled: this.#now?.valid === false })],
+        sentence: "Changes in the file since it was read, and what a reload would do.",
+        actions: [button("Refresh", () => this.#look(), "", { key: "refresh" }), reload && button("Reload", () => this.app.act(reload, { done: () => this.#look() }), "primary", { key: "reload", disabled: this.#now?.valid === false })],
       }),
       this.#problem && problemBox(this.#problem),
       this.#now ? this.#state(this.#now) : !this.#problem && asking(),
@@ -61,10 +61,10 @@ export class ConfigurationPage {
         { class: "tiles", key: "tiles" },
         tile("File", now.valid === false ? h("span", { class: "bad" }, "has errors") : "is valid", { note: now.file }),
         tile("Read", now.readAt ? date(now.readAt).slice(11, 19) : "–", { note: now.readAt ? date(now.readAt).slice(0, 10) : null }),
-        tile("Watched", now.watched ? "yes" : "no", { note: now.watched ? "an edit is brought into force by itself" : "reload to bring an edit into force" }),
-        tile("After a restart", count((now.pendingRestart ?? []).length), { note: "changes wait for one" }),
+        tile("Watched", now.watched ? "yes" : "no", { note: now.watched ? "edits apply automatically" : "reload to apply edits" }),
+        tile("After a restart", count((now.pendingRestart ?? []).length), { note: "changes waiting" }),
       ),
-      problems.length > 0 && card("What is wrong with it", h("ol", { class: "gates" }, problems.map((one, place) => h("li", { class: "reason", key: place }, problemLine(one)))), { right: chip(`${problems.length}`, "bad") }),
+      problems.length > 0 && card("Errors", h("ol", null, problems.map((one, place) => h("li", { class: "reason", key: place }, problemLine(one)))), { right: chip(`${problems.length}`, "bad") }),
     ];
   }
 
@@ -72,9 +72,9 @@ export class ConfigurationPage {
     const affected = this.#changes.affected ?? [];
     const pending = this.#now?.pendingRestart ?? [];
     return [
-      card("What a reload would change", changes.length > 0 ? changesTable("Changes", changes) : empty("Nothing", "What is in force is what the file says."), { bare: true, note: String(changes.length) }),
-      affected.length > 0 && card("What that would do to messages", anyTable("Affected", affected), { bare: true, note: String(affected.length) }),
-      pending.length > 0 && card("What waits for a restart", h("ul", null, pending.map((text) => h("li", { key: text }, text))), { note: String(pending.length) }),
+      card("What a reload would change", changes.length > 0 ? changesTable("Changes", changes) : empty("No changes", "The file is in force."), { bare: true, note: String(changes.length) }),
+      affected.length > 0 && card("Effect on messages", anyTable("Affected", affected), { bare: true, note: String(affected.length) }),
+      pending.length > 0 && card("Waits for a restart", h("ul", null, pending.map((text) => h("li", { key: text }, text))), { note: String(pending.length) }),
     ];
   }
 }
@@ -87,12 +87,12 @@ function problemLine(text) {
 
 const value = (text) => (text === null || text === "" ? h("span", { class: "faint" }, "nothing") : h("code", { title: text }, text));
 const COLUMNS = [
-  { name: "what", title: "What", width: "minmax(120px, 1.2fr)", cell: (row) => [`${row.part} `, h("strong", null, row.name)] },
-  { name: "setting", title: "Setting", width: "minmax(120px, 1.2fr)", cell: (row) => row.setting || row.action },
-  { name: "old", title: "From", width: "minmax(80px, 0.9fr)", cell: (row) => value(row.old) },
-  { name: "new", title: "To", width: "minmax(80px, 0.9fr)", cell: (row) => value(row.new) },
-  { name: "effect", title: "In force", width: "108px", cell: (row) => chip(row.effect === "restart" ? "after a restart" : row.effect, row.effect === "restart" ? "warn" : "good", row.note) },
-  { name: "place", title: "Line", width: "minmax(90px, 0.7fr)", from: 860, cell: (row) => row.line ? placeOf(`${row.file}:${row.line}`) : "–" },
+  { name: "what", width: [120, 1.2], cell: (row) => [`${row.part} `, h("strong", null, row.name)] },
+  { name: "setting", width: [120, 1.2], cell: (row) => row.setting || row.action },
+  { name: "old", title: "From", width: [80, 0.9], cell: (row) => value(row.old) },
+  { name: "new", title: "To", width: [80, 0.9], cell: (row) => value(row.new) },
+  { name: "effect", title: "In force", width: 108, cell: (row) => chip(row.effect === "restart" ? "after a restart" : row.effect, row.effect === "restart" ? "warn" : "good", row.note) },
+  { name: "place", title: "Line", width: [90, 0.7], from: 860, cell: (row) => row.line ? placeOf(`${row.file}:${row.line}`) : "–" },
 ];
 
 const changesTable = (label, rows) => shortTable(label, COLUMNS, rows, { key: (row) => `${row.part} ${row.name} ${row.setting} ${row.line}` });

@@ -1,6 +1,6 @@
 // All consumers.
 
-import { ago, count } from "../js/format.js";
+import { ago } from "../js/format.js";
 import { chip, link, to } from "../js/parts.js";
 import { ListPage } from "./list_page.js";
 
@@ -8,20 +8,16 @@ const LOOKS = { "takes messages": "good", browses: "", "does not read": "bad", "
 
 const consumerState = (row) => chip(row.status, LOOKS[row.status] ?? "");
 
-export const consumerColumns = () => [
-  { name: "id", title: "No.", sort: true, width: "56px", isNumber: true, from: 560, cell: (row) => String(row.id) },
-  { name: "queue", title: "Queue", sort: true, width: "minmax(min(110px, 26vw), 1.4fr)", cell: (row) => link(to("queues", row.queue), row.queue) },
-  { name: "status", title: "State", sort: true, width: "minmax(130px, 0.9fr)", cell: consumerState },
-  { name: "clientID", title: "Client", sort: true, width: "minmax(90px, 1fr)", from: 700, cell: (row) => link(to("connections", row.connection), row.clientID ?? row.user ?? `connection ${row.connection}`) },
-  { name: "filter", title: "Selector", sort: true, width: "minmax(100px, 1.2fr)", from: 1000, cell: (row) => row.filter ?? "–" },
-  { name: "messagesInTransit", title: "In flight", sort: true, width: "76px", isNumber: true, sentence: "Messages that it has and has not settled", cell: (row) => count(row.messagesInTransit, true) },
-  { name: "creationTime", title: "Since", sort: true, width: "84px", isNumber: true, from: 1180, sentence: "For how long it is there", cell: (row) => ago(row.creationTime) },
-  { name: "lastAcknowledgedTime", title: "Last ack", sort: true, width: "84px", isNumber: true, from: 860, sentence: "How long ago it last acknowledged a message", cell: (row) => (row.lastAcknowledgedTime > 0 ? ago(row.lastAcknowledgedTime) : "never") },
+export const consumerColumns = [
+  { name: "id", title: "No.", width: 56, isNumber: true, from: 560, cell: (row) => String(row.id) },
+  { name: "queue", width: "minmax(min(110px, 26vw), 1.4fr)", cell: (row) => link(to("queues", row.queue), row.queue) },
+  { name: "status", title: "State", width: [130, 0.9], cell: consumerState },
+  { name: "clientID", title: "Client", fields: ["clientID", "user", "connection"], width: [90, 1], from: 700, cell: (row) => link(to("connections", row.connection), row.clientID ?? row.user ?? `connection ${row.connection}`) },
+  { name: "filter", title: "Selector", width: [100, 1.2], from: 1000 },
+  { name: "messagesInTransit", title: "In flight", width: 76, isNumber: true, sentence: "Messages that it has not acknowledged" },
+  { name: "creationTime", title: "Since", width: 84, isNumber: true, from: 1180, sentence: "Time since it subscribed", cell: (row) => ago(row.creationTime) },
+  { name: "lastAcknowledgedTime", title: "Last ack", width: 84, isNumber: true, from: 860, sentence: "How long ago it last acknowledged a message", cell: (row) => (row.lastAcknowledgedTime > 0 ? ago(row.lastAcknowledgedTime) : "never") },
 ];
-
-const CONSUMER_FIELDS = ["id", "queue", "status", "clientID", "user", "connection", "filter", "messagesInTransit", "creationTime", "lastAcknowledgedTime"];
-
-export const consumerFields = () => CONSUMER_FIELDS;
 
 export class ConsumersPage extends ListPage {
   constructor(app, route) {
@@ -30,8 +26,7 @@ export class ConsumersPage extends ListPage {
       one: "consumer",
       filterBy: "queue",
       example: "messagesInTransit>100",
-      columns: consumerColumns(),
-      fields: consumerFields,
+      columns: consumerColumns,
       sort: "messagesInTransit:desc",
       quick: [
         ["Full", ["status~used up"]],
@@ -39,7 +34,7 @@ export class ConsumersPage extends ListPage {
         ["Browsers", ["browseOnly=true"]],
       ],
       open: (row) => app.go(to("queues", row.queue)),
-      nothing: ["Nobody consumes", "A client that subscribes to a queue is listed here."],
+      nothing: ["No consumers", "Clients that subscribe to a queue are listed here."],
     });
   }
 }

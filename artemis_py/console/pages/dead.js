@@ -11,12 +11,12 @@ const LIST = url("dead-letters", { sort: "count:desc", size: 200 });
 const JOBS = url("jobs", { sort: "id:desc", size: 10 });
 const RATE_MIN = 10;
 const CAUSES = {
-  max_deliveries: "Deliveries failed too often",
-  max_cancels: "Consumers gave it back too often",
-  time_limit: "It has expired",
-  forced_expire: "A client or an operator let it expire",
-  no_route: "No queue took it",
-  sent_by_operator: "An operator sent it here",
+  max_deliveries: "Too many deliveries",
+  max_cancels: "Refused too often",
+  time_limit: "Expired",
+  forced_expire: "Expired on request",
+  no_route: "No queue matched",
+  sent_by_operator: "By an operator",
 };
 
 const text = (value) => `'${value.replaceAll("'", "''")}'`;
@@ -33,14 +33,14 @@ export class DeadPage {
   constructor(app) {
     this.app = app;
     this.columns = [
-      { name: "origin", title: "From", width: "minmax(80px, 1.3fr)", cell: (row) => (row.originalQueue ? link(to("queues", row.originalQueue), row.originalQueue) : (row.originalAddress ?? "a client")) },
-      { name: "cause", title: "Why", width: "minmax(80px, 1.6fr)", cell: (row) => h("span", { class: "wraps", title: row.cause }, CAUSES[row.cause] ?? row.cause ?? "A client sent it here") },
-      { name: "queue", title: "Now on", width: "minmax(80px, 0.8fr)", from: 700, cell: (row) => link(to("queues", row.queue), row.queue) },
-      { name: "count", title: "Messages", width: "80px", isNumber: true, sentence: "Leads to these messages, and from there to the life of each", cell: (row) => link(`${to("queues", row.queue)}?filter=${encodeURIComponent(these(row))}`, count(row.count, true)) },
-      { name: "retried", title: "Sent back before", width: "118px", from: 1080, isNumber: true, cell: (row) => count(row.retried, true) },
-      { name: "size", title: "Size", width: "80px", from: 1000, isNumber: true, cell: (row) => bytes(row.size) },
-      { name: "last", title: "Last one", width: "180px", from: 860, isNumber: true, cell: (row) => date(row.last) },
-      { name: "retry", title: "", width: "78px", cell: (row) => button("Retry", () => this.#retry(row, row.count), "tiny", { "aria-label": `Retry those of ${row.originalQueue ?? row.originalAddress ?? "clients"}` }) },
+      { name: "origin", title: "From", width: [80, 1.3], cell: (row) => (row.originalQueue ? link(to("queues", row.originalQueue), row.originalQueue) : (row.originalAddress ?? "a client")) },
+      { name: "cause", title: "Why", width: [80, 1.6], cell: (row) => h("span", { class: "wraps", title: row.cause }, CAUSES[row.cause] ?? row.cause ?? "By a client") },
+      { name: "queue", width: [80, 0.8], from: 700, cell: (row) => link(to("queues", row.queue), row.queue) },
+      { name: "count", title: "Messages", width: 66, isNumber: true, sentence: "Lists these messages", cell: (row) => link(`${to("queues", row.queue)}?filter=${encodeURIComponent(these(row))}`, count(row.count, true)) },
+      { name: "retried", title: "Retried before", width: 118, from: 1080, isNumber: true },
+      { name: "size", width: 80, from: 1000, isNumber: true, cell: (row) => bytes(row.size) },
+      { name: "last", width: 180, from: 860, isNumber: true, cell: (row) => date(row.last) },
+      { name: "retry", title: "", width: 78, cell: (row) => button("Retry", () => this.#retry(row, row.count), "tiny", { "aria-label": `Retry those of ${row.originalQueue ?? row.originalAddress ?? "clients"}` }) },
     ];
   }
 
@@ -55,7 +55,7 @@ export class DeadPage {
     const notes = {};
     if (count > rate) {
       preset.rate = String(rate);
-      notes.rate = rate > RATE_MIN ? "Proposed: as many as its consumers acknowledge now." : "Proposed: see how consumers bear it, then give more.";
+      notes.rate = rate > RATE_MIN ? "Proposed: what its consumers acknowledge now." : "Proposed: start slowly, then raise it.";
     }
     this.app.act(operation("retryDeadLetters"), { preset, notes });
   }
@@ -64,8 +64,8 @@ export class DeadPage {
     const answer = this.app.feed.value(LIST);
     const rows = answer?.data ?? [];
     const total = rows.reduce((sum, row) => sum + row.count, 0);
-    const sentence = answer === undefined ? null : total === 0 ? "No message has died." : `${several(total, "message")} of ${several(answer.count, "kind")}. Mend the cause first, try with a dry run, then send them back at a rate that the consumers can bear.`;
-    const body = rows.length === 0 ? empty("There are no dead letters", "Messages come here when their deliveries failed too often, or when they expired.") : shortTable("Dead letters", this.columns, rows, { key: (row) => `${row.queue} ${row.originalQueue} ${row.originalAddress} ${row.cause}` });
+    const sentence = answer === undefined ? null : total === 0 ? "No dead letters." : `${several(total, "message")} of ${several(answer.count, "kind")}. Fix the cause, try a dry run, then retry at a rate that consumers can handle.`;
+    const body = rows.length === 0 ? empty("No dead letters", "Messages come here after too many failed deliveries, or when they expire.") : shortTable("Dead letters", this.columns, rows, { key: (row) => `${row.queue} ${row.originalQueue} ${row.originalAddress} ${row.cause}` });
     return [
       head("Dead letters", { sentence, actions: rows.length > 0 ? [button("Retry all", () => this.#retry(null, total), "primary")] : [] }),
       told(this.app.feed, LIST, () => card("By origin and cause", body, { bare: true })),
@@ -78,13 +78,13 @@ export class DeadPage {
     if (rows.length === 0) return null;
     const stop = (row) => this.app.act(operation("stopJob"), { given: { job: String(row.id) } });
     const columns = [
-      { name: "what", title: "What", width: "minmax(140px, 1.6fr)", cell: (row) => `${row.what}, ${row.queue}` },
-      { name: "state", title: "State", width: "96px", cell: (row) => chip(row.state, row.state === "running" ? "accent" : row.state === "done" ? "good" : "warn") },
-      { name: "done", title: "Done", width: "150px", isNumber: true, cell: (row) => `${count(row.done)} of ${count(row.planned)}` },
-      { name: "rate", title: "Per second", width: "90px", from: 700, isNumber: true, cell: (row) => count(row.rate) },
-      { name: "remark", title: "Remark", width: "minmax(100px, 1.4fr)", from: 1000, cell: (row) => row.remark ?? "–" },
-      { name: "stop", title: "", width: "70px", cell: (row) => row.state === "running" && button("Stop", () => stop(row), "tiny danger") },
+      { name: "what", width: [140, 1.6], cell: (row) => `${row.what}, ${row.queue}` },
+      { name: "state", width: 96, cell: (row) => chip(row.state, row.state === "running" ? "accent" : row.state === "done" ? "good" : "warn") },
+      { name: "done", width: 150, isNumber: true, cell: (row) => `${count(row.done)} of ${count(row.planned)}` },
+      { name: "rate", title: "Per second", width: 90, from: 700, isNumber: true },
+      { name: "remark", width: [100, 1.4], from: 1000 },
+      { name: "stop", title: "", width: 70, cell: (row) => row.state === "running" && button("Stop", () => stop(row), "tiny danger") },
     ];
-    return card("Under way, and lately", shortTable("Jobs", columns, rows, { key: (row) => row.id }), { bare: true });
+    return card("Jobs", shortTable("Jobs", columns, rows, { key: (row) => row.id }), { bare: true });
   }
 }

@@ -29,9 +29,9 @@ export class EventsPage {
     const shown = all.filter((event) => JSON.stringify(event).toLowerCase().includes(this.filter.toLowerCase()));
     const rows = h("ol", { class: "stops" }, shown.map((one) => h("li", { class: "stop", key: one.id ?? `${one.at} ${one.type}` }, h("span", { class: "soft" }, clock(one.at)), eventWords(one))));
     return [
-      head("Events", { sentence: "What has happened since this page was opened: queues made and deleted, clients that came and left, alarms. What repeats itself is one line." }),
+      head("Events", { sentence: "Since this page was opened: queues created and deleted, clients connected and disconnected, alerts. Repeated events are one line." }),
       h("div", { class: "filters" }, filterBox(this, "Filter events")),
-      card("The newest first", shown.length > 0 ? rows : empty("Nothing has happened yet", "Events appear here as they come.", "artemis-py events --follow"), { note: `${shown.length} of ${all.length}` }),
+      card("Newest first", shown.length > 0 ? rows : empty("No events yet", "They appear here as they happen.", "artemis-py events --follow"), { note: `${shown.length} of ${all.length}` }),
     ];
   }
 }

@@ -1,4 +1,4 @@
-// The life of one message and of its copies, as the log tells it; also of one that is gone.
+// The life of a message and its copies, from the log.
 
 import { ask } from "../js/api.js";
 import { at } from "../js/description.js";
@@ -16,7 +16,7 @@ const LOOKS = {
   dead: "bad", killed: "bad", purged: "bad", deleted: "bad", abandoned: "bad", damaged: "bad", cancelled: "bad",
 };
 
-/** The number in a message-id, which may have the number of a consumer and a dash before it; "": there is none. */
+/** The number in a message-id, after the dash if it has one; "": none. */
 export const numberIn = (text) => /^\s*(?:\d+-)?(\d+)\s*$/.exec(text)?.[1] ?? "";
 
 export class LifePage {
@@ -63,7 +63,7 @@ export class LifePage {
     const original = this.#moments[0]?.original ?? 0;
     return [
       head(this.title, {
-        sentence: "Who sent it, who had it, and what became of it and of its copies. The log knows, also when the message is gone.",
+        sentence: "Who sent it, who got it, and what happened to it and its copies: from the log, even after its end.",
         actions: original ? [link(to("life", original), `Life of its original, message ${original}`, "button")] : [],
       }),
       h(
@@ -72,10 +72,10 @@ export class LifePage {
         searchBox("Number of a message, or its message-id", { id: "message", value: this.text, required: true, oninput: (event) => (this.text = event.target.value), mount: (element) => void (this.number === "" && element.focus()) }),
         h("button", { type: "submit", class: "button primary" }, "Show"),
       ),
-      this.wrong && problemBox({ message: `${this.wrong} is no number of a message.`, advice: "It is a number, or two with a dash, as in the message-id 3-1234." }),
+      this.wrong && problemBox({ message: `${this.wrong} is no message number.`, advice: "Enter a number, or a message-id such as 3-1234." }),
       this.#problem && problemBox(this.#problem),
       this.#last && this.#body(),
-      !this.number && !this.wrong && empty("Of which message?", "Its number is in the lists of messages, and behind the dash of a client's message-id."),
+      !this.number && !this.wrong && empty("Enter the number of a message", "Lists of messages show it, and it follows the dash in a client's message-id."),
       this.number && this.#lines(),
     ];
   }
@@ -84,22 +84,22 @@ export class LifePage {
     const { isWhole, logBegan, lostParts, leftOut } = this.#last;
     const moments = this.#moments;
     const notes = [
-      lostParts > 0 && `${several(lostParts, "part")} of the log could not be read, so something may be missing.`,
+      lostParts > 0 && `${several(lostParts, "part")} of the log could not be read: events may be missing.`,
       leftOut > 0 && `It has ${several(leftOut, "more copy", "more copies")}.`,
     ].filter(Boolean);
     const nothing = isWhole
-      ? empty("The log has no such message", `It has persistent messages on durable queues${logBegan ? `, since ${date(logBegan).slice(0, 19)}` : ""}. With journal-retention-directory it keeps their whole past.`)
-      : h("p", { class: "soft card-body" }, "Nothing so far.");
+      ? empty("The log has no such message", `It has persistent messages on durable queues${logBegan ? `, since ${date(logBegan).slice(0, 19)}` : ""}. With journal-retention-directory it keeps all of their past.`)
+      : h("p", { class: "soft card-body" }, "Nothing found yet.");
     return [
       notes.map((text) => h("p", { class: "warning", key: text }, text)),
-      card("What happened", moments.length > 0 ? h("ol", { class: "life card-body" }, moments.map((one, place) => this.#moment(one, moments[place - 1]))) : nothing, { bare: true, note: this.#progress() }),
-      !isWhole && !this.#isReading && h("div", { class: "chips", key: "on" }, button("Read on", () => this.#read(), "primary"), h("span", { class: "soft" }, "The log is long: this is not its end.")),
+      card("History", moments.length > 0 ? h("ol", { class: "life card-body" }, moments.map((one, place) => this.#moment(one, moments[place - 1]))) : nothing, { bare: true, note: this.#progress() }),
+      !isWhole && !this.#isReading && h("div", { class: "chips", key: "on" }, button("Continue", () => this.#read(), "primary"), h("span", { class: "soft" }, "The rest of the log is not read yet.")),
     ];
   }
 
   #progress() {
     const { isWhole, readBytes } = this.#last;
-    const shown = several(this.#moments.length, "moment");
+    const shown = several(this.#moments.length, "event");
     return isWhole ? shown : `${shown}; ${bytes(readBytes)} of the log read${this.#isReading ? "…" : ""}`;
   }
 
@@ -124,7 +124,7 @@ export class LifePage {
   #lines() {
     const operation = at("GET", LIFE);
     const given = { message: this.number };
-    return card("The same from a shell", h("div", { class: "lines" }, copyLine("command", commandLine(operation, given)), copyLine("curl line", curlLine(operation, given))));
+    return card("From a shell", h("div", { class: "lines" }, copyLine("command", commandLine(operation, given)), copyLine("curl line", curlLine(operation, given))));
   }
 
   close() {

@@ -1,20 +1,19 @@
-// A page with one list: a filter, quick conditions, and the table. The broker does the work.
+// A page with one list: filter, quick conditions, table.
 
 import { url } from "../js/api.js";
 import { changesOfAll, isCreator, isDestructive, label, operation } from "../js/description.js";
 import { h } from "../js/dom.js";
 import { button, empty, head, problemBox, searchBox, toggle } from "../js/parts.js";
 import { title } from "../js/format.js";
-import { Table } from "../js/table.js";
+import { Table, fieldColumn, fieldsOf } from "../js/table.js";
 import { icon } from "../js/icons.js";
 import { ColumnChoice, chosen } from "./choice.js";
-import { fieldColumn } from "./queue_columns.js";
 
 const CALM_MS = 180;
 const CONDITION = /^[A-Za-z]\w*[!<>]?[=~<>]/;
 
-/** `spec` says what is listed: `path`, `one`; if they are not those of the path, `list` (the operation), `title`, `several`; `filterBy` (the field that the
- * filter looks in), `columns`, `fields` (what these need; all if null), `quick` (`[words, conditions]`), `open(row)`,
+/** `spec` says what is listed: `path`, `one`; if not those of the path, `list` (the operation), `title`, `several`; `filterBy` (the
+ * field that the filter searches), `columns`, `quick` (`[words, conditions]`), `open(row)`,
  * `sort`, `sentence()`, `wants` (what else is asked for), `nothing` (title, advice and command for an empty list). */
 export class ListPage {
   search = "filter";
@@ -55,15 +54,13 @@ export class ListPage {
   #choose() {
     const names = new Set(chosen(this.spec.list));
     const more = this.#more.filter((field) => names.has(field.name));
-    this.table.columns = [...this.spec.columns, ...more.map(fieldColumn)];
+    this.table.columns = [...this.spec.columns, ...more.map(fieldColumn)].map((column) => ({ sort: true, ...column }));
     this.table.narrowest = more.length > 0 ? `${560 + 130 * more.length}px` : null;
-    const known = new Set(this.#described.map((field) => field.name));
-    this.extra = more.map((field) => field.name).filter((name) => known.has(name));
     this.app.draw();
   }
 
   get #fields() {
-    return this.spec.fields === null ? null : [...new Set([...this.spec.fields(), ...this.extra])].join(",");
+    return this.spec.needsAll ? null : fieldsOf(this.table.columns);
   }
 
   get #conditions() {
@@ -104,8 +101,8 @@ export class ListPage {
     return h(
       "div",
       { class: "empty" },
-      h("strong", null, `No ${this.spec.one} is like this`),
-      h("span", null, "Conditions are words of the name, or a field with a value, such as messageCount>10."),
+      h("strong", null, `No ${this.spec.one} matches`),
+      h("span", null, "Filter by words of the name, or by conditions such as messageCount>10."),
       button("Show all", () => this.#clear()),
     );
   }

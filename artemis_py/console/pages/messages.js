@@ -1,6 +1,6 @@
 // The messages of a queue: those that match a selector, as text.
 
-import { ask } from "../js/api.js";
+import { attempt, get } from "../js/api.js";
 import { changesOf } from "../js/description.js";
 import { h } from "../js/dom.js";
 import { bytes, count, date } from "../js/format.js";
@@ -14,12 +14,12 @@ const LOOKS = { ready: "good", delivering: "accent", scheduled: "", paged: "warn
 
 const from = (row) => [row.originalQueue, row.cause].filter(Boolean).join(": ");
 
-/** The card with the messages of one queue. It asks when it is told to, since a look goes through the queue. */
+/** The messages of one queue, asked for on demand: each time the broker goes through the queue. */
 export class Messages {
   which = "all";
   page = 1;
   #answer = null;
-  #problem = null;
+  problem = null;
   #isAsking = false;
 
   constructor(app, queue, filter = "") {
@@ -28,12 +28,12 @@ export class Messages {
     this.queue = queue;
     this.columns = [
       { name: "id", title: "Number", width: "min(92px, 18vw)", isNumber: true, cell: (row) => link(to("queues", queue, "messages", row.messageID), String(row.messageID)) },
-      { name: "state", title: "State", width: "min(106px, 28vw)", cell: (row) => chip(row.state, LOOKS[row.state] ?? "", row.heldBy) },
-      { name: "preview", title: "Body", width: "minmax(100px, 3fr)", cell: (row) => h("span", { class: "mono" }, row.BodyPreview ?? "in a file") },
-      { name: "cause", title: "From", width: "minmax(90px, 0.9fr)", from: 1180, cell: (row) => h("span", { title: from(row) }, from(row)) },
-      { name: "time", title: "Came", width: "178px", from: 1000, isNumber: true, cell: (row) => date(row.timestamp) },
-      { name: "life", title: "Life", width: "76px", from: 700, sentence: "Its life, from the log; of a dead letter: that of its original", cell: (row) => link(to("life", row.originalMessageID || row.messageID), "Trace", "soft") },
-      { name: "size", title: "Size", width: "76px", from: 700, isNumber: true, cell: (row) => bytes(row.persistentSize) },
+      { name: "state", width: "min(106px, 28vw)", cell: (row) => chip(row.state, LOOKS[row.state] ?? "", row.heldBy) },
+      { name: "preview", title: "Body", width: [100, 3], cell: (row) => h("span", { class: "mono" }, row.BodyPreview ?? "large body") },
+      { name: "cause", title: "From", width: [90, 0.9], from: 1180, cell: (row) => h("span", { title: from(row) }, from(row)) },
+      { name: "time", title: "Received", width: 178, from: 1000, isNumber: true, cell: (row) => date(row.timestamp) },
+      { name: "life", width: 76, from: 700, sentence: "From the log; of a dead letter: that of its original", cell: (row) => link(to("life", row.originalMessageID || row.messageID), "Trace", "soft") },
+      { name: "size", width: 76, from: 700, isNumber: true, cell: (row) => bytes(row.persistentSize) },
     ];
     this.look();
   }
@@ -44,12 +44,7 @@ export class Messages {
     this.#isAsking = true;
     this.app.draw();
     const query = { filter: this.filter, which: this.which, page, size: SIZE, fields: FIELDS };
-    try {
-      this.#answer = await ask("GET", `/api${to("queues", this.queue, "messages")}`, { query });
-      this.#problem = null;
-    } catch (error) {
-      this.#problem = error;
-    }
+    await attempt(this, async () => (this.#answer = await get(`/api${to("queues", this.queue, "messages")}`, query)));
     this.#isAsking = false;
     this.app.draw();
   }
@@ -62,7 +57,7 @@ export class Messages {
   #offer() {
     const all = changesOf("queue").filter((one) => one.parameters.some(({ name }) => name === "filter"));
     const act = (one) => this.app.act(one, { given: { queue: this.queue }, preset: this.preset, name: this.queue, lost: this.#answer.count, done: () => this.look() });
-    this.app.offer("With the messages that match", all, act);
+    this.app.offer("With all matches", all, act);
   }
 
   view() {
@@ -79,15 +74,15 @@ export class Messages {
           searchBox("Selector, such as amount > 100", { id: "selector", value: this.filter, oninput: (event) => (this.filter = event.target.value) }),
           h("div", { class: "chips" }, WHICH.map(([name, words]) => toggle(words, this.which === name, () => ((this.which = name), this.look())))),
           h("span", { class: "grow" }),
-          h("button", { type: "submit", class: "button", disabled: this.#isAsking }, "Look"),
-          answer?.count > 0 && button("Do with these", () => this.#offer(), "", { id: "with-these" }),
+          h("button", { type: "submit", class: "button", disabled: this.#isAsking }, "Refresh"),
+          answer?.count > 0 && button("Act on matches", () => this.#offer(), "", { id: "with-these" }),
         ),
-        this.#problem && problemBox(this.#problem),
-        !answer && !this.#problem && asking(),
-        answer && (rows.length > 0 ? shortTable("Messages", rows.some(from) ? this.columns : this.columns.filter((column) => column.name !== "cause"), rows, { key: (row) => row.messageID, open: (row) => this.app.go(to("queues", this.queue, "messages", row.messageID)) }) : empty("No message is like this", this.filter ? "Try another selector." : "The queue is empty.")),
-        answer && h("div", { class: "table-foot" }, h("span", { role: "status" }, `${count(answer.count)}${more} match`), h("span", { class: "chips" }, button("Back", () => this.look(this.page - 1), "tiny", { disabled: this.page <= 1 }), `${this.page} of ${count(pages)}`, button("On", () => this.look(this.page + 1), "tiny", { disabled: this.page >= pages }))),
+        this.problem && problemBox(this.problem),
+        !answer && !this.problem && asking(),
+        answer && (rows.length > 0 ? shortTable("Messages", rows.some(from) ? this.columns : this.columns.filter((column) => column.name !== "cause"), rows, { key: (row) => row.messageID, open: (row) => this.app.go(to("queues", this.queue, "messages", row.messageID)) }) : empty(this.filter ? "No match" : "No messages", this.filter ? "Try another selector." : "The queue is empty.")),
+        answer && h("div", { class: "table-foot" }, h("span", { role: "status" }, `${count(answer.count)}${more} match`), h("span", { class: "chips" }, button("Previous", () => this.look(this.page - 1), "tiny", { disabled: this.page <= 1 }), `${this.page} of ${count(pages)}`, button("Next", () => this.look(this.page + 1), "tiny", { disabled: this.page >= pages }))),
       ],
-      { bare: true, note: "as they were when you looked" },
+      { bare: true, note: "a snapshot" },
     );
   }
 }

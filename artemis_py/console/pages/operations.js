@@ -19,7 +19,7 @@ export class OperationsPage {
     const shown = operations.filter((one) => words.every((word) => `${one.id} ${one.command} ${one.path} ${one.sentence}`.toLowerCase().includes(word)));
     const groups = new Set(shown.map((one) => one.collection));
     return [
-      head("Operations", { sentence: "Everything that this broker can be asked. Each is a button here, a command, and a request." }),
+      head("Operations", { sentence: "All operations of this broker. Each is also a command and a request." }),
       h("div", { class: "filters" }, filterBox(this, "Filter operations")),
       [...groups].map((name) => {
         const some = shown.filter((one) => one.collection === name);

@@ -1,16 +1,18 @@
-// How the broker is: a sentence, numbers, what is left, the queues that need a look, and the largest ones.
+// The broker's health: a sentence, numbers, usage, and the worst and largest queues.
 
 import { url } from "../js/api.js";
+import { Watch, brokers } from "../js/brokers.js";
 import { SPANS, chart } from "../js/chart.js";
 import { h } from "../js/dom.js";
 import { bytes, clock, count, rate } from "../js/format.js";
 import { ASKED, readiness, sentence } from "../js/health.js";
 import { card, empty, link, meter, problemBox, tile, to, toggle, told } from "../js/parts.js";
 import { Past } from "../js/rates.js";
-import { shortTable } from "../js/table.js";
+import { fieldsOf, shortTable } from "../js/table.js";
+import { brokerCards } from "./brokers.js";
 import { ROOM } from "./connections.js";
 import { eventWords } from "./events.js";
-import { AGE, baseFields, madeColumns } from "./queue_columns.js";
+import { AGE, madeColumns } from "./queues.js";
 
 const HEALTH_MS = 5000;
 const FULLEST = url("addresses", { where: "addressLimitPercent>0", sort: "addressLimitPercent:desc", size: 3, fields: "name,addressLimitPercent,fullPolicy" });
@@ -31,11 +33,12 @@ export class OverviewPage {
 
   constructor(app) {
     this.app = app;
-    const of = (query) => url("queues", { ...query, fields: ["severity", ...baseFields()].join(",") });
+    const of = (query) => url("queues", { ...query, fields: `severity,${fieldsOf(madeColumns)}` });
     this.largest = of({ sort: "messageCount:desc", size: 8 });
     this.worst = of({ where: "severity>0", sort: "messageCount:desc", size: WORST_MAX });
-    this.columns = madeColumns().filter((column) => SHOWN.has(column.name)).map((column) => ({ ...column, from: ALWAYS.has(column.name) ? 0 : Math.max(column.from ?? 0, 620) }));
+    this.columns = madeColumns.filter(({ name }) => SHOWN.has(name)).map((column) => ({ ...column, from: ALWAYS.has(column.name) ? 0 : Math.max(column.from ?? 0, 620) }));
     this.past = new Past("broker/history", () => app.draw());
+    this.watch = brokers.length > 1 ? new Watch(() => app.draw()) : null;
     this.#look();
     this.timer = setInterval(() => document.hidden || this.#look(), HEALTH_MS);
   }
@@ -60,10 +63,11 @@ export class OverviewPage {
     const sorted = worst && { ...worst, data: [...worst.data].sort((a, b) => b.severity - a.severity || b.messageCount - a.messageCount) };
     return [
       h("header", { key: "health" }, h("h1", { class: "hidden" }, "Overview"), sentence(answers, sorted, this.#ready, app.feed.status !== "lost"), this.#warnings()),
+      this.watch && brokerCards(app, this.watch),
       problem && problemBox(problem),
       this.#tiles(broker, totals),
       h("div", { class: "columns wide-first", key: "middle" }, this.#flow(totals), this.#room(broker)),
-      sorted?.count > 0 && card("Need a look", this.#table("Need a look", sorted.data.slice(0, WORST_SHOWN)), { bare: true, right: link("/queues?show=Need%20a%20look", `All ${count(sorted.count)}`) }),
+      sorted?.count > 0 && card("Need attention", this.#table("Need attention", sorted.data.slice(0, WORST_SHOWN)), { bare: true, right: link("/queues?show=Need%20attention", `All ${count(sorted.count)}`) }),
       this.#queues(),
       app.feed.notifications.length > 0 && this.#events(),
     ];
@@ -80,8 +84,8 @@ export class OverviewPage {
       "div",
       { class: "tiles", key: "tiles" },
       tile("Messages", dash((b) => count(b.messageCount, true)), { href: "/queues?show=With%20messages", note: dash((b) => `on ${count(b.queueCount)} queues`) }),
-      tile("In", rate(now("messagesAdded")), { unit: "/s", note: dash((b) => `${count(b.totalMessagesAdded, true)} in all`) }),
-      tile("Out", rate(now("messagesAcked")), { unit: "/s", note: dash((b) => `${count(b.totalMessagesAcknowledged, true)} in all`) }),
+      tile("In", rate(now("messagesAdded")), { unit: "/s", note: dash((b) => `${count(b.totalMessagesAdded, true)} in total`) }),
+      tile("Out", rate(now("messagesAcked")), { unit: "/s", note: dash((b) => `${count(b.totalMessagesAcknowledged, true)} in total`) }),
       tile("Consumers", dash((b) => count(b.consumerCount)), { href: "/consumers", note: "on all queues" }),
       tile("Connections", dash((b) => count(b.connectionCount)), { href: "/connections", note: "open now" }),
     );
@@ -92,13 +96,13 @@ export class OverviewPage {
     const last = (name) => rate(totals.rates[name] ?? points.at(-1)?.[name]);
     const choice = Object.keys(SPANS).map((span) => toggle(span, this.#span === span, () => ((this.#span = span), this.app.draw())));
     const legend = h("div", { class: "legend" }, SERIES.map(([name, label, look]) => h("span", { class: look, key: name }, h("i"), label, h("b", { class: "number" }, last(name)))));
-    return card("Messages per second", chart(points, SERIES, "Messages that came and were acknowledged in a second", this.#span), { right: [legend, choice] });
+    return card("Messages per second", chart(points, SERIES, "Messages per second, in and out", this.#span), { right: [legend, choice] });
   }
 
   #room(broker) {
     const fullest = this.app.feed.value(FULLEST)?.data ?? [];
-    return card("Room left", [
-      broker && meter("Memory for messages", broker.addressMemoryUsage, broker.globalMaxSize, bytes),
+    return card("Usage", [
+      broker && meter("Memory", broker.addressMemoryUsage, broker.globalMaxSize, bytes),
       broker?.diskStoreUsage !== undefined && meter("Disk", broker.diskStoreUsage, 100, null),
       (this.app.feed.value(ROOM)?.data ?? []).map((row) => meter(link("/connections", `Connections to ${row.name}`), row.connectionCount, row.connectionCount + row.connectionsLeft, count, null, `Connections to ${row.name}`)),
       fullest.map((row) => meter(link(to("addresses", row.name), row.name), row.addressLimitPercent, 100, null, `then: ${row.fullPolicy?.toLowerCase() ?? "nothing"}`, row.name)),
@@ -110,19 +114,20 @@ export class OverviewPage {
   }
 
   #queues() {
-    const body = told(this.app.feed, this.largest, ({ data }) => (data.length === 0 ? empty("There is no queue yet", "Queues are declared in broker.xml, or made when a client uses one.") : this.#table("Largest queues", data)));
+    const body = told(this.app.feed, this.largest, ({ data }) => (data.length === 0 ? empty("No queues", "Declare them in broker.xml, or let clients create them.") : this.#table("Largest queues", data)));
     return card("Largest queues", body, { bare: true, right: link("/queues", "All queues") });
   }
 
   #events() {
     const rows = this.app.feed.notifications.slice(0, 6);
     const body = h("ol", { class: "stops" }, rows.map((one) => h("li", { class: "stop", key: one.id ?? one.at }, h("span", { class: "soft number" }, clock(one.at)), eventWords(one))));
-    return card("Lately", body, { right: link("/events", "All events") });
+    return card("Recent events", body, { right: link("/events", "All events") });
   }
 
   close() {
     clearInterval(this.timer);
     this.past.close();
+    this.watch?.close();
     this.#stop.abort();
   }
 }

@@ -1,4 +1,4 @@
-// One queue: its numbers, its flow, what stands in the way, its consumers, its messages, and what can be done.
+// One queue: numbers, flow, reasons, consumers, messages and operations.
 
 import { url } from "../js/api.js";
 import { SPANS, chart } from "../js/chart.js";
@@ -9,10 +9,10 @@ import { asking, card, chip, empty, facts, head, link, tile, to, toggle, told } 
 import { Past, Rates } from "../js/rates.js";
 import { ahead, grows, states } from "../js/states.js";
 import { reasons } from "../js/reasons.js";
-import { shortTable } from "../js/table.js";
-import { consumerColumns, consumerFields } from "./consumers.js";
+import { fieldsOf, shortTable } from "../js/table.js";
+import { consumerColumns } from "./consumers.js";
 import { Messages } from "./messages.js";
-import { AGE } from "./queue_columns.js";
+import { AGE } from "./queues.js";
 import { actionButtons, missing, sendButton, reportsCard } from "./thing_page.js";
 
 const CONSUMERS_MAX = 20;
@@ -34,13 +34,13 @@ export class QueuePage {
     this.name = name;
     this.title = name;
     this.request = to("queues", name).slice(1);
-    this.consumers = url("consumers", { where: `queue=${name}`, sort: "messagesInTransit:desc", size: CONSUMERS_MAX, fields: consumerFields().join(",") });
+    this.consumers = url("consumers", { where: `queue=${name}`, sort: "messagesInTransit:desc", size: CONSUMERS_MAX, fields: fieldsOf(consumerColumns) });
     this.why = `${this.request}/why/not-delivered`;
     this.growing = `${this.request}/why/growing`;
     this.past = new Past(`${this.request}/history`, () => app.draw());
     this.wantsWhy = query.has("why");
     this.messages = at("GET", "/api/queues/{queue}/messages") ? new Messages(app, name, query.get("filter") ?? "") : null;
-    this.columns = consumerColumns().filter((column) => column.name !== "queue");
+    this.columns = consumerColumns.filter((column) => column.name !== "queue");
   }
 
   wants() {
@@ -57,9 +57,7 @@ export class QueuePage {
     this.#rates.note(this.app.feed.time(this.request, now), { messagesAdded, messagesAcked }, messageCount);
   }
 
-  keys() {
-    return { u: [() => this.app.go("/queues"), "Up to all queues"] };
-  }
+  up = "/queues";
 
   #options() {
     return { given: { queue: this.name }, preset: this.messages?.preset ?? {}, name: this.name, lost: this.row?.messageCount ?? null, done: () => this.#lookAgain() };
@@ -80,7 +78,7 @@ export class QueuePage {
     const crumb = [link("/queues", "Queues"), row && [" on ", link(to("addresses", row.address), row.address)]];
     if (row === null) {
       const problem = this.app.feed.problem(this.request);
-      return [head(this.name, { crumb }), problem ? missing(problem, "Look at all queues, or make it.") : asking()];
+      return [head(this.name, { crumb }), problem ? missing(problem, "See all queues, or create it.") : asking()];
     }
     const isPaused = row.paused;
     const leftOut = new Set([isPaused ? "pause" : "resume", row.enabled === false ? "disable" : "enable"]);
@@ -95,7 +93,7 @@ export class QueuePage {
       this.#consumersCard(row),
       this.messages?.view(),
       reportsCard(this.app, ["queue"], { queue: this.name }, SHOWN),
-      card("All about it", facts(row, operation("queue.getAttributes")?.fields ?? [])),
+      card("Attributes", facts(row, operation("queue.getAttributes")?.fields ?? [])),
     ];
   }
 
@@ -118,10 +116,10 @@ export class QueuePage {
       { class: "tiles", key: "tiles" },
       tile("Messages", count(row.messageCount, true), { note: bytes(row.persistentSize) }),
       tile("In delivery", count(row.deliveringCount, true), { note: several(row.consumerCount, "consumer") }),
-      tile("Oldest", duration(row[AGE]), { note: "how long the first one waits" }),
-      tile("In", rate(seen.messagesAdded ?? row.addedPerMinute / 60), { unit: "/s", note: `${count(row.messagesAdded, true)} in all` }),
-      tile("Out", rate(seen.messagesAcked ?? row.ackedPerMinute / 60), { unit: "/s", note: `${count(row.messagesAcked, true)} in all` }),
-      tile(span ? when : "At this rate", span || when.toLowerCase(), { note: "if it goes on like this" }),
+      tile("Oldest", duration(row[AGE]), { note: "the first message" }),
+      tile("In", rate(seen.messagesAdded ?? row.addedPerMinute / 60), { unit: "/s", note: `${count(row.messagesAdded, true)} in total` }),
+      tile("Out", rate(seen.messagesAcked ?? row.ackedPerMinute / 60), { unit: "/s", note: `${count(row.messagesAcked, true)} in total` }),
+      tile(span ? when : "Trend", span || when.toLowerCase(), { note: "at current rates" }),
     );
   }
 
@@ -137,13 +135,13 @@ export class QueuePage {
       toggle("Depth", !isRates, () => show("depth")),
       Object.keys(SPANS).map((span) => toggle(span, this.#span === span, () => ((this.#span = span), this.app.draw()))),
     );
-    return card("Flow", chart(history, series, isRates ? "Messages in a second" : "Messages on the queue", this.#span), { right: choice });
+    return card("Flow", chart(history, series, isRates ? "Messages per second" : "Messages on the queue", this.#span), { right: choice });
   }
 
   #consumersCard(row) {
     const answer = this.app.feed.value(this.consumers);
-    const advice = row.messageCount > 0 ? "Its messages wait for somebody who subscribes." : "It fills up if somebody sends.";
-    const body = told(this.app.feed, this.consumers, ({ data }) => (data.length === 0 ? empty("Nobody consumes this queue", advice) : shortTable("Consumers", this.columns, data, { key: (one) => one.id })));
+    const advice = row.messageCount > 0 ? "Its messages wait until a client subscribes." : "New messages will wait here.";
+    const body = told(this.app.feed, this.consumers, ({ data }) => (data.length === 0 ? empty("No consumers", advice) : shortTable("Consumers", this.columns, data, { key: (one) => one.id })));
     const more = (answer?.count ?? 0) > CONSUMERS_MAX ? link(`/consumers?where=${encodeURIComponent(`queue=${this.name}`)}`, `All ${count(answer.count)}`) : null;
     return card("Consumers", body, { bare: true, note: String(answer?.count ?? ""), right: more });
   }

@@ -1,14 +1,12 @@
-// What the pages of one queue, one address and one connection share: its changes as buttons, and its other reports.
+// What pages of one thing share: its operations as buttons, and its reports.
 
 import { changesOf, isDestructive, label, reportsOf } from "../js/description.js";
 import { h } from "../js/dom.js";
 import { button, card, empty, problemBox } from "../js/parts.js";
 
-
 const BUTTONS_MAX = 4;
 
-/** Buttons for what can be changed about a thing, harmless ones first; a menu has all if they are many. `options(operation)`
- * are those of the dialog. */
+/** Buttons of its operations, harmless ones first; a menu has all if they are many. `options()` are those of the dialog. */
 export function actionButtons(app, on, options, { name = "", leftOut = new Set(), first = [] } = {}) {
   const rank = (one) => (isDestructive(one) ? 100 : 0) + (one.method === "DELETE" ? 100 : 0) + (first.includes(one.name) ? first.indexOf(one.name) : 50);
   const all = changesOf(...on).filter((one) => !leftOut.has(one.name)).sort((a, b) => rank(a) - rank(b));
@@ -27,7 +25,7 @@ export function reportsCard(app, on, given, leftOut = new Set()) {
   const reports = reportsOf(...on).filter((one) => !leftOut.has(one.name));
   if (reports.length === 0) return null;
   const rows = reports.map((one) => h("li", { class: "stop", key: one.id }, h("span", null, button(label(one), () => app.act(one, { given }), "tiny")), h("span", { class: "soft" }, one.sentence)));
-  return card("More about it", h("ul", { class: "stops" }, rows));
+  return card("Reports", h("ul", { class: "stops" }, rows));
 }
 
 /** What to show for something that is not there. */
@@ -35,4 +33,3 @@ export function missing(problem, what) {
   if (problem.status === 404) return empty(problem.message, `It may have been deleted. ${what}`);
   return problemBox(problem);
 }
-

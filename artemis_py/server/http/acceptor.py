@@ -9,6 +9,7 @@ from artemis_py.core.memory import Holdings
 from artemis_py.server.failures import Faults
 from artemis_py.server.http.authentication import Authentication
 from artemis_py.server.http.connection_limit import ConnectionLimit
+from artemis_py.server.http.cors import Cors
 from artemis_py.server.http.disconnects import DisconnectWatch
 from artemis_py.server.http.file_sender import FileSender
 from artemis_py.server.http.hosts import Hosts
@@ -38,6 +39,7 @@ class HttpAcceptor:
         call_threadsafe: Callable[[Callable[[], None]], object],
         limits: HttpLimits | None = None,
         hosts: Hosts | None = None,
+        cors: Cors | None = None,
         authentication: Authentication | None = None,
         is_busy: Callable[[], bool] = lambda: False,
         faults: Faults | None = None,
@@ -49,6 +51,7 @@ class HttpAcceptor:
         self.routes = Routes(routes)
         self.limits = limits = limits or HttpLimits()
         self.hosts = hosts or Hosts()
+        self.cors = cors or Cors()
         knows_users = authentication is not None
         self.connection_limit = ConnectionLimit(limits, holdings, knows_users=knows_users, is_short=is_short)
         self.files = FileSender(call_threadsafe, limits, is_busy)

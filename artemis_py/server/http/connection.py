@@ -119,6 +119,13 @@ def _do_nothing() -> None:
 
 
 _READING: Final = frozenset({"GET", "HEAD"})
+_MORE: Final = {
+    HTTPStatus.SERVICE_UNAVAILABLE: RETRY_LATER,
+    HTTPStatus.FORBIDDEN: (("Cross-Origin-Resource-Policy", "cross-origin"),),
+}
+"""More headers of a refusal. A page that is refused may learn that something answers, so that it can tell its user that
+it is not listed, but not what.
+"""
 _WITHDRAWN: Final = "the permission for this was withdrawn while the answer was being made"
 _CHANGED: Final = "the permission for this may have been withdrawn: the login has changed; log in again"
 
@@ -314,7 +321,10 @@ class HttpConnection(asyncio.Protocol):
         reader, admission, transport = self._reader, self._admission, self._channel.transport
         refusal = reader.begin(event)
         request, route = reader.request, reader.route
-        if refusal is None and request is not None and route is not None and transport is not None:
+        if refusal is None and request is not None:
+            reader.denial = self._acceptor.cors.preflight(request)
+        asks = reader.denial is not None
+        if refusal is None and request is not None and route is not None and transport is not None and not asks:
             refusal = admission.refusal(request, route, self)
             if refusal is None:
                 admission.begin(request, route, self, transport)
@@ -373,8 +383,7 @@ class HttpConnection(asyncio.Protocol):
     def _refuse(self, refusal: Refusal) -> None:
         """Answer an invalid request and close: where the next request begins is unknown."""
         if self._machine.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            later = RETRY_LATER if refusal.status == HTTPStatus.SERVICE_UNAVAILABLE else ()
-            self._send(text_response(refusal.status, refusal.reason, later), closes=True)
+            self._send(text_response(refusal.status, refusal.reason, _MORE.get(refusal.status, ())), closes=True)
         if self._channel.transport is not None and self._writer.pieces is None:
             self.close()
 
@@ -383,6 +392,7 @@ class HttpConnection(asyncio.Protocol):
     def _send(self, response: Response, *, closes: bool = False) -> None:
         closes = closes or self._acceptor.is_stopping
         self._channel.unwatch()
+        response = self._acceptor.cors.marked(response, self._reader.request)
         self._writer.begin(response, with_body=self._reader.wants_body, closes=closes)
         if self._writer.stream is not None:
             self._writer.stream.wake = self._step_soon

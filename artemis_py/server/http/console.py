@@ -1,5 +1,6 @@
 """The routes of the web console: files of the package, which a browser reads before anybody has logged in. They hold
-nothing of the broker but its name, for the form of the login.
+nothing of the broker but its name, for the form of the login, and the brokers that ``consoleBrokers`` of the acceptor
+names.
 
 The page itself is asked for again each time (``ETag``). All other files have a digest of the whole console in their
 path, so a browser keeps them for ever, and never mixes those of two versions.
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from html import escape
 from http import HTTPStatus
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Final, final
 
 import artemis_py
+from artemis_py.server.http.cors import as_browsers_say
 from artemis_py.server.http.requests import Request, Response, text_response
 from artemis_py.server.http.routing import Route
 
@@ -33,15 +35,19 @@ _TYPES: Final = {
     ".txt": "text/plain; charset=utf-8",
 }
 POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self' http: https:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
     "trusted-types 'none'"
 )
-"""The page runs and loads nothing but files of the console, and makes no markup of text."""
+"""The page runs and loads nothing but files of the console, and makes no markup of text. First of all it narrows
+``connect-src`` to the brokers of its list (theme.js): only the browser knows which ones the user has added.
+"""
 _FOR_EVER: Final = "public, max-age=31536000, immutable"
 _VERSION: Final = b"{version}"
 _MODULES: Final = b"{modules}"
 _BROKER: Final = b"{broker}"
+_BROKERS: Final = b"{brokers}"
 _PRELOADED: Final = '<link rel="modulepreload" href="{}">'
 
 
@@ -81,14 +87,18 @@ class _File:
         return Route(path, {"GET": self.answer}, needs_login=False)
 
 
-def console_routes(broker: str = "", folder: Path = CONSOLE) -> list[Route]:
-    """``/ui/`` of the broker with this name, the files below it, and the other paths that lead there, as ``/`` does."""
+def console_routes(broker: str = "", brokers: Iterable[str] = (), folder: Path = CONSOLE) -> list[Route]:
+    """``/ui/`` of the broker with this name, the files below it, and the other paths that lead there, as ``/`` does.
+    ``brokers`` are the URLs of others that the page shows, too.
+    """
     files = {file.relative_to(folder).as_posix(): file.read_bytes() for file in sorted(folder.rglob("*.*"))}
     digest = hashlib.sha256()
     for name, content in files.items():
         digest.update(f"{name}\0{len(content)}\0".encode() + content)
     version = digest.hexdigest()[:16]
-    page = _page(files.pop(PAGE), version, files).replace(_BROKER, escape(broker).encode())
+    page = _page(files.pop(PAGE), version, files)
+    page = page.replace(_BROKERS, escape(" ".join(map(as_browsers_say, brokers))).encode())
+    page = page.replace(_BROKER, escape(broker).encode())
     tag = hashlib.sha256(page).hexdigest()[:16]
     routes = [_File(PAGE, page, tag, "no-cache").route(PATH)]
     routes += [_File(name, files[name], version, _FOR_EVER).route(f"{PATH}{version}/{name}") for name in files]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from ipaddress import ip_address
 from typing import Final, final
 
+from artemis_py.server.http.cors import Cors
 from artemis_py.server.http.requests import Request
 
 Pages = Callable[[str], bool]
@@ -24,12 +25,16 @@ _ELSEWHERE: Final = frozenset({"cross-site", "same-site"})
 @final
 class Hosts:
     """``Host`` may contain ``names``, ``localhost`` and ``own``, the acceptor's host, without ports; pages of these
-    hosts may read, too. ``*``: any name. ``scheme`` is that of the acceptor's URLs.
+    hosts may read, too. ``*``: any name. ``scheme`` is that of the acceptor's URLs. Pages that ``cors`` allows may use
+    it, too.
     """
 
-    __slots__ = ("_names", "_origins", "_scheme")
+    __slots__ = ("_cors", "_names", "_origins", "_scheme")
 
-    def __init__(self, names: Iterable[str] = (), own: str = "localhost", scheme: str = "http") -> None:
+    def __init__(
+        self, names: Iterable[str] = (), own: str = "localhost", scheme: str = "http", cors: Cors | None = None
+    ) -> None:
+        self._cors = cors or Cors()
         self._scheme = scheme
         self._origins = frozenset(_split(name)[0] for name in names)
         self._names = self._origins | {"localhost", _split(own)[0]}
@@ -56,8 +61,8 @@ class Hosts:
         is_other = origin is not None and not self._allows_origin(origin, headers.get("host", ""))
         if origin is not None and is_other and (pages is None or not pages(origin)):
             return (
-                f"web pages of {origin[:100]!r} may not use the broker; the acceptor's allowedHosts lists the "
-                "hosts that may"
+                f"web pages of {origin[:100]!r} may not use the broker; the acceptor's allowedOrigins lists those that "
+                "may"
             )
         is_page = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
         is_link = is_page and request.method in _READING
@@ -70,9 +75,11 @@ class Hosts:
         return name in self._names or ANY in self._names or _is_number(name)
 
     def _allows_origin(self, origin: str, host: str) -> bool:
-        """Pages of the broker's own host and port, and of the listed hosts, are allowed; an IP address may belong to
-        anyone.
+        """Pages of the broker's own host and port, of the listed hosts, and of the listed origins are allowed; an IP
+        address may belong to anyone.
         """
+        if self._cors.allows(origin):
+            return True
         scheme, separator, authority = origin.partition("://")
         if not separator:
             return False

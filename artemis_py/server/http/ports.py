@@ -9,11 +9,14 @@ from functools import partial
 from typing import Final, final
 
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
+from artemis_py.config.tables.acceptor import CONSOLE_BROKERS
 from artemis_py.core.memory import Holdings
 from artemis_py.server.descriptors import Descriptors, is_free_below
 from artemis_py.server.failures import RateLimitedLog
 from artemis_py.server.http.acceptor import HttpAcceptor
 from artemis_py.server.http.authentication import Authentication
+from artemis_py.server.http.console import console_routes
+from artemis_py.server.http.cors import Cors
 from artemis_py.server.http.disconnects import DisconnectWatch
 from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.requests import HttpLimits
@@ -42,7 +45,7 @@ def connect(acceptor: HttpAcceptor, proxied: Proxied | None = None) -> asyncio.P
 
 @final
 class HttpPorts:
-    """Serves ``routes``, which must be set before, on each acceptor that is given to ``serve``.
+    """Serves ``routes``, which must be set before, and the console on each acceptor that is given to ``serve``.
 
     ``stored`` counts the files that storage has open. ``is_busy`` says whether the broker has no time for transfers to
     its own machine. Without ``security`` nobody logs in.
@@ -79,8 +82,9 @@ class HttpPorts:
 
     def serve(self, acceptor: AcceptorConfig, bound: socket.socket, tls: TlsAcceptors) -> None:
         """Accept the clients of one acceptor."""
+        cors = Cors(acceptor.list_param("allowedOrigins"))
         http = HttpAcceptor(
-            self.routes,
+            [*self.routes, *console_routes(self._config.name, acceptor.list_param(CONSOLE_BROKERS))],
             now_ms=steady_clock_ms,
             call_soon=self._loop.call_soon,
             call_threadsafe=self._loop.call_soon_threadsafe,
@@ -93,7 +97,9 @@ class HttpPorts:
                 acceptor.list_param("allowedHosts"),
                 acceptor.host,
                 scheme="https" if acceptor.bool_param("sslEnabled") else "http",
+                cors=cors,
             ),
+            cors=cors,
             authentication=self._authentication(acceptor),
             is_busy=self._is_busy,
             faults=self._stats.faults,

@@ -47,7 +47,7 @@ def _lines(screen: Screen) -> list[str]:
 def test_pause_and_resume(screen: Screen) -> None:
     screen.open("/queues/orders")
     screen.act("Pause")
-    screen.sees("Deliver nothing of a queue until it is resumed", "The same from a shell")
+    screen.sees("Deliver nothing of a queue until it is resumed", "From a shell")
     screen.press("Pause", "dialog")
     eventually("a paused queue", lambda: _queue(screen)["paused"], bool, WAIT_S)
     screen.press("Close", "dialog")
@@ -76,7 +76,7 @@ def test_a_purge_says_how_many_and_wants_the_name(screen: Screen) -> None:
     screen.open("/queues/orders")
     screen.until("its messages", "return document.querySelector('.tile .figure')?.innerText === '3'")
     screen.act("Purge")
-    screen.sees("This destroys 3 messages of queue orders. It cannot be taken back.")
+    screen.sees("This destroys 3 messages of queue orders. It cannot be undone.")
     assert screen.run("return document.getElementById('action-run').disabled"), "before the name is typed"
     screen.types("#action-name", "order")
     assert screen.run("return document.getElementById('action-run').disabled"), "another name"
@@ -176,7 +176,7 @@ def test_a_form_is_made_from_the_description(screen: Screen) -> None:
     screen.types("#argument-where", "name~ord")
     screen.types("#argument-size", "5")
     screen.press("Show", "dialog")
-    screen.sees("What the broker answered", "Persistent size")
+    screen.sees("Answer", "Persistent size")
     assert "artemis-py queue ls --where 'name~ord' --size 5" in _lines(screen)[0], _lines(screen)
     screen.types("#argument-size", "many")
     screen.press("Show", "dialog")
@@ -185,7 +185,7 @@ def test_a_form_is_made_from_the_description(screen: Screen) -> None:
 
 def test_the_palette_finds_queues_pages_and_operations(screen: Screen) -> None:
     screen.open("/")
-    screen.sees("Taking messages.")
+    screen.sees("Accepting messages.")
     screen.keys(":")
     screen.types("dialog input", "ers ord")
     screen.sees("queue")
@@ -197,7 +197,7 @@ def test_the_palette_finds_queues_pages_and_operations(screen: Screen) -> None:
 def test_a_search_says_that_it_goes_on_or_failed_and_only_the_last_one_counts(screen: Screen) -> None:
     """Typing on asks once, when it pauses, and gives up what was asked before."""
     screen.open("/operations")
-    screen.sees("Everything that this broker can be asked")
+    screen.sees("All operations of this broker.")
     screen.keys(":")
     screen.run(
         "window.asked = []; const real = window.fetch; window.fetch = (path, more) => path.includes('name%7E') ?"
@@ -208,7 +208,7 @@ def test_a_search_says_that_it_goes_on_or_failed_and_only_the_last_one_counts(sc
         "const it = document.querySelector('dialog input'); for (const text of ['s', 'sv', 'svc 12']) {"
         "it.value = text; it.dispatchEvent(new Event('input', {bubbles: true})); }"
     )
-    screen.sees("Searching …")
+    screen.sees("Searching…")
     asked = "return window.asked.filter((path) => path.includes('/api/queues'))"
     (path,) = screen.until(
         "one question", f"{asked}.length > 0 && window.asked.filter((one) => one.includes('queues'))"
@@ -218,13 +218,13 @@ def test_a_search_says_that_it_goes_on_or_failed_and_only_the_last_one_counts(sc
     screen.until("an abandoned question", "return window.gone?.includes('name%7E12')")
     screen.until("the next one", "return window.asked.at(-1).includes('name%7E1&')")
     screen.run("window.fail(new Error('gone'))")
-    screen.sees("Queues and addresses were not searched: The broker does not answer.")
+    screen.sees("Search failed: The broker does not answer.")
 
 
 def test_keys(screen: Screen) -> None:
     """To a page, to a row, into it, and to the keys themselves."""
     screen.open("/")
-    screen.sees("Taking messages.")
+    screen.sees("Accepting messages.")
     screen.keys("g", "q")
     screen.sees("With messages", "orders")
     screen.keys("j", "j", "k", "j")
@@ -233,7 +233,7 @@ def test_keys(screen: Screen) -> None:
     screen.keys("Enter")
     screen.until("its page", f"return document.querySelector('h1')?.innerText === {json.dumps(name)}")
     screen.keys("?")
-    screen.sees("Up to all queues")
+    screen.sees("Up one level")
     screen.keys("Escape")
     screen.sees_not("Go to a page")
     screen.keys("u")
@@ -244,7 +244,7 @@ def test_keys(screen: Screen) -> None:
 
 def test_the_theme_is_kept(screen: Screen) -> None:
     screen.open("/")
-    screen.sees("Taking messages.")
+    screen.sees("Accepting messages.")
     colour = "return getComputedStyle(document.body).backgroundColor"
     light = screen.run(colour)
     screen.keys("t", "t")
@@ -253,7 +253,7 @@ def test_the_theme_is_kept(screen: Screen) -> None:
     screen.sees("With messages", "orders")
     assert screen.run(colour) != light
     screen.keys("t")
-    assert screen.run("return localStorage.getItem('artemis-theme')") is None
+    assert screen.run("return localStorage.getItem('artemis-theme')") == "auto"
 
 
 def test_send(screen: Screen) -> None:
@@ -266,7 +266,7 @@ def test_send(screen: Screen) -> None:
     screen.until("that it was sent", "return document.getElementById('send-result')?.innerText === 'Sent'")
     _run(_lines(screen)[1])
     screen.press("Close", "dialog")
-    screen.press("Look")
+    screen.press("Refresh")
     screen.sees("2 match")
     screen.run("document.querySelector('[aria-label=Messages] .row-body').click()")
     screen.until("the body", "return document.getElementById('body') !== null")

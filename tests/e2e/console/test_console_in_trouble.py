@@ -53,7 +53,7 @@ def test_a_login_that_is_kept(browser: Browser, secured: BrokerProcess) -> None:
     _log_in(screen, "ann", USERS["ann"], keep=True)
     screen.sees("2 queues")
     screen.open("/")
-    screen.sees("Taking messages.", "Log out")
+    screen.sees("Accepting messages.", "Log out")
     screen.press("Log out")
     screen.sees("This broker requires a login.")
 
@@ -76,11 +76,11 @@ def test_the_broker_goes_and_comes_back(browser: Browser, tmp_path: Path) -> Non
     with running(text, tmp_path) as first:
         screen = Screen(browser, first)
         screen.open("/")
-        screen.sees("Taking messages.", "Live")
+        screen.sees("Accepting messages.", "Live")
         port = first.ports["http"]
-    screen.sees("The broker does not answer.", "No answer: trying again")
+    screen.sees("The broker does not answer.", "No answer, retrying")
     with running(text.replace("127.0.0.1:0?protocols=HTTP", f"127.0.0.1:{port}?protocols=HTTP"), tmp_path):
-        screen.sees("The broker answers again.", "Taking messages.", "Live")
+        screen.sees("The broker answers again.", "Accepting messages.", "Live")
     browser.complaints()
 
 

@@ -69,7 +69,7 @@ def _words(screen: Screen) -> list[str]:
 def test_the_life_of_a_message_that_has_gone(screen: Screen) -> None:
     message_id, copy = _dead_letter(screen, "<b>shop</b>")
     screen.open("/life")
-    screen.sees("Of which message?")
+    screen.sees("Enter the number of a message")
     screen.types("#message", message_id)
     screen.press("Show", "form")
     screen.sees("sent to failing", "(client-id <b>shop</b>)", "delivery 1 failed: NACK", "still there")
@@ -100,7 +100,7 @@ def test_ways_to_the_life_of_a_message(screen: Screen) -> None:
     message_id, copy = _dead_letter(screen, "clerk")
     number = message_id.rpartition("-")[2]
     screen.open("/dead")
-    screen.sees("Deliveries failed too often")
+    screen.sees("Too many deliveries")
     screen.run("document.querySelector('[aria-label=\"Dead letters\"] .cell.number a').click()")
     screen.until(
         "the selector", "return document.querySelector('#selector')?.value.includes(\"_AMQ_ORIG_QUEUE = 'failing'\")"
@@ -114,10 +114,10 @@ def test_ways_to_the_life_of_a_message(screen: Screen) -> None:
     screen.press(f"Life of its original, message {number}")
     screen.sees("delivery 1 failed: NACK")
     screen.go("/queues/failing/messages/" + number)
-    screen.press("Show its life")
+    screen.press("Show")
     screen.sees("delivery 1 failed: NACK")
     screen.go("/")
-    screen.sees("Taking messages.")
+    screen.sees("Accepting messages.")
     screen.keys(":")
     screen.types("dialog input", message_id)
     screen.until("the entry", f"return document.querySelector('#palette-0')?.innerText.includes('message {number}')")
@@ -128,7 +128,7 @@ def test_ways_to_the_life_of_a_message(screen: Screen) -> None:
 def test_a_long_log_is_read_in_parts(screen: Screen) -> None:
     """An answer that is not whole is shown, and the page goes on from there until somebody should say so."""
     screen.open("/life")
-    screen.sees("Of which message?")
+    screen.sees("Enter the number of a message")
     screen.run(
         "const real = window.fetch; window.asked = [];"
         "window.fetch = (path, how) => { if (!path.includes('/life')) return real(path, how);"
@@ -140,10 +140,11 @@ def test_a_long_log_is_read_in_parts(screen: Screen) -> None:
     )
     screen.types("#message", "7")
     screen.press("Show", "form")
-    screen.sees("part 1", "part 15", "15 moments; 15.0", "this is not its end", "2 parts of the log could not be read")
-    screen.press("Read on")
-    screen.sees("part 16", "16 moments")
-    screen.sees_not("this is not its end")
+    screen.sees("part 1", "part 15", "15 events; 15.0", "The rest of the log is not read yet")
+    screen.sees("2 parts of the log could not be read")
+    screen.press("Continue")
+    screen.sees("part 16", "16 events")
+    screen.sees_not("The rest of the log is not read yet")
     asked = screen.run("return window.asked")
     assert asked[0].endswith("/api/messages/7/life")
     assert [path.partition("?after=")[2] for path in asked[1:]] == [str(100 + n) for n in range(1, 16)]
@@ -158,8 +159,8 @@ def test_users(screen: Screen) -> None:
         screen.press("Without a hash")
         screen.sees("1 user\n")
         screen.press("bob")
-        screen.sees("Its connections", "connectionCount", "plain text")
-        screen.press("Its connections")
+        screen.sees("Connections of this user", "connectionCount", "plain text")
+        screen.press("Connections of this user")
         screen.sees("stomp: 1 of 20 connections.", "1 connection\n")
     screen.go("/")
     screen.sees("Connections to stomp")

@@ -52,16 +52,16 @@ def test_json_is_put_in_order_and_a_selector_finds_it(screen: Screen) -> None:
     screen.open("/queues/jobs")
     screen.sees("2 match")
     screen.types("#selector", "country = 'DE'")
-    screen.press("Look")
+    screen.press("Refresh")
     screen.sees("1 match")
     screen.run("document.querySelector('[aria-label=Messages] .row-body').click()")
     screen.until("the body", "return document.getElementById('body') !== null")
     text = screen.run("return document.getElementById('body').textContent")
     assert text == json.dumps(value, indent=2)
-    screen.sees("country", "Its life", "Show its life")
+    screen.sees("country", "Life of the message", "Show")
     screen.go("/queues/jobs")
     screen.types("#selector", "country =")
-    screen.press("Look")
+    screen.press("Refresh")
     screen.sees("the filter makes no sense")
 
 
@@ -75,7 +75,7 @@ def test_a_message_is_removed(screen: Screen) -> None:
     number = screen.run("return document.querySelector('dialog strong').innerText")
     screen.types("#action-name", number)
     screen.press("Remove", "dialog")
-    screen.sees("has no message", "This is how it was.")
+    screen.sees("has no message", "This was its last state.")
 
 
 @retries
@@ -86,18 +86,18 @@ def test_dead_letters_go_back_after_a_dry_run(screen: Screen) -> None:
         client.ask("SEND", {"destination": "/queue/failing"}, b"unlucky")
         client.ask("NACK", {"id": client.message().header("ack")})
     screen.open("/dead")
-    screen.sees("Deliveries failed too often", "failing")
+    screen.sees("Too many deliveries", "failing")
     screen.press("Retry", "[aria-label='Dead letters']")
     screen.until("the form", "return document.querySelector('#argument-origin')?.value === 'failing'")
     assert screen.run("return document.querySelector('#argument-rate').value") == "", "one alone needs no rate"
     screen.press("Dry run", "dialog")
-    screen.sees("Dry run: nothing was changed", "What it would do")
+    screen.sees("Dry run: nothing changed", "Preview")
     with urllib.request.urlopen(f"{screen.url}/api/queues/failing", timeout=120) as answer:
         assert json.load(answer)["messageCount"] == 0, "a dry run changes nothing"
     screen.press("Retry", "dialog .dialog-foot")
     screen.sees("Retry: done.")
     screen.press("Close", "dialog")
-    screen.sees_not("Deliveries failed too often")
+    screen.sees_not("Too many deliveries")
     with urllib.request.urlopen(f"{screen.url}/api/queues/failing", timeout=120) as answer:
         assert json.load(answer)["messageCount"] == 1
 
@@ -111,7 +111,7 @@ def test_a_rate_is_proposed_for_many(screen: Screen) -> None:
             client.ask("NACK", {"id": client.message().header("ack")})
     screen.open("/dead")
     screen.press("Retry all")
-    screen.sees("Proposed: see how consumers bear it")
+    screen.sees("Proposed: start slowly")
     assert screen.run("return document.querySelector('#argument-rate').value") == "10"
     screen.press("Cancel", "dialog")
     urllib.request.urlopen(urllib.request.Request(f"{screen.url}/api/queues/DLQ/purge", method="POST")).close()
@@ -120,7 +120,7 @@ def test_a_rate_is_proposed_for_many(screen: Screen) -> None:
 @explains
 def test_settings_have_their_line(screen: Screen) -> None:
     screen.open("/settings/orders")
-    screen.sees("max-delivery-attempts", "Decided by", "default")
+    screen.sees("max-delivery-attempts", "Set at", "default")
     screen.types("#filter", "ring")
     screen.sees("default-ring-size")
 
@@ -140,9 +140,9 @@ def test_a_queue_is_created(screen: Screen) -> None:
 def test_reasons_are_shown_with_what_helps(screen: Screen) -> None:
     _send(screen, "waiting", "x")
     screen.open("/queues/waiting?why")
-    screen.sees("no-consumer", "What helps:")
+    screen.sees("no-consumer", "Remedy:")
     screen.press("Why growing")
-    screen.sees("What comes into a queue and leaves it", "What the broker answered")
+    screen.sees("What comes into a queue and leaves it", "Answer")
     assert screen.complaints() == []
 
 
@@ -150,7 +150,7 @@ def test_reasons_are_shown_with_what_helps(screen: Screen) -> None:
 def test_the_configuration_tells_what_is_wrong_with_the_file(screen: Screen, broker: BrokerProcess) -> None:
     """And nothing while nothing is."""
     screen.open("/configuration")
-    screen.sees("is valid", "What is in force is what the file says.")
+    screen.sees("is valid", "The file is in force.")
     file = broker.log.parent / "broker.xml"
     text = file.read_text("utf-8")
     try:
@@ -158,4 +158,4 @@ def test_the_configuration_tells_what_is_wrong_with_the_file(screen: Screen, bro
         screen.sees("has a wrong value", "has errors", "broker.xml:")
     finally:
         file.write_text(text, "utf-8")
-    screen.sees("is valid", "What is in force is what the file says.")
+    screen.sees("is valid", "The file is in force.")

@@ -14,29 +14,31 @@ pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, 
 
 HTML_NAME: Final = "<img src=x onerror='document.title=1'>"
 PAGES: Final = {
-    "/": ("Taking messages.", "Messages per second", "Largest queues", "Room left"),
+    "/": ("Accepting messages.", "Messages per second", "Largest queues", "Usage"),
     "/queues": ("Queues", "orders", "jobs", "5 queues"),
-    "/queues/orders": ("orders", "anycast", "Nobody consumes this queue", "Why is nothing delivered?", "All about it"),
+    "/queues/orders": ("orders", "anycast", "No consumers", "Why is nothing delivered?", "Attributes"),
     "/queues/none": ("there is no queue 'none'",),
     "/addresses": ("Addresses", "5 addresses"),
-    "/addresses/orders": ("orders", "Routed", "All about it"),
-    "/connections": ("Nobody is connected",),
-    "/connections/7": ("This client has left",),
-    "/consumers": ("Nobody consumes",),
-    "/log": ("There is no log", "persistence-enabled"),
-    "/events": ("Events", "The newest first"),
-    "/dead": ("Dead letters", "There are no dead letters"),
-    "/life": ("Of which message?",),
-    "/life/x": ("x is no number of a message", "3-1234"),
+    "/addresses/orders": ("orders", "Routed", "Attributes"),
+    "/connections": ("No connections",),
+    "/connections/7": ("Disconnected",),
+    "/consumers": ("No consumers",),
+    "/log": ("No log", "persistence-enabled"),
+    "/events": ("Events", "Newest first"),
+    "/dead": ("Dead letters", "No dead letters"),
+    "/life": ("Enter the number of a message",),
+    "/life/x": ("x is no message number", "3-1234"),
     "/life/1": ("there is no log to read", "persistence-enabled"),
-    "/users": ("No file names a user",),
-    "/users/ann": ("No file names this user",),
-    "/settings": ("Of which address?",),
-    "/settings/orders": ("Settings of orders", "max-delivery-attempts", "Who may do what"),
+    "/users": ("No users in files",),
+    "/users/ann": ("Not in a file",),
+    "/settings": ("Enter an address",),
+    "/settings/orders": ("Settings of orders", "max-delivery-attempts", "Permissions"),
     "/configuration": ("Configuration", "is valid"),
     "/list/sessions": ("Sessions",),
     "/list/acceptors": ("Acceptors", "stomp", "http"),
     "/operations": ("queue pause", "POST /api/queues/{queue}/pause"),
+    "/schedules": ("Schedules", "No schedules", "AMQ_SCHEDULED_CRON"),
+    "/brokers": ("Brokers", "allowedOrigins=", "active", "Add a broker"),
     "/nowhere": ("There is no page /nowhere",),
 }
 ALLOWED: Final = ("status of 404", "status of 409")
@@ -75,7 +77,7 @@ def test_a_name_that_is_markup_is_text(screen: Screen) -> None:
 def test_markup_cannot_be_made_of_text(screen: Screen) -> None:
     """The page's own policy refuses it, whatever a future page does."""
     screen.open("/")
-    screen.sees("Taking messages.")
+    screen.sees("Accepting messages.")
     tried = screen.run(
         "try { document.body.innerHTML = '<b>x</b>'; return 'made' } catch (error) { return error.name }"
     )
@@ -92,8 +94,8 @@ def test_clients_and_what_they_hold(screen: Screen) -> None:
         screen.open("/connections")
         screen.sees("desk")
         screen.press("1" if "1" in [row[0] for row in screen.rows("Connections")] else screen.rows("Connections")[0][0])
-        screen.sees("What it consumes", "jobs", "x = '1'")
+        screen.sees("Subscriptions", "jobs", "x = '1'")
         screen.go("/queues/jobs")
         screen.sees("desk", "held")
         assert _unexpected(screen) == []
-    screen.sees("Nobody consumes this queue")
+    screen.sees("No consumers")

@@ -37,7 +37,7 @@ def test_a_queue_that_grows_is_named_and_its_past_is_there(screen: Screen) -> No
     sender.start()
     try:
         screen.open("/")
-        screen.sees("jobs has messages and no consumer", "Need a look", "growing", "never drained")
+        screen.sees("jobs has messages and no consumer", "Need attention", "growing", "never drained")
         eventually("an older curve", lambda: _moments(screen), lambda moments: len(moments) > 2, WAIT_S)
         begun_ms = 1000 * time.time()
         screen.open("/queues/jobs")
@@ -45,7 +45,7 @@ def test_a_queue_that_grows_is_named_and_its_past_is_there(screen: Screen) -> No
         screen.sees("Drained\nnever")
         before = f"(document.querySelector('.chart')?.points ?? []).filter((one) => one.at < {begun_ms})"
         screen.until("a curve of what was before", f"return {before}.some((one) => one.messagesAdded > 1)")
-        screen.go("/queues?show=Need%20a%20look")
+        screen.go("/queues?show=Need%20attention")
         screen.until("its depth", "return /L/.test(document.querySelector('.spark .fill')?.getAttribute('d'))")
         assert [row[0] for row in screen.rows("Queues")] == ["jobs"]
         for width in (1280, 390):
@@ -61,7 +61,7 @@ def test_a_queue_that_grows_is_named_and_its_past_is_there(screen: Screen) -> No
 
 def test_what_repeats_itself_is_one_event(screen: Screen) -> None:
     screen.open("/events")
-    screen.sees("What repeats itself is one line", "Live")
+    screen.sees("Repeated events are one line", "Live")
     with StompSocket(screen.broker.port) as client:
         client.connect()
 

@@ -252,6 +252,19 @@ def test_load_balancers_are_addresses_or_networks() -> None:
     assert "proxyNetworks counts only with proxyProtocolEnabled=true" in warning
 
 
+@pytest.mark.parametrize("name", ["allowedOrigins", "consoleBrokers"])
+def test_origins_of_http_are_spelled_out(name: str) -> None:
+    """With a wildcard any page in the world could use the API."""
+    given = "https://Ops.example,http://10.0.0.7:8161,http://[::1]:8161"
+    assert made(f"tcp://localhost:1?protocols=HTTP;{name}={given}").list_param(name) == tuple(given.split(","))
+    for word in ("*", "http://*", "https://*.example", "ops.example", "null", "http://a/", "http://a:1/ui", "ftp://a",
+                 "http://u@a", "http://a:b", "http://"):  # fmt: skip
+        (found,) = errors_of(acceptor(f"tcp://localhost:1?protocols=HTTP;{name}=http://a:1,{word}"))
+        assert f"parameter {name} has a wrong value" in str(found)
+        assert repr(word) in str(found) or word in str(found)
+    assert made(f"tcp://localhost:1?protocols=STOMP;{name}=*").refused is None, "WebSocket has another rule"
+
+
 def test_tls_switched_off_opens_the_port() -> None:
     assert made("tcp://localhost:1?sslEnabled=false;keyStorePath=x").refused is None
 

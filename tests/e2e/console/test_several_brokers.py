@@ -1,0 +1,273 @@
+"""One console of several brokers: what a page of one broker may ask another, and what somebody sees of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.e2e.console.screen import Screen
+from tests.e2e.pair import pair_in
+from tests.kit.browser import Browser, why_no_browser
+from tests.kit.client import connected
+from tests.kit.http import Reply, ask
+from tests.kit.process import HTTP, LOOPBACK, STOMP, BrokerProcess, configuration, running
+from tests.kit.secured import USERS, basic, secured_broker
+
+pytestmark = pytest.mark.e2e
+needs_browser = pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))
+
+LISTED: Final = "https://ops.example"
+ADDRESS: Final = '<address name="orders"><anycast><queue name="orders"/></anycast></address>'
+
+
+def url_of(broker: BrokerProcess) -> str:
+    return f"http://{LOOPBACK}:{broker.ports['http']}"
+
+
+def host_of(broker: BrokerProcess) -> str:
+    """What a broker is called whose name the page does not know yet."""
+    return url_of(broker).partition("://")[2]
+
+
+def http(**parameters: str) -> Mapping[str, str]:
+    """Both acceptors, HTTP with these parameters."""
+    return {"stomp": STOMP, "http": ";".join([HTTP, *(f"{name}={value}" for name, value in parameters.items())])}
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """The broker that serves the page; other pages may not ask it."""
+    with running(configuration(name="own", addresses=ADDRESS), tmp_path_factory.mktemp("own")) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="module")
+def other(own: BrokerProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """One that requires a login, and lists the page of ``own``."""
+    origins = f"{HTTP};allowedOrigins={url_of(own)},{LISTED}:443"
+    with secured_broker(tmp_path_factory.mktemp("other"), http=origins) as broker:
+        yield broker
+
+
+# ---- CORS, from outside ----------------------------------------------------------------------------------------------
+
+
+def preflight(broker: BrokerProcess, origin: str, path: str = "/api/queues/jobs/pause") -> Reply:
+    asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
+    return ask(broker.ports["http"], "OPTIONS", path, **{"Origin": origin, **asked})
+
+
+def test_a_listed_page_may_ask_with_a_login(other: BrokerProcess) -> None:
+    reply = preflight(other, LISTED)
+    headers = reply.headers
+    assert (reply.status, headers["Access-Control-Allow-Origin"], headers["Vary"]) == (204, LISTED, "Origin")
+    assert "POST" in headers["Access-Control-Allow-Methods"]
+    assert "Authorization" in headers["Access-Control-Allow-Headers"]
+    login = {"Origin": LISTED, "Authorization": basic("ann")}
+    reply = ask(other.ports["http"], "GET", "/api/queues", **login)
+    assert (reply.status, reply.headers["Access-Control-Allow-Origin"]) == (200, LISTED)
+    reply = ask(other.ports["http"], "GET", "/api/queues", Origin=LISTED)
+    assert (reply.status, reply.headers["Access-Control-Allow-Origin"]) == (401, LISTED), "the page can tell why"
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "https://evil.example", "http://ops.example", "https://ops.example:8443", "https://ops.example.evil.example",
+        "https://a.ops.example", "null", "*", "",
+    ],
+)  # fmt: skip
+def test_others_may_not(other: BrokerProcess, origin: str) -> None:
+    headers = {"Origin": origin, "Authorization": basic("ann")}
+    for reply in (
+        preflight(other, origin),
+        ask(other.ports["http"], "GET", "/api/queues", **headers),
+        ask(other.ports["http"], "POST", "/api/queues/jobs/pause", **headers),
+    ):
+        assert reply.status == 403, reply.body
+        assert "allowedOrigins" in reply.body.decode()
+        assert "Access-Control-Allow-Origin" not in reply.headers
+        assert reply.headers["Vary"] == "Origin"
+    queue = ask(other.ports["http"], "GET", "/api/queues/jobs", Authorization=basic("ann"))
+    assert queue.json["paused"] is False
+
+
+def test_no_answer_is_for_any_origin_or_for_remembered_logins(other: BrokerProcess) -> None:
+    port = other.ports["http"]
+    replies = [
+        preflight(other, LISTED),
+        preflight(other, LISTED, "/nothing"),
+        preflight(other, LISTED, "/api/jolokia"),
+        *(ask(port, "GET", path, Origin=LISTED) for path in ("/ui/", "/metrics", "/health", "/nothing")),
+        ask(port, "GET", "/api/jolokia/version", Origin=LISTED, Authorization=basic("ann")),
+    ]
+    for reply in replies:
+        assert "Access-Control-Allow-Credentials" not in reply.headers
+        assert reply.headers.get_all("Access-Control-Allow-Origin") == [LISTED]
+    plain = ask(port, "GET", "/health/live")
+    assert plain.headers["Vary"] == "Origin", "a cache must not give this answer to a page"
+    assert "Access-Control-Allow-Origin" not in plain.headers
+
+
+def test_it_is_off_unless_it_is_configured(own: BrokerProcess) -> None:
+    assert preflight(own, LISTED).status == 403
+    reply = ask(own.ports["http"], "GET", "/api/queues")
+    assert not {"Vary", "Access-Control-Allow-Origin"} & set(reply.headers)
+
+
+def test_a_name_that_resolves_to_the_broker_is_still_refused(other: BrokerProcess) -> None:
+    """The page may ask and read the refusal; a listed origin is no leave for other names of the broker."""
+    headers = {"Host": "rebound.example", "Origin": LISTED, "Authorization": basic("ann")}
+    reply = ask(other.ports["http"], "GET", "/api/queues", **headers)
+    assert (reply.status, "allowedHosts" in reply.body.decode()) == (403, True)
+    assert reply.headers["Access-Control-Allow-Origin"] == LISTED
+
+
+# ---- in a browser ----------------------------------------------------------------------------------------------------
+
+
+def card_says(screen: Screen, broker: str, *texts: str) -> None:
+    for text in texts:
+        script = (
+            f"return [...document.querySelectorAll('.fleet .card')].some((it) => it.innerText.includes('{broker}')"
+            f" && it.innerText.includes({json.dumps(text)}))"
+        )
+        screen.until(f"{broker}: {text}", script)
+
+
+def add(screen: Screen, url: str) -> None:
+    screen.go("/brokers")
+    screen.types("#broker-url", url)
+    screen.press("Add a broker")
+
+
+def log_in(screen: Screen) -> None:
+    screen.types("#user", "ann")
+    screen.types("#password", USERS["ann"])
+    screen.press("Log in", "form")
+
+
+@pytest.fixture
+def screen(browser: Browser, own: BrokerProcess) -> Iterator[Screen]:
+    screen = Screen(browser, own)
+    screen.open("/brokers")
+    screen.run("localStorage.clear(); sessionStorage.clear()")
+    screen.open("/brokers")
+    screen.sees("Add a broker")
+    yield screen
+    screen.run("localStorage.clear(); sessionStorage.clear()")
+    browser.complaints()
+
+
+@needs_browser
+def test_two_brokers_side_by_side_each_with_its_login(screen: Screen, own: BrokerProcess, other: BrokerProcess) -> None:
+    with connected(own.port) as client:
+        client.ask("SEND", {"destination": "orders"}, b"x")
+    add(screen, url_of(other))
+    card_says(screen, host_of(other), "not logged in", "It requires a login.")
+    card_says(screen, url_of(own), "active", "own")
+    screen.press("Log in", ".fleet")
+    screen.sees("Log in to 127.0.0.1:", "This broker requires a login.")
+    log_in(screen)
+    screen.sees("secured")
+    card_says(screen, host_of(other), "active", "2 queues")
+    screen.go("/queues")
+    screen.sees("jobs", "locked", "2 queues")
+    assert screen.run("return new URLSearchParams(location.search).get('broker')") == url_of(other)
+    screen.go("/queues/jobs")
+    screen.act("Pause")
+    command, curl = screen.run("return [...document.querySelectorAll('dialog code')].map((it) => it.innerText)")
+    assert f"--url {url_of(other)} --user ann" in command
+    assert f"-u ann {url_of(other)}/api/queues/jobs/pause" in curl
+    screen.press("Pause", "dialog")
+    screen.sees("Pause jobs: done.")
+    paused = ask(other.ports["http"], "GET", "/api/queues/jobs", Authorization=basic("ann"))
+    assert paused.json["paused"] is True
+    screen.keys("Escape")
+    screen.go("/")
+    screen.press("own", ".fleet")
+    screen.sees("1 queue")
+    assert "Log out" not in screen.text, "a login is for one broker"
+    screen.go("/queues")
+    screen.sees("orders")
+    screen.keys("j")  # a browser goes back only to where somebody has done something
+    screen.run("history.go(-2)")
+    screen.sees("Log out", "secured")
+    assert screen.run("return JSON.stringify(sessionStorage) + document.cookie") == "{}"
+
+
+@needs_browser
+def test_a_queue_that_needs_a_look_is_a_link_to_its_broker(screen: Screen, other: BrokerProcess) -> None:
+    add(screen, url_of(other))
+    screen.press("Log in", ".fleet")
+    log_in(screen)
+    with connected(other.port, login="ann", passcode=USERS["ann"]) as client:
+        client.ask("SEND", {"destination": "locked"}, b"x")
+    screen.go("/brokers")
+    card_says(screen, host_of(other), "locked", "no consumer")
+    screen.press("own", ".fleet")
+    screen.until("the other page", "return !location.search")
+    screen.press("locked", ".fleet")
+    screen.sees("Why", "locked")
+    assert "/queues/locked" in screen.run("return location.href")
+
+
+@needs_browser
+def test_why_a_broker_is_unreachable(browser: Browser, own: BrokerProcess, tmp_path: Path) -> None:
+    """One refuses this page, and one does not answer; the configuration names both."""
+    nobody = "http://127.0.0.1:9"
+    text = configuration(http(consoleBrokers=f"{url_of(own)},{nobody}"), name="third")
+    with running(text, tmp_path) as third:
+        screen = Screen(browser, third)
+        screen.open("/")
+        card_says(screen, host_of(third), "active", "third")
+        card_says(screen, host_of(own), "unreachable", "refuses this page", f"allowedOrigins={url_of(third)}")
+        card_says(screen, "127.0.0.1:9", "unreachable", "It does not answer.")
+        screen.go("/brokers")
+        card_says(screen, "127.0.0.1:9", "unreachable")
+        assert "Remove from this list" not in screen.text, "the configuration names them"
+        screen.run(f"document.querySelector('.brokers').value = '{nobody}'")
+        screen.run("document.querySelector('.brokers').dispatchEvent(new Event('change'))")
+        screen.sees("It does not answer.", "keeps trying")
+        screen.run(f"document.querySelector('.brokers').value = '{url_of(third)}'")
+        screen.run("document.querySelector('.brokers').dispatchEvent(new Event('change'))")
+        screen.sees("Accepting messages.")
+        browser.go("about:blank")
+    browser.complaints()
+
+
+@needs_browser
+def test_a_stand_by_says_for_whom_it_waits(browser: Browser, own: BrokerProcess, tmp_path: Path) -> None:
+    with pair_in(tmp_path, http=f";allowedOrigins={url_of(own)}") as pair:
+        pair.ready()
+        waiting = pair.waiting()
+        screen = Screen(browser, own)
+        screen.open("/")
+        add(screen, url_of(waiting))
+        card_says(screen, host_of(waiting), "stand-by", "waits for the lock of")
+        screen.press("Remove from this list")
+        screen.sees_not("stand-by")
+        browser.go("about:blank")
+    browser.complaints()
+
+
+@needs_browser
+def test_a_link_adds_no_broker(screen: Screen, other: BrokerProcess) -> None:
+    """Somebody's link must not have anybody log in elsewhere."""
+    screen.browser.go("about:blank")
+    screen.browser.go(f"{screen.url}/ui/?broker=http%3A%2F%2F127.0.0.1%3A9#/queues")
+    screen.sees("is not in the list of this console")
+    assert screen.run("return document.querySelector('form')") is None
+    done = screen.run(f"return fetch('{url_of(other)}/health/live').then(() => 'asked', () => 'refused')")
+    assert done == "refused", "the page may ask only brokers of its list"
+    assert any("Content Security Policy" in one for one in screen.browser.complaints())
+    screen.open("/brokers")
+    for wrong in ("ftp://127.0.0.1", "http://"):
+        screen.types("#broker-url", wrong)
+        screen.press("Add a broker")
+        screen.sees("This is no URL of an HTTP acceptor")
+    assert screen.run("return localStorage.length") == 0
