@@ -12,9 +12,11 @@ import pytest
 from artemis_py.core.queue_states import BAD, CALM, MIND, SEVERITY
 from artemis_py.server.http.console import CONSOLE, PATH, POLICY, console_routes
 from artemis_py.server.http.requests import Request, Response
+from tests.kit.documents import load_core
 
 SENT_BYTES_MAX: Final = 89_500
 READ_BYTES_MAX: Final = 233_000
+DOCUMENT: Final = Path(__file__).parents[2] / "docs" / "console.md"
 FILES: Final = [file for file in sorted(CONSOLE.rglob("*")) if file.is_file()]
 OWN: Final = [file for file in FILES if "vendor" not in file.parts]
 VENDORED: Final = {"uPlot.iife.min.js", "uPlot.min.css", "uPlot.LICENSE.txt"}
@@ -125,6 +127,14 @@ def test_the_page_has_the_brokers_of_the_configuration() -> None:
     assert isinstance(answer.body, bytes)
     assert b'data-brokers="http://two.example:8161 https://three.example http://&quot;x"' in answer.body
     assert b"{brokers}" not in answer.body
+
+
+def test_the_acceptors_of_the_document_are_valid() -> None:
+    examples = re.findall(r"```xml\n(<acceptor .*?)\n```", DOCUMENT.read_text("utf-8"), re.DOTALL)
+    (allows,), (lists,) = (load_core(f"<acceptors>{one}</acceptors>").acceptors for one in examples)
+    assert allows.list_param("allowedOrigins") == ("http://broker1.example:8161",)
+    assert lists.list_param("consoleBrokers") == ("http://broker2.example:8161", "http://broker3.example:8161")
+    assert [one.protocols for one in (allows, lists)] == [("HTTP",), ("HTTP",)]
 
 
 @pytest.mark.parametrize("path", ["/", "/ui", "/console", "/console/"])

@@ -122,7 +122,7 @@ export class Action {
       h(
         "div",
         { class: "dialog-foot" },
-        button(this.result === null ? "Cancel" : "Close", this.close, "", { id: "action-close" }),
+        button("Close", this.close, "", { id: "action-close" }),
         this.#dryRun && button("Dry run", () => this.run({ [this.#dryRun.name]: true }), "", { disabled: this.isRunning || this.#lacks, id: "action-dry" }),
         h(
           "button",

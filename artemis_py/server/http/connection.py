@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
@@ -119,7 +119,7 @@ def _do_nothing() -> None:
 
 
 _READING: Final = frozenset({"GET", "HEAD"})
-_MORE: Final = {
+_MORE: Final[Mapping[int, tuple[tuple[str, str], ...]]] = {
     HTTPStatus.SERVICE_UNAVAILABLE: RETRY_LATER,
     HTTPStatus.FORBIDDEN: (("Cross-Origin-Resource-Policy", "cross-origin"),),
 }

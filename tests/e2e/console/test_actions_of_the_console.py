@@ -64,7 +64,7 @@ def test_the_lines_do_the_same(screen: Screen, which: int) -> None:
     screen.until("lines", "return document.querySelectorAll('dialog .lines code').length === 2")
     _run(_lines(screen)[which])
     assert _queue(screen)["paused"]
-    screen.press("Cancel", "dialog")
+    screen.press("Close", "dialog")
     screen.act("Resume")
     screen.until("lines", "return document.querySelectorAll('dialog .lines code').length === 2")
     _run(_lines(screen)[which])
@@ -122,7 +122,7 @@ def test_the_lines_of_what_destroys_do_it_without_asking(screen: Screen, which: 
     assert "queue purge orders --yes" in _lines(screen)[0]
     _run(_lines(screen)[which])
     assert _queue(screen)["messageCount"] == 0
-    screen.press("Cancel", "dialog")
+    screen.press("Close", "dialog")
 
 
 def test_a_refusal_is_shown_where_it_happens(screen: Screen) -> None:
@@ -137,7 +137,7 @@ def test_a_refusal_is_shown_where_it_happens(screen: Screen) -> None:
         screen.until(
             "what is wrong", "return document.querySelector('dialog .problem')?.innerText.includes('consumer')"
         )
-        screen.press("Cancel", "dialog")
+        screen.press("Close", "dialog")
 
 
 def test_delete(screen: Screen) -> None:

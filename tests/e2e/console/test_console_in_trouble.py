@@ -84,6 +84,16 @@ def test_the_broker_goes_and_comes_back(browser: Browser, tmp_path: Path) -> Non
     browser.complaints()
 
 
+def test_why_it_accepts_no_messages(screen: Screen) -> None:
+    screen.open("/")
+    screen.sees("Accepting messages.")
+    screen.run(
+        "const real = window.fetch; window.fetch = (path, more) => path === '/health/ready' ? Promise.resolve("
+        "new Response(JSON.stringify({status: 'DOWN', reason: 'the disk is full'}), {status: 503})) : real(path, more)"
+    )
+    screen.sees("Accepting no messages: the disk is full.")
+
+
 def test_one_stream_tells_what_changes(screen: Screen) -> None:
     """Nothing is asked again; a change comes by itself."""
     screen.open("/queues?sort=name")

@@ -1,0 +1,158 @@
+"""Makes the pictures of the console in docs/pictures anew, of two brokers with 5,000 queues:
+``python -m tests.e2e.console.pictures``. It takes some minutes, for curves to show.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from PIL import Image
+
+from tests.e2e.console.screen import Screen
+from tests.kit.browser import Browser, chromium
+from tests.kit.client import StompSocket, connected
+from tests.kit.http import ask
+from tests.kit.process import HTTP, LOOPBACK, STOMP, SWEPT, BrokerProcess, configuration, retained, running
+
+FOLDER: Final = Path(__file__).parents[3] / "docs" / "pictures"
+MINUTES: Final = 4
+QUEUES: Final = 5000
+SETTINGS: Final = """
+      <address-setting match="#">
+        <dead-letter-address>DLQ</dead-letter-address><max-delivery-attempts>1</max-delivery-attempts>
+      </address-setting>
+"""
+QUEUE: Final = '<address name="{0}"><anycast><queue name="{0}"{1}/></anycast></address>'
+ORDER: Final = {
+    "order": 4711, "customer": "c-17", "currency": "EUR",
+    "items": [{"sku": "A-1", "count": 2, "price": 19.9}, {"sku": "B-7", "count": 1, "price": 5.0}],
+}  # fmt: skip
+
+
+def addresses() -> str:
+    """Many queues, a small one that will be full, a ring, and those of a shop."""
+    names = [f"svc.{number % 40:02}.q{number:04}" for number in range(QUEUES)]
+    own = {
+        "orders": "", "invoices": "", "mail": "", "audit": "", "stock": "", "payments": "", "reports": "", "DLQ": "",
+        "shipping": ' max-depth-messages="6000" overflow-policy="REJECT"', "prices": ' ring-size="50"',
+    }  # fmt: skip
+    return "".join(QUEUE.format(name, more) for name, more in [*own.items(), *((name, "") for name in names)])
+
+
+@contextmanager
+def traffic(port: int, over: threading.Event) -> Iterator[None]:
+    """Clients of a shop, until it is over: one consumer is too slow, one refuses, and some queues have none."""
+
+    def publish() -> None:
+        with connected(port, client_id="shop") as client:
+            for number in range(1_000_000):
+                for name, every in (("orders", 2), ("stock", 1), ("mail", 2), ("shipping", 3), ("prices", 1)):
+                    if number % every == 0:
+                        body = json.dumps({**ORDER, "order": number}).encode()
+                        more = {"persistent": "true", "content-type": "application/json", "region": "eu"}
+                        client.send("SEND", {"destination": f"/queue/{name}", **more}, body)
+                if over.wait(0.02):
+                    return
+
+    def consume(name: str, pause_s: float) -> None:
+        with connected(port, client_id=f"{name}-worker") as client:
+            client.subscribe(f"/queue/{name}")
+            while not over.wait(pause_s):
+                client.send("ACK", {"id": client.message().header("ack")})
+
+    work = [threading.Thread(target=publish)]
+    work += [threading.Thread(target=consume, args=one) for one in (("orders", 0.0), ("stock", 0.0), ("mail", 0.06))]
+    for thread in work:
+        thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        for thread in work:
+            thread.join()
+
+
+def fill(client: StompSocket) -> None:
+    """Messages that wait, that have died, and that are sent regularly."""
+    for number in range(300):
+        for _ in range(1 + number % 9):
+            client.send("SEND", {"destination": f"/queue/svc.{number % 40:02}.q{number:04}"}, b"{}")
+    for number in range(120):
+        client.send("SEND", {"destination": "/queue/invoices", "persistent": "true"}, b"invoice %d" % number)
+    for hour in (6, 12, 18):
+        cron = {"AMQ_SCHEDULED_CRON": f"0 {hour} * * MON-FRI", "persistent": "true"}
+        client.send("SEND", {"destination": "/queue/reports", **cron}, b"make the report")
+    client.subscribe("/queue/payments")
+    for number in range(25):
+        more = {"persistent": "true", "content-type": "application/json"}
+        client.ask("SEND", {"destination": "/queue/payments", **more}, b'{"payment": %d, "amount": 19.9}' % number)
+        client.send("NACK", {"id": client.message().header("ack")})
+    client.ask("SEND", {"destination": "/queue/audit"}, b"seen")
+
+
+def acceptors(http: str = "") -> dict[str, str]:
+    return {"stomp": STOMP + ";connectionsAllowed=1000", "http": HTTP + http}
+
+
+def url_of(broker: BrokerProcess) -> str:
+    return f"http://{LOOPBACK}:{broker.ports['http']}"
+
+
+def take(screen: Screen, name: str, place: str, *texts: str) -> None:
+    """A picture of a page, once these texts are on it."""
+    screen.open(place)
+    screen.sees(*texts)
+    time.sleep(5)  # for rates and curves
+    file = FOLDER / f"console-{name}.png"
+    screen.browser.picture(file, 900)
+    Image.open(file).quantize(256).save(file, optimize=True)  # a third of the size
+
+
+def take_all(browser: Browser, first: BrokerProcess, second: BrokerProcess) -> None:
+    browser.size(1440, 900, "light")
+    screen = Screen(browser, first)
+    dead = ask(first.ports["http"], "GET", "/api/queues/DLQ/messages?fields=messageID,originalMessageID").json["data"][
+        0
+    ]
+    order = ask(first.ports["http"], "GET", "/api/queues/shipping/messages?fields=messageID").json["data"][0]
+    take(screen, "overview", "/", "Need attention")
+    take(screen, "queue", "/queues/mail", "Why does it grow?")
+    take(screen, "queues", "/queues", "queues")
+    take(screen, "life", f"/life/{dead['originalMessageID']}", "dead")
+    take(screen, "message", f"/queues/shipping/messages/{order['messageID']}", "Why is it here?")
+    screen.run(f"localStorage.setItem('artemis-brokers', '{url_of(second)}')")
+    take(screen, "brokers", "/", "shop-asia")
+
+
+def main() -> None:
+    """Makes them."""
+    with tempfile.TemporaryDirectory() as folder:
+        one, two = Path(folder) / "one", Path(folder) / "two"
+        one.mkdir()
+        two.mkdir()
+        core = SWEPT + retained(one)
+        text = configuration(
+            acceptors(), folder=one, name="shop-europe", core=core, addresses=addresses(), settings=SETTINGS
+        )
+        with running(text, one) as first:
+            small = configuration(
+                acceptors(f";allowedOrigins={url_of(first)}"), name="shop-asia", addresses=QUEUE.format("orders", "")
+            )
+            with running(small, two) as second, connected(first.port) as client, traffic(first.port, threading.Event()):
+                fill(client)
+                with connected(second.port) as other:
+                    other.ask("SEND", {"destination": "/queue/orders"}, b"{}")
+                time.sleep(60 * MINUTES)
+                with chromium(Path(folder)) as browser:
+                    take_all(browser, first, second)
+
+
+if __name__ == "__main__":
+    main()
