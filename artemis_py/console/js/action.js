@@ -122,7 +122,7 @@ export class Action {
       h(
         "div",
         { class: "dialog-foot" },
-        button("Close", this.close, "", { id: "action-close" }),
+        button(this.result === null && label(operation) !== "Cancel" ? "Cancel" : "Close", this.close, "", { id: "action-close" }),
         this.#dryRun && button("Dry run", () => this.run({ [this.#dryRun.name]: true }), "", { disabled: this.isRunning || this.#lacks, id: "action-dry" }),
         h(
           "button",

@@ -92,7 +92,7 @@ export function asked(text) {
   });
 }
 
-/** Lists that stand by themselves, by their collection. */
+/** Lists of their own. */
 export const lists = () => operations.filter((one) => one.isList && one.method === "GET" && one.on.length === 0 && one.path.split("/").length === 3);
 
 /** What changes something: `on` are the names in the path, such as `["queue"]`. */
@@ -117,7 +117,7 @@ export function label(one) {
   return words.charAt(0).toUpperCase() + words.slice(1).replaceAll("-", " ");
 }
 
-/** The path with the values of its names in it; the others are the query, and secrets the body. */
+/** The path with its names filled in; the rest is the query, and secrets the body. */
 export function target(one, given) {
   const query = {};
   let body, text;

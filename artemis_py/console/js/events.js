@@ -40,7 +40,7 @@ export function changed(known, told) {
   return { ...known, count: told.count ?? known.count, data };
 }
 
-/** These happen again and again to one queue, address or user. */
+/** Repeated for one queue, address or user. */
 const REPEATED = /^MESSAGE|^LIMIT|^LEASES|^ALERT|FULL$|BLOCKED$|HELD_UP$|_SLOW$|VIOLATION$/;
 const about = ({ type, queue, routingName, address, user }) => `${type} ${queue ?? routingName ?? address ?? user ?? ""}`;
 

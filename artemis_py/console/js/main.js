@@ -94,7 +94,7 @@ class App {
       } catch (error) {
         if (!(error instanceof Problem)) throw error;
         if (broker !== current()) break;
-        if (error.status === 0) error.message = await whyUnreachable(broker);
+        if (error.status === 0) Object.assign(error, { message: await whyUnreachable(broker), advice: "The console keeps trying." });
         this.fatal = error;
         this.draw();
         await new Promise((resolve) => setTimeout(resolve, 2000));

@@ -43,7 +43,7 @@ export class Palette {
     this.draw();
   }
 
-  /** What was asked before is not wanted any more. */
+  /** Gives up the last question. */
   #stop() {
     clearTimeout(this.#timer);
     this.#asking?.abort();

@@ -16,7 +16,7 @@ export class Rates {
   note(at, counters, depth) {
     const before = this.#before ?? (this.#before = { at, counters });
     const passed = (at - before.at) / 1000;
-    if (passed < (this.history.length > 0 ? 0.4 : 2)) return; // the first times are less exact
+    if (passed < (this.history.length > 0 ? 0.4 : 3)) return; // the first time is inexact
     for (const [name, value] of Object.entries(counters)) {
       const grown = value - before.counters[name];
       const now = grown < 0 ? 0 : grown / passed;

@@ -63,7 +63,7 @@ export class Send {
         this.sent && h("div", { class: "chips", role: "status", id: "send-result" }, h("span", { class: `chip ${this.sent.routed === false || this.sent.duplicate ? "warn" : "good"}` }, this.sent.routed === false ? "No queue matched: it went to the dead-letter address" : this.sent.duplicate ? "Dropped as a duplicate" : "Sent")),
         h("div", { class: "lines" }, h("span", { class: "soft small" }, "From a shell"), copyLine("command", this.#command), copyLine("curl line", this.#curl)),
       ),
-      h("div", { class: "dialog-foot" }, button("Close", this.close), h("button", { type: "submit", form: "send-form", class: "button primary" }, "Send")),
+      h("div", { class: "dialog-foot" }, button(this.sent ? "Close" : "Cancel", this.close), h("button", { type: "submit", form: "send-form", class: "button primary" }, "Send")),
     );
   }
 }

@@ -8,7 +8,6 @@ const KEPT = "artemis-columns-";
 
 export const chosen = (list) => JSON.parse(localStorage.getItem(KEPT + list) ?? "[]");
 
-/** The dialog in which columns are chosen. */
 export class ColumnChoice {
   constructor(list, fields, close, changed) {
     Object.assign(this, { list, fields, close, changed });

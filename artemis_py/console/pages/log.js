@@ -65,6 +65,7 @@ export class LogPage {
   #body({ data, count: total }) {
     const cursors = this.app.feed.value(CURSORS)?.data ?? [];
     const isAll = data.length === total;
+    const began = day(data.at(-1)?.firstTime);
     return [
       h(
         "div",
@@ -72,7 +73,7 @@ export class LogPage {
         tile("Segments", count(total)),
         tile("Size", bytes(data.reduce((sum, one) => sum + one.bytes, 0)), { note: isAll ? null : `of the newest ${data.length}` }),
         tile("Written to", String(data[0]?.lastLsn ?? "–"), { note: "the last lsn" }),
-        tile("Began", day(data.at(-1)?.firstTime), { note: isAll ? "the oldest record" : `of the newest ${data.length}` }),
+        tile(isAll ? "Oldest record" : `The newest ${data.length} began`, began.slice(0, 10), { note: began.slice(11) }),
         tile("Cursors", count(cursors.length)),
       ),
       card("Cursors", cursors.length === 0 ? empty("No cursors", "A cursor keeps log files until they are read.") : shortTable("Cursors", this.columns, cursors), { bare: true, note: String(cursors.length) }),

@@ -17,7 +17,7 @@ export class SchedulesPage extends ListPage {
     super(app, route, {
       path: "schedules",
       one: "schedule",
-      sentence: () => "Messages that are sent regularly, by their headers AMQ_SCHEDULED_…",
+      sentence: () => "Messages that are sent regularly.",
       filterBy: "destination",
       example: "cron~MON",
       columns: [

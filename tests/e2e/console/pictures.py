@@ -112,7 +112,8 @@ def take(screen: Screen, name: str, place: str, *texts: str) -> None:
     time.sleep(5)  # for rates and curves
     file = FOLDER / f"console-{name}.png"
     screen.browser.picture(file, 900)
-    Image.open(file).quantize(256).save(file, optimize=True)  # a third of the size
+    picture = Image.open(file).convert("RGB")
+    picture.quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=3).save(file, optimize=True)  # a third of the size
 
 
 def take_all(browser: Browser, first: BrokerProcess, second: BrokerProcess) -> None:

@@ -64,7 +64,7 @@ def test_the_lines_do_the_same(screen: Screen, which: int) -> None:
     screen.until("lines", "return document.querySelectorAll('dialog .lines code').length === 2")
     _run(_lines(screen)[which])
     assert _queue(screen)["paused"]
-    screen.press("Close", "dialog")
+    screen.press("Cancel", "dialog")
     screen.act("Resume")
     screen.until("lines", "return document.querySelectorAll('dialog .lines code').length === 2")
     _run(_lines(screen)[which])
@@ -122,7 +122,7 @@ def test_the_lines_of_what_destroys_do_it_without_asking(screen: Screen, which: 
     assert "queue purge orders --yes" in _lines(screen)[0]
     _run(_lines(screen)[which])
     assert _queue(screen)["messageCount"] == 0
-    screen.press("Close", "dialog")
+    screen.press("Cancel", "dialog")
 
 
 def test_a_refusal_is_shown_where_it_happens(screen: Screen) -> None:
@@ -137,7 +137,7 @@ def test_a_refusal_is_shown_where_it_happens(screen: Screen) -> None:
         screen.until(
             "what is wrong", "return document.querySelector('dialog .problem')?.innerText.includes('consumer')"
         )
-        screen.press("Close", "dialog")
+        screen.press("Cancel", "dialog")
 
 
 def test_delete(screen: Screen) -> None:
@@ -199,6 +199,7 @@ def test_a_search_says_that_it_goes_on_or_failed_and_only_the_last_one_counts(sc
     screen.open("/operations")
     screen.sees("All operations of this broker.")
     screen.keys(":")
+    screen.until("the palette", "return document.querySelector('dialog input') !== null")
     screen.run(
         "window.asked = []; const real = window.fetch; window.fetch = (path, more) => path.includes('name%7E') ?"
         "new Promise((_, refuse) => { window.asked.push(path); window.fail = refuse;"

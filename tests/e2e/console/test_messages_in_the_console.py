@@ -113,7 +113,7 @@ def test_a_rate_is_proposed_for_many(screen: Screen) -> None:
     screen.press("Retry all")
     screen.sees("Proposed: start slowly")
     assert screen.run("return document.querySelector('#argument-rate').value") == "10"
-    screen.press("Close", "dialog")
+    screen.press("Cancel", "dialog")
     urllib.request.urlopen(urllib.request.Request(f"{screen.url}/api/queues/DLQ/purge", method="POST")).close()
 
 
