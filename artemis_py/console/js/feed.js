@@ -8,7 +8,7 @@ import { changed, follow, gathered } from "./events.js";
 const POLL_MS = 2000;
 const FIRST_POLL_MS = 800;
 const TICK_MS = 1000;
-const FRESH_MS = 1500;
+const FRESH_MS = 3500;
 const ASKED_BEATS = 5;
 const SETTLE_MS = 250;
 const PAUSE_MAX_MS = 4000;
