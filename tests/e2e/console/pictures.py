@@ -67,16 +67,18 @@ def traffic(port: int, over: threading.Event) -> Iterator[None]:
             while not over.wait(pause_s):
                 client.send("ACK", {"id": client.message().header("ack")})
 
-    work = [threading.Thread(target=publish)]
-    work += [threading.Thread(target=consume, args=one) for one in (("orders", 0.0), ("stock", 0.0), ("mail", 0.06))]
+    work = [threading.Thread(target=publish, daemon=True)]
+    work += [
+        threading.Thread(target=consume, args=one, daemon=True)
+        for one in (("orders", 0.0), ("stock", 0.0), ("mail", 0.06))
+    ]
     for thread in work:
         thread.start()
     try:
         yield
     finally:
-        over.set()
-        for thread in work:
-            thread.join()
+        over.set()  # a consumer may wait for a message that never comes: it ends with the process
+        work[0].join()
 
 
 def fill(client: StompSocket) -> None:
