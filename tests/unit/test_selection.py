@@ -18,7 +18,7 @@ from tests.kit import selection
 
 ROOT = Path(__file__).parents[2]
 UNCHANGED = "from tests.kit import selection\nselection.has_changed = lambda root, paths: False\n"
-SIXTY = "import pytest\n@pytest.mark.slow\n@pytest.mark.parametrize('number', range(60))\ndef test_it(number): pass\n"
+TEN = "import pytest\n@pytest.mark.slow\n@pytest.mark.parametrize('number', range(10))\ndef test_it(number): pass\n"
 LESS_INSTALLED = """
 import sys
 
@@ -50,19 +50,26 @@ def pytest_in(folder: Path, *options: str, **environment: str) -> str:
 def test_a_third_of_spark_runs_and_the_rest_is_named(tmp_path: Path) -> None:
     """Continuous integration runs all."""
     (tmp_path / "tests" / "spark").mkdir(parents=True)
-    (tmp_path / "tests" / "spark" / "test_it.py").write_text(SIXTY)
+    files = [f"tests/spark/test_{letter}.py" for letter in "abcdef"]
+    for file in files:
+        (tmp_path / file).write_text(TEN)
     (tmp_path / "conftest.py").write_text(UNCHANGED)
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = slow\n")
     options = ["-ra", "-p", "tests.conftest"]
-    third = sum(selection.is_in_the_third(f"tests/spark/test_it.py::test_it[{number}]", 5) for number in range(60))
-    assert 10 < third < 30
-    said = pytest_in(tmp_path, *options, "--seed", "5")
-    assert f"{third} passed, {60 - third} skipped" in said
-    assert (
-        f"SKIPPED [{60 - third}] tests/spark/test_it.py: a third in each run where nothing of Spark changed "
-        "(all: make test ARGS=tests/spark)\n"
-    ) in said
+    said = pytest_in(tmp_path, *options, "--seed", "256")
+    assert "20 passed, 40 skipped" in said
+    told = ": a third in each run where nothing of Spark changed (all: make test ARGS=tests/spark)\n"
+    assert {file for file in files if f"SKIPPED [10] {file}{told}" not in said} == {files[1], files[4]}
     assert "60 passed" in pytest_in(tmp_path, *options, CI="true")
+
+
+def test_three_thirds_are_all_of_it() -> None:
+    """Whatever the digits are by which tests take turns."""
+    files = [f"tests/spark/test_{number}.py" for number in range(20)]
+    for turn in range(5):
+        thirds = [selection.third_of([*files, *files], 256 * third + turn) for third in range(3)]
+        assert sorted(file for third in thirds for file in third) == sorted(files)
+        assert {len(third) for third in thirds} == {6, 7}
 
 
 def test_whoever_names_spark_means_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
