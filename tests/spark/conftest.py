@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -24,12 +27,15 @@ TIMEOUT_S: Final = 600
 """For what hangs, and nothing else: a test that is broken off takes all others of the session with it, because what
 the JVM answered to it is read by the next.
 """
-# A JVM that starts fast and stays small: the tests' data are small. Its database writes no log here.
+# A JVM that starts fast and stays small: the tests' data are small. Its database writes no log here. For checkpoints
+# Spark's default starts a program for each file, to ask whether it is a link.
 QUICK_JVM: Final = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dderby.stream.error.file=/dev/null",
     "spark.driver.memory": "1g",
+    "spark.sql.streaming.checkpointFileManagerClass":
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager",
     "spark.sql.streaming.noDataProgressEventInterval": "200",
-}
+}  # fmt: skip
 
 
 def why_no_spark() -> str | None:
@@ -92,8 +98,29 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         else:
             running = session("artemis_py tests", steps_back=False, **settings)
         running.sparkContext.setLogLevel("ERROR")
+        if sys.platform == "linux":
+            running.sparkContext.pythonExec = stack.enter_context(forking_python(path))
         yield running
         running.stop()
+
+
+@contextmanager
+def forking_python(python_path: str) -> Iterator[str]:
+    """A program that stands for ``python`` where Spark starts one (``forked_python``)."""
+    with tempfile.TemporaryDirectory() as folder:
+        place, program = Path(folder) / "socket", Path(folder) / "python"
+        program.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {HERE}/forked_python.py {place} "$@"\n', "utf-8")
+        program.chmod(0o755)
+        environment = {**os.environ, "PYTHONPATH": python_path, "OPENBLAS_NUM_THREADS": "1"}  # no thread beside a fork
+        with subprocess.Popen(
+            [sys.executable, "-m", "tests.spark.forked_python", str(place)],
+            env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        ) as server:  # fmt: skip
+            assert server.stdin is not None
+            assert server.stdout is not None
+            assert server.stdout.readline() == b"ready\n"
+            yield str(program)
+            server.stdin.close()
 
 
 @pytest.fixture
