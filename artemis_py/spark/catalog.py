@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark.body_schema import read_schema
-from artemis_py.spark.shared_options import SECRETS
+from artemis_py.spark.shared_options import SECRETS, STORAGE, is_secret
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,6 +27,7 @@ _PROVIDER: Final = "provider"
 _KEY: Final = "artemis"
 _WHERE: Final = frozenset(
     {
+        "archive",
         "journal",
         "path",
         "broker",
@@ -46,7 +47,7 @@ _WHERE: Final = frozenset(
     }
 )
 """Options that say which addresses there are."""
-_PLACES: Final = frozenset({"journal", "path", "url"})
+_PLACES: Final = frozenset({"archive", "journal", "path", "url"})
 FIXED: Final = (
     "the schema is fixed; leave out schema(…), and choose columns with option columns; in SQL leave out the columns "
     "before USING, and write OPTIONS (…, columns 'value,key')"
@@ -152,6 +153,11 @@ def declared(given: Mapping[str, str]) -> dict[str, str] | None:
     if "path" in given:  # as OPTIONS (path …), and as LOCATION
         found["path"] = given["path"]
     for name in found:
+        if name.lower().startswith(STORAGE) and is_secret(name):
+            raise PipelineError(
+                f"option {name} would be stored in the catalog, and in files written from the table. Leave it out, and "
+                "give it in the environment of Spark's processes (AWS_SECRET_ACCESS_KEY …)"
+            )
         if name.lower() in SECRETS:
             raise PipelineError(
                 f"option {name} would be stored in the catalog, and in files written from the table. Leave it out, and "
@@ -215,13 +221,18 @@ def views(
     options = options_of(source)
     schemas = {address: read_schema(schema) for address, schema in (bodies or {}).items()}
     for name in options:
+        if name.lower().startswith(STORAGE) and is_secret(name):
+            raise PipelineError(
+                f"tables in the catalog show their options to everybody, so they cannot have {name}. Leave it out, and "
+                "give it in the environment of Spark's processes (AWS_SECRET_ACCESS_KEY …)"
+            )
         if name.lower() in SECRETS:
             raise PipelineError(
                 f"tables in the catalog show their options to everybody, so they cannot have a {name}. Leave it out, "
                 f"and give {name}File, or give it where a table is read: SELECT … FROM {database}.orders WITH "
                 f"({name} '…')"
             )
-    where = {name: text for name, text in options.items() if name.lower() in _WHERE}
+    where = {name: text for name, text in options.items() if name.lower() in _WHERE or name.lower().startswith(STORAGE)}
     rows = spark.read.format("artemis").options(**where, table="addresses", columns="address").load()
     names = table_names({row.address for row in rows.distinct().collect()} | schemas.keys(), schemas)
     of_bodies = [f"{names[address]}{suffix}" for address in schemas for suffix in _OF_BODIES]

@@ -30,6 +30,8 @@ MEANINGS: Final = {
     "verify": "true or false: whether to check the broker's certificate",
 }
 SECRETS: Final = ("password", "token")
+STORAGE: Final = "storage."
+"""How the names of options begin that are for the object store of an archive."""
 NAMED: Final = {name: f"option {name}" for name in MEANINGS}
 
 _ENDS_WITH_PORT: Final = re.compile(r":\d+/?$")
@@ -69,6 +71,16 @@ def refused_connection(endpoint: Endpoint, login: ClientLogin, reason: str) -> P
     if not login.is_empty:
         who = f" to {login} of options {'token, tokenFile' if login.token else 'user, password'}"
     return PipelineError(f"{endpoint} refuses the connection{who}: {reason}")
+
+
+def storage_of(given: Mapping[str, str]) -> dict[str, str]:
+    """The options for the object store of an archive, by the names that deltalake knows."""
+    return {name[len(STORAGE) :]: text for name, text in given.items() if name.lower().startswith(STORAGE)}
+
+
+def is_secret(name: str) -> bool:
+    """Would the value of an option for an object store let others in?"""
+    return any(word in name.lower() for word in ("secret", "password", "token", "access_key", "account_key", "sas"))
 
 
 def login_of(texts: Mapping[str, str]) -> ClientLogin:

@@ -44,7 +44,12 @@ class ArtemisDataSource(DataSource):
         from artemis_py.spark.read.batch import reader
         from artemis_py.spark.read.options import read_options
 
-        return reader(read_options(self._given(schema)))
+        options = read_options(self._given(schema))
+        if options.archive is None:
+            return reader(options)
+        from artemis_py.spark.jobs.archive_reader import ArchiveReader
+
+        return ArchiveReader(options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """The source of a streaming query. Raises PipelineError for invalid options."""

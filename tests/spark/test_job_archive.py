@@ -10,13 +10,18 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 from pyarrow import dataset
+from pyspark.errors import PySparkException
 
-from artemis_py.spark.jobs import delta
+from artemis_py.errors import PipelineError
+from artemis_py.spark import views
 from artemis_py.spark.jobs.archive import Feed, Upkeep, archive
+from artemis_py.spark.jobs.archive_reader import ArchiveReader
 from artemis_py.spark.jobs.archived import ArchiveTables
-from artemis_py.spark.jobs.delta import DeltaPlace, File
+from artemis_py.spark.jobs.delta import DeltaPlace
 from artemis_py.spark.jobs.source import JobError, Span
 from artemis_py.spark.log.log import Mark
+from artemis_py.spark.read.options import read_options
+from artemis_py.spark.tables.schema import TABLES
 from tests.spark.traffic import BROKER, START_MS, SimulatedTraffic
 from tests.spark.traffic_tables import rows_of
 
@@ -177,23 +182,70 @@ def test_jobs_read_the_archive(spark: SparkSession, world: SimulatedTraffic, arc
     assert Counter(row.messageId for row in rows) == Counter(one.id for one in wanted)
 
 
-@pytest.mark.parametrize("archived", ["delta"], indirect=True)
-def test_only_files_of_the_addresses_and_hours_are_read(
-    spark: SparkSession, archived: tuple[Path, WorldFeed], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_files_of_the_addresses_and_hours_are_read(archived: tuple[Path, WorldFeed]) -> None:
     directory, _ = archived
-    read: list[File] = []
-    true_shares = delta._shares
-
-    def shares(files: list[File]) -> list[list[File]]:
-        read.extend(files)
-        return true_shares(files)
-
-    monkeypatch.setattr(delta, "_shares", shares)
-    ArchiveTables(directory, Span(from_ms=MIDNIGHT_MS), ("orders",)).frame(spark, "messages")
-    assert {tuple(one.partition.values()) for one in read} == {("orders", "2026-01-02T00")}
+    options = {"archive": str(directory), "subscribe": "orders", "startingTimestamp": str(MIDNIGHT_MS)}
+    planned = ArchiveReader(read_options(options)).partitions()
+    read = [one.partition for share in planned for one in share.files]  # type: ignore[attr-defined]
+    assert {(one["address"], one.get("hour") or one["date"]) for one in read} in (
+        {("orders", "2026-01-02T00")}, {("orders", "2026-01-02")},
+    )  # fmt: skip
 
 
 def test_no_archive_there(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(JobError, match="has no table events; artemis-py pipeline archive writes it"):
-        ArchiveTables(tmp_path).table(spark, "events", ("offset",))
+    with pytest.raises(PySparkException, match="is not an archive; artemis-py pipeline archive makes one"):
+        ArchiveTables(tmp_path).table(spark, "events", ("offset",)).collect()
+
+
+@pytest.mark.parametrize("table", ["messages", "events"])
+@pytest.mark.parametrize(
+    ("options", "is_wanted"),
+    [
+        ({}, "true"),
+        ({"subscribe": "orders"}, "address = 'orders'"),
+        ({"subscribePattern": "orders.#", "subscribe": "later"}, "address IN ('orders', 'later')"),
+        ({"startingTimestamp": str(MIDNIGHT_MS)}, f"TIME >= timestamp_millis({MIDNIGHT_MS})"),
+        ({"endingTimestamp": str(MIDNIGHT_MS)}, f"TIME <= timestamp_millis({MIDNIGHT_MS})"),
+        ({"subscribe": "orders", "startingTimestamp": f'{{"orders": {MIDNIGHT_MS}}}'},
+         f"address = 'orders' AND TIME >= timestamp_millis({MIDNIGHT_MS})"),
+        ({"startingOffsets": f'{{"{BROKER}": 500}}', "endingOffsets": f'{{"{BROKER}": 900}}'},
+         "offset > 500 AND offset <= 900"),
+    ],
+)  # fmt: skip
+def test_the_archive_by_the_options_of_the_log(
+    spark: SparkSession, archived: tuple[Path, WorldFeed], tables: dict[str, DataFrame], table: str,
+    options: dict[str, str], is_wanted: str,
+) -> None:  # fmt: skip
+    """The same rows in the same columns as those of the log that meet the condition."""
+    frame = spark.read.format("artemis").options(archive=str(archived[0]), table=table, **options).load()
+    assert frame.columns == [name for name in TABLES[table] if name != "headers"]
+    condition = is_wanted.replace("TIME", "publishedAt" if table == "messages" else "timestamp")
+    wanted = tables[table].where(condition).select(*frame.columns)
+    rows = Counter(map(repr, frame.collect()))
+    assert rows == Counter(map(repr, wanted.collect()))
+    assert rows
+
+
+def test_the_archive_in_sql(spark: SparkSession, archived: tuple[Path, WorldFeed], world: SimulatedTraffic) -> None:
+    names = views(spark, {"archive": str(archived[0])}, "archived")
+    try:
+        assert set(names) == {message.address for message in world.sent}
+        orders = [message.id for message in world.sent if message.address == "orders"]
+        assert spark.sql("SELECT count(DISTINCT messageId) FROM archived.orders").first() == (len(orders),)
+        assert spark.sql("SELECT count(*) FROM archived.latency WHERE waitMs >= 0").first() != (0,)
+    finally:
+        spark.sql("DROP DATABASE archived CASCADE")
+
+
+def test_what_an_archive_does_not_have(spark: SparkSession, archived: tuple[Path, WorldFeed]) -> None:
+    archive_of = {"archive": str(archived[0])}
+    with pytest.raises(PipelineError, match="go on with a stream of the log"):
+        read_options(archive_of, streaming=True)
+    with pytest.raises(PipelineError, match="queues needs a log: url or journal"):
+        read_options({**archive_of, "table": "queues"})
+    with pytest.raises(PipelineError, match="option url is for a log"):
+        read_options({**archive_of, "url": "http://localhost:8161"})
+    with pytest.raises(PipelineError, match=f"names broker other, which is not read; the brokers are {BROKER}"):
+        ArchiveReader(read_options({**archive_of, "startingOffsets": '{"other": 1}'})).partitions()
+    with pytest.raises(PipelineError, match="they cannot have storage"):
+        views(spark, {**archive_of, "storage.aws_secret_access_key": "x"})

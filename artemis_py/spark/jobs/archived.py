@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from artemis_py.spark.jobs.source import TIME_COLUMNS, JobError, Source, Span, is_url
+from artemis_py.spark.shared_options import STORAGE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -70,17 +71,25 @@ class ArchiveTables(Source):
         return f"the archive, which goes from {parts[0]} to {parts[-1]}" if parts else "the archive, which is empty"
 
     def table(self, spark: SparkSession, name: str, columns: Sequence[str]) -> DataFrame:
-        """Reads Parquet files; dates or hours outside the time span are skipped."""
+        """Reads with the data source ``artemis``, which opens no files of other addresses, dates and hours."""
         wanted = dict.fromkeys((*columns, TIME_COLUMNS[name]))
-        return self._frame(spark, name, list(wanted)).select(*columns)
+        return self._frame(spark, name, columns=",".join(wanted)).select(*columns)
 
     def frame(self, spark: SparkSession, name: str) -> DataFrame:
         """The same rows with all columns."""
-        return self._frame(spark, name, None)
+        return self._frame(spark, name, includeHeaders="true")
 
-    def _frame(self, spark: SparkSession, name: str, columns: Sequence[str] | None) -> DataFrame:
-        found = self._of_delta(spark, name, columns) if self._is_delta() else self._of_parquet(spark, name)
-        return self.span.cut(found, TIME_COLUMNS[name])
+    def _frame(self, spark: SparkSession, name: str, **more: str) -> DataFrame:
+        options = {"archive": str(self.directory), "table": name, **more}
+        options |= {f"{STORAGE}{key}": text for key, text in self.storage.items()}
+        if self.addresses:
+            options["subscribe"] = ",".join(self.addresses)
+        if self.span.from_ms is not None:
+            options["startingTimestamp"] = str(self.span.from_ms)
+        if self.span.to_ms is not None:
+            options["endingTimestamp"] = str(self.span.to_ms)
+        frame = spark.read.format("artemis").options(**options).load()
+        return self.span.cut(frame, TIME_COLUMNS[name])
 
     def _is_delta(self) -> bool:
         return layout_of(self.directory) == DELTA
@@ -89,41 +98,6 @@ class ArchiveTables(Source):
         from artemis_py.spark.jobs.delta import DeltaPlace
 
         return DeltaPlace(f"{self.directory}/{name}", self.storage)
-
-    def _of_delta(self, spark: SparkSession, name: str, columns: Sequence[str] | None) -> DataFrame:
-        place = self._delta(name)
-        if not place.exists():
-            raise self._lacks(name)
-        first = None if self.span.from_ms is None else hour_of(self.span.from_ms)
-        last = None if self.span.to_ms is None else hour_of(self.span.to_ms)
-
-        def keeps(partition: Mapping[str, Any]) -> bool:
-            hour = partition["hour"] or ""
-            return (
-                (not self.addresses or partition["address"] in self.addresses)
-                and (first is None or hour >= first)
-                and (last is None or hour <= last)
-            )
-
-        return place.frame(spark, columns, keeps)
-
-    def _of_parquet(self, spark: SparkSession, name: str) -> DataFrame:
-        from pyspark.sql import functions as F
-
-        where = Path(self.directory) / name
-        if not where.is_dir():
-            raise self._lacks(name)
-        frame = spark.read.schema(archive_schema(spark, where)).parquet(str(where))
-        if self.addresses:
-            frame = frame.where(F.col("address").isin(*self.addresses))
-        for bound, is_kept in ((self.span.from_ms, "__ge__"), (self.span.to_ms, "__le__")):
-            if bound is not None:
-                day = F.lit(datetime.fromtimestamp(bound / 1000, UTC).date())
-                frame = frame.where(getattr(F.col("date"), is_kept)(day))
-        return frame
-
-    def _lacks(self, name: str) -> JobError:
-        return JobError(f"{self.directory} has no table {name}; artemis-py pipeline archive writes it")
 
 
 def archive_schema(spark: SparkSession, where: Path) -> str:

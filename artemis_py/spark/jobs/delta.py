@@ -8,7 +8,7 @@ import json
 import re
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -226,10 +226,10 @@ class DeltaPlace:
         if unknown:
             raise JobError(f"{self.url} has no column {unknown[0]}; it has {', '.join(whole.names)}")
         schema = whole if columns is None else pa.schema([whole.field(name) for name in columns])
-        shares = _shares([one for one in _files(table) if keeps(one.partition)])
+        of_tasks = shares([one for one in _files(table) if keeps(one.partition)])
         told = from_arrow_schema(schema, prefer_timestamp_ntz=True)
-        numbers = spark.range(0, len(shares), 1, max(1, len(shares)))
-        return numbers.mapInArrow(partial(_read, self, shares, schema), told)
+        numbers = spark.range(0, len(of_tasks), 1, max(1, len(of_tasks)))
+        return numbers.mapInArrow(partial(_read, self, of_tasks, schema), told)
 
 
 def _paths(table: DeltaTable) -> list[str]:
@@ -243,17 +243,17 @@ def _files(table: DeltaTable) -> list[File]:
     ]
 
 
-def _shares(files: Iterable[File]) -> list[list[File]]:
+def shares(files: Iterable[File], task_bytes: int = _TASK_BYTES) -> list[list[File]]:
     """What each task reads; files of one partition beside each other."""
-    shares: list[list[File]] = []
+    found: list[list[File]] = []
     room = 0
     for one in sorted(files, key=itemgetter(0)):
-        if room < one.size_bytes:
-            shares.append([])
-            room = _TASK_BYTES
-        shares[-1].append(one)
+        if room < one.size_bytes or not found:
+            found.append([])
+            room = task_bytes
+        found[-1].append(one)
         room -= one.size_bytes
-    return shares
+    return found
 
 
 @contextmanager
@@ -320,19 +320,33 @@ def _read(
     place: DeltaPlace, shares: Sequence[Sequence[File]], schema: pa.Schema, numbers: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the shares with these numbers, of which a task has one."""
-    from pyarrow.parquet import ParquetFile
-
     files = place.files_system()
     for number in chain.from_iterable(batch.column(0).to_pylist() for batch in numbers):
-        for one in shares[number]:
-            with files.open_input_file(one.path) as stream:
-                opened = ParquetFile(stream, pre_buffer=False)
-                there = opened.schema_arrow.names
-                inside = [name for name in schema.names if name in there and name not in one.partition]
-                size_bytes = sum(opened.metadata.row_group(n).total_byte_size for n in range(opened.num_row_groups))
-                rows_max = max(1, min(_ROWS_PER_BATCH, _BATCH_BYTES * one.rows // max(1, size_bytes)))
-                for batch in opened.iter_batches(rows_max, columns=inside, use_threads=False):
-                    yield _completed(batch, schema, one.partition)
+        yield from read_files(files, shares[number], schema)
+
+
+def read_files(
+    system: FileSystem,
+    files: Iterable[File],
+    schema: pa.Schema,
+    rows_max: int = _ROWS_PER_BATCH,
+    left_out: Collection[str] = (),
+) -> Iterator[pa.RecordBatch]:
+    """The rows of Parquet files below ``system``, at most ``rows_max`` at once. Columns that are ``left_out`` or that a
+    file lacks are null.
+    """
+    from pyarrow.parquet import ParquetFile
+
+    for one in files:
+        with system.open_input_file(one.path) as stream:
+            opened = ParquetFile(stream, pre_buffer=False)
+            there = set(opened.schema_arrow.names) - one.partition.keys() - set(left_out)
+            metadata = opened.metadata
+            size_bytes = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
+            count = max(1, min(rows_max, _BATCH_BYTES * metadata.num_rows // max(1, size_bytes)))
+            inside = [name for name in schema.names if name in there]
+            for batch in opened.iter_batches(count, columns=inside, use_threads=False):
+                yield _completed(batch, schema, one.partition)
 
 
 def _completed(batch: pa.RecordBatch, schema: pa.Schema, partition: Mapping[str, Any]) -> pa.RecordBatch:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -28,6 +28,7 @@ _MEANINGS: Final = {
     "broker": "name for the broker whose directories are read",
     "url": "comma-separated HTTP acceptors of running brokers: http://host:8161; of one with a stand-by "
     "http://host:8161|http://other:8161",
+    "archive": "a directory, or a URL such as s3://bucket/lake, with what artemis-py pipeline archive made",
     "queue": "a queue, to consume it: its name, or address::queue",
     "stompUrl": "STOMP acceptors of the same broker, tried in turn: tcp://host:61613; stomps://host:61617 with TLS",
     "selector": "a condition on the messages of the queue, as in SUBSCRIBE",
@@ -134,6 +135,10 @@ class ReadOptions:
     """At least so many tasks read a batch."""
     queue: QueueOptions | None = None
     """The queue to consume; None: the log is read."""
+    archive: str | None = None
+    """The archive to read instead of a log."""
+    storage: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What deltalake needs to know of the archive's object store."""
 
     @property
     def subscribes(self) -> bool:
@@ -145,8 +150,9 @@ def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOp
     """Parse the user's options. Raises PipelineError with the option, its value and the allowed values."""
     texts = _known(given)
     table = _choice(texts, "table", tuple(TABLES), "messages")
+    archive = _archive(texts, table, streaming=streaming)
     queue = _queue(texts, streaming=streaming)
-    journal, urls = _sources(texts)
+    journal, urls = (None, ()) if archive else _sources(texts)
     starting, starting_ms, starting_since = _start(texts, streaming=streaming)
     ending_ms, ending_until = _times(texts, "endingTimestamp", max)
     options = ReadOptions(
@@ -184,6 +190,10 @@ def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOp
         partition_bytes=_positive(texts, "partitionBytes") or 32 << 20,
         partitions_min=_positive(texts, "minPartitions"),
         queue=queue,
+        archive=archive,
+        storage={
+            name[len(shared.STORAGE) :]: text for name, text in given.items() if name.lower().startswith(shared.STORAGE)
+        },
     )
     _check_together(options, texts, streaming=streaming)
     return options
@@ -216,7 +226,7 @@ def _known(given: Mapping[str, str]) -> dict[str, str]:
     texts: dict[str, str] = {}
     for name, text in given.items():
         known = _NAMES.get(name.lower())
-        if name.lower() in _SPARK_S_OWN:
+        if name.lower() in _SPARK_S_OWN or name.lower().startswith(shared.STORAGE):
             continue
         if known is None:
             meant = _KAFKA_S.get(name.lower()) or shared.hint(name, _MEANINGS)
@@ -231,11 +241,39 @@ def _sources(texts: Mapping[str, str]) -> tuple[str | None, tuple[str, ...]]:
     urls = _listed(texts.get("url", ""))
     if (journal is None) == (not urls):
         said = "both are given" if urls else "none is given"
-        raise PipelineError(f"name the log with option journal (a directory) or url (a broker); {said}")
+        raise PipelineError(f"name the log with option journal (a directory) or url (a broker), or archive; {said}")
     for url in urls:
         if not all(map(_is_http, urls_of(url))):
             raise _refused(texts, "url")
     return journal, urls
+
+
+_NOT_WITH_ARCHIVE: Final = frozenset(
+    {
+        "journal", "path", "url", "broker", "queue", "stompUrl", "selector", "asOf", "interval", "minPartitions",
+        "failOnDataLoss", "skipUnavailableBrokers", "brokerTimeoutSeconds", *shared.MEANINGS,
+    }
+)  # fmt: skip
+_ARCHIVED: Final = ("messages", "events", "addresses")
+
+
+def _archive(texts: Mapping[str, str], table: str, *, streaming: bool) -> str | None:
+    archive = texts.get("archive")
+    if archive is None:
+        return None
+    if streaming:
+        raise PipelineError(
+            "option archive is for spark.read: an archive is no stream. Read it as a batch, and go on with a stream of "
+            "the log (url), whose startingOffsets are the largest offset of each broker in the archive"
+        )
+    for name in texts:
+        if name in _NOT_WITH_ARCHIVE:
+            raise PipelineError(f"option {name} is for a log, and option archive names an archive; leave out one")
+    if table not in _ARCHIVED:
+        raise PipelineError(f"an archive has the tables {', '.join(_ARCHIVED)}; {table} needs a log: url or journal")
+    if not archive:
+        raise _refused(texts, "archive")
+    return _local(archive)
 
 
 def _local(path: str) -> str:

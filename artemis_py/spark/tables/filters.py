@@ -67,8 +67,10 @@ class Pushed:
 
     def applied(self, wanted: Wanted, broker: str) -> Wanted | None:
         """What to read from a broker under these filters; None: nothing."""
-        if self._brokers is not None and broker not in self._brokers:
-            return None
+        return None if self._brokers is not None and broker not in self._brokers else self.narrowed(wanted)
+
+    def narrowed(self, wanted: Wanted) -> Wanted:
+        """What to read from all brokers under these filters."""
         own = self._wanted
         return replace(
             wanted,
