@@ -17,6 +17,8 @@ from artemis_py.errors import PipelineError
 _CORRUPT: Final = "_corrupt"
 """Where ``from_json`` puts a body that it could not read completely."""
 _BODY: Final = "_body"
+SETTING: Final = "spark.artemis.bodies"
+"""Spark's setting with the place of the schemas."""
 METADATA: Final = "_metadata"
 """The column with what the log knows of a message; Spark's files have their metadata under this name."""
 _NOTES: Final = frozenset(
@@ -96,11 +98,37 @@ class BodySchema:
         return f"CASE {' '.join(cases)} END"
 
 
-def read_schema(source: str | Path | Mapping[str, Any]) -> BodySchema:
-    """The schema in a file, or one that was parsed. Raises PipelineError with the keyword and its place if SQL cannot
-    say what it says.
+def configured_schemas(place: str) -> dict[str, BodySchema]:
+    """The schemas of addresses that a setting names: a directory with a file ``ADDRESS.json`` for each, or a file with
+    a JSON object of schemas, or of names of files beside it, by address. Raises PipelineError.
     """
-    name = "the schema" if isinstance(source, Mapping) else str(source)
+    path = Path(place)
+    if path.is_dir():
+        found = {file.name.removesuffix(".json"): read_schema(file) for file in sorted(path.glob("*.json"))}
+        if not found:
+            raise PipelineError(f"{SETTING} names {place}, which has no file ADDRESS.json with a JSON Schema")
+        return found
+    try:
+        document = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise PipelineError(
+            f"{SETTING} names {place}, which is neither a directory nor a file with a JSON object: {error}"
+        ) from None
+    if not isinstance(document, Mapping) or not all(isinstance(one, (str, Mapping)) for one in document.values()):
+        raise PipelineError(
+            f"{SETTING} names {place}, which must have a schema, or the name of a file, for each address"
+        )
+    return {
+        address: read_schema(path.parent / one) if isinstance(one, str) else read_schema(one, f"{place}: {address}")
+        for address, one in document.items()
+    }
+
+
+def read_schema(source: str | Path | Mapping[str, Any], name: str | None = None) -> BodySchema:
+    """The schema in a file, or one that was parsed, which errors call by this name. Raises PipelineError with the
+    keyword and its place if SQL cannot say what it says.
+    """
+    name = name or ("the schema" if isinstance(source, Mapping) else str(source))
     if isinstance(source, Mapping):
         document: Any = source
     elif name.endswith((".avsc", ".avro")):

@@ -8,13 +8,14 @@ there.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.body_schema import read_schema
+from artemis_py.spark.body_schema import SETTING, configured_schemas, read_schema
 from artemis_py.spark.shared_options import SECRETS, STORAGE, is_secret
 
 if TYPE_CHECKING:
@@ -213,13 +214,18 @@ def views(
 
     ``bodies`` has a JSON Schema for some addresses: a file, or a dictionary. Of ``orders`` then ``artemis.orders`` is a
     view with the properties as columns, and the rest of the message in ``_metadata``; ``artemis.orders_bad`` has the
-    messages whose bodies are not of the schema, with ``error``; ``artemis.orders_log`` is the table below.
+    messages whose bodies are not of the schema, with ``error``; ``artemis.orders_log`` is the table below. Without
+    ``bodies`` the setting ``spark.artemis.bodies`` counts (``body_schema.configured_schemas``).
 
     Raises PipelineError for a password, for a schema that SQL cannot say, and if the database has another table with
     such a name.
     """
     options = options_of(source)
-    schemas = {address: read_schema(schema) for address, schema in (bodies or {}).items()}
+    if bodies is None:
+        place = spark.conf.get(SETTING, None)
+        schemas = {} if place is None else configured_schemas(place)
+    else:
+        schemas = {address: read_schema(schema) for address, schema in bodies.items()}
     for name in options:
         if name.lower().startswith(STORAGE) and is_secret(name):
             raise PipelineError(
@@ -311,9 +317,14 @@ def _plain(address: str) -> str:
 
 
 def options_of(source: str | Mapping[str, str]) -> dict[str, str]:
-    """The options for a URL or a directory, or the given options."""
+    """The options for a URL or a directory, or the given options, which may be a JSON object. Raises PipelineError."""
     if isinstance(source, Mapping):
         return dict(source)
+    if source.startswith("{"):
+        try:
+            return {name: str(text) for name, text in json.loads(source).items()}
+        except ValueError as error:
+            raise PipelineError(f"options as JSON cannot be read: {error}") from None
     return {"url" if source.startswith(("http://", "https://")) else "journal": source}
 
 

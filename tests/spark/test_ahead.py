@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,7 @@ from artemis_py.spark.read.options import read_options
 from artemis_py.spark.stream.pace import bytes_behind
 from artemis_py.spark.stream.reader import LAG, LogStreamReader
 from artemis_py.storage.format.segment_index import BLOCK_BYTES
+from tests.kit.set_clock import SettableClock
 from tests.spark.live import live_broker, send_many
 from tests.spark.made_log import HOUR_MS, START_MS, MadeLog
 from tests.spark.readers import rows_read
@@ -274,6 +275,25 @@ def test_a_time_in_a_log_whose_clock_was_set_back(tmp_path: Path, streaming: boo
 
     for since_ms in (*times_ms, START_MS + 2_001, START_MS + HOUR_MS + 1, START_MS + 3 * HOUR_MS):
         assert read(since_ms) == [time_ms for time_ms in (*times_ms, START_MS + 2) if time_ms >= since_ms]
+
+
+def test_a_time_in_the_log_of_a_broker_whose_clock_is_set_back(tmp_path: Path) -> None:
+    """By url, where the broker tells the times of blocks of a log that grows."""
+    clock = SettableClock(tmp_path / "clock")
+    clock.set(3600)
+    with live_broker(tmp_path / "broker", environment=clock.environment) as broker, broker.client() as client:
+        send_many(client, "orders", 0, 3, 30_000)
+        for ahead_s, first in ((0, 3), (1800, 6), (-3600, 9)):
+            clock.set(ahead_s)
+            send_many(client, "orders", first, 3, 30_000)
+        given = {"url": broker.url, "columns": "publishedAt,value"}
+        rows = [(round(row["publishedAt"].timestamp() * 1000), int(row["value"])) for row in rows_read(given)]
+        assert [number for _, number in rows] == list(range(12))
+        assert rows != sorted(rows)
+        for since_ms, streaming in product(sorted(time_ms for time_ms, _ in rows)[::3], (False, True)):
+            found = rows_read({**given, "startingTimestamp": str(since_ms)}, streaming=streaming)
+            wanted = [number for time_ms, number in rows if time_ms >= since_ms]
+            assert [int(row["value"]) for row in found] == wanted, (since_ms, streaming)
 
 
 @pytest.mark.parametrize("streaming", [False, True])

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark import views
-from artemis_py.spark.body_schema import read_schema
+from artemis_py.spark import session, views
+from artemis_py.spark.body_schema import configured_schemas, read_schema
 from artemis_py.spark.catalog import table_names
 from tests.spark.made_log import START_MS, MadeLog
 
@@ -137,6 +137,43 @@ def test_called_again_they_are_made_anew(spark: SparkSession, log: str) -> None:
             views(spark, log, "bodies_again", bodies={"orders": schema})
     finally:
         spark.sql("DROP DATABASE IF EXISTS bodies_again CASCADE")
+
+
+def test_set_once_for_every_session(spark: SparkSession, log: str, tmp_path: Path) -> None:
+    """The settings are those of ``spark-defaults.conf``, ``--conf`` or a session."""
+    (tmp_path / "orders.json").write_text(json.dumps(ORDER), "utf-8")
+    settings = {"spark.artemis.views": json.dumps({"journal": log}), "spark.artemis.bodies": str(tmp_path)}
+    try:
+        session("another program", **settings)
+        [row] = spark.sql("SELECT count(*) AS count, sum(amount) AS sum FROM artemis.orders").collect()
+        assert tuple(row) == (3, 2.5 + 3 - 1000)
+        assert spark.table("artemis.orders_bad").count() == len(BAD)
+        views(spark, log)  # by hand, without saying which bodies again
+        assert spark.table("artemis.orders").columns[0] == "id"
+        assert views(spark, log, bodies={}) == {"orders": "artemis.orders", "orders.bad": "artemis.orders_bad"}
+        assert "value" in spark.table("artemis.orders").columns
+    finally:
+        for name in settings:
+            spark.conf.unset(name)
+        spark.sql("DROP DATABASE IF EXISTS artemis CASCADE")
+
+
+def test_where_schemas_are(tmp_path: Path) -> None:
+    with pytest.raises(PipelineError, match=r"which has no file ADDRESS\.json with a JSON Schema"):
+        configured_schemas(str(tmp_path))
+    with pytest.raises(PipelineError, match="which is neither a directory nor a file with a JSON object"):
+        configured_schemas(str(tmp_path / "nothing"))
+    (tmp_path / "orders.eu.json").write_text(json.dumps(ORDER), "utf-8")
+    assert configured_schemas(str(tmp_path)) == {"orders.eu": read_schema(ORDER)}
+    one = tmp_path / "bodies"
+    one.write_text(json.dumps({"a/b": ORDER, "c": "orders.eu.json"}), "utf-8")
+    assert configured_schemas(str(one)) == {"a/b": read_schema(ORDER), "c": read_schema(ORDER)}
+    one.write_text(json.dumps({"a/b": {"properties": {"n": {}}}}), "utf-8")
+    with pytest.raises(PipelineError, match=r"bodies: a/b: #/properties/n/type is None"):
+        configured_schemas(str(one))
+    one.write_text("[]", "utf-8")
+    with pytest.raises(PipelineError, match="must have a schema, or a file's name, for each address"):
+        configured_schemas(str(one))
 
 
 def test_names_stay_apart() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -53,6 +54,8 @@ class Reader:
             # Spark is there already, so its environment cannot say who logs in; options say the same.
             '.format("artemis")': f'.format("artemis").options(user="admin", passwordFile="{secret}")',
             '(spark, "http://localhost:8161"': f'(spark, dict(url="{url}", user="admin", passwordFile="{secret}")',
+            '"spark.artemis.views": "http://localhost:8161"': '"spark.artemis.views": '
+            + repr(json.dumps({"url": url, "user": "admin", "passwordFile": str(secret)})),
             "(url '": f"(user 'admin', passwordFile '{secret}', url '",
             "'ann', passwordFile '/run/secrets/ann'": f"'admin', passwordFile '{secret}'",
             "http://localhost:8161": url,
@@ -180,7 +183,7 @@ def test_consuming_a_queue(reader: Reader, tmp_path: Path) -> None:
     reader.run(lag, query=query, artemis_py=artemis_py)
 
 
-def test_sql_and_views_and_lag(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sql_and_views_and_lag(reader: Reader, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     reader.send("orders", 200, 3)
     statements, inserted = blocks("docs/spark-sql.md", "## Tables", "sql")
     [views] = blocks("docs/spark-sql.md", "## Tables", "python")
@@ -195,13 +198,19 @@ def test_sql_and_views_and_lag(reader: Reader, capsys: pytest.CaptureFixture[str
         count = reader.run(read)["orders"].count()
         assert reader.run(views, artemis_py=artemis_py)["names"]["orders"] == "artemis.orders"
         assert re.search(rf"\|\s*{count}\|", capsys.readouterr().out)
-        [bodies_as_columns] = blocks("docs/spark-sql.md", "## Bodies as columns", "python")
-        reader.run(bodies_as_columns, artemis_py=artemis_py)
+        bodies_as_columns, settings = blocks("docs/spark-sql.md", "## Bodies as columns", "python")
+        order = reader.run(bodies_as_columns, artemis_py=artemis_py)["order"]
         assert re.search(r"the body is no JS", capsys.readouterr().out)
+        (tmp_path / "schemas").mkdir()
+        (tmp_path / "schemas" / "orders.json").write_text(json.dumps(order), "utf-8")
+        reader.run(settings, artemis_py=artemis_py)
+        assert re.search(r"\|\s*NULL\|", capsys.readouterr().out)  # no body here is an order
         [latency] = blocks("docs/spark-sql.md", "## Latency, throughput and depth", "python")
         reader.run(latency)
         assert re.search(r"\|\s*orders\|", capsys.readouterr().out)
     finally:
+        for setting in ("spark.artemis.views", "spark.artemis.bodies"):
+            reader.spark.conf.unset(setting)
         for one in (
             "VIEW IF EXISTS recent",
             "TABLE IF EXISTS orders",

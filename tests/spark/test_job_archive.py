@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 MIDNIGHT_MS = START_MS + 60_000
+EARLIER_MS = MIDNIGHT_MS - 20_000
 
 
 class WorldFeed(Feed):
@@ -204,12 +205,12 @@ def test_no_archive_there(spark: SparkSession, tmp_path: Path) -> None:
         ({}, "true"),
         ({"subscribe": "orders"}, "address = 'orders'"),
         ({"subscribePattern": "orders.#", "subscribe": "later"}, "address IN ('orders', 'later')"),
-        ({"startingTimestamp": str(MIDNIGHT_MS)}, f"TIME >= timestamp_millis({MIDNIGHT_MS})"),
-        ({"endingTimestamp": str(MIDNIGHT_MS)}, f"TIME <= timestamp_millis({MIDNIGHT_MS})"),
+        ({"startingTimestamp": str(EARLIER_MS)}, f"TIME >= timestamp_millis({EARLIER_MS})"),
+        ({"endingTimestamp": str(EARLIER_MS)}, f"TIME <= timestamp_millis({EARLIER_MS})"),
         ({"subscribe": "orders", "startingTimestamp": f'{{"orders": {MIDNIGHT_MS}}}'},
          f"address = 'orders' AND TIME >= timestamp_millis({MIDNIGHT_MS})"),
-        ({"startingOffsets": f'{{"{BROKER}": 500}}', "endingOffsets": f'{{"{BROKER}": 900}}'},
-         "offset > 500 AND offset <= 900"),
+        ({"startingOffsets": f'{{"{BROKER}": FIRST}}', "endingOffsets": f'{{"{BROKER}": LAST}}'},
+         "offset > FIRST AND offset <= LAST"),
     ],
 )  # fmt: skip
 def test_the_archive_by_the_options_of_the_log(
@@ -217,9 +218,15 @@ def test_the_archive_by_the_options_of_the_log(
     options: dict[str, str], is_wanted: str,
 ) -> None:  # fmt: skip
     """The same rows in the same columns as those of the log that meet the condition."""
-    frame = spark.read.format("artemis").options(archive=str(archived[0]), table=table, **options).load()
+    offsets = sorted(row["offset"] for row in tables[table].select("offset").distinct().collect())
+
+    def filled(text: str) -> str:
+        return text.replace("FIRST", str(offsets[50])).replace("LAST", str(offsets[150]))
+
+    given = {name: filled(text) for name, text in options.items()}
+    frame = spark.read.format("artemis").options(archive=str(archived[0]), table=table, **given).load()
     assert frame.columns == [name for name in TABLES[table] if name != "headers"]
-    condition = is_wanted.replace("TIME", "publishedAt" if table == "messages" else "timestamp")
+    condition = filled(is_wanted).replace("TIME", "publishedAt" if table == "messages" else "timestamp")
     wanted = tables[table].where(condition).select(*frame.columns)
     rows = Counter(map(repr, frame.collect()))
     assert rows == Counter(map(repr, wanted.collect()))

@@ -34,6 +34,8 @@ PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
 plan of the first conditions. So it is on only where each load has one condition, as in the jobs.
 """
 _NEEDED: Final = {_TIME_ZONE: "UTC"}
+_VIEWS: Final = "spark.artemis.views"
+"""Spark's setting with the log of which a session gets the tables and views."""
 _LOOK_S: Final = 1
 """How long Ctrl-C may take to be noticed."""
 
@@ -51,6 +53,9 @@ def session(
 
     A Spark started here on this machine (``local[…]``) gets the lowest priority, so that a broker on it goes first.
     ``steps_back`` False lets it compete like any other process; True also lowers the priority of an existing session.
+
+    If the setting ``spark.artemis.views`` names a broker's HTTP acceptor or a directory, the tables and views of its
+    addresses are made, too, as by ``views``.
 
     An active session of Spark Connect only gets the data source: its Spark runs elsewhere.
 
@@ -89,6 +94,11 @@ def session(
         spark.conf.set(_TIME_ZONE, given[_TIME_ZONE])
     for name in _NEEDED.keys() & conf.keys():
         spark.conf.set(name, _text(conf[name]))
+    place = spark.conf.get(_VIEWS, None)
+    if place:
+        from artemis_py.spark.catalog import views
+
+        views(spark, place)
     return spark
 
 
