@@ -142,7 +142,10 @@ def test_called_again_they_are_made_anew(spark: SparkSession, log: str) -> None:
 def test_set_once_for_every_session(spark: SparkSession, log: str, tmp_path: Path) -> None:
     """The settings are those of ``spark-defaults.conf``, ``--conf`` or a session."""
     (tmp_path / "orders.json").write_text(json.dumps(ORDER), "utf-8")
-    settings = {"spark.artemis.views": json.dumps({"journal": log}), "spark.artemis.bodies": str(tmp_path)}
+    settings: dict[str, Any] = {
+        "spark.artemis.views": json.dumps({"journal": log}),
+        "spark.artemis.bodies": str(tmp_path),
+    }
     try:
         session("another program", **settings)
         [row] = spark.sql("SELECT count(*) AS count, sum(amount) AS sum FROM artemis.orders").collect()
