@@ -157,6 +157,8 @@ def test_ctrl_c_ends_the_stream_of_five_minutes(reader: Reader, tmp_path: Path) 
 
 
 def test_reading_and_streaming(reader: Reader, tmp_path: Path) -> None:
+    [install] = blocks("docs/pipeline.md", "## Install", "python")
+    assert reader.run(install)["spark"].sparkContext is reader.spark.sparkContext
     [read] = blocks("docs/pipeline.md", "## Read", "python")
     before = reader.run(read)["orders"].count()
     [stream] = blocks("docs/pipeline.md", "### Streams", "python")
