@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 from pyarrow import dataset
-from pyspark.errors import PySparkException
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark import views
@@ -194,8 +193,10 @@ def test_only_files_of_the_addresses_and_hours_are_read(archived: tuple[Path, Wo
 
 
 def test_no_archive_there(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(PySparkException, match="is not an archive; artemis-py pipeline archive makes one"):
-        ArchiveTables(tmp_path).table(spark, "events", ("offset",)).collect()
+    with pytest.raises(JobError, match="has no table events; artemis-py pipeline archive writes it"):
+        ArchiveTables(tmp_path).table(spark, "events", ("offset",))
+    with pytest.raises(JobError, match="is not an archive; artemis-py pipeline archive makes one"):
+        ArchiveReader(read_options({"archive": str(tmp_path)})).partitions()
 
 
 @pytest.mark.parametrize("table", ["messages", "events"])

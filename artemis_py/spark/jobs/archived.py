@@ -80,6 +80,8 @@ class ArchiveTables(Source):
         return self._frame(spark, name, includeHeaders="true")
 
     def _frame(self, spark: SparkSession, name: str, **more: str) -> DataFrame:
+        if not (self._delta(name).exists() if self._is_delta() else (Path(self.directory) / name).is_dir()):
+            raise JobError(f"{self.directory} has no table {name}; artemis-py pipeline archive writes it")
         options = {"archive": str(self.directory), "table": name, **more}
         options |= {f"{STORAGE}{key}": text for key, text in self.storage.items()}
         if self.addresses:
