@@ -57,7 +57,8 @@ export const login = {
   forget() {
     const { [current()]: _, ...others } = kept();
     logins.delete(current());
-    sessionStorage.setItem(KEPT, JSON.stringify(others));
+    if (Object.keys(others).length) sessionStorage.setItem(KEPT, JSON.stringify(others));
+    else sessionStorage.removeItem(KEPT);
   },
 };
 

@@ -169,7 +169,7 @@ def test_an_answer_to_another_login_is_refused(screen: Screen, there: Provider, 
     screen.types("#user", "ann")
     screen.types("#password", USERS["ann"])
     screen.press("Log in", "form")
-    screen.sees("Taking messages.")
+    screen.sees("Accepting messages.")
 
 
 def test_an_id_token_of_another_login_is_refused(screen: Screen, there: Provider) -> None:

@@ -38,6 +38,7 @@ def test_a_queue_that_grows_is_named_and_its_past_is_there(screen: Screen) -> No
     try:
         screen.open("/")
         screen.sees("jobs has messages and no consumer", "Need attention", "growing", "never drained")
+        screen.browser.go("about:blank")
         eventually("an older curve", lambda: _moments(screen), lambda moments: len(moments) > 2, WAIT_S)
         begun_ms = 1000 * time.time()
         screen.open("/queues/jobs")
