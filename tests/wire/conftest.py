@@ -35,16 +35,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _is_its_version_drawn(item: pytest.Item, seed: int) -> bool:
     """Is this the version in which the run plays the transcript in parts? Other tests are always taken."""
-    if not isinstance(item, pytest.Function) or item.originalname not in IN_PARTS:
+    given = _parameters(item)
+    if getattr(item, "originalname", None) not in IN_PARTS or "version" not in given:
         return True
-    path, version = cast(Path, item.callspec.params["path"]), item.callspec.params["version"]
+    path = cast(Path, given["path"])
     versions = read_transcript(path).versions
-    return bool(version == versions[zlib.crc32(f"{seed}:{path.name}".encode()) % len(versions)])
+    return bool(given["version"] == versions[zlib.crc32(f"{seed}:{path.name}".encode()) % len(versions)])
+
+
+def _parameters(item: pytest.Item) -> dict[str, object]:
+    return item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
 
 
 def _played_in_tiny_turns(item: pytest.Item) -> Path | None:
     """The transcript that a test plays with tiny turns; None for any other test."""
-    given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    given = _parameters(item)
     path = given.get("path")
     return path if given.get("turns_of_any_size") == "tiny turns" and isinstance(path, Path) else None
 
