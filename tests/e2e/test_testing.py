@@ -138,7 +138,7 @@ def test_marks_the_ini_file_and_the_report_of_a_failure(tmp_path: Path) -> None:
     assert "assert <orders is not empty: 1 message (1 ready); no consumer is attached>" in said
     assert "- artemis -" in said
     assert "queue orders: 1 message (1 ready); 0 consumers\n  no consumer is attached" in said
-    assert "the mark artemis takes config, persistence, port, queues, timeout_s by name, not persistent" in said
+    assert "the mark artemis takes config, http, persistence, port, queues, timeout_s by name, not persistent" in said
     assert re.search(r"the configuration for artemis is not there: \S+gone\.xml", said)
     assert "Traceback" not in said
 

@@ -68,8 +68,13 @@ class Browser:
         self._ask("/url", {"url": url})
 
     def run(self, script: str) -> Any:
-        """What a piece of JavaScript returns."""
-        return self._ask("/execute/sync", {"script": script, "args": []})
+        """What a piece of JavaScript returns. One that a page loading anew has ended begins again."""
+        while True:
+            try:
+                return self._ask("/execute/sync", {"script": script, "args": []})
+            except AssertionError as refused:
+                if "aborted by navigation" not in str(refused):
+                    raise
 
     def size(self, width: int, height: int, scheme: str) -> None:
         """Makes the window so large; ``scheme`` is light or dark."""
