@@ -17,7 +17,7 @@ from artemis_py.errors import PipelineError
 from artemis_py.spark import lag
 from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.options import read_options
-from artemis_py.spark.stream.held_rows import BYTES_MAX
+from artemis_py.spark.stream.pace import HELD_BYTES_MAX
 from artemis_py.spark.stream.reader import AWAY
 from artemis_py.storage.log_id import log_id
 from tests.kit.process import eventually
@@ -140,7 +140,7 @@ def test_a_batch_that_was_not_fetched_waits_for_its_broker(two: tuple[LiveBroker
     query = Query(url=url_of(east, west), **GOES_ON)
     strict = Query(url=url_of(east, west), brokerTimeoutSeconds="1")
     with west.client() as client:
-        send_many(client, "orders", 100, 1, BYTES_MAX)
+        send_many(client, "orders", 100, 1, HELD_BYTES_MAX)
     end, shares = planned(query)
     west.kill()
     again = "Spark repeats a planned batch as it was: start the broker again"
@@ -156,6 +156,27 @@ def test_a_batch_that_was_not_fetched_waits_for_its_broker(two: tuple[LiveBroker
         Query(query.at, url=url_of(east, west), **GOES_ON).reader.partitions(query.at, end)
     west.start_again()
     assert query.read(query.reader.partitions(query.at, end)) == [100]
+
+
+def test_a_large_batch_becomes_small_ones_whose_rows_are_there(two: tuple[LiveBroker, LiveBroker]) -> None:
+    """Whatever was planned of a broker that dies is not waited for; the rest comes when it is back."""
+    east, west = two
+    query = Query(url=url_of(east, west), **GOES_ON)
+    for broker, first in ((east, 0), (west, 100)):
+        with broker.client() as client:
+            send_many(client, "orders", first, 20, HELD_BYTES_MAX // 10)
+    end, shares = planned(query)
+    west.kill()
+    found = query.read(shares)
+    assert found == query.read(query.reader.partitions(query.at, end))
+    assert 0 < len(found) < 10
+    query.at = end
+    while not {*range(20)} <= {*found}:
+        found += query.trigger()
+    west.start_again()
+    while len(found) < 40:
+        found += eventually("rows of west", query.trigger, bool, WAIT_S)
+    assert sorted(found) == [*range(20), *range(100, 120)]
 
 
 def planned(query: Query) -> tuple[dict[str, Any], list[InputPartition]]:

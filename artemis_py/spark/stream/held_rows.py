@@ -1,14 +1,13 @@
 """Rows that the planner of a stream holds, and its tasks only hand on.
 
 Spark repeats a batch that it has planned with the same offsets, and a sink that has it takes nothing of it again. So a
-planned batch has to have its rows, whatever happens to their broker. Where a query may go on without a broker, they are
-fetched before they are planned, if they are few.
+planned batch has to have its rows, whatever happens to their broker. Where a query may go on without a broker, its
+batches are small (``pace.py``), and their rows are fetched before they are planned.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
@@ -16,9 +15,7 @@ from pyspark.sql.datasource import InputPartition
 from artemis_py.spark.read.batch import read_share
 from artemis_py.spark.read.options import ReadOptions
 from artemis_py.spark.read.plan import Share
-
-BYTES_MAX: Final = 16 << 20
-"""Of log, and of rows, in one batch: they pass through the driver."""
+from artemis_py.spark.stream.pace import HELD_BYTES_MAX
 
 
 class HeldRows(InputPartition):
@@ -37,17 +34,19 @@ class Hold:
         self._log_bytes = self._row_bytes = 0
 
     def fetch(self, shares: Sequence[Share]) -> list[HeldRows] | None:
-        """The rows of tasks; None: they are too many. Raises PipelineError as the tasks would."""
-        self._log_bytes += sum(one.end - one.begin for share in shares for one in share.ranges)
-        if self._log_bytes > BYTES_MAX:
+        """The rows of tasks; None: they are too many beside the others. Raises PipelineError as the tasks would."""
+        log_bytes = self._log_bytes + sum(one.end - one.begin for share in shares for one in share.ranges)
+        if log_bytes > HELD_BYTES_MAX:
             return None
+        row_bytes = self._row_bytes
         found: list[HeldRows] = []
         for share in shares:
             batches: list[pa.RecordBatch] = []
             for batch in read_share(share, self._options):
-                self._row_bytes += batch.nbytes
-                if self._row_bytes > BYTES_MAX:
+                row_bytes += batch.nbytes
+                if row_bytes > HELD_BYTES_MAX:
                     return None
                 batches.append(batch)
             found.append(HeldRows(batches))
+        self._log_bytes, self._row_bytes = log_bytes, row_bytes
         return found

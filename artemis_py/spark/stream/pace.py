@@ -13,6 +13,8 @@ from artemis_py.spark.decode.columns import Numbers
 from artemis_py.spark.log.log import Listing
 from artemis_py.spark.read.options import ReadOptions
 
+HELD_BYTES_MAX: Final = 16 << 20
+"""Of log, and of rows, that are fetched for one batch before it is planned: they pass through the driver."""
 _MS_PER_S: Final = 1000
 
 
@@ -24,9 +26,20 @@ def read_limit(options: ReadOptions) -> ReadLimit:
     least = options.messages_min or options.offsets_min
     if most is not None:
         return ReadMaxRows(most)
-    if options.bytes_max is not None:
-        return ReadMaxBytes(options.bytes_max)
+    if options.bytes_max is not None or holds_rows(options):
+        return ReadMaxBytes(_bytes_max(options) or 0)
     return ReadAllAvailable() if least is None else ReadMinRows(least)
+
+
+def holds_rows(options: ReadOptions) -> bool:
+    """Are rows fetched before they are planned, so that no broker stops the others?"""
+    return options.skips_unavailable and len(options.urls) > 1
+
+
+def _bytes_max(options: ReadOptions) -> int | None:
+    """How much log one batch may have; None: any."""
+    limits = [options.bytes_max, HELD_BYTES_MAX if holds_rows(options) else None]
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 class Patience:
@@ -95,7 +108,7 @@ class Room:
     def __init__(self, options: ReadOptions, limit: ReadLimit) -> None:
         is_limited = not isinstance(limit, ReadAllAvailable)
         self._offsets = options.offsets_max if is_limited else None
-        self._bytes = options.bytes_max if is_limited else None
+        self._bytes = _bytes_max(options) if is_limited else None
         self.messages = options.messages_max if is_limited else None
         """The maximum number of rows; None: no limit."""
 

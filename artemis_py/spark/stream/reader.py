@@ -32,7 +32,7 @@ from artemis_py.spark.read.plan import Extract, asked, check_gaps, learn_queues,
 from artemis_py.spark.stream.brokers import Brokers
 from artemis_py.spark.stream.held_rows import HeldRows, Hold
 from artemis_py.spark.stream.look_ahead import LookAhead
-from artemis_py.spark.stream.pace import Patience, Room, Waiting, bytes_behind, read_limit
+from artemis_py.spark.stream.pace import Patience, Room, Waiting, bytes_behind, holds_rows, read_limit
 from artemis_py.spark.tables.reading import Names
 
 LOST: Final = "#lost"
@@ -103,7 +103,8 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             except AwayError as error:
                 self._brokers.leave(broker, error)
         ends = self._ends(found, limit, room)
-        self._hold(found, ends)
+        if holds_rows(self._options):
+            self._hold(found, ends, may_divide=not isinstance(limit, ReadAllAvailable))
         self._report(found, ends, start)
         end = {**known, **ends}
         if known == end and lost == start.get(LOST, {}):
@@ -164,17 +165,24 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 ends[broker] = max(new.begin, new.top)
         return ends
 
-    def _hold(self, found: dict[str, Waiting], ends: dict[str, int]) -> None:
-        """Fetch the rows of the next batch, if it must not wait for one of several brokers. Of one that does not answer
-        any more it has none, and then it is divided anew.
+    def _hold(self, found: dict[str, Waiting], ends: dict[str, int], *, may_divide: bool) -> None:
+        """Fetch the rows of the next batch, which must not wait for one of several brokers. Of one that does not answer
+        any more it has none, and then it is divided anew. If it is larger than was thought it becomes smaller, but for
+        one row, or where Spark wants all at once: such a batch waits for its brokers.
         """
-        self._held = {}
-        if not self._options.skips_unavailable or len(self._options.urls) < 2:
-            return
-        is_whole = False
-        while not is_whole:
+        is_done = False
+        while not is_done:
             self._held = {}
-            is_whole = self._fetch({broker: new for broker, new in found.items() if ends[broker] > new.begin}, ends)
+            there = {broker: new for broker, new in found.items() if ends[broker] > new.begin}
+            is_done = self._fetch(there, ends)
+            sizes = {broker: ends[broker] - new.begin for broker, new in there.items() if len(new.rows)}
+            is_large = any(
+                size > 1 and (broker, there[broker].begin, ends[broker]) not in self._held
+                for broker, size in sizes.items()
+            )
+            if is_done and may_divide and is_large:
+                ends |= {broker: there[broker].begin + (size + 1) // 2 for broker, size in sizes.items()}
+                is_done = False
 
     def _fetch(self, found: dict[str, Waiting], ends: dict[str, int]) -> bool:
         """Fetch what is new, and divide it as if all of it was planned later. False: a broker has left meanwhile."""
