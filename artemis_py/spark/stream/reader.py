@@ -175,13 +175,15 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._held = {}
             there = {broker: new for broker, new in found.items() if ends[broker] > new.begin}
             is_done = self._fetch(there, ends)
-            sizes = {broker: ends[broker] - new.begin for broker, new in there.items() if len(new.rows)}
-            is_large = any(
-                size > 1 and (broker, there[broker].begin, ends[broker]) not in self._held
-                for broker, size in sizes.items()
-            )
-            if is_done and may_divide and is_large:
-                ends |= {broker: there[broker].begin + (size + 1) // 2 for broker, size in sizes.items()}
+            large = [
+                broker
+                for broker, new in there.items()
+                if len(new.rows) and ends[broker] > new.rows[0] and (broker, new.begin, ends[broker]) not in self._held
+            ]
+            if is_done and may_divide and large:
+                for broker, new in there.items():
+                    half = new.begin + (ends[broker] - new.begin + 1) // 2
+                    ends[broker] = max(half, int(new.rows[0])) if len(new.rows) else ends[broker]
                 is_done = False
 
     def _fetch(self, found: dict[str, Waiting], ends: dict[str, int]) -> bool:
