@@ -175,7 +175,7 @@ def test_where_schemas_are(tmp_path: Path) -> None:
     with pytest.raises(PipelineError, match=r"bodies: a/b: #/properties/n/type is None"):
         configured_schemas(str(one))
     one.write_text("[]", "utf-8")
-    with pytest.raises(PipelineError, match="must have a schema, or a file's name, for each address"):
+    with pytest.raises(PipelineError, match="must have a schema, or the name of a file, for each address"):
         configured_schemas(str(one))
 
 
