@@ -552,6 +552,8 @@ class Managed:
     """None: no acceptor says how large a message may be, so none is imported."""
     bridges: Callable[[], Mapping[str, BridgeState]] = dict
     """By name."""
+    disconnect_bridge: Callable[[int, str], object] | None = None
+    """End a bridge's connection by its number, and say why; it connects again. None: there are no bridges."""
     send: Send | None = None
     """None: operators cannot publish."""
 

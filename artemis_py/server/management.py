@@ -657,6 +657,7 @@ def set_up_management(  # noqa: PLR0913 - all but the first five are named where
         users=OperatedUsers(loop, lambda: configuration.in_force, security),
         bodies=_body_room(config, turns.large),
         bridges=lambda: bridges.by_name,
+        disconnect_bridge=lambda number, reason: bridges.disconnect(number, reason, turns.isolation.turn_ms),
         send=ManagementSender(turns, ports, security),
     )
     hub = Hub(broker.notifications, loop, broker.holdings, date_ms)

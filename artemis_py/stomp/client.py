@@ -14,6 +14,7 @@ from artemis_py.message import escape_header
 
 VERSIONS: Final = ("1.0", "1.1", "1.2")
 HEART_BEAT: Final = b"\n"
+_DIGITS_MAX: Final = 18
 ROUTING: Final = "receipt-routing"
 """The header of CONNECT that asks for RECEIPTs which tell on which queues a message is; CONNECTED repeats it if this
 broker does so.
@@ -187,7 +188,7 @@ def _end_of_body(pending: bytearray, start: int, length: str | None) -> int:
     """Where the body ends; -1 until it is there."""
     if length is None:
         return pending.find(b"\0", start)
-    if not (length.isascii() and length.isdigit()):
+    if not (length.isascii() and length.isdigit() and len(length) <= _DIGITS_MAX):
         raise StompError(f"the broker sent content-length:{length}, which is not a number")
     end = start + int(length)
     if len(pending) <= end:

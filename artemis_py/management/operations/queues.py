@@ -352,9 +352,14 @@ def without_consumers(managed: Managed, queue: Queue) -> Generator[Step, None, N
     """Close the connections of all consumers of a queue, and wait until they have left."""
     while queue.consumer_count and not queue.deleted:
         numbers = {one.reader.connection for one in queue.distribution.consumers[:_CLOSES_PER_TURN]}
+        reason = f"An operator has deleted the queue {queue.name[:80]}"
         for client in managed.clients():
             if client.number in numbers:
-                client.end(f"An operator has deleted the queue {queue.name[:80]}")
+                client.end(reason)
+                numbers.remove(client.number)
+        if managed.disconnect_bridge is not None:
+            for number in numbers:
+                managed.disconnect_bridge(number, reason)
         yield WAIT
 
 

@@ -33,6 +33,7 @@ _FIRST: Final = (CONNECTED, STOPPING, CONNECTING, WAITING, STOPPED)
 """Of several connections, the first of these states is that of the bridge."""
 _NAMED: Final = {"caFile": "trustStorePath of the connector", "certificateFile": "keyStorePath of the connector"}
 _TEXT_MAX: Final = 300
+_PAUSE_S_MIN: Final = 0.1
 
 # ---- link ------------------------------------------------------------------------------------------------------------
 #
@@ -201,7 +202,7 @@ class Link:
     def _pause(self) -> None:
         self._tried = 0
         self.state = WAITING
-        pause_s = self._pauses.next_s()
+        pause_s = self._pauses.next_s() or _PAUSE_S_MIN  # without any it would spin
         self.next_ms = self._bridge.turns.clock_ms() + round(pause_s * 1000)
         self._timer = self._bridge.loop.call_later(pause_s, self._connect)
 
@@ -232,7 +233,10 @@ class Link:
         self._suspects = end.suspects
         bridge = self._bridge
         if self.state == STOPPING:
-            self._stopped("" if end.is_orderly else end.reason)
+            if bridge.is_started:  # again, meanwhile
+                self.begin()
+            else:
+                self._stopped("" if end.is_orderly else end.reason)
             return
         if end.refused:
             effect = (
@@ -280,6 +284,8 @@ class Bridge:
         """How often it has refused one."""
         self.forwarded_ms = 0
         """When it last confirmed one, in epoch ms; 0: never."""
+        self.before: Bridge | None = None
+        """Of the same name, before a reload: as long as it has not ended, this one waits."""
         self.on_stopped: Callable[[], None] | None = None
         self._log = log
         self.links = [Link(self) for _ in range(config.concurrency)]
@@ -324,6 +330,9 @@ class Bridge:
         """Connect; links that are connected, or try to be, go on."""
         self.is_started = True
         self.on_stopped = None
+        if self.before is not None and not self.before.may_go_on:
+            return
+        self.before = None
         for link in self.links:
             if link.state == STOPPED:
                 link.begin()
@@ -411,17 +420,17 @@ class Bridges:
                 continue
             bridge = Bridge(wanted, config, self._loop, self._turns, self._log, self._log_id)
             self.by_name[name] = bridge
-            before = next((each for each in reversed(self._leaving) if each.config.name == name), None)
-            if before is None or before.may_go_on:
-                bridge.start()
-            else:
-                before.on_stopped = partial(self._take_over, bridge)
+            named = [each for each in self._leaving if each.config.name == name and not each.may_go_on]
+            if named:
+                bridge.before = named[-1]
+                bridge.before.on_stopped = partial(self._take_over, bridge)
+            bridge.start()
         self._leaving = [each for each in self._leaving if not each.may_go_on]
 
     def _take_over(self, bridge: Bridge) -> None:
         """The bridge before it, of the same name, has ended."""
         is_current = self.by_name.get(bridge.config.name) is bridge
-        if is_current and not self._has_ended:
+        if is_current and bridge.is_started and not self._has_ended:
             bridge.start()
 
     def disconnect(self, number: int, reason: str, now_ms: int) -> bool:

@@ -44,6 +44,12 @@ PARTIAL_BYTES_MAX: Final = 1 << 20
 _TEXT_MAX: Final = 300
 _AT_ONCE: Final = 0
 _VERSION: Final = "1.2"
+_DIGITS_MAX: Final = 20
+
+
+def _is_number(receipt: str) -> bool:
+    """Is it one that a bridge may have asked for?"""
+    return receipt.isascii() and receipt.isdigit() and len(receipt) <= _DIGITS_MAX
 
 
 def find_queue(broker: Broker, config: BridgeConfig) -> Queue:
@@ -232,6 +238,7 @@ class BridgeConnection(Recipient):
             self._end(self._lost_because, now_ms)
             return
         if has_more:
+            self.socket.let_read(reads=False)  # else what waits would grow faster than it is carried out
             self._wake()
             return
         self.socket.let_read(reads=True)
@@ -295,7 +302,7 @@ class BridgeConnection(Recipient):
             self._partial_bytes = 0
             if frame.command == "RECEIPT":
                 receipt = frame.headers.get("receipt-id", "")
-                if receipt.isascii() and receipt.isdigit():
+                if _is_number(receipt):
                     confirmed.append(int(receipt))
             elif frame.command == "ERROR":
                 refusal = frame
@@ -389,7 +396,7 @@ class BridgeConnection(Recipient):
         """
         held = {} if self.consumer is None else self.consumer.held
         receipt = frame.headers.get("receipt-id", "")
-        refused = int(receipt) if receipt.isascii() and receipt.isdigit() and int(receipt) in held else 0
+        refused = int(receipt) if _is_number(receipt) and int(receipt) in held else 0
         if not refused and self._suspects and len(held) == 1:
             refused = next(iter(held))
         suspects = self._suspects if refused else len(held)

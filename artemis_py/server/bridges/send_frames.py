@@ -26,8 +26,9 @@ _DONE_WITH: Final = frozenset({TIME, DELAY, *RECURRENCE_NAMES})
 class SendWriter:
     """Writes the SEND frames of a bridge. The receipt that each asks for is the number of the message here.
 
-    ``log_id`` and ``queue_id`` are part of the id by which the other broker knows a message that comes twice. The queue
-    is, because a message may be on two queues here, and be forwarded from both.
+    ``log_id`` and ``queue_id`` are part of the id by which the other broker knows a message that comes twice: a message
+    may be on two queues here, and be forwarded from both. So is its date: the numbers of messages that are not
+    persistent, of which no record knows, come again after a restart.
     """
 
     def __init__(self, config: BridgeConfig, log_id: str, queue_id: int) -> None:
@@ -50,7 +51,7 @@ class SendWriter:
                 self._last_head = head
             lines = b"SEND\nreceipt:%d\n" % message.id
             if self._duplicate_id:
-                lines += b"%b%d\n" % (self._duplicate_id, message.id)
+                lines += b"%b%d-%d\n" % (self._duplicate_id, message.id, message.timestamp_ms)
             if message.expires_ms:
                 lines += b"expires:%d\n" % message.expires_ms
             # Without it the other broker takes the body for a text (Artemis), and reads it up to the first NUL.

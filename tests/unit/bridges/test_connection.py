@@ -6,7 +6,7 @@ import pytest
 
 from artemis_py.message import Message
 from artemis_py.record_log import MemoryLog
-from artemis_py.server.bridges.connection import PARTIAL_BYTES_MAX, UNCONFIRMED_MAX
+from artemis_py.server.bridges.connection import FRAMES_PER_TURN, PARTIAL_BYTES_MAX, UNCONFIRMED_MAX
 from tests.kit.bridged import QUEUES, Bridged, opened
 
 
@@ -139,6 +139,19 @@ def test_without_a_dead_letter_address_a_message_that_is_refused_stays_and_is_tr
         bridged.connect()
         bridged.log_in()
     assert bridged.bodies() == [b"bad", b"good"]
+
+
+def test_a_peer_that_sends_faster_than_a_turn_takes_it_is_not_read_meanwhile() -> None:
+    bridged = opened()
+    many = b"A\n\n\0" * (3 * FRAMES_PER_TURN)
+    bridged.connection.get_buffer(len(many))[: len(many)] = many
+    bridged.connection.buffer_updated(len(many))
+    bridged.connection.check(bridged.world.loop.clock_ms())
+    assert not bridged.connection.socket.reads
+    bridged.world.settle()
+    assert bridged.connection.socket.reads
+    bridged.answer("RECEIPT", receipt_id="9" * 5000)
+    assert not bridged.ends
 
 
 def test_a_message_that_is_refused_without_its_name_is_found_one_by_one() -> None:

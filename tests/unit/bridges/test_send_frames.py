@@ -65,7 +65,7 @@ def test_duplicate_detection_names_the_log_the_queue_and_the_message() -> None:
     bridged = opened()
     got = headers_there(bridged, _AMQ_DUPL_ID="of the sender")
     queue = bridged.world.queue("orders")
-    assert got["_AMQ_DUPL_ID"] == f"{LOG_ID}-{queue.id}-{got['receipt']}"
+    assert got["_AMQ_DUPL_ID"] == f"{LOG_ID}-{queue.id}-{got['receipt']}-{bridged.world.loop.clock_ms()}"
     bridged.lose()
     bridged.connect()
     bridged.log_in()
