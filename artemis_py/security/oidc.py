@@ -264,7 +264,10 @@ class OidcAuthenticator(WebLogin):
         except MALFORMED:
             return None
         kind = claims.get("typ")
-        if self._given.token == ACCESS_TOKEN and (kind in _NO_BEARER or "at_hash" in claims):
+        is_of_id = "at_hash" in claims or (
+            "nonce" in claims and kind != "Bearer"
+        )  # Keycloak's old access tokens have one
+        if self._given.token == ACCESS_TOKEN and (kind in _NO_BEARER or is_of_id):
             raise CredentialsRefusedError("the token is not an access token; the option token says which one counts")
         if "cnf" in claims:  # RFC 8705, 3: it counts only with a proof
             raise CredentialsRefusedError(
@@ -433,9 +436,18 @@ class OidcAuthenticator(WebLogin):
         endpoint = self.provider.metadata().end_session_endpoint
         if not endpoint:
             return None
-        hint = {} if id_token is None or self._given.token == ID_TOKEN else {"id_token_hint": id_token}
+        hint = {} if id_token is None or self._logs_in(id_token) else {"id_token_hint": id_token}
         redirect = self._given.redirect_uri or redirect
         return _with_query(endpoint, {"client_id": self._given.client_id, "post_logout_redirect_uri": redirect, **hint})
+
+    def _logs_in(self, token: str) -> bool:
+        """Would this token do as a password?"""
+        try:
+            return self.authenticate(Credentials(None, token)) is not None
+        except CredentialsRefusedError:
+            return False
+        except ArtemisError:
+            return True  # nobody knows
 
 
 def _demand(given: Mapping[str, str], *names: str) -> None:

@@ -29,6 +29,8 @@ const kept = () => JSON.parse(sessionStorage.getItem(KEPT) ?? "{}");
 export const login = {
   /** Asks the user; its promise holds once somebody has logged in. */
   ask: null,
+  /** Called with a broker that has a login now. */
+  changed: null,
 
   get user() {
     return logins.get(current())?.[0] ?? null;
@@ -51,16 +53,23 @@ export const login = {
 
   set(user, header, keep, session = null, broker = current()) {
     logins.set(broker, [user, header, session]);
-    if (keep) sessionStorage.setItem(KEPT, JSON.stringify({ ...kept(), [broker]: [user, header, session] }));
+    store(broker, keep ? [user, header, session] : null);
+    this.changed?.(broker);
   },
 
   forget() {
-    const { [current()]: _, ...others } = kept();
     logins.delete(current());
-    if (Object.keys(others).length) sessionStorage.setItem(KEPT, JSON.stringify(others));
-    else sessionStorage.removeItem(KEPT);
+    store(current(), null);
   },
 };
+
+/** Keeps the login of a broker until the tab is closed; null: keeps none. */
+function store(broker, one) {
+  const { [broker]: _, ...others } = kept();
+  const all = one === null ? others : { ...others, [broker]: one };
+  if (Object.keys(all).length) sessionStorage.setItem(KEPT, JSON.stringify(all));
+  else sessionStorage.removeItem(KEPT);
+}
 
 /** The value of `Authorization` for a user and password. */
 export function basic(user, password) {
@@ -119,13 +128,14 @@ async function problemOf(response) {
 export async function ask(method, path, options = {}) {
   const broker = current();
   for (;;) {
-    const header = login.header;
+    const header = login.of(broker);
     try {
       const response = await open(method, path, { ...options, broker, header });
       return await response.json();
     } catch (error) {
       if (!(error instanceof Problem) || error.status !== 401 || broker !== current()) throw error;
-      if (login.header === header) await login.ask(error.message);
+      if (login.of(broker) === header) await login.ask(error.message);
+      if (broker !== current()) throw error; // another one was chosen meanwhile, with a login of its own
     }
   }
 }

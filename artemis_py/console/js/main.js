@@ -28,6 +28,7 @@ class App {
   menuIsOpen = false;
   #isDue = false;
   logOut = logOut;
+  signIn = null;
   #uptime;
   #places = new Map();
   #broker;
@@ -42,7 +43,11 @@ class App {
 
   async start() {
     login.restore();
-    login.ask = async (reason) => (await recover()) || this.#askLogin(reason);
+    login.ask = async (reason) => {
+      const broker = current();
+      if (!(await recover()) && broker === current()) await this.#askLogin(reason);
+    };
+    login.changed = (broker) => broker === this.signIn?.broker && this.#leaveLogin();
     listen((key) => this.#key(key));
     addEventListener("hashchange", () => this.page !== null && this.#arrive());
     addEventListener("popstate", () => this.#broker !== current() && this.#enter());
@@ -70,7 +75,8 @@ class App {
     this.#broker = current();
     this.#uptime = -1;
     this.totals = new Rates();
-    this.info = this.signIn = this.page = this.overlay = this.fatal = null;
+    this.#leaveLogin();
+    this.info = this.page = this.overlay = this.fatal = null;
     this.draw();
     if (problem !== null) await this.#askLogin("", problem);
     if (await this.#describe()) this.#arrive();
@@ -132,14 +138,18 @@ class App {
 
   #askLogin(reason, problem = null) {
     if (this.signIn === null) {
-      this.signIn = new SignIn(reason, () => this.draw(), () => {
-        this.signIn = null;
-        this.draw();
-      });
+      this.signIn = new SignIn(reason, () => this.draw());
       this.signIn.problem = problem;
       this.draw();
     }
     return this.signIn.wait();
+  }
+
+  #leaveLogin() {
+    const form = this.signIn;
+    this.signIn = null;
+    form?.leave();
+    this.draw();
   }
 
   go(path) {

@@ -1,23 +1,23 @@
 // The form of the login.
 
 import { basic, login, open } from "./api.js";
-import { called } from "./brokers.js";
+import { called, current } from "./brokers.js";
 import { h } from "./dom.js";
 import { problemBox } from "./parts.js";
 import { begin, providers } from "./weblogin.js";
 
 export class SignIn {
   problem = null;
+  broker = current(); // whatever is chosen while it is open
   #waiting = [];
   #isToken = false;
   #isTrying = false;
   #providers = [];
 
-  constructor(reason, draw, done) {
+  constructor(reason, draw) {
     this.reason = reason;
     this.draw = draw;
-    this.done = done;
-    this.#try(async () => (this.#providers = await providers()));
+    this.#try(async () => (this.#providers = await providers(this.broker)));
   }
 
   async #try(work) {
@@ -34,6 +34,11 @@ export class SignIn {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
+  /** There is a login, or nobody wants one here any more. */
+  leave() {
+    for (const go of this.#waiting) go();
+  }
+
   async #submit(event) {
     event.preventDefault();
     const given = new FormData(event.target);
@@ -42,10 +47,8 @@ export class SignIn {
     this.#isTrying = true;
     this.draw();
     try {
-      await open("GET", "/api/openapi.json", { header });
-      login.set(user ?? "token", header, given.get("keep") !== null);
-      this.done();
-      for (const go of this.#waiting) go();
+      await open("GET", "/api/openapi.json", { header, broker: this.broker });
+      login.set(user ?? "token", header, given.get("keep") !== null, null, this.broker);
     } catch (error) {
       // 403: known, but may not read the description; the pages say what is not allowed
       if (error.status === 403) error.advice = "This user may not read the broker's operations: grant the permission view.";
@@ -64,7 +67,7 @@ export class SignIn {
       h(
         "form",
         { onsubmit: (event) => this.#submit(event), "aria-label": "Log in" },
-        h("div", null, h("h1", null, `Log in to ${called()}`), h("p", { class: "soft" }, "This broker requires a login.")),
+        h("div", null, h("h1", null, `Log in to ${called(this.broker)}`), h("p", { class: "soft" }, "This broker requires a login.")),
         this.problem && problemBox(this.problem),
         this.#isToken
           ? field("token", "Token", "password", { autocomplete: "off", autofocus: true })
@@ -74,7 +77,7 @@ export class SignIn {
             ],
         h("label", { class: "check" }, h("input", { type: "checkbox", name: "keep" }), h("span", null, "Keep it until this tab is closed")),
         h("button", { type: "submit", class: "button primary", disabled: this.#isTrying }, this.#isTrying ? "Asking…" : "Log in"),
-        this.#providers.map((name) => h("button", { type: "button", class: "button", key: name, onclick: (event) => this.#try(() => begin(name, event.target.form.keep.checked)) }, `Log in with ${name}`)),
+        this.#providers.map((name) => h("button", { type: "button", class: "button", key: name, onclick: (event) => this.#try(() => begin(this.broker, name, event.target.form.keep.checked)) }, `Log in with ${name}`)),
         h("button", { type: "button", class: "button plain", onclick: () => ((this.#isToken = !this.#isToken), this.draw()) }, this.#isToken ? "Use a user and password" : "Use a token instead"),
       ),
     );

@@ -10,13 +10,15 @@ const renewals = new Map(); // by broker: `timer`, `work`, `last_ms`
 
 const tell = async (broker, name, body) => (await open("POST", `/ui/logins/${name}`, { body, broker, header: null })).json();
 
-export const providers = async () => (await open("GET", "/ui/logins", { header: null })).json();
+export const providers = async (broker) => (await open("GET", "/ui/logins", { broker, header: null })).json();
 
 /** Goes to a provider. */
-export async function begin(name, keep) {
+export async function begin(broker, name, keep) {
+  const place = location.search + location.hash;
   const page = { redirectUri: location.origin + location.pathname, state: random(), nonce: random(), verifier: random() };
-  const { url } = await tell(current(), encodeURIComponent(name), page);
-  sessionStorage.setItem(PENDING, JSON.stringify({ ...page, name, keep, place: location.search + location.hash }));
+  const { url } = await tell(broker, encodeURIComponent(name), page);
+  if (broker !== current()) return; // its code is for nobody else
+  sessionStorage.setItem(PENDING, JSON.stringify({ ...page, name, keep, place }));
   location.assign(url);
 }
 
@@ -33,8 +35,9 @@ export async function arrive() {
   await take(current(), { name, keep, redirectUri: page.redirectUri }, { ...page, code: given.get("code"), issuer: given.get("iss") ?? "" });
 }
 
-async function take(broker, session, body) {
+async function take(broker, session, body, isWanted = () => true) {
   const { user, token, lasts_ms, refreshToken, logout } = await tell(broker, `${encodeURIComponent(session.name)}/tokens`, body);
+  if (!isWanted()) return;
   const last_ms = Date.now();
   const more = { refreshToken: refreshToken ?? session.refreshToken, logout: logout ?? session.logout, ends_ms: last_ms + lasts_ms };
   login.set(user, `Bearer ${token}`, session.keep, { ...session, ...more }, broker);
@@ -60,8 +63,8 @@ async function renewing(broker) {
   if (!session?.refreshToken) return false;
   const { refreshToken, redirectUri } = session;
   try {
-    await take(broker, session, { refreshToken, redirectUri });
-    return true;
+    await take(broker, session, { refreshToken, redirectUri }, () => login.session(broker) === session);
+    return login.of(broker) !== null;
   } catch ({ status }) {
     if (status === 0 || status === 503) schedule(broker, AGAIN_MS);
     else session.refreshToken = null; // it has ended at the provider, too
@@ -78,6 +81,8 @@ export async function recover() {
 /** Ends the login here and at the provider. */
 export function logOut() {
   const session = login.session(current());
+  clearTimeout(renewals.get(current())?.timer);
+  renewals.delete(current());
   login.forget();
   if (session?.logout) location.assign(session.logout);
   else location.reload();

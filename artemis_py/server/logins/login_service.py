@@ -40,13 +40,15 @@ class Waiter(NamedTuple):
 class Attempt:
     """Credentials to be verified once for all who gave the same."""
 
-    __slots__ = ("credentials", "digest", "network", "waiters")
+    __slots__ = ("asked_count", "credentials", "digest", "network", "waiters")
 
     def __init__(self, credentials: Credentials, digest: bytes, waiter: Waiter) -> None:
         self.credentials = credentials
         self.digest = digest
         self.network = waiter.network
         """In whose line it waits."""
+        self.asked_count = 0
+        """How often it could not be found out yet."""
         self.waiters = [waiter]
 
     @property
@@ -347,7 +349,11 @@ HELD_OF_ONE_MAX: Final = 16
 or else answers would come as fast as guesses.
 """
 AGAIN_S: Final = 0.05
-"""An authenticator that does not know yet is asked again after so long."""
+"""An authenticator that does not know yet is asked again after so long, and each time after twice as long, …"""
+AGAIN_S_MAX: Final = 1.0
+"""… up to this, because others are asked again, too, and spend time on the password."""
+_ASKED_MAX: Final = 20
+"""Then it cannot be found out now."""
 _USER_MAX: Final = 80
 
 
@@ -551,6 +557,8 @@ class LoginService:
 
     def _verified(self, attempt: Attempt, verdict: _Verdict) -> None:
         self._running -= 1
+        if verdict.is_early and attempt.asked_count >= _ASKED_MAX:
+            verdict = _Verdict(failure="the keys of tokens are not there in time")
         if verdict.is_early:
             self._ask_again(attempt)
             self._send_on()
@@ -581,7 +589,9 @@ class LoginService:
             self._lines.add(attempt)
             self._send_on()
 
-        self._timing.call_later(AGAIN_S, come_back)
+        pause_s = min(AGAIN_S * 2**attempt.asked_count, AGAIN_S_MAX)
+        attempt.asked_count += 1
+        self._timing.call_later(pause_s, come_back)
 
     def _forget(self, attempt: Attempt) -> None:
         del self._under_way[attempt.digest]
