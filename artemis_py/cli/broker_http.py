@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from http import HTTPStatus
 from http.client import HTTPResponse
 from typing import IO, Final, final
@@ -58,10 +59,27 @@ class BrokerHttp:
     def answer(self, path: str, method: str = "GET", body: bytes | None = None) -> tuple[int, bytes]:
         """Status and body, whatever they are. Raises ArtemisError if there is no answer."""
         status, said = self._http.answer(method, path, None, body)
-        if status == HTTPStatus.UNAUTHORIZED and self._http.login.is_empty and self._asks and asks_people():
-            self._http.login = typed_login(self.broker)
-            return self._http.answer(method, path, None, body)
-        return status, said
+        return self._http.answer(method, path, None, body) if self._logs_in(status) else (status, said)
+
+    def _logs_in(self, status: int) -> bool:
+        """Does the broker want a login that somebody has typed now? Then the request may be sent again."""
+        if status != HTTPStatus.UNAUTHORIZED or not self._http.login.is_empty or not self._asks or not asks_people():
+            return False
+        self._http.login = typed_login(self.broker)
+        return True
+
+    @contextmanager
+    def _opened(self, path: str, headers: Mapping[str, str] | None = None) -> Iterator[HTTPResponse]:
+        """An answer with status 2xx that is read bit by bit. Raises ArtemisError as ``ask`` does."""
+        with self._http.request("GET", path, headers) as answer:
+            wants_more = self._logs_in(answer.status)
+            if not wants_more:
+                self._check(answer)
+                yield answer
+        if wants_more:
+            with self._http.request("GET", path, headers) as answer:
+                self._check(answer)
+                yield answer
 
     def ask(self, path: str, method: str = "GET", body: bytes | None = None) -> bytes:
         """The body of an answer with status 2xx; ``body`` is JSON to send. Raises RefusedError with what the broker
@@ -77,9 +95,13 @@ class BrokerHttp:
         ``ask`` does.
         """
         headers = {"Content-Length": str(size_bytes), "Content-Type": "application/jsonl"}
+        start = lines.tell()
         with self._http.request("POST", path, headers, lines) as answer:
-            self._check(answer)
-            return answer.read()
+            if not self._logs_in(answer.status):
+                self._check(answer)
+                return answer.read()
+        lines.seek(start)
+        return self.send(path, lines, size_bytes)
 
     def fetch(self, path: str, write: Callable[[bytes], object]) -> None:
         """Write the body of an answer with status 2xx, a piece at a time. Raises ArtemisError as ``ask`` does."""
@@ -87,8 +109,7 @@ class BrokerHttp:
             write(piece)
 
     def _pieces(self, path: str) -> Iterator[bytes]:
-        with self._http.request("GET", path) as answer:
-            self._check(answer)
+        with self._opened(path) as answer:
             while piece := answer.read(_PIECE_BYTES):
                 yield piece
             if answer.length:
@@ -98,8 +119,7 @@ class BrokerHttp:
         """The lines of a response that streams until the broker or the client ends it. Raises ArtemisError with
         what the broker says otherwise, and if there is no answer.
         """
-        with self._http.request("GET", path, headers) as answer:
-            self._check(answer)
+        with self._opened(path, headers) as answer:
             while line := answer.readline(_LINE_BYTES_MAX):
                 yield line.decode(errors="replace").rstrip("\r\n")
 

@@ -132,7 +132,7 @@ def stomp_connection(args: argparse.Namespace, timeout_s: float, more: Headers =
 
 def asks_people() -> bool:
     """Is somebody at a terminal, who can be asked?"""
-    return sys.stdin.isatty() and sys.stderr.isatty()
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))  # None: it was closed
 
 
 def typed_login(broker: str) -> ClientLogin:

@@ -90,7 +90,7 @@ def _opened(process: int) -> int | None:
         return None
     try:
         return os.pidfd_open(process)
-    except OSError:
+    except (AttributeError, OSError):  # Linux alone has it; elsewhere standard input is what ends
         return None
 
 

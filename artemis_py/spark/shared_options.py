@@ -80,7 +80,10 @@ def storage_of(given: Mapping[str, str]) -> dict[str, str]:
 
 def is_secret(name: str) -> bool:
     """Would the value of an option for an object store let others in?"""
-    return any(word in name.lower() for word in ("secret", "password", "token", "access_key", "account_key", "sas"))
+    return any(
+        word in name.lower()
+        for word in ("secret", "password", "token", "access_key", "account_key", "master_key", "sas")
+    )
 
 
 def login_of(texts: Mapping[str, str]) -> ClientLogin:

@@ -603,7 +603,8 @@ class CopyPublisher:
             queue.pause()
         address = self._bindings.address_of(queue)
         number = self._host.next_message_id()
-        again = Message(message.head, message.body, number, now_ms, 0, address.account, message.origin)
+        expires_ms = message.expires_ms if due_ms else 0
+        again = Message(message.head, message.body, number, now_ms, expires_ms, address.account, message.origin)
         self._enqueuer.enqueue_copies(address, queue, [again], now_ms, due_ms)
 
     def _copy_dead(self, queue: QueueReference, message: Message, reason: str) -> None:

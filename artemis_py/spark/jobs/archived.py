@@ -22,9 +22,13 @@ DELTA: Final = "delta-1"
 """What ``_archive/state.json`` calls the layouts."""
 
 
+_DATE_MAX_MS: Final = 253_402_300_799_999
+"""The end of the year 9999: ``datetime`` has nothing behind it."""
+
+
 def hour_of(at_ms: int) -> str:
     """The value of the column ``hour``, in UTC."""
-    return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%Y-%m-%dT%H}"
+    return f"{datetime.fromtimestamp(min(at_ms, _DATE_MAX_MS) / 1000, UTC):%Y-%m-%dT%H}"
 
 
 def layout_of(place: Path | str) -> int | str | None:

@@ -191,9 +191,7 @@ def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOp
         partitions_min=_positive(texts, "minPartitions"),
         queue=queue,
         archive=archive,
-        storage={
-            name[len(shared.STORAGE) :]: text for name, text in given.items() if name.lower().startswith(shared.STORAGE)
-        },
+        storage=shared.storage_of(given),
     )
     _check_together(options, texts, streaming=streaming)
     return options

@@ -27,16 +27,19 @@ class HeldRows(InputPartition):
 
 
 class Hold:
-    """What is held of one batch."""
+    """What is held of one batch. ``log_bytes_max``: of a batch with more log nothing is fetched; None: how much there
+    is was limited before, but for the blocks at both ends.
+    """
 
-    def __init__(self, options: ReadOptions) -> None:
+    def __init__(self, options: ReadOptions, log_bytes_max: int | None) -> None:
         self._options = options
+        self._log_bytes_max = log_bytes_max
         self._log_bytes = self._row_bytes = 0
 
     def fetch(self, shares: Sequence[Share]) -> list[HeldRows] | None:
         """The rows of tasks; None: they are too many beside the others. Raises PipelineError as the tasks would."""
         log_bytes = self._log_bytes + sum(one.end - one.begin for share in shares for one in share.ranges)
-        if log_bytes > HELD_BYTES_MAX:
+        if self._log_bytes_max is not None and log_bytes > self._log_bytes_max:
             return None
         row_bytes = self._row_bytes
         found: list[HeldRows] = []

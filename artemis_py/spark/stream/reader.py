@@ -32,7 +32,15 @@ from artemis_py.spark.read.plan import Extract, asked, check_gaps, learn_queues,
 from artemis_py.spark.stream.brokers import Brokers
 from artemis_py.spark.stream.held_rows import HeldRows, Hold
 from artemis_py.spark.stream.look_ahead import LookAhead
-from artemis_py.spark.stream.pace import Patience, Room, Waiting, bytes_behind, holds_rows, read_limit
+from artemis_py.spark.stream.pace import (
+    HELD_BYTES_MAX,
+    Patience,
+    Room,
+    Waiting,
+    bytes_behind,
+    holds_rows,
+    read_limit,
+)
 from artemis_py.spark.tables.reading import Names
 
 LOST: Final = "#lost"
@@ -174,7 +182,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         while not is_done:
             self._held = {}
             there = {broker: new for broker, new in found.items() if ends[broker] > new.begin}
-            is_done = self._fetch(there, ends)
+            is_done = self._fetch(there, ends, Hold(self._options, None if may_divide else HELD_BYTES_MAX))
             large = [
                 broker
                 for broker, new in there.items()
@@ -186,7 +194,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     ends[broker] = max(half, int(new.rows[0])) if len(new.rows) else ends[broker]
                 is_done = False
 
-    def _fetch(self, found: dict[str, Waiting], ends: dict[str, int]) -> bool:
+    def _fetch(self, found: dict[str, Waiting], ends: dict[str, int], hold: Hold) -> bool:
         """Fetch what is new, and divide it as if all of it was planned later. False: a broker has left meanwhile."""
         extracts: dict[str, Extract] = {}
         rows: list[HeldRows] | None
@@ -198,7 +206,6 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             except AwayError as error:
                 self._brokers.leave(broker, error)
                 ends[broker] = new.begin
-        hold = Hold(self._options)
         divided = tasks([*extracts.values()], self._options, is_repeatable=True)
         for (broker, extract), its in zip(extracts.items(), divided, strict=True):
             try:
