@@ -93,9 +93,14 @@ class Consumer(Connection):
         """Let whoever waits in ``get`` go. What was got can still be acknowledged, until ``close``."""
         self._waiting.put_nowait(None)
 
+    async def close(self) -> None:
+        """As for each connection; whoever waits in ``get`` gets None."""
+        self.stop()
+        await super().close()
+
     async def acknowledge(self, delivery: Delivery) -> None:
-        """The task is done. If the connection was lost meanwhile, this is said when the task comes again. If it comes
-        to another consumer, it is run twice.
+        """The task is done. If the connection is known to be lost, this is said when the task comes again. If it comes
+        to another consumer, or the loss is noticed later, the task is run twice.
         """
         await self._settle(delivery, is_done=True)
 
@@ -120,8 +125,9 @@ class Consumer(Connection):
         delivery = Delivery(frame, queue, self._connection)
         if delivery.key in self._done:
             del self._done[delivery.key]
-            await delivery.settle(is_done=True)
-            return
+            if delivery.attempts > 1:  # else it is a copy that somebody has sent, and was never run
+                await delivery.settle(is_done=True)
+                return
         known = self._held.get(delivery.key)
         if known is not None and known.connection == delivery.connection:
             known, delivery.key = None, delivery.headers["message-id"]  # an operator's copy of that message

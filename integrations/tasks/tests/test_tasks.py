@@ -432,3 +432,15 @@ def test_closing_does_not_wait_for_a_broker(options: Options) -> None:
                 await asyncio.sleep(0.05)
 
     in_a_loop(work)
+
+
+def test_who_waits_for_a_task_is_let_go_by_a_close(artemis: ArtemisBroker, options: Options) -> None:
+    async def work() -> None:
+        consumer = Consumer(options, ["tasks"], prefetch=1)
+        consumer.open()
+        waiting = asyncio.create_task(consumer.get())
+        await asyncio.to_thread(artemis.queue("tasks").wait, consumers=1)
+        await consumer.close()
+        assert await waiting is None
+
+    in_a_loop(work)
