@@ -148,7 +148,9 @@ def test_those_who_do_not_wait(pair: Pair) -> None:
 def test_a_lock_that_another_broker_has_taken_is_the_end(pair: Pair) -> None:
     """As a network file system may let it happen: what says who has the lock is not ours any more."""
     first = pair.ready()
-    (pair.journal / "server.lock").write_bytes(this_process("active").text)
+    with (pair.journal / "server.lock").open("r+b") as lock:  # never empty in between: the first would write it again
+        lock.write(this_process("active").text)
+        lock.truncate()
     assert gone(first) == 3
     assert f"the lock was lost to process {os.getpid()} on host " in first.said
 
