@@ -1,6 +1,6 @@
 """Events of queues that an operator may want to know. The core notes them; the server writes them.
 
-The codes are those of Qpid Broker-J's operational log (docs/queues.md, Operational log), so tools made for it find
+The codes are those of Qpid Broker-J's operational log (docs/operational-log.md), so tools made for it find
 them. Events for which Qpid has no code have one that begins with ``ART``.
 """
 

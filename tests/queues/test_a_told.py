@@ -1,5 +1,5 @@
 """What the operational log tells of queues with attributes of AMPS: leases that end, backlogs that are used up, and why
-a message is dead (docs/queues.md, Operational log).
+a message is dead (docs/operational-log.md).
 """
 
 from __future__ import annotations

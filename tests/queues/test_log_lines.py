@@ -1,4 +1,4 @@
-"""What happens at a full address is in the operational log, and so is who a line is about (docs/queues.md)."""
+"""What happens at a full address is in the operational log, and so is who a line is about (docs/operational-log.md)."""
 
 from __future__ import annotations
 
