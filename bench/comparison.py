@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,8 +30,16 @@ DETAILS = (
     "connects_per_second",
 )
 
-MEMORY_IN: Final = frozenset({"1", "3", "recovery"})
-"""Scenarios of which the table has the resident memory: transient, durable, and after a start. JSON has it of all."""
+IN_PAGE: Final[Mapping[str, frozenset[str]]] = {
+    "cpu_s_per_million": frozenset({"1", "1t", "2", "3", "8", "11"}),
+    "resident_mb": frozenset({"1", "3"}),
+    "p50_us": frozenset({"4", "8", "11"}),
+    "p99_us": frozenset({"4", "11"}),
+    "messages_per_sync": frozenset({"3", "11"}),
+    "fdatasync_us": frozenset({"4"}),
+    "start_ms": frozenset({"recovery"}),
+}
+"""The details that the document has, and of which scenarios: one for each kind of load. The terminal has all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +87,14 @@ def headline_rows(found: Sequence[Measured]) -> list[list[str]]:
     return rows
 
 
-def detail_rows(found: Sequence[Measured]) -> list[list[str]]:
-    """The other metrics of each scenario, one row per metric."""
+def detail_rows(found: Sequence[Measured], chosen: Mapping[str, frozenset[str]] | None = None) -> list[list[str]]:
+    """The other metrics of each scenario, one row per metric: all, or those ``chosen`` with their scenarios."""
     rows = [["", "measured", *(one.broker.title for one in found)]]
     for scenario, outcome in found[0].outcomes.items():
         for name in DETAILS:
             values = [one.outcomes[scenario].median(name) for one in found]
-            is_told = name != "resident_mb" or scenario in MEMORY_IN
-            if is_told and name != outcome.headline and any(value is not None for value in values):
+            is_shown = chosen is None or scenario in chosen.get(name, ())
+            if is_shown and name != outcome.headline and any(value is not None for value in values):
                 label = (
                     f"{METRICS[name].label}, {METRICS[name].unit}" if name.endswith("second") else METRICS[name].label
                 )
@@ -142,6 +150,10 @@ class Comparison(Part):
     def tables(self) -> list[Table]:
         """The headlines, and the rest."""
         return [Table(headline_rows(self.found), 3), Table(detail_rows(self.found), 2)]
+
+    def page_tables(self) -> list[Table]:
+        """The headlines, and some of the rest."""
+        return [Table(headline_rows(self.found), 3), Table(detail_rows(self.found, IN_PAGE), 2)]
 
     def notes(self) -> list[str]:
         """Versions and failures."""

@@ -13,7 +13,7 @@ import random
 import statistics
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -271,9 +271,16 @@ class DeepQueues(Part):
 
     def tables(self) -> list[Table]:
         """One for all that have the same operations, nearly."""
+        return self._tables(_rows)
+
+    def page_tables(self) -> list[Table]:
+        """The same, of the greatest depth alone."""
+        return self._tables(_deepest_rows)
+
+    def _tables(self, rows: Callable[[Sequence[Growth]], list[list[str]]]) -> list[Table]:
         groups = [one for one in self.found if one.type.grouped]
         others = [one for one in self.found if not one.type.grouped]
-        return [Table(_rows(some)) for some in (others, groups) if some]
+        return [Table(rows(some)) for some in (others, groups) if some]
 
     def as_json(self) -> list[dict[str, Any]]:
         """Every figure."""
@@ -314,6 +321,12 @@ def _rows(found: Sequence[Growth]) -> list[list[str]]:
             cells = [f"{costs[name]:.2f}" if name in costs else "" for name in names]
             rows.append([one.type.title, f"{depth:,}", *cells, *(verdict if last else ["", "", ""])])
     return rows
+
+
+def _deepest_rows(found: Sequence[Growth]) -> list[list[str]]:
+    """One row for each type: at the greatest depth."""
+    head, *rows = _rows(found)
+    return [head, *{row[0]: row for row in rows}.values()]
 
 
 if __name__ == "__main__":

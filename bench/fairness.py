@@ -196,6 +196,12 @@ class Fairness(Part):
         head += [*_EXPIRY, "with an expiry", "to one subscription"]
         return [Table([head, *self.rows])]
 
+    def page_tables(self) -> list[Table]:
+        """Each model with the most subscriptions."""
+        [table] = self.tables()
+        last = {row[0]: row for row in self.rows}
+        return [Table([table.rows[0], *last.values()])]
+
     def as_json(self) -> object:
         """The same cells."""
         return self.rows

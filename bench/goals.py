@@ -81,7 +81,7 @@ GOALS: Final = (
 )
 BUILDS: Final = tuple(
     Goal(scenario, metric, peer)
-    for scenario, metric in (("1", CPU), ("8", CPU), ("13", CPU), ("4", P50), ("11", RATE), ("11", CPU))
+    for scenario, metric in (("1", CPU), ("8", CPU), ("13", CPU), ("4", P50), ("11", CPU))
     for peer in ("interpreted", "asyncio")
 )
 """As it runs here beside the same sources interpreted, and on asyncio's own loop."""

@@ -61,6 +61,10 @@ class Part(ABC):
     def tables(self) -> list[Table]:
         """What was measured."""
 
+    def page_tables(self) -> list[Table]:
+        """What the document has of them: all, unless a part leaves something to ``text`` and ``as_json``."""
+        return self.tables()
+
     def notes(self) -> list[str]:
         """What to know of it: what is absent, what has failed."""
         return []
@@ -80,7 +84,7 @@ class Part(ABC):
 
     def section(self) -> str:
         """For the document."""
-        return "\n\n".join([*(table.markdown() for table in self.tables()), *self.notes()])
+        return "\n\n".join([*(table.markdown() for table in self.page_tables()), *self.notes()])
 
 
 @dataclass(slots=True)
@@ -93,6 +97,8 @@ class Finding:
     at_least: float | None = None
     below: float | None = None
     values: list[float] = field(default_factory=list)
+    in_page: bool = True
+    """Has the document a row of it?"""
 
     @property
     def median(self) -> float | None:
@@ -137,8 +143,15 @@ class Findings(Part):
 
     def tables(self) -> list[Table]:
         """One row for each."""
+        return self._table(self.found)
+
+    def page_tables(self) -> list[Table]:
+        """One row for each that the document has."""
+        return self._table([one for one in self.found if one.in_page])
+
+    def _table(self, found: Sequence[Finding]) -> list[Table]:
         head = [self.what, "", "target", ""]
-        rows = [[one.name, one.shown(one.median), one.target(), VERDICTS[one.met]] for one in self.found]
+        rows = [[one.name, one.shown(one.median), one.target(), VERDICTS[one.met]] for one in found]
         return [Table([head, *rows])] if rows else []
 
     def notes(self) -> list[str]:

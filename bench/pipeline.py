@@ -105,7 +105,7 @@ def measure_reads(spark: SparkSession, home: Path, messages: int, rounds: int, s
         name: Finding(f"read, {name}", "/s", at_least=None if "yardstick" in name else _ROWS_PER_SECOND_MIN)
         for name in reads
     }
-    costs = {name: Finding(f"CPU per row, {name}", "µs", 2) for name in reads}
+    costs = {name: Finding(f"CPU per row, {name}", "µs", 2, in_page=False) for name in reads}
     hour = Finding("read one hour of 24", "s", 2, below=1.0)
     found += [*rates.values(), *costs.values(), hour]
     all_processes = ProcessTree(os.getpid())

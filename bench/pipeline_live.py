@@ -91,7 +91,7 @@ class Live:
         """Durable messages through the broker, by turns alone and while Spark reads its log. Each time with Spark is
         compared with the times alone before and after it.
         """
-        alone = _Load("alone")
+        alone = _Load("alone", in_page=True)
         drift = Finding("broker throughput, alone, from run to run", "%", 1)
         read = {trigger: _Load(f"beside a query with {name}") for trigger, name in _TRIGGERS.items()}
         losses = {trigger: _Loss(name) for trigger, name in _TRIGGERS.items()}
@@ -174,9 +174,9 @@ class Live:
 class _Load:
     """What scenario 3 tells in each round."""
 
-    def __init__(self, name: str) -> None:
-        self.rate = Finding(f"broker, durable messages/s, {name}", "/s")
-        self.cpu_us = Finding(f"broker CPU per message, {name}", "µs", 2)
+    def __init__(self, name: str, *, in_page: bool = False) -> None:
+        self.rate = Finding(f"broker, durable messages/s, {name}", "/s", in_page=in_page)
+        self.cpu_us = Finding(f"broker CPU per message, {name}", "µs", 2, in_page=in_page)
         self.findings = [self.rate, self.cpu_us]
 
     def add(self, metrics: dict[str, float]) -> None:

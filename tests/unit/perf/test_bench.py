@@ -14,7 +14,7 @@ from bench.artemis import Artemis
 from bench.broker import Broker
 from bench.brokers import BROKERS, present
 from bench.coilmq import CoilMq
-from bench.comparison import Comparison, headline_rows, other_load, verdict
+from bench.comparison import DETAILS, IN_PAGE, Comparison, headline_rows, other_load, verdict
 from bench.driver import Measured, group, measure
 from bench.own import ArtemisPy
 from bench.part import Extent, NotMeasured, Part, Say
@@ -120,6 +120,19 @@ def test_a_missed_target_is_plain_in_the_table() -> None:
         "NOT MET",
     ]
     assert "NOT MET" in Comparison(compare("1", 100.0, 100.0, None), []).text()
+
+
+def test_the_document_has_some_of_the_details() -> None:
+    found = compare("1", 100.0, 100.0, None)
+    found[0].outcomes["1"].rounds[0] |= {"cpu_s_per_million": 2.0, "p99_us": 7.0}
+    comparison = Comparison(found, [])
+    detailed, shown = (tables[1].rows[1:] for tables in (comparison.tables(), comparison.page_tables()))
+    assert [row[:3] for row in detailed] == [["1", "CPU s/M", "2.00"], ["1", "p99 µs", "7"]]
+    assert [row[:3] for row in shown] == [["1", "CPU s/M", "2.00"]]
+    assert "p99 µs" in comparison.text()
+    assert "p99 µs" not in comparison.section()
+    assert set().union(*IN_PAGE.values()) <= set(SCENARIOS)
+    assert set(IN_PAGE) <= set(DETAILS)
 
 
 def test_the_load_of_other_programs_is_named() -> None:

@@ -38,12 +38,15 @@ def test_what_is_searched_for_may_cost_the_logarithm(name: str, deep_us: float, 
 
 
 def test_the_table_judges_where_the_queue_is_deepest() -> None:
-    rows = DeepQueues([growth("sorted", 2.0, 3.0)]).text().splitlines()
+    depths = DeepQueues([growth("sorted", 2.0, 3.0)])
+    rows = depths.text().splitlines()
     assert rows[0].split("  ")[0] == "µs per message"
     assert [row.split() for row in rows[1:]] == [
         ["sorted", "queue", "1,000", "1.00", "1.00"],
         ["sorted", "queue", "1,000,000", "1.50", "1.50", "1.50", "≤", "2.0", "met"],
     ]
+    [in_page] = depths.page_tables()
+    assert [row[:2] for row in in_page.rows[1:]] == [["sorted queue", "1,000,000"]]
 
 
 @pytest.mark.parametrize("name", TYPES)

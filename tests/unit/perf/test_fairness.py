@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench import fairness
-from bench.fairness import MODELS, measure, rows_of
+from bench.fairness import MODELS, Fairness, measure, rows_of
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -22,4 +22,7 @@ def test_each_step_is_measured(model: str, monkeypatch: pytest.MonkeyPatch) -> N
             [sum(some) for some in zip(*[spent[name] for name in steps], strict=True)]
         )
         assert all(seconds >= 0 for found in spent.values() for seconds in found)
-    assert [row[:2] for row in rows_of(model, costs)] == [[model, "1"], [model, "4"]]
+    rows = rows_of(model, costs)
+    assert [row[:2] for row in rows] == [[model, "1"], [model, "4"]]
+    [in_page] = Fairness(rows).page_tables()
+    assert [row[:2] for row in in_page.rows[1:]] == [[model, "4"]]

@@ -60,6 +60,16 @@ def test_the_table_judges_the_median(finding: Finding, row: list[str]) -> None:
     assert findings.missed == ([finding.name] if row[-1] == "NOT MET" else [])
 
 
+def test_the_document_leaves_out_what_is_derived() -> None:
+    findings = Findings(
+        "what", [Finding("read", "/s", values=[5.0]), Finding("CPU", "µs", values=[1.0], in_page=False)]
+    )
+    assert [[row[0] for row in tables[0].rows] for tables in (findings.tables(), findings.page_tables())] == [
+        ["what", "read", "CPU"],
+        ["what", "read"],
+    ]
+
+
 def test_without_spark_the_pipeline_is_named_as_not_measured(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
