@@ -14,13 +14,11 @@ FILE: Final = Path(__file__).resolve().parents[3] / "docs" / "differences.md"
 _HEAD: Final = """\
 # Differences from Artemis
 
-The broker reads Artemis' files and, over STOMP, behaves like Artemis, but for what stands here. The STOMP specification
+The broker reads Artemis' files and behaves like Artemis over STOMP, with these differences. The STOMP specification
 takes precedence over Artemis' manual, and the manual over Artemis' actual behaviour.
 
-Scenarios that run on both brokers show the rows with ✓ (`tests/oracle/`; Artemis 2.44.0), and where the two agree. What
-this version leaves out is in [configuration.md](configuration.md), below each table.
-
-This page is written by `python -m tests.oracle.differences.document`, from rows that also have the reason of each.
+Scenarios that run on both brokers show the rows with ✓ (`tests/oracle/`, which has the reasons, too; Artemis 2.44.0).
+Settings that have no effect here are in [configuration.md](configuration.md), below each list.
 """
 _ADDITION: Final = "an addition"
 

@@ -10,30 +10,29 @@ QUEUES: Final = (
     Departure(
         "ring-least",
         "A full ring and priorities",
-        "drops the message that would be delivered next: the oldest of the *highest* priority, even if it was just "
-        "sent",
+        "drops the message that is next: the oldest of the *highest* priority, even one just sent",
         "drops the oldest message of the *lowest* priority",
         "a ring should lose the least important message",
     ),
     Departure(
         "ring-return-order",
         "Messages that return to a full ring",
-        "drops the ones that their last consumer received first, whatever their age",
-        "puts each back in its own place, then drops the oldest of the lowest priority until the ring fits",
+        "drops those that their last consumer received first, whatever their age",
+        "returns each to its place, then drops the oldest of the lowest priority",
         "losses should not depend on which consumer held a message",
     ),
     Departure(
         "ring-consumer-first",
         "A burst larger than the ring, and a consumer with room",
-        "may drop messages before it looks at the consumer; how many depends on its threads",
-        "gives the consumer as much as it has room for; the ring counts the rest (a `ring-size` of 0 keeps nothing "
-        "in both)",
+        "may drop messages before the consumer gets any; how many depends on threads",
+        "the consumer gets what it has room for; the ring counts the rest (with `ring-size` 0, nothing is kept in "
+        "both)",
         "the result does not depend on timing, and no message is lost that a consumer waits for",
     ),
     Departure(
         "ring-default-size",
         "`default-ring-size` and queues declared in broker.xml",
-        "applies to auto-created queues only: a queue declared without `ring-size` has none",
+        "applies to auto-created queues only",
         "applies to both",
         "Artemis' own manual says so",
     ),
@@ -47,22 +46,22 @@ QUEUES: Final = (
     Departure(
         "exclusive-selector",
         "An exclusive queue whose first consumer's selector does not match",
-        "gives the message to another consumer, which then owns the queue",
-        "keeps the message for the first consumer, or for the next one when the first leaves",
+        "another consumer gets the message, and then owns the queue",
+        "the message waits for the first consumer, or for the next one when that leaves",
         "the first consumer owns the queue",
     ),
     Departure(
         "delay-before-dispatch-event",
         "`delay-before-dispatch`",
-        "when the delay ends, dispatch starts with the next event on the queue, such as another message",
+        "dispatch starts with the next event after the delay, such as another message",
         "dispatch starts when the delay ends",
         "otherwise messages wait forever on a quiet queue",
     ),
     Departure(
         "auto-window",
         "`consumer-window-size` with `ack:auto`",
-        "never gives the window back: the subscription stops for good when the window is used up",
-        "a window has no effect, because no message waits for an acknowledgement",
+        "the subscription stops for good when the window is used up",
+        "a window has no effect",
         "a subscription must not stall",
     ),
     Departure(
@@ -76,16 +75,15 @@ QUEUES: Final = (
         "prefetch",
         "`activemq.prefetchSize` and `prefetch-count` on SUBSCRIBE",
         "reads the first as a number of bytes, and does not know the second",
-        "both are a number of messages, as with ActiveMQ and RabbitMQ; `consumer-window-size` is one of bytes, as in "
-        "Artemis",
+        "both are a number of messages, as with ActiveMQ and RabbitMQ",
         "a client written for these brokers would get one message at a time, or as many as there are",
         shown=False,
     ),
     Departure(
         "delivery-count",
         "`JMSXDeliveryCount` of a MESSAGE",
-        "has it in its other protocols, and not in STOMP",
-        "on every MESSAGE: how often it was sent to a consumer of the queue, this time included",
+        "is missing in STOMP",
+        "on every MESSAGE: how often it was sent, this time included",
         "consumers give up by themselves after some attempts",
         shown=False,
     ),
@@ -106,7 +104,7 @@ QUEUES: Final = (
     Departure(
         "last-value-when",
         "When a last-value queue drops an older value",
-        "when a round of deliveries ends without a delivery; never while the queue is paused",
+        "after a round without a delivery; never while the queue is paused",
         "when the newer value arrives, unless a consumer has room for the older one",
         "the content of a queue should not depend on when somebody looks",
     ),
@@ -121,7 +119,7 @@ QUEUES: Final = (
         "queue-types",
         "`queue-type`, `priority-levels`, `sort-key` and `priority-expression` of a queue",
         "has ten priorities in every queue",
-        "also has Qpid's types (strict FIFO, fewer levels, sorted by a header) and AMPS' order by an expression",
+        "Qpid's types (strict FIFO, fewer levels, sorted by a header), and AMPS' order by an expression",
         "an addition",
         shown=False,
     ),
@@ -129,15 +127,15 @@ QUEUES: Final = (
         "queue-limits",
         "`overflow-policy`, `max-depth-*`, `min-` and `max-message-ttl`, `hold-on-publish`, `expiry-policy` of a queue",
         "limits addresses, and has rings",
-        "also has Qpid's limits of a queue; a message may live longer on one queue than on another",
+        "Qpid's limits of a queue; a message may live longer on one queue than on another",
         "an addition",
         shown=False,
     ),
     Departure(
         "group-blocks",
         "A message group whose consumer is busy",
-        "stops the whole queue: other groups and messages without a group wait too",
-        "waits; other groups continue",
+        "the whole queue waits",
+        "only the group waits",
         "groups exist to be processed in parallel",
     ),
     Departure(
@@ -150,8 +148,8 @@ QUEUES: Final = (
     Departure(
         "group-headers",
         "`JMSXGroupID` and `JMSXGroupSeq` over STOMP",
-        "renames the first to `_AMQ_GROUP_ID` for consumers, and does not know the second",
-        "keeps the first as it was sent; knows both names of each",
+        "the first becomes `_AMQ_GROUP_ID`, the second means nothing",
+        "stay as they were sent; Artemis' names work, too",
         "a consumer sees the headers that the sender wrote",
     ),
     Departure(
@@ -164,28 +162,28 @@ QUEUES: Final = (
     Departure(
         "group-rebalance-event",
         "`group-rebalance-pause-dispatch`",
-        "when all messages are settled, dispatch starts with the next event on the queue, such as another message",
+        "dispatch starts with the next event after all messages are settled",
         "dispatch starts when all messages are settled",
         "otherwise messages wait forever on a quiet queue",
     ),
     Departure(
         "full-name-diverts",
         "A message to one queue by its full name (`address::queue`)",
-        "is also given to the address' diverts that are not exclusive, and kept where the address is retroactive",
-        "reaches that queue alone; exclusive diverts stand before it",
+        "also goes to diverts that are not exclusive, and to a retroactive address' store",
+        "reaches that queue alone, unless an exclusive divert takes it",
         "who names one queue means no other",
     ),
     Departure(
         "retroactive-priority",
         "A retroactive address and priorities",
-        "keeps what its ring keeps: a message of a high priority is dropped first, even the last one sent",
+        "drops messages of high priority first, even the last one sent",
         "keeps the last messages, whatever their priority",
         "a late consumer wants the newest messages",
     ),
     Departure(
         "browser-counts",
         "Browsers and a queue that waits for consumers, or is paused",
-        "has no browsers over STOMP",
+        "no browsers over STOMP",
         "a browser sees the messages, and does not count as a consumer",
         "browsing changes nothing for others",
         shown=False,
@@ -195,7 +193,7 @@ QUEUES: Final = (
         "`group-type`, `group-key`, `fallback-group`, `exclusivity-policy`, `max-live-consumers`, `consumer-selector`, "
         "`consumer-replay-period` of a queue",
         "has sticky groups by one header, and `exclusive`",
-        "also has these features of Qpid's queues",
+        "features of Qpid's queues",
         "an addition",
         shown=False,
     ),
@@ -205,8 +203,8 @@ QUEUES: Final = (
         "`max-cancels`, `lease-period`, `leasing`, `expiration`, `barrier-expression`, `target-queue-depth` and "
         "`file-backed-metadata` of a queue, `options` on ACK and NACK, and `max-backlog` on SUBSCRIBE",
         "lets consumers take turns; a window counts bytes",
-        "also has what AMPS' queues have: backlogs that count messages, fairness models, at-most-once delivery, "
-        "leases, barriers, forced expiry, and messages that are on disk",
+        "features of AMPS' queues: backlogs that count messages, fairness models, at-most-once delivery, leases, "
+        "barriers, forced expiry, messages on disk",
         "an addition",
         shown=False,
     ),
@@ -214,8 +212,7 @@ QUEUES: Final = (
         "queue-views",
         "`underlying-address` and `default-publish-target` of a queue",
         "gives a queue the messages of its own address, which may be a wildcard",
-        "also has views of other addresses, as AMPS has; only on the queue, because an address-setting would make "
-        "views of dead letters, too",
+        "views of other addresses, as in AMPS",
         "an addition",
         shown=False,
     ),
@@ -223,8 +220,7 @@ QUEUES: Final = (
         "queue-recovery-points",
         "`recovery-point` of a queue",
         "lets every queue begin empty",
-        "lets queues begin in a retained log, as AMPS does; only on the queue, because an address-setting would send "
-        "every queue that a client makes through the log. A changed point adds messages and removes none; AMPS forgets "
+        "a queue begins in the retained log, as in AMPS. A changed point adds messages and removes none; AMPS forgets "
         "what was before it",
         "an addition; a change of the file must not lose messages",
         shown=False,
@@ -233,7 +229,7 @@ QUEUES: Final = (
         "queue-dead-letters",
         "`dead-letter-address` and `max-delivery-attempts` on a queue",
         "has them in address-settings only",
-        "also has them on the queue, where they take precedence",
+        "take precedence over the address-setting",
         "an addition",
         shown=False,
     ),
@@ -249,8 +245,7 @@ QUEUES: Final = (
         "subscribe-replay",
         "`exclusive:true` and `x-qpid-replay-period` on SUBSCRIBE",
         "has no such headers",
-        "the first makes a consumer the only one; the second gives it the messages of the last seconds and new "
-        "messages",
+        "the first makes a consumer the only one; the second gives it messages of the last seconds, too",
         "an addition",
         shown=False,
     ),
@@ -260,9 +255,8 @@ ATTEMPTS: Final = (
     Departure(
         "nack",
         "NACK",
-        "is an ACK: the message is removed, and counted as acknowledged",
-        "returns the message to its place; it counts as a delivery attempt, with `redelivery-delay`, "
-        "`max-delivery-attempts` and dead letters",
+        "is an ACK",
+        "returns the message to its place, as a failed attempt, with `redelivery-delay` and `max-delivery-attempts`",
         "the STOMP specification: the client did not consume the message",
     ),
     Departure(
@@ -275,8 +269,8 @@ ATTEMPTS: Final = (
     Departure(
         "ack-in-transaction",
         "ACK and NACK with a `transaction` header",
-        "take effect at once; ABORT does not undo them, and an unknown transaction is not detected",
-        "take effect at COMMIT; ABORT returns the messages to their places; an unknown transaction is an ERROR",
+        "take effect at once, even with an unknown transaction",
+        "take effect at COMMIT; ABORT undoes them; an unknown transaction is an ERROR",
         "the STOMP specification",
     ),
     Departure(
@@ -289,22 +283,22 @@ ATTEMPTS: Final = (
     Departure(
         "disconnect-attempt",
         "DISCONNECT with unacknowledged messages",
-        "counts as a delivery attempt for the first message of each subscription, which may then become a dead letter",
-        "counts as no attempt; no delay applies",
+        "is a failed attempt for the first message of each subscription",
+        "is not a failed attempt; no delay applies",
         "a client that leaves cleanly has not failed to process a message",
     ),
     Departure(
         "lost-connection",
         "A lost connection with unacknowledged messages",
-        "a delivery attempt for all of them, or only for the first of each subscription, depending on its threads",
-        "a delivery attempt for all of them; so are a missed heart-beat and an ERROR that closes the connection",
+        "a failed attempt for all, or for the first of each subscription, depending on threads",
+        "a failed attempt for all, as are a missed heart-beat and an ERROR that closes the connection",
         "the result does not depend on timing",
     ),
     Departure(
         "redelivery-delay-when",
         "When `redelivery-delay` applies",
         "after DISCONNECT; not after a lost connection",
-        "after every failed attempt (NACK, ABORT of an ACK, lost connection); not after UNSUBSCRIBE or DISCONNECT",
+        "after every failed attempt; not after UNSUBSCRIBE or DISCONNECT",
         "the delay protects a consumer that fails",
     ),
     Departure(
@@ -327,24 +321,23 @@ ADDRESSES: Final = (
     Departure(
         "block",
         "`address-full-policy` BLOCK",
-        "has no effect on STOMP senders: memory fills beyond the limit",
-        "the broker does not read the sender's socket until there is room; its heart-beats to the sender continue",
+        "has no effect on STOMP senders",
+        "the sender waits until there is room",
         "a limit should hold, and TCP back-pressure makes a sender wait",
     ),
     Departure(
         "selective-paged",
         "A consumer with a selector on a queue that pages",
-        "sees only the messages that were paged in for all consumers: when these are all messages that it does not "
-        "want, it gets no more",
-        "searches the pages by itself and leaves messages that it does not want there",
+        "gets no more when all messages that were paged in are unwanted",
+        "searches the pages",
         "no consumer waits behind messages that it does not want",
         shown=False,
     ),
     Departure(
         "transient-paged",
-        "Messages in pages that are not persistent, after a restart",
+        "Non-persistent messages in pages, after a restart",
         "may come back",
-        "are lost, like all messages that are not persistent",
+        "are lost",
         "one rule, whether an address was full or not",
         shown=False,
     ),
@@ -374,7 +367,7 @@ ADDRESSES: Final = (
         "multicast-on-dual",
         "`subscription-type:MULTICAST` on an address with both routing types",
         "reads the anycast queue with the name of the address",
-        "gets a queue of its own, with a copy of each multicast message",
+        "gets its own queue of multicast messages",
         "the client asked for it",
     ),
     Departure(

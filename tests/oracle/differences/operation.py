@@ -17,10 +17,9 @@ SELECTORS: Final = (
     Departure(
         "selector-errors",
         "Expressions without a result, and conversion",
-        "an error in one part makes the whole selector false; division by zero is infinite; "
-        "`convert_string_expressions:` does not convert `'21.5'` beside a whole number",
-        "that part is NULL, and the rest counts; division by zero is NULL; strings that look like numbers are "
-        "converted",
+        "an error in a part makes the selector false; division by zero is infinite; `convert_string_expressions:` does "
+        "not convert `'21.5'` beside a whole number",
+        "that part is NULL, and so is division by zero; strings that look like numbers are converted",
         "the order of operands should not matter",
     ),
     Departure(
@@ -45,7 +44,7 @@ CONFIGURATION: Final = (
         "match-escape",
         "A wildcard after a backslash, in a `match` with other wildcards",
         "part of the regular expression",
-        "plain text, including the backslash, as in a match without wildcards",
+        "plain text, with the backslash",
         "one rule for all matches",
         shown=False,
     ),
@@ -60,8 +59,8 @@ CONFIGURATION: Final = (
     Departure(
         "match-order",
         "Two matches with `#` of the same length, such as `a.*.#` and `a.b.#`",
-        "the order of a hash table decides which one wins",
-        "the one whose first lone `*` comes later wins (`a.b.#`), then the lexicographic order",
+        "the order of a hash table decides",
+        "that whose first `*` comes later (`a.b.#`), then the first in lexicographic order",
         "a file should mean the same every time",
         shown=False,
     ),
@@ -91,7 +90,7 @@ CONFIGURATION: Final = (
     Departure(
         "http-acceptor",
         "Metrics and health over HTTP",
-        "in a separate web server, configured in `bootstrap.xml`, with a plugin for metrics",
+        "in a separate web server of `bootstrap.xml`, with a plugin",
         "on an acceptor: `tcp://127.0.0.1:8161?protocols=HTTP`",
         "one file configures everything",
         shown=False,
@@ -99,7 +98,7 @@ CONFIGURATION: Final = (
     Departure(
         "open-ports",
         "`needClientAuth=true` without `trustStorePath`; `trustAll`, `verifyHost`, `crcOptions`",
-        "are accepted: the port trusts every public authority, or everybody, or asks other servers",
+        "are accepted",
         "the port is not opened, and the start says why",
         "the broker should not pretend to have a protection that it lacks",
         shown=False,
@@ -108,7 +107,7 @@ CONFIGURATION: Final = (
         "include-base",
         "A relative `href` of `xi:include`",
         "is relative to the working directory of the process",
-        "is relative to the including file; a note reports when Artemis would find another file",
+        "is relative to the including file; a note says if Artemis would find another",
         "a configuration should not depend on the directory where the broker starts",
         shown=False,
     ),
@@ -123,7 +122,7 @@ CONFIGURATION: Final = (
     Departure(
         "document-type",
         "A document type (`<!DOCTYPE`) in broker.xml",
-        "is read, including entities, unless switched off",
+        "is read, unless switched off",
         "is refused",
         "entities can read files, and fill memory",
         shown=False,
@@ -138,19 +137,17 @@ CONFIGURATION: Final = (
     ),
     Departure(
         "user-lines",
-        "A line of a users file that is not whole: without a password, a hash without its `)`, the last "
-        "line of a file without a line end",
-        "lets in without a password, or with what is left of it",
-        "lets nobody in, unless it is surely whole: a hash with its `)`, a role that ends with a user's name which "
-        "no other begins with",
+        "An incomplete line of a users file: without a password, without the `)` of a hash, or without a line end",
+        "lets in without a password, or with a part of it",
+        "lets nobody in, unless it is surely complete",
         "a full disk, or a copy that broke off, should open no door",
         shown=False,
     ),
     Departure(
         "users-file-worse",
-        "A users file that has become empty, or worse than the one in force",
+        "A users file that has become empty or damaged",
         "counts at once",
-        "what was read before stays in force; the log, `/health` and a metric say so",
+        "the last good one stays in force; the log, `/health` and a metric say so",
         "the same",
         shown=False,
     ),
@@ -166,8 +163,7 @@ CONFIGURATION: Final = (
         "all-problems",
         "A broken broker.xml",
         "reports the first problem, as a Java exception",
-        "reports every problem at once, as `broker.xml:42: …` with the allowed values and the nearest correct name; "
-        "exit code 2",
+        "reports every problem at once, with line, allowed values and the nearest name; exit code 2",
         "one run should be enough",
         shown=False,
     ),
@@ -207,7 +203,7 @@ CONFIGURATION: Final = (
         "acceptor-parameters",
         "Parameters of an acceptor",
         "an unknown one is ignored; a wrong number fails when the first client connects",
-        "an unknown one is a warning, a wrong number an error, both before the broker listens",
+        "an unknown one is a warning, a wrong number an error, both at the start",
         "mistakes should show at the start",
         shown=False,
     ),
@@ -225,17 +221,16 @@ METRICS: Final = (
     Departure(
         "metric-additions",
         "Families of metrics",
-        "those of its manual, all of them gauges without `_total`",
-        "the same names, types and labels; further families under new names: replaced messages, turn duration, "
-        "frames, bytes, connections by state",
+        "gauges without `_total`",
+        "the same names, types and labels, and further families",
         "dashboards made for Artemis work, and can show more",
         shown=False,
     ),
     Departure(
         "metrics-when",
         "`/metrics`",
-        "needs the metrics plugin; the address of the broker's notifications also has series",
-        "always available on an HTTP acceptor; there are no internal addresses",
+        "needs a plugin; internal addresses have series",
+        "is on every HTTP acceptor; there are no internal addresses",
         "metrics should not need another download",
         shown=False,
     ),

@@ -11,16 +11,15 @@ FRAMES: Final = (
         "limits",
         "Limits of a frame",
         "none over TCP: a frame may be as large as memory",
-        "header line, number and size of headers, body, transactions, subscriptions and unread output are limited; "
-        "beyond a limit ERROR and close. Each is a parameter of the acceptor",
+        "headers, body, transactions, subscriptions and unread output have limits, by parameters of the acceptor; "
+        "beyond one ERROR and close",
         "no client should be able to take all memory",
     ),
     Departure(
         "large-messages",
         "Large messages over STOMP",
-        "collects a frame in memory, then writes it to a file if it is large",
-        "writes a large body as it arrives and reads it as it is sent; a SEND waits until its file is synced, and a "
-        "body on disk does not fill its address",
+        "are collected in memory, then written to a file",
+        "are written as they arrive, and read as they are sent; a body on disk does not fill its address",
         "memory should not limit the size of a message",
         shown=False,
     ),
@@ -34,7 +33,7 @@ FRAMES: Final = (
     Departure(
         "hop-headers",
         "`receipt` and `transaction` of a SEND",
-        "are passed on to the consumers as headers of the message",
+        "reach the consumers",
         "stay between sender and broker",
         "they have a meaning only on the sender's connection",
     ),
@@ -111,9 +110,8 @@ FRAMES: Final = (
     Departure(
         "missing-header",
         "SUBSCRIBE without `id`, BEGIN without `transaction` (1.1 and later)",
-        "SUBSCRIBE gets an id of the broker's choice; BEGIN is an ERROR, and a 1.1 connection stays open",
-        "the id of the subscription is its destination, which UNSUBSCRIBE may name, too; BEGIN is an ERROR, and the "
-        "connection is closed",
+        "the broker chooses an id; BEGIN is an ERROR, and a 1.1 connection stays open",
+        "the id is the destination, also for UNSUBSCRIBE; BEGIN is an ERROR, and the connection is closed",
         "many clients send no `id`; a transaction without a name cannot be committed",
     ),
     Departure(
@@ -127,7 +125,7 @@ FRAMES: Final = (
         "error-receipt",
         "`receipt-id` in the ERROR for a SUBSCRIBE",
         "is missing",
-        "is present, as in every ERROR for a frame with a `receipt`",
+        "is present",
         "the specification; the client can tell which frame failed",
     ),
     Departure(
@@ -214,7 +212,7 @@ SESSIONS: Final = (
     ),
     Departure(
         "durable-active",
-        "UNSUBSCRIBE by the name alone of a durable subscription that is active on the connection",
+        "UNSUBSCRIBE of an active durable subscription by its name alone",
         "ERROR",
         "ends and deletes it",
         "the client asked for it",
@@ -237,7 +235,7 @@ SESSIONS: Final = (
         "silent-clients",
         "Clients that promise no heart-beats",
         "are cut off after 60 s of silence",
-        "may be silent forever, unless the acceptor sets `connectionTtl` or the file `connection-ttl-override`",
+        "may be silent, unless `connectionTtl` or `connection-ttl-override` is set",
         "the specification: a client that promises no heart-beats need not send any",
         shown=False,
     ),
@@ -252,8 +250,8 @@ SESSIONS: Final = (
     Departure(
         "denied-text",
         "The answer to a frame without permission",
-        "the reason for CREATE_ADDRESS and for queues made on use; else only `Error sending message …`",
-        "always Artemis' own reason: `AMQ229032: User: …`, `AMQ229213: User: …`",
+        "the reason only for what would be created; else `Error sending message …`",
+        "always the reason: `AMQ229032: User: …`, `AMQ229213: User: …`",
         "who is refused wants to know what is missing",
         shown=False,
     ),
@@ -268,14 +266,14 @@ SESSIONS: Final = (
     Departure(
         "denied-unsubscribe",
         "UNSUBSCRIBE without the permission to delete the queue",
-        "ends the subscription; its queue goes on filling up",
+        "ends the subscription; its queue fills up",
         "changes nothing",
         "a refused frame has no effect",
         shown=False,
     ),
     Departure(
         "denied-creation",
-        "An address or queue that a frame would create for a client that may not use it afterwards",
+        "An address or queue that a client may create, but not use",
         "is created",
         "is not created",
         "it would be nobody's",
