@@ -12,25 +12,49 @@ from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.bridges import CONNECTOR_PARAMS, BridgeConfig
 from artemis_py.config.tables.core_settings import CoreSettings
 from artemis_py.config.tables.declarations import DivertConfig, QueueConfig
-from artemis_py.config.tables.fields import HONOURED, Setting, settings_of
+from artemis_py.config.tables.fields import (
+    HONOURED,
+    INT_SIZE,
+    JAVA,
+    NO_COUNTERS,
+    NO_EFFECT,
+    NOT_EMPTY,
+    NOT_NEGATIVE,
+    OFF_OR_INT_SIZE,
+    OFF_OR_NOT_NEGATIVE,
+    OFF_OR_POSITIVE,
+    POSITIVE,
+    RING,
+    Setting,
+    settings_of,
+)
 from artemis_py.config.tables.structured_elements import PARTS
 
 _QUEUE_NOTE: Final = (
-    "`durable`, `filter` and `user` are elements inside the queue; the others are attributes. A default that names "
-    "another setting means that address-setting of the queue's address; without a meaning here it is the same."
+    "`durable`, `filter` and `user` are elements inside the queue; the others are attributes. The default of many is "
+    "an address-setting of the queue's address. These have the same meaning as theirs:"
 )
 _CONNECTOR_NOTE: Final = (
-    "Stores are of the same kinds as those of acceptors. Other parameters of Artemis' connectors are accepted without "
-    "effect."
+    "Stores are of the same kinds as those of acceptors. Other parameters of Artemis' connectors have no effect."
 )
-_SHORT: Final = {
-    "-1 or a number greater than 0": "-1, > 0",
-    "a number greater than 0": "> 0",
-    "-1, 0 or more": "-1, ≥ 0",
-    "0 or more": "≥ 0",
-    "a non-blank text": "not blank",
-}
-"""What checks allow, as the page has it."""
+_SILENT_NOTE: Final = (
+    f"`{HANDSHAKE_SECONDS}` is `handshakeTimeout` in seconds. Other parameters of Artemis' acceptors, about TLS, Java "
+    "or other protocols, have no effect."
+)
+_PLAIN: Final = frozenset(
+    {POSITIVE, NOT_NEGATIVE, OFF_OR_POSITIVE, OFF_OR_NOT_NEGATIVE, INT_SIZE, OFF_OR_INT_SIZE, RING, NOT_EMPTY}
+)
+"""Checks of which the introduction says all."""
+_OBVIOUS: Final = frozenset({
+    "a queue", "a divert", "a bridge", "its name", "its name; unique", "its name; unique in the whole broker",
+    "the selector", "the name", "one of its options", "one permission", "the addresses", "limits for one user",
+    "the name of a connector", "settings for addresses, by match", "the wildcard characters",
+})  # fmt: skip
+"""Meanings that the path says, too."""
+_NAMED: Final = (
+    "what they are called; names of queues are unique in the broker, those of diverts and bridges among these"
+)
+_TUNING: Final = "it only tunes the internals of Artemis"
 _NUMBER: Final = re.compile(r"-?[\d.]+")
 
 _INTRODUCTION: Final = """\
@@ -51,66 +75,60 @@ One file in the format of Apache ActiveMQ Artemis, usually called `broker.xml`, 
 ```
 
 `artemis-py check FILE` reports what is wrong with a file, what in it has no effect, and what a start with it would do
-to the messages that the journal has. `artemis-py explain ADDRESS::QUEUE` shows where each setting of an address or a
-queue comes from.
+to messages in the journal. `artemis-py explain ADDRESS::QUEUE` shows which line decides each setting of an address or a
+queue.
 
-Each list has what the broker does: a setting = its default [what is allowed, if not any text or number]: what it means.
-Below it stands what the broker **ignores**, by reason, so that files of Artemis still load: it names each such element
-once at the start if the file sets it to something other than its default (one note names all that only tune the
-internals of Artemis). What depends on something **refused** does not start.
+Each row has a setting, its default, in brackets what is allowed, and its meaning. Other numbers are not negative, but
+for -1 where it has a meaning. Below each list is what the broker **ignores**, so that files of Artemis still load. A
+start names each such element that is not at its default (one note names all that only tune Artemis). What depends on
+something **refused** does not start.
 
 ## How a file is read
 
-1. **Placeholders.** `${NAME:default}` is replaced by the environment variable `NAME`, else by the default, else by
-   nothing (with a warning). The replacement may contain placeholders again, and is inserted as it is: write `&` and `<`
-   in it as `&amp;` and `&lt;`.
-2. **Includes.** `<xi:include href="file.xml"/>` with `xmlns:xi="http://www.w3.org/2001/XInclude"` is replaced by the
-   root element of that file, which must be in the namespace `urn:activemq:core`. A relative path is relative to the
-   including file (in Artemis to the working directory; a note says if a file exists there too). `<!DOCTYPE` is refused,
-   and so are pipes and devices. A file may have up to 16 MiB, and so may all included files together.
-3. **Schema.** The root element is `configuration`, in the namespace `urn:activemq`, `urn:activemq:core` or none. Of
-   several `core` elements the first counts. It must follow the XSD in `schema/`. Order does not matter in `core`,
-   `address-setting`, `address`, `queue` and `divert`; each element may appear there once.
+1. **Placeholders.** `${NAME:default}` becomes the environment variable `NAME`, else the default, else nothing (with a
+   warning). The replacement may contain placeholders. Write `&` and `<` in it as `&amp;` and `&lt;`.
+2. **Includes.** `<xi:include href="file.xml"/>` with `xmlns:xi="http://www.w3.org/2001/XInclude"` becomes the root
+   element of that file, which must be in the namespace `urn:activemq:core`. A relative path is relative to the
+   including file. `<!DOCTYPE`, pipes and devices are refused. A file may have 16 MiB, and so may all included files
+   together.
+3. **Schema.** The root element is `configuration`, in the namespace `urn:activemq`, `urn:activemq:core` or none. The
+   first `core` element counts, and must follow the XSD in `schema/`. In `core`, `address-setting`, `address`, `queue`
+   and `divert`, order does not matter, and each element may appear once.
 4. **[Values](#values)**, and 5. **[properties](#properties)**.
 
-All problems are reported together, each with its line: up to 200 errors, 200 warnings and 200 notes. Passwords are
-masked.
+All problems are reported together, each with its line: up to 200 errors, warnings and notes each. Passwords are masked.
 
 ### Values
 
 - **Sizes** may have a unit: `K`, `M` or `G`, with or without `i` and `b`, in either case, all powers of 1024: `10kb`
   and `10 KiB` are 10240.
 - **Times** are plain numbers in the unit of the default, mostly ms.
-- **true and false** are written like this. As in Artemis, `1` and an empty element mean *false*, with a warning.
+- **true and false** are these words. As in Artemis, `1` and an empty element mean *false*, with a warning.
 - **Words** such as `PAGE` are upper case, without blanks around them.
 
 ### Which address-setting counts
 
-All settings whose `match` applies to an address are merged: for each element, the most specific match that sets it
-decides. The order is: the address itself; a match in literal markers; matches without `#` before matches with one; of
-two with `#`, the longer text; without `*` before with `*`; the one whose first `*` comes later; the shorter text. `#`
-may only be the last character. A narrower match cannot unset what a wider one sets, but it may set the default
-explicitly. Of two address-settings with the same match the first counts.
+All settings whose `match` applies to an address are merged. For each element, the most specific match that sets it
+decides, in this order: the address itself; a match in literal markers; one without `#`; of two with `#`, the longer
+text; one without `*`; the one whose first `*` comes later; the shorter text. `#` may only be the last character. A
+narrower match cannot unset what a wider one sets, but it may set the default. Of two address-settings with the same
+match, the first counts.
 
 For security-settings, only the most specific match decides; of two with the same match the last counts.
 
-### Differences from Artemis in reading
+### Ports that stay closed
 
-- `default-ring-size` also applies to declared queues, as Artemis' manual says.
-- `id-cache-size` inside an address-setting never becomes that of the broker.
-- An unknown acceptor parameter is a warning, a wrong number an error. `protocols=stomp` means STOMP, not all protocols.
-- A size past 64 bits is an error.
-- An acceptor that other machines can reach is not opened while `security-enabled` is true and no users are known, nor
-  one with a `securityDomain` without a `login.config`: nobody could log in. An acceptor with `sslEnabled=true` is not
-  opened, because it would use plain text."""
+While `security-enabled` is true and no users are known, nobody could log in. So an acceptor that other machines can
+reach is not opened then, and neither is one with a `securityDomain` that has no `login.config`.
+
+[Differences from Artemis](differences.md#configuration) in reading are listed there."""
 
 _OUTRO: Final = """\
 ## Properties
 
-`--properties PATH` overrides the file with properties, in Java's format or as JSON. A path may be a file, a folder (all
-files of both kinds in it, by name; `folder/?filter=REGEX` for others), or several of them separated by commas. The
-option may be repeated; later properties win. Without the option, a `broker.properties` next to the configuration is
-used.
+`--properties PATH` overrides the file with properties, in Java's format or as JSON. A path is a file, or a folder with
+files of both kinds (`folder/?filter=REGEX` for others). Separate several by commas, or repeat the option; later
+properties win. Without the option, a `broker.properties` beside the file is used.
 
 ```properties
 globalMaxSize=10M
@@ -133,14 +151,13 @@ securityRoles."orders.#".staff.send=true
 Names are those of the elements in camel case, and all that Artemis up to 2.57 accepts (`persistIDCache`,
 `journalRetentionDirectory` with `journalRetentionPeriod` in ms, `queueConfigurations`, …). Put a name with dots in
 quotes. The value `-` removes what the key names. Placeholders work as in the file. Sizes and 64-bit numbers may have
-units, and `true`, `yes`, `y`, `on` and `1` are true. Unknown keys and wrong values are ignored with a warning (Artemis
-uses 0 for a wrong number)."""
+units; `true`, `yes`, `y`, `on` and `1` are true. Unknown keys and wrong values are ignored with a warning."""
 
 _CODES_NOTE: Final = """\
 ## Warnings and notes
 
-Each has a code after its severity: `warning[no-effect]`. `--silence CODE` makes `run` and `check` hide a kind;
-`--strict` makes them refuse a file with any other warning. Errors have no code."""
+Each has a code: `warning[no-effect]`. `run` and `check` hide a kind with `--silence CODE`, and refuse a file with any
+other warning with `--strict`."""
 
 
 def page() -> str:
@@ -150,7 +167,7 @@ def page() -> str:
         _settings_section("Plain elements of `core`", settings_of(CoreSettings).values()),
         _settings_section("Elements of `address-setting`", settings_of(AddressSettings).values()),
         _settings_section("Attributes and elements of `queue`", settings_of(QueueConfig).values()),
-        _QUEUE_NOTE,
+        f"{_QUEUE_NOTE} {_followers()}.",
         _settings_section("Elements of `divert`", settings_of(DivertConfig).values()),
         _settings_section("Elements of `bridge`", settings_of(BridgeConfig).values()),
         _settings_section(
@@ -159,7 +176,7 @@ def page() -> str:
         ),
         _CONNECTOR_NOTE,
         _settings_section("Parameters of acceptors", [row for row in PARAMS if not row.silent]),
-        _silent_parameters(),
+        _SILENT_NOTE,
         _parts_section(),
         _OUTRO,
         _CODES_NOTE,
@@ -168,27 +185,36 @@ def page() -> str:
     return "\n\n".join(sections) + "\n"
 
 
-def _silent_parameters() -> str:
-    names = ", ".join(f"`{row.name}`" for row in PARAMS if row.silent)
-    return (
-        f"`{HANDSHAKE_SECONDS}` (in seconds) is read as `handshakeTimeout`. Accepted without effect, because they are "
-        f"about TLS, Java or other protocols: {names}."
+def _settings_section(title: str, rows: Iterable[Setting]) -> str:
+    rows = list(rows)
+    lines = "\n".join(_settings_line(row) for row in rows if row.treatment == HONOURED and not _follows(row))
+    others = _by_reason((f"`{row.name}`", row.treatment, _reason(row)) for row in rows)
+    return f"## {title}\n\n{lines}{others}"
+
+
+def _follows(row: Setting) -> bool:
+    """Is it what an address-setting of the same meaning says?"""
+    followed = settings_of(AddressSettings).get(row.default_text)
+    return followed is not None and followed.meaning == row.meaning
+
+
+def _followers() -> str:
+    """Those of a queue, with what they follow where its name is not theirs with ``default-``."""
+    rows = [row for row in settings_of(QueueConfig).values() if row.treatment == HONOURED and _follows(row)]
+    return ", ".join(
+        f"`{row.name}`" + ("" if row.default_text == f"default-{row.name}" else f" (`{row.default_text}`)")
+        for row in rows
     )
 
 
-def _settings_section(title: str, rows: Iterable[Setting]) -> str:
-    rows = list(rows)
-    lines = "\n".join(_settings_line(row) for row in rows if row.treatment == HONOURED)
-    others = _by_reason((f"`{row.name}`", row.treatment, row.reason) for row in rows)
-    return f"## {title}\n\n{lines}{others}"
+def _reason(row: Setting) -> str:
+    """Why it is not honoured; one for all that nobody would notice."""
+    return _TUNING if row.is_tuning and row.reason not in (JAVA, NO_COUNTERS, NO_EFFECT) else row.reason
 
 
 def _settings_line(row: Setting) -> str:
     """One setting: its default, what is allowed, and what it does."""
     old = f" (old: {', '.join(f'`{alias}`' for alias in row.aliases)})" if row.aliases else ""
-    followed = settings_of(AddressSettings).get(row.default_text)
-    if followed is not None and followed.meaning == row.meaning:
-        return f"- `{row.name}`{old} = `{row.default_text}`"
     allowed = _allowed(row)
     return f"- `{row.name}`{old} = {_default(row)}{f' [{allowed}]' if allowed else ''}: {row.meaning}"
 
@@ -196,25 +222,29 @@ def _settings_line(row: Setting) -> str:
 def _default(row: Setting) -> str:
     """With its unit."""
     unit = row.unit if _NUMBER.fullmatch(row.default_text) else f"({row.unit})"
-    return f"{row.default_text} {unit}" if row.unit else row.default_text
+    return f"{row.default_text} {unit}" if row.unit else row.default_text or "none"
 
 
 def _allowed(row: Setting) -> str:
     if row.choices:
         return ", ".join(row.choices)
-    if row.check is not None:
-        return _SHORT.get(row.check.allowed, row.check.allowed)
-    return "size" if row.kind == "bytes" else ""
+    if row.check is not None and row.check not in _PLAIN:
+        return row.check.allowed
+    return ""
 
 
 def _by_reason(entries: Iterable[tuple[str, str, str]]) -> str:
     """What is not honoured: a line for each reason, with the names."""
-    names: dict[str, list[str]] = {}
+    names: dict[str, dict[str, list[str]]] = {}
     for name, treatment, reason in entries:
         if treatment != HONOURED:
-            names.setdefault(f"{treatment}: {reason}", []).append(name)
-    lines = [f"- {reason[0].upper()}{reason[1:]}: {', '.join(found)}." for reason, found in names.items()]
-    return "\n\n" + "\n".join(lines) if lines else ""
+            names.setdefault(treatment, {}).setdefault(reason, []).append(name)
+    lists = [
+        f"**{treatment.capitalize()}**:\n\n"
+        + "\n".join(f"- {', '.join(found)}: {reason}" for reason, found in its.items())
+        for treatment, its in names.items()
+    ]
+    return "".join(f"\n\n{one}" for one in lists)
 
 
 def _parts_section() -> str:
@@ -222,7 +252,9 @@ def _parts_section() -> str:
     paths: dict[str, list[str]] = {}
     for part in parts:
         if part.treatment == HONOURED:
-            paths.setdefault(part.meaning, []).append(f"`{part.path}`")
-    lines = "\n".join(f"- {', '.join(names)}: {meaning}" for meaning, names in paths.items())
+            meaning = _NAMED if part.meaning in _OBVIOUS else part.meaning
+            paths.setdefault(meaning, []).append(f"`{part.path}`")
+    obvious = paths.pop(_NAMED)
+    lines = "\n".join(f"- {', '.join(names)}: {meaning}" for meaning, names in {**paths, _NAMED: obvious}.items())
     others = _by_reason((f"`{part.path}`", part.treatment, part.reason) for part in parts)
     return f"## Elements with a structure\n\nBy their path below `core`.\n\n{lines}{others}"

@@ -72,7 +72,7 @@ _STOMP: Final = (
         LONG,
         "connectionTtlMin",
         1000,
-        ("shortest time after which a silent connection is closed"),
+        "shortest time that a silent connection is kept",
         unit="ms",
         check=POSITIVE,
     ),
@@ -80,7 +80,7 @@ _STOMP: Final = (
         LONG,
         "connectionTtlMax",
         LONG_MAX,
-        ("longest time after which a silent connection is closed"),
+        "longest time that a silent connection is kept",
         unit="ms",
         check=POSITIVE,
     ),
@@ -88,14 +88,14 @@ _STOMP: Final = (
         DOUBLE,
         "heartBeatToConnectionTtlModifier",
         2.0,
-        "a client counts as gone after this many of its heart-beat periods",
+        "after so many of its heart-beat periods a client counts as gone",
         check=Check("0.001 to 1000", lambda value: 0.001 <= value <= 1000),
     ),
     _param(
         LONG,
         "stompConsumerWindowSize",
         10240,
-        "bytes a consumer may hold unacknowledged with ack client or client-individual; -1: no limit, 0: one message",
+        "unacknowledged bytes that a consumer may hold (not with ack:auto); -1: no limit, 0: one message",
         unit="bytes",
         check=OFF_OR_NOT_NEGATIVE,
         aliases=("stompConsumerCredits",),
@@ -112,7 +112,7 @@ _STOMP: Final = (
         TEXT,
         SERVER_HEADER,
         None,
-        "the header server of CONNECTED; stomp-php speaks as with ActiveMQ where it contains activemq (a blank is %20)",
+        "the header server of CONNECTED (a blank is %20); with activemq in it, stomp-php speaks as with ActiveMQ",
         check=SERVER_HEADER_CHECK,
         shown="artemis_py/ and the version",
     ),
@@ -121,7 +121,7 @@ _STOMP: Final = (
         LONG,
         "stompMinLargeMessageSize",
         102400,
-        "bodies of this size or more are stored in a file of their own and streamed; -1: never",
+        "bodies of this size or more have a file of their own and are streamed; -1: never",
         unit="bytes",
         check=OFF_OR_NOT_NEGATIVE,
         aliases=("stomp-min-large-message-size",),
@@ -129,7 +129,7 @@ _STOMP: Final = (
 )
 
 _LIMITS: Final = (
-    _param(LONG, "connectionsAllowed", -1, "maximum number of connections; -1: no limit", check=OFF_OR_POSITIVE),
+    _param(LONG, "connectionsAllowed", -1, "maximum connections; -1: no limit", check=OFF_OR_POSITIVE),
     _param(
         LONG,
         "handshakeTimeout",
@@ -142,7 +142,7 @@ _LIMITS: Final = (
         LONG,
         "maxConnectionsBeforeLogin",
         None,
-        "maximum number of connections of one IP address (IPv6: of one /64) that have not logged in yet; -1: no limit",
+        "maximum connections of one IP address (IPv6: one /64) that have not logged in; -1: no limit",
         check=OFF_OR_POSITIVE,
         shown="256 with security-enabled, else no limit",
     ),
@@ -150,19 +150,19 @@ _LIMITS: Final = (
         LONG,
         "maxConnectBytes",
         16384,
-        "maximum size of the headers of CONNECT, the frame that strangers send; at most maxHeaderBytes",
+        "maximum size of the headers of CONNECT; at most maxHeaderBytes",
         unit="bytes",
         check=POSITIVE,
     ),
     _param(LONG, "maxHeaderLineBytes", 16384, "maximum length of a header line", unit="bytes", check=POSITIVE),
-    _param(LONG, "maxHeaders", 512, "maximum number of headers in a frame", check=POSITIVE),
+    _param(LONG, "maxHeaders", 512, "maximum headers in a frame", check=POSITIVE),
     _param(LONG, "maxHeaderBytes", 65536, "maximum size of all headers of a frame", unit="bytes", check=POSITIVE),
     _param(LONG, "maxBodyBytes", 104857600, "maximum size of a body", unit="bytes", check=POSITIVE),
     _param(
         LONG,
         "maxUnsentBytes",
         67108864,
-        "maximum bytes waiting for a client that does not read; beyond it the connection is closed",
+        "maximum bytes that wait for a client that does not read; beyond it the connection is closed",
         unit="bytes",
         check=POSITIVE,
     ),
@@ -170,8 +170,7 @@ _LIMITS: Final = (
         LONG,
         "maxLogBytesPerSecond",
         268435456,
-        "maximum rate at which the log is sent to all HTTP clients together, so that enough is left for the broker; "
-        "-1: no limit",
+        "maximum rate at which all HTTP clients together get the log; -1: no limit",
         unit="bytes",
         check=OFF_OR_POSITIVE,
     ),
@@ -179,8 +178,7 @@ _LIMITS: Final = (
         LONG,
         "busyLogBytesPerSecond",
         16777216,
-        "maximum rate at which the log is sent to HTTP clients on the broker's own machine while the broker is "
-        "busy, because they compete for its processors; -1: no separate limit",
+        "maximum rate for HTTP clients on the broker's own machine while the broker is busy; -1: no separate limit",
         unit="bytes",
         check=OFF_OR_POSITIVE,
     ),
@@ -189,40 +187,40 @@ _LIMITS: Final = (
         LONG,
         "maxSelectorTerms",
         1000,
-        ("maximum number of names, values, operators and keywords in a selector"),
+        "maximum names, values, operators and keywords in a selector",
         check=POSITIVE,
     ),
     _param(
         LIST,
         "allowedHosts",
         (),
-        "host names under which the log may be read over HTTP, besides localhost, the acceptor's host and IP "
-        "addresses; *: any. /metrics and /health are not restricted, except on a loopback address where users log in",
+        "host names that HTTP requests may use, besides localhost, the acceptor's host and IP addresses; *: any. "
+        "/metrics and /health are not restricted, except on a loopback address where users log in",
     ),
     _param(
         LIST,
         CONSOLE_BROKERS,
         (),
-        "other brokers in the console of this acceptor, by their HTTP acceptors (http://broker2.example:8161); their "
-        "allowedOrigins must list this one",
+        "HTTP acceptors of other brokers in the console here (http://broker2.example:8161); their allowedOrigins must "
+        "list this one",
     ),
     _param(
         CHOICE,
         "openWithoutLogin",
         None,
-        "what HTTP clients may have without a login where users log in: none, health, or metrics (and health)",
+        "what HTTP clients get without a login; metrics includes health",
         choices=("none", "health", "metrics"),
         shown="metrics on a loopback address, else none",
     ),
-    _param(LONG, "maxSubscriptions", 1024, "maximum number of subscriptions per connection", check=POSITIVE),
+    _param(LONG, "maxSubscriptions", 1024, "maximum subscriptions of a connection", check=POSITIVE),
     _param(
         LONG,
         "maxTemporaryDestinations",
         1024,
-        ("maximum number of temporary destinations per connection"),
+        "maximum temporary destinations of a connection",
         check=POSITIVE,
     ),
-    _param(LONG, "maxTransactions", 256, "maximum number of open transactions per connection", check=POSITIVE),
+    _param(LONG, "maxTransactions", 256, "maximum open transactions of a connection", check=POSITIVE),
     _param(
         LONG,
         "maxTransactionBytes",
@@ -235,22 +233,22 @@ _LIMITS: Final = (
         LONG,
         "maxTransactionOperations",
         10_000,
-        "maximum number of messages sent, acknowledged and refused in the open transactions of a connection; a "
-        "COMMIT runs in one piece, and all other clients wait for it",
+        "maximum messages sent, acknowledged and refused in the open transactions of a connection; all clients wait "
+        "while a COMMIT runs",
         check=POSITIVE,
     ),
     _param(
         LONG,
         "maxTransactionPlaces",
         250_000,
-        "maximum number of queues that the messages of a transaction go to, counted per message (eight count as one "
-        "for consecutive messages where no queue has a filter); COMMIT decides about all of them in one piece",
+        "maximum queues that a transaction's messages go to, summed over the messages (of consecutive messages where "
+        "no queue has a filter, eight queues count as one)",
         check=POSITIVE,
     ),
 )
 
 _SOCKET: Final = (
-    _param(LONG, "backlog", 128, "maximum number of connections waiting to be accepted", check=INT_SIZE),
+    _param(LONG, "backlog", 128, "maximum connections that wait to be accepted", check=INT_SIZE),
     _param(TEXT, "securityDomain", None, "the domain of login.config in which clients of this port log in"),
     _param(BOOLEAN, "autoStart", True, "open the port at start"),
     _param(BOOLEAN, "tcpNoDelay", True, "send small packets without delay"),
@@ -259,16 +257,15 @@ _SOCKET: Final = (
         BOOLEAN,
         "proxyProtocolEnabled",
         False,
-        "each connection begins with a header of the PROXY protocol (versions 1 and 2), in which a load balancer says "
-        "whose it is; others are closed",
+        "connections must begin with a header of the PROXY protocol (version 1 or 2), in which a load balancer names "
+        "the client",
         aliases=("proxyEnabled",),
     ),
     _param(
         LIST,
         PROXY_NETWORKS,
         ("127.0.0.0/8", "::1/128"),
-        "with proxyProtocolEnabled: the load balancers that are believed, as addresses and networks; connections from "
-        "elsewhere are closed",
+        "with proxyProtocolEnabled: addresses and networks of load balancers; connections from elsewhere are closed",
     ),
 )
 
@@ -277,8 +274,8 @@ _WEBSOCKET: Final = (
         LONG,
         "webSocketMaxFramePayloadLength",
         65536,
-        "maximum length of a WebSocket frame that a client sends; longer messages are sent to it in fragments of at "
-        "most this length and at most 256 KiB",
+        "maximum length of a client's WebSocket frame; longer messages to it are sent in fragments of at most this "
+        "length and 256 KiB",
         unit="bytes",
         check=POSITIVE,
         aliases=("stompMaxFramePayloadLength",),
@@ -287,8 +284,7 @@ _WEBSOCKET: Final = (
         CHOICE,
         "webSocketEncoderType",
         None,
-        "whether WebSocket clients get text or binary messages. If not set: what the client sends; clients that send "
-        "text get frames as binary messages only if they are not valid UTF-8",
+        "what WebSocket clients get; a client that sends text gets binary messages only for frames that are not UTF-8",
         choices=("text", "binary"),
         shown="as the client",
     ),
@@ -296,15 +292,14 @@ _WEBSOCKET: Final = (
         BOOLEAN,
         "webSocketCompressionSupported",
         False,
-        "compress WebSocket messages for clients that ask for it (permessage-deflate)",
+        "compress WebSocket messages for clients that ask (permessage-deflate)",
     ),
     _param(
         LIST,
         ALLOWED_ORIGINS,
         (),
-        "web pages that may open a WebSocket, as their origins (https://shop.example); *: any. With protocols=HTTP: "
-        "pages of other origins that may use the API (CORS), such as the console of another broker; never *. Programs "
-        "other than browsers are not restricted",
+        "origins of web pages (https://shop.example) that may open a WebSocket; *: any. With protocols=HTTP: those "
+        "that may use the API (CORS), such as another broker's console; never *. Only browsers are restricted",
         shown="any, with protocols=HTTP none",
     ),
 )
@@ -389,7 +384,7 @@ _TLS: Final = (
     _param(TEXT, "keyStorePassword", None, "password of this file"),
     _param(TEXT, "keyPassword", None, "password of the key in it", shown="keyStorePassword"),
     _param(TEXT, "keyStoreAlias", None, "name of the key, if the file has several"),
-    _param(TEXT, "trustStorePath", None, "certificates of those who may issue clients' certificates, as keyStorePath"),
+    _param(TEXT, "trustStorePath", None, "issuers of clients' certificates, in the same kinds of files"),
     _param(TEXT, "trustStorePassword", None, "password of this file"),
     _param(BOOLEAN, "needClientAuth", False, "clients must have a certificate; needs trustStorePath"),
     _param(BOOLEAN, "wantClientAuth", False, "clients may have a certificate; needs trustStorePath"),
@@ -398,21 +393,21 @@ _TLS: Final = (
         LIST,
         "enabledCipherSuites",
         (),
-        "cipher suites by their names in Java (IANA); those of TLS 1.3 can only be enabled all or none",
+        "cipher suites by Java's (IANA's) names; those of TLS 1.3 all or none",
         shown="OpenSSL's choice",
     ),
     _param(
         TEXT,
         "sniHost",
         None,
-        "regular expression; a client that asks for a server name which does not match is refused",
+        "regular expression; a server name in the client's handshake must match it",
     ),
     _param(TEXT, "crlPath", None, "list of revoked certificates (CRL), PEM or DER"),
     _param(
         BOOLEAN,
         "sslAutoReload",
         False,
-        "new connections get the new certificate when a file changes; looked at each configuration-file-refresh-period",
+        "new connections get the new certificate when a file changes",
     ),
     _param(
         BOOLEAN,

@@ -71,7 +71,7 @@ class AddressSettings:
     # Dead letters and redelivery
     dead_letter_address: str | None = text(None, "address for undeliverable messages; without it they are discarded")
     auto_create_dead_letter_resources: bool = boolean(
-        False, "create a queue per source address on the dead-letter address, on first use"
+        False, "on first use, create a queue for each source address on the dead-letter address"
     )
     dead_letter_queue_prefix: str = text("DLQ.", "prefix of the names of these queues")
     dead_letter_queue_suffix: str = text("", "suffix of the names of these queues", shown="empty")
@@ -91,14 +91,14 @@ class AddressSettings:
     # Expiry
     expiry_address: str | None = text(None, "address for expired messages; without it they are discarded")
     auto_create_expiry_resources: bool = boolean(
-        False, "create a queue per source address on the expiry address, on first use"
+        False, "on first use, create a queue for each source address on the expiry address"
     )
     expiry_queue_prefix: str = text("EXP.", "prefix of the names of these queues")
     expiry_queue_suffix: str = text("", "suffix of the names of these queues", shown="empty")
     no_expiry: bool = boolean(False, "remove the expiration from every message")
     expiry_delay: int = int64(-1, "time to live of messages without an expiration; -1: none", unit="ms")
-    min_expiry_delay: int = int64(-1, "minimum time to live; used only if expiry-delay is not set", unit="ms")
-    max_expiry_delay: int = int64(-1, "maximum time to live; used only if expiry-delay is not set", unit="ms")
+    min_expiry_delay: int = int64(-1, "minimum time to live, unless expiry-delay is set", unit="ms")
+    max_expiry_delay: int = int64(-1, "maximum time to live, unless expiry-delay is set", unit="ms")
 
     # Full addresses and paging
     max_size_bytes: int = size(-1, "the address is full beyond this limit; -1: no limit")
@@ -113,11 +113,11 @@ class AddressSettings:
     )
     page_size_bytes: int = size(10 * 1024**2, "size of a page file", check=INT_SIZE)
     page_limit_bytes: int | None = size(
-        None, ("maximum size of a paging address' pages, in whole pages"), check=OFF_OR_POSITIVE
+        None, "maximum size of the pages of an address, in whole pages", check=OFF_OR_POSITIVE
     )
     page_limit_messages: int | None = int64(
         None,
-        ("maximum number of messages in pages, for the address' deepest queue"),
+        "maximum messages in pages, of the address' deepest queue",
         unit="messages",
         check=OFF_OR_POSITIVE,
     )
@@ -125,25 +125,25 @@ class AddressSettings:
     page_max_cache_size: int = int32(5, "page files kept in memory", tuning=NO_EFFECT)
     max_read_page_messages: int = int32(
         -1,
-        "limit on a queue's paged messages in memory, ready or with consumers",
+        "limit of a queue's paged messages in memory, ready or with consumers",
         unit="messages",
         check=OFF_OR_INT_SIZE,
     )
     max_read_page_bytes: int = size(
         DERIVED,
-        "limit on a queue's paged messages in memory, ready or with consumers",
+        "limit of a queue's paged messages in memory, ready or with consumers",
         check=OFF_OR_INT_SIZE,
         shown="2 × page-size-bytes",
     )
     prefetch_page_messages: int = int32(
         DERIVED,
-        "limit on a queue's paged messages that are in memory and ready",
+        "limit of a queue's paged messages that are ready in memory",
         check=OFF_OR_INT_SIZE,
         shown="max-read-page-messages",
     )
     prefetch_page_bytes: int = size(
         DERIVED,
-        "limit on a queue's paged messages that are in memory and ready",
+        "limit of a queue's paged messages that are ready in memory",
         check=OFF_OR_INT_SIZE,
         shown="max-read-page-bytes",
     )
@@ -166,14 +166,14 @@ class AddressSettings:
     auto_delete_addresses_delay: int = int64(
         0, "how long such an address must be without queues first", unit="ms", check=NOT_NEGATIVE
     )
-    auto_delete_addresses_skip_usage_check: bool = boolean(False, "also delete those without any use before")
+    auto_delete_addresses_skip_usage_check: bool = boolean(False, "also delete addresses that never had a queue")
     default_queue_routing_type: str = choice("MULTICAST", ROUTING_TYPES, "routing type of auto-created queues")
     default_address_routing_type: str = choice("MULTICAST", ROUTING_TYPES, "routing type of auto-created addresses")
 
     # Defaults for queues
-    default_max_consumers: int = int32(-1, "maximum number of consumers of a queue; -1: no limit", unit="consumers")
+    default_max_consumers: int = int32(-1, "maximum consumers of a queue; -1: no limit", unit="consumers")
     default_purge_on_no_consumers: bool = boolean(
-        False, "empty a queue when its last consumer leaves; declared queues do not use this default"
+        False, "empty a queue when its last consumer leaves; not for declared queues"
     )
     default_exclusive_queue: bool = boolean(False, "one consumer at a time gets all messages")
     default_non_destructive: bool = boolean(False, "acknowledged messages stay in the queue")
@@ -182,7 +182,7 @@ class AddressSettings:
     )
     default_delay_before_dispatch: int = int64(-1, "maximum time to wait for these consumers; -1: no limit", unit="ms")
     default_ring_size: int = int64(
-        -1, ("number of messages a ring queue keeps; -1: no ring"), unit="messages", check=RING
+        -1, "messages that a ring queue keeps; 0: none, -1: no ring", unit="messages", check=RING
     )
     default_last_value_queue: bool = boolean(
         False, "keep only the last message of each key", aliases=("last-value-queue",)
@@ -194,9 +194,7 @@ class AddressSettings:
     default_group_rebalance_pause_dispatch: bool = boolean(
         False, ("before reassigning, wait until delivered messages are settled")
     )
-    default_group_buckets: int = int32(
-        -1, ("number of buckets that groups are hashed into; 0: no groups, -1: one per group")
-    )
+    default_group_buckets: int = int32(-1, "buckets that groups are hashed into; 0: no groups, -1: one per group")
     default_group_first_key: str | None = text(
         None, ("header (true) on the first message of a group that a consumer gets")
     )
@@ -206,7 +204,7 @@ class AddressSettings:
     default_queue_type: str | None = choice(
         None,
         QUEUE_TYPES,
-        "type of a queue (docs/queues.md); lvq is last-value; none: as the settings below say",
+        "type of a queue (docs/queues.md); lvq is last-value; none: the other settings decide",
     )
     default_priority_levels: int | None = int32(
         None, "levels of a priority queue; the ten priorities are mapped to them", check=LEVELS
@@ -214,7 +212,7 @@ class AddressSettings:
     default_sort_key: str | None = text(None, "header whose text a sorted queue sorts by", check=NOT_EMPTY)
     default_priority_expression: str | None = text(
         None,
-        "what orders a queue, the largest value first: an expression of headers, numbers, + - * / % and parentheses",
+        "expression of headers, numbers, + - * / % and parentheses; the largest value is first",
         check=NOT_EMPTY,
     )
     default_group_type: str = choice(STICKY_GROUPS, _GROUP_TYPES, "how long a group stays with its consumer")
@@ -235,12 +233,12 @@ class AddressSettings:
     )
     default_expiration: int = period(
         -1,
-        "time to live of messages that have none of their own, at most a year; -1: they do not expire",
+        "time to live of messages without one; -1: none",
         check=OFF_OR_YEAR,
     )
     default_consumer_replay_period: int | None = int64(
         None,
-        "new consumers get messages that arrived up to this long ago, and later ones; none: all messages",
+        "how old the messages are that new consumers get at most; none: any age",
         unit="s",
         check=NOT_NEGATIVE,
     )
@@ -250,20 +248,20 @@ class AddressSettings:
     )
     default_barrier_expression: str | None = text(
         None,
-        "selector of messages that are barriers: each waits until all messages before it are done, goes to every "
-        "consumer, and then those behind it follow; the empty text: none",
+        "selector of barriers: a barrier waits until all messages before it are settled, then goes to every consumer, "
+        "then messages behind it follow; the empty text: none",
     )
     default_target_queue_depth: int = int64(
         -1,
-        "number of messages of a queue, in order of arrival, that are active: no other is delivered or shown; -1: all",
+        "how many messages, in order of arrival, are active; others are not delivered or shown; -1: all",
         unit="messages",
         check=OFF_OR_POSITIVE,
     )
     default_expiry_policy: str | None = choice(
         None,
         _EXPIRY_POLICIES,
-        "what happens to expired messages: discard, or send to the expiry-address or else the dead-letter-address; "
-        "none: send to the expiry-address if there is one",
+        "expired messages are discarded, or sent to the expiry-address, else the dead-letter-address; none: sent to "
+        "the expiry-address if there is one",
     )
     default_overflow_policy: str = choice("NONE", _OVERFLOW_POLICIES, "what a queue beyond its maximum depth does")
     default_max_depth_messages: int = int64(
@@ -274,61 +272,57 @@ class AddressSettings:
         80.0, "senders resume when the depth falls to this share of its limits", unit="%", check=PERCENT
     )
     default_exclusivity_policy: str = choice(
-        "NONE", _EXCLUSIVITY_POLICIES, "which consumers a queue admits: only those with the owner of the first one"
+        "NONE", _EXCLUSIVITY_POLICIES, "a queue admits only consumers with the same owner as the first one"
     )
     default_max_live_consumers: int = int32(
         0,
-        "number of consumers that get messages while the others wait; 0: all",
+        "consumers that get messages while the others wait; 0: all",
         unit="consumers",
         check=NOT_NEGATIVE,
     )
     default_delivery_semantics: str | None = choice(
         None,
         _DELIVERY_SEMANTICS,
-        "when a message leaves a queue: acknowledged (at-least-once, the default), or sent (at-most-once; "
-        "acknowledgements then only free the backlog)",
+        "when a message leaves a queue: acknowledged (at-least-once, the default) or sent (at-most-once)",
     )
     default_fairness_model: str | None = choice(
         None,
         _FAIRNESS_MODELS,
-        "which of the consumers with room is next: the first (fast), each in turn (round-robin), or the one with the "
-        "smallest share of its backlog in use (proportional, the default where a backlog is set)",
+        "which consumer with room is next: the first (fast), each in turn (round-robin), or that with the smallest "
+        "share of its backlog in use (proportional, the default with a backlog)",
     )
     default_max_backlog: int = int32(
-        -1, "maximum number of unacknowledged messages of a queue; -1: no limit", unit="messages", check=OFF_OR_POSITIVE
+        -1, "maximum unacknowledged messages of a queue; -1: no limit", unit="messages", check=OFF_OR_POSITIVE
     )
     default_max_per_subscription_backlog: int | None = int32(
         None,
-        "maximum number of unacknowledged messages of a consumer, which may ask for as many with max-backlog and "
-        "otherwise has one; -1: no limit; none: 1 on a queue with another attribute of AMPS, else no limit",
+        "maximum unacknowledged messages that a consumer may ask for with max-backlog, else it has one; -1: no limit; "
+        "none: 1 on a queue with another attribute of AMPS, else no limit",
         unit="messages",
         check=OFF_OR_POSITIVE,
     )
     default_lease_period: int = period(
         -1,
-        "how long a consumer may hold a message, at most a year; then it goes back to its queue; -1: for as long as "
-        "the consumer is there",
+        "how long a consumer may hold a message; then it goes back to its queue; -1: while the consumer is there",
         check=OFF_OR_YEAR,
     )
     default_leasing: str | None = choice(
         None,
         _LEASINGS,
-        "who may acknowledge a message that a consumer holds: only the holder (strict), or any consumer of the queue "
-        "(sublet, the default)",
+        "who may acknowledge a message: its holder (strict), or any consumer of the queue (sublet, the default)",
     )
     default_max_deliveries: int = int32(
         0,
-        "number of deliveries after which a message that comes back is dead, whatever ended them; 0: no limit",
+        "deliveries, however they end, after which a message is dead; 0: no limit",
         unit="deliveries",
         check=NOT_NEGATIVE,
     )
     default_max_cancels: int = int32(
-        0, "number of cancels (NACK) after which a message is dead; 0: no limit", unit="cancels", check=NOT_NEGATIVE
+        0, "cancels (NACK) after which a message is dead; 0: no limit", unit="cancels", check=NOT_NEGATIVE
     )
     default_file_backed_metadata: bool = boolean(
         False,
-        "keep all but the first messages of a queue in pages, as FLOW_TO_DISK does; they begin at the maximum depth, "
-        "or at 1,000 messages",
+        "keep messages beyond the maximum depth, else beyond 1,000, in pages, as FLOW_TO_DISK does",
     )
     default_alert_threshold_message_age: int = int64(
         0, "alert when a message is older than this; 0: never", unit="ms", check=NOT_NEGATIVE
@@ -351,7 +345,7 @@ class AddressSettings:
 
     # Duplicates, metrics, time stamps
     id_cache_size: int | None = int32(
-        None, "number of duplicate ids remembered", check=NOT_NEGATIVE, shown="id-cache-size of core"
+        None, "duplicate ids remembered", check=NOT_NEGATIVE, shown="id-cache-size of core"
     )
     enable_metrics: bool = boolean(True, "export metrics of the address and its queues")
     enable_ingress_timestamp: bool = boolean(False, "add the time of arrival as header ingress-timestamp")
@@ -359,20 +353,20 @@ class AddressSettings:
     # What this version does without
     redistribution_delay: int = int64(-1, "delay before messages are redistributed in the cluster", ignored=SINGLE_NODE)
     slow_consumer_threshold: int = int64(
-        -1, "rate of acknowledgements below which a consumer counts as slow; -1: none does", check=OFF_OR_POSITIVE
+        -1, "rate of acknowledgements below which a consumer is slow; -1: none is", check=OFF_OR_POSITIVE
     )
     slow_consumer_threshold_measurement_unit: str = choice("MESSAGES_PER_SECOND", _RATES, "unit of this rate")
     slow_consumer_policy: str = choice(
-        "NOTIFY", ("KILL", "NOTIFY"), "what happens to slow consumers: their connection is closed, or they are reported"
+        "NOTIFY", ("KILL", "NOTIFY"), "close the connection of slow consumers, or report them"
     )
     slow_consumer_check_period: int = int64(5, "how often consumers are checked", unit="s", check=POSITIVE)
     config_delete_queues: str = choice(
-        "OFF", _DELETION, "FORCE: delete queues that were removed from the file, with their messages"
+        "OFF", _DELETION, "FORCE: delete queues removed from the file, with their messages"
     )
     config_delete_addresses: str = choice(
-        "OFF", _DELETION, "FORCE: delete addresses that were removed from the file, with their queues and messages"
+        "OFF", _DELETION, "FORCE: delete addresses removed from the file, with their queues and messages"
     )
-    config_delete_diverts: str = choice("OFF", _DELETION, "FORCE: delete diverts that were removed from the file")
+    config_delete_diverts: str = choice("OFF", _DELETION, "FORCE: delete diverts removed from the file")
     message_counter_history_day_limit: int = int32(0, "days of message counters", unit="days", tuning=NO_COUNTERS)
     management_browse_page_size: int = int32(
         200, "messages on a page of a browsed queue; at most 1,000 are shown", check=POSITIVE

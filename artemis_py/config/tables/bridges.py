@@ -45,15 +45,15 @@ CONNECT_MS: Final = "connect-timeout-millis"
 _OPENSSL: Final = "TLS is OpenSSL's here, from version 1.2 on"
 _OWN_PARAMS: Final = (
     _param(BOOLEAN, "sslEnabled", False, "the connection speaks TLS"),
-    _param(TEXT, "trustStorePath", None, "certificates of those who issue the other broker's", shown="the system's"),
+    _param(TEXT, "trustStorePath", None, "issuers of the other broker's certificate", shown="the system's"),
     _param(TEXT, "trustStorePassword", None, "password of this file"),
     _param(TEXT, "keyStorePath", None, "key and certificates of this broker, if the other one asks for them"),
     _param(TEXT, "keyStorePassword", None, "password of this file"),
     _param(TEXT, "keyPassword", None, "password of the key in it", shown="keyStorePassword"),
     _param(TEXT, "keyStoreAlias", None, "name of the key, if the file has several"),
     _param(BOOLEAN, "verifyHost", True, "the other broker's certificate must name the host"),
-    _param(BOOLEAN, "trustAll", False, "accept every certificate: anybody can pretend to be the other broker"),
-    _param(TEXT, "sniHost", None, "the name to ask for in the handshake, and to look for in the certificate"),
+    _param(BOOLEAN, "trustAll", False, "accept every certificate (unsafe)"),
+    _param(TEXT, "sniHost", None, "the name for the handshake, and in the certificate"),
     _param(
         LONG, CONNECT_MS, 10_000, "how long connecting, and then logging in, may take", unit="ms", check=OFF_OR_POSITIVE
     ),
@@ -61,7 +61,7 @@ _OWN_PARAMS: Final = (
         TEXT,
         "virtualHost",
         None,
-        "the header host of CONNECT; RabbitMQ takes it for a virtual host, such as `/` (our addition)",
+        "the header host of CONNECT; RabbitMQ's virtual host, such as `/` (our addition)",
         shown="the host of the URI",
     ),
     _param(TEXT, "enabledProtocols", None, "versions of TLS", ignored=_OPENSSL),
@@ -125,9 +125,7 @@ class ConnectorConfig:
 
 CONCURRENCY_MAX: Final = 64
 _CONCURRENCY: Final = Check(f"1 to {CONCURRENCY_MAX}", lambda value: 1 <= value <= CONCURRENCY_MAX)
-_WINDOW: Final = (
-    "so many bytes, which the other broker has not confirmed, are on the way at most; -1: no limit in bytes"
-)
+_WINDOW: Final = "maximum bytes on the way that the other broker has not confirmed; -1: no limit"
 _JAVA_CLASS: Final = "Java classes cannot run here; messages are forwarded unchanged"
 
 
@@ -154,32 +152,36 @@ class BridgeConfig:
     user: str | None = text(None, "login at the other broker")
     password: str | None = text(None, "its password; `ENC(…)` is unmasked")
     client_id: str | None = text(None, "header client-id of CONNECT")
-    retry_interval: int = int64(2000, "pause before the first attempt to connect again", unit="ms", check=NOT_NEGATIVE)
+    retry_interval: int = int64(2000, "pause before connecting again", unit="ms", check=NOT_NEGATIVE)
     retry_interval_multiplier: float = double(
-        1.0, "each further pause is so many times as long", check=Check("1 or more", lambda value: value >= 1)
+        1.0, "factor of each further pause", check=Check("1 or more", lambda value: value >= 1)
     )
     max_retry_interval: int = int64(2000, "the longest pause", unit="ms", check=NOT_NEGATIVE)
     initial_connect_attempts: int = int32(
         -1,
-        "after so many failed attempts the bridge stops, if it was never connected; -1: never",
+        "failed attempts after which a bridge that was never connected stops; -1: never",
         check=OFF_OR_NOT_NEGATIVE,
     )
-    reconnect_attempts: int = int32(-1, "the same when it was connected before", check=OFF_OR_NOT_NEGATIVE)
+    reconnect_attempts: int = int32(-1, "the same for a bridge that was connected", check=OFF_OR_NOT_NEGATIVE)
     use_duplicate_detection: bool = boolean(
         True,
-        "each message gets an id in the header `_AMQ_DUPL_ID`, so that the other broker drops what comes twice",
+        "a header `_AMQ_DUPL_ID`, by which the other broker drops what comes twice",
     )
     confirmation_window_size: int = size(1_048_576, _WINDOW, check=OFF_OR_POSITIVE)
-    producer_window_size: int = size(1_048_576, f"{_WINDOW}; the smaller of the two counts", check=OFF_OR_POSITIVE)
-    concurrency: int = int32(1, "number of connections, which share the messages", check=_CONCURRENCY)
+    producer_window_size: int = size(
+        1_048_576,
+        "maximum bytes on the way, as confirmation-window-size; the smaller one counts",
+        check=OFF_OR_POSITIVE,
+    )
+    concurrency: int = int32(1, "connections, which share the messages", check=_CONCURRENCY)
     check_period: int = int64(
-        30_000, "the other broker is to send a heart-beat so often; -1: none", unit="ms", check=OFF_OR_POSITIVE
+        30_000, "how often the other broker is to send a heart-beat; -1: never", unit="ms", check=OFF_OR_POSITIVE
     )
     connection_ttl: int = int64(
-        60_000, "this one sends a heart-beat in half of this time; -1: none", unit="ms", check=OFF_OR_POSITIVE
+        60_000, "this broker sends a heart-beat every half of it; -1: never", unit="ms", check=OFF_OR_POSITIVE
     )
     pending_ack_timeout: int = int64(
-        60_000, "how long a bridge that is stopped waits for what is not confirmed", unit="ms", check=NOT_NEGATIVE
+        60_000, "how long a stopped bridge waits for confirmations", unit="ms", check=NOT_NEGATIVE
     )
     ha: bool = boolean(False, "learn of a backup", ignored="the connectors are tried in their order")
     transformer_class_name: str | None = text(

@@ -72,26 +72,26 @@ class CoreSettings:
     internal_naming_prefix: str = text(INTERNAL_PREFIX, "prefix of internal addresses", tuning=_NO_INTERNALS)
     uuid_namespace: str = text(
         "",
-        "namespace under which settings of temporary (UUID-named) destinations are looked up",
+        "namespace in which settings of temporary destinations are looked up",
         check=NOT_EMPTY,
         shown="empty",
         aliases=("temporary-queue-namespace",),
     )
-    literal_match_markers: str | None = text(None, "two characters that enclose a match to be taken literally")
+    literal_match_markers: str | None = text(None, "two characters around a match that is literal")
     wild_card_routing_enabled: bool = boolean(
         True, "deprecated; use routing-enabled in wildcard-addresses", tuning=NO_EFFECT
     )
     configuration_file_refresh_period: int = int64(
         5000,
-        "how often files are checked for changes, where the system does not report changes: the configuration, and "
-        "those of acceptors with sslAutoReload; -1: never",
+        "how often the files of the configuration, and of acceptors with sslAutoReload, are checked for changes if the "
+        "system does not report them; -1: they are not watched",
         unit="ms",
         check=OFF_OR_POSITIVE,
     )
     graceful_shutdown_enabled: bool = boolean(
         False,
-        "before an orderly stop accept nobody, deliver nothing more, and wait until clients have settled what is in "
-        "delivery; a second signal ends the wait",
+        "before a stop, accept no clients, deliver nothing more, and wait until what is in delivery is settled; a "
+        "second signal ends the wait",
     )
     graceful_shutdown_timeout: int = int64(
         -1, "maximum time of this wait; -1: no limit", unit="ms", check=OFF_OR_NOT_NEGATIVE
@@ -152,38 +152,37 @@ class CoreSettings:
     )
     security_invalidation_interval: int = int64(
         10000,
-        "how long the result of a login is remembered: right credentials need not be verified again, wrong ones are "
-        "refused at once; 0: not at all",
+        "how long results of logins are remembered; 0: not at all",
         unit="ms",
         check=NOT_NEGATIVE,
     )
     authentication_cache_size: int = int64(
-        1000, "number of remembered logins, of right ones and of wrong ones each", check=NOT_NEGATIVE
+        1000, "remembered logins, right ones and wrong ones each", check=NOT_NEGATIVE
     )
     authorization_cache_size: int = int64(
-        1000, "number of addresses and queues of which is remembered who decides about them", check=NOT_NEGATIVE
+        1000, "addresses and queues whose security-setting is remembered", check=NOT_NEGATIVE
     )
-    populate_validated_user: bool = boolean(
-        False, "write the sender's user into each message, as `JMSXUserID`, replacing what the client wrote there"
-    )
+    populate_validated_user: bool = boolean(False, "set the header `JMSXUserID` of each message to the sender's user")
     reject_empty_validated_user: bool = boolean(
         False, "refuse messages without such a user; without populate-validated-user: all messages"
     )
     mask_password: bool | None = boolean(
-        None, "true: every password of a store is masked; false: none; absent: those in ENC(…)", shown="absent"
+        None, "true: all passwords of stores are masked; false: none; absent: those in ENC(…)", shown="absent"
     )
     password_codec: str | None = text(
-        None, "unmasks passwords: Artemis' own codec, perhaps with ;key=…", shown="Artemis' default"
+        None, "what unmasks passwords: Artemis' own codec, also with ;key=…", shown="Artemis' default"
     )
 
     # Management
     management_address: str = text("activemq.management", "address for management messages", check=NOT_EMPTY)
     management_notification_address: str = text("activemq.notifications", "address of notifications", check=NOT_EMPTY)
     management_message_rbac: bool = boolean(
-        False, "does a management message need the permission `view` or `edit` for its operation, besides `manage`?"
+        False, "management messages need `view` or `edit` for their operation, besides `manage`"
     )
     management_rbac_prefix: str = text(
-        "mops", "first word of the addresses by which operations are permitted: `mops.broker.getLog`", check=NOT_EMPTY
+        "mops",
+        "first word of the addresses that permissions of operations are on: `mops.broker.getLog`",
+        check=NOT_EMPTY,
     )
     view_permission_method_match_pattern: str = text(
         "^(get|is|count|list|browse|query).*$", "operations that only read", ignored=_KNOWN_READERS
@@ -213,37 +212,37 @@ class CoreSettings:
     )
     global_max_messages: int = int64(
         -1,
-        ("maximum number of messages of all addresses in memory; used only with global-max-size"),
+        "maximum messages of all addresses in memory; only with global-max-size",
         check=OFF_OR_POSITIVE,
     )
     global_max_held_size: int = size(
         -1,
-        "memory for everything the broker holds for clients: messages, connections, subscriptions, selectors, "
-        "queues, ids, transactions, unfinished and unread frames; at the limit new requests are refused",
+        "memory for all that the broker holds for clients: messages, connections, subscriptions, queues, ids, "
+        "transactions, frames; at the limit new requests are refused",
         check=OFF_OR_POSITIVE,
         shown="three quarters of the machine's memory",
     )
     max_addresses: int | None = int64(
         None,
-        "maximum number of addresses: clients cannot create more; -1: no limit (our addition)",
+        "maximum addresses; clients cannot create more; -1: no limit (our addition)",
         check=OFF_OR_NOT_NEGATIVE,
         shown="a quarter of the machine's memory, at 4 KiB each",
     )
     max_queues: int | None = int64(
         None,
-        "maximum number of queues, including those of subscriptions and temporary ones; -1: no limit (our addition)",
+        "maximum queues, including those of subscriptions; -1: no limit (our addition)",
         check=OFF_OR_NOT_NEGATIVE,
         shown="a quarter of the machine's memory, at 4 KiB each",
     )
     max_disk_usage: int = int32(
         90,
-        "usage at which a disk (of journal, pages or large bodies) counts as full; -1: no limit",
+        "usage at which a disk of the broker counts as full; -1: no limit",
         unit="%",
         check=OFF_OR_PERCENT,
     )
     min_disk_free: int = size(
         -1,
-        "free space below which a disk counts as full; replaces max-disk-usage when set",
+        "free space below which a disk counts as full, instead of max-disk-usage",
         check=OFF_OR_POSITIVE,
     )
     disk_scan_period: int = int64(5000, "how often the disk is checked; -1: never", unit="ms", check=OFF_OR_POSITIVE)
@@ -285,7 +284,7 @@ class CoreSettings:
     journal_sync_non_transactional: bool = boolean(True, "wait for the disk at each message")
     large_message_sync: bool = boolean(True, "sync large message bodies to disk")
     journal_file_size: int = size(10 * 1024**2, "size of a journal file", check=_FILE_SIZE)
-    journal_min_files: int = int32(2, "minimum number of journal files, created ahead or in use", check=_FILES)
+    journal_min_files: int = int32(2, "minimum journal files, created ahead or in use", check=_FILES)
     journal_pool_files: int = int32(-1, "number of journal files kept", check=OFF_OR_POSITIVE, tuning=_DELETED)
     journal_buffer_size: int = size(
         490 * 1024, ("size of the buffer in front of the journal"), check=INT_SIZE, tuning=_NO_BUFFER
@@ -294,7 +293,7 @@ class CoreSettings:
         None, "maximum delay of this buffer", unit="ns", check=NOT_NEGATIVE, tuning=_NO_BUFFER
     )
     journal_max_io: int | None = int32(None, "maximum number of concurrent writes", check=POSITIVE, tuning=_ONE_BATCH)
-    journal_compact_min_files: int = int32(10, "minimum number of files before compaction", check=NOT_NEGATIVE)
+    journal_compact_min_files: int = int32(10, "minimum files before compaction", check=NOT_NEGATIVE)
     journal_compact_percentage: int = int32(
         30, "share of live records below which compaction starts", unit="%", check=PERCENT
     )
@@ -306,7 +305,7 @@ class CoreSettings:
     )
     journal_lock_acquisition_timeout: int = int64(
         -1,
-        "how long a broker with ha-policy waits for the lock before it ends; -1: for ever; one without does not wait",
+        "how long a broker with ha-policy waits for the lock before it ends; -1: for ever",
         unit="ms",
         check=OFF_OR_POSITIVE,
     )

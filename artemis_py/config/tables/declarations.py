@@ -83,7 +83,7 @@ class QueueConfig:
     filter: str | None = text(None, "selector (in filter's attribute string) that messages must match")
     user: str | None = text(None, "owner of the queue", ignored="permissions do not ask who owns a queue")
     max_consumers: int | None = int32(
-        None, "maximum number of consumers; -1: no limit", check=OFF_OR_NOT_NEGATIVE, shown="default-max-consumers"
+        None, "maximum consumers; -1: no limit", check=OFF_OR_NOT_NEGATIVE, shown="default-max-consumers"
     )
     purge_on_no_consumers: bool | None = boolean(None, "empty the queue when its last consumer leaves", shown="false")
     exclusive: bool | None = boolean(None, "one consumer at a time gets all messages", shown="default-exclusive-queue")
@@ -97,7 +97,11 @@ class QueueConfig:
         None, "maximum time to wait for them; -1: no limit", unit="ms", shown="default-delay-before-dispatch"
     )
     ring_size: int | None = int64(
-        None, "number of messages the ring keeps; -1: no ring", unit="messages", check=RING, shown="default-ring-size"
+        None,
+        "messages that the ring keeps; 0: none, -1: no ring",
+        unit="messages",
+        check=RING,
+        shown="default-ring-size",
     )
     enabled: bool | None = boolean(None, "messages are routed to the queue", shown="true")
     last_value: bool | None = inherited(_SETTINGS["default-last-value-queue"])
