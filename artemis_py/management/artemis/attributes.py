@@ -125,8 +125,11 @@ ADDRESS_ATTRIBUTES: Final[dict[str, Attribute]] = by_name(
     [
         field_of(ADDRESSES, "Address", "String", "name"),
         field_of(ADDRESSES, "RoutingTypes", "String[]", "routingTypes", lambda it: sorted(it.routing_types)),
-        field_of(
-            ADDRESSES, "RoutingTypesAsJSON", "String", "routingTypes", lambda it: json.dumps(sorted(it.routing_types))
+        attribute(
+            "RoutingTypesAsJSON",
+            "String",
+            "Its routing types, as a JSON list",
+            lambda it: json.dumps(sorted(it.routing_types)),
         ),
         field_of(ADDRESSES, "QueueCount", "long", "queueCount"),
         attribute("QueueNames", "String[]", "The names of its queues", _queue_names),

@@ -93,9 +93,9 @@ BROKER_OPERATIONS: Final = (
         path="/api/broker",
         command="broker show",
         sentence="Version, uptime, and the numbers of addresses, queues, consumers, connections and messages.",
-        result="name, version, nodeID (the id of the log), uptime, the numbers of addresses, queues, consumers,"
-        " connections and messages, the messages added and acknowledged since the start, addressMemoryUsage in bytes"
-        " and in percent of globalMaxSize, diskStoreUsage (the fullest disk, in percent), and status, a JSON text",
+        result="these, with nodeID (the id of the log), messages added and acknowledged since the start,"
+        " addressMemoryUsage in bytes and in percent of globalMaxSize, diskStoreUsage (the fullest disk, in percent),"
+        " and status, a JSON text",
         work=show_broker,
         is_watchable=True,
         mbean=(ATTRIBUTES,),

@@ -522,8 +522,8 @@ BROWSE_OPERATIONS: Final = (
         command="queue browse",
         sentence="Messages of a queue, in its order: those that consumers have, ready ones, those in pages, and those"
         " that wait for their time.",
-        result="count: how many match; page, size and data; lookedAt, and isWhole: whether that was all; next: as after"
-        " it shows the messages behind these, at the same cost at any depth; null: there are none",
+        result="count: how many match; page, size and data; lookedAt: how many were looked at; isWhole: whether these"
+        " were all; next: what to pass as after for the next page, or null",
         arguments=(
             QUEUE,
             FILTER,
@@ -582,7 +582,7 @@ BROWSE_OPERATIONS: Final = (
         path="/api/queues/{queue}/messages/{message}/body",
         command="message body",
         sentence="The body of a message as it is, as a file.",
-        result="the body, with the sender's content-type, as a download that no browser carries out",
+        result="the body, with the sender's content-type, as a download",
         arguments=(QUEUE, MESSAGE),
         is_download=True,
         work=_body,

@@ -296,10 +296,10 @@ DEAD_LETTER_OPERATIONS: Final = (
         method="POST",
         path="/api/dead-letters/retry",
         command="dead retry",
-        sentence="Send dead and expired messages back to the queues they came from: all, or those of one origin, of one"
+        sentence="Send dead and expired messages back to the queues they came from: all, or those of one origin or"
         f" cause, or that match a filter. {GONE}",
-        result=f"retried: how many; {OF_COPIES}; {LEFT}. With dry-run nothing changes: count, inDelivery, and groups by"
-        " origin and cause. With a rate: the number of the background job, and planned",
+        result=f"retried: how many; {OF_COPIES}; {LEFT}. With dry-run: count, inDelivery, and groups by origin and"
+        " cause. With a rate: the number of the job, and planned",
         arguments=(
             _QUEUE,
             FILTER,

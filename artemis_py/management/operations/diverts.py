@@ -118,7 +118,7 @@ def _row(broker: Broker, name: str) -> dict[str, Any]:
     }
 
 
-_RESULT: Final = "the fields of the divert; warning: what it does that may not be meant"
+_RESULT: Final = "the fields of the divert; warning: what may not be intended"
 _ALSO: Final = (Field("warning", TEXT, "What it does that may not be meant", itemgetter("warning")),)
 _NAME: Final = Argument("name", TEXT, "the name of the divert")
 _FORWARDING: Final = "the address that gets them; several have commas between"

@@ -119,8 +119,8 @@ EXPORT_OPERATIONS: Final = (
         path="/api/queues/{queue}/lines",
         command="queue lines",
         sentence="Messages of a queue as the lines of an export, whole, as `artemis-py data exp` asks for them.",
-        result="lines of JSON: messages with their bodies, and one that says what comes next: after for the next page"
-        " (null: that was all), and returned: two texts, before and after; they differ if messages came back",
+        result="lines of JSON: messages with their bodies; the last line has after for the next page (null: that was"
+        " all), and returned: two texts that differ if messages came back meanwhile",
         arguments=(
             QUEUE,
             FILTER,
@@ -142,7 +142,7 @@ EXPORT_OPERATIONS: Final = (
         path="/api/destinations/lines",
         command="address lines",
         sentence="Addresses and durable queues as the lines of an export.",
-        result="lines of JSON: what a restart knows of each",
+        result="lines of JSON: what survives a restart",
         is_download=True,
         work=_export_destinations,
         no_mbean="A bean returns no lines.",

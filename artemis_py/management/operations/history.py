@@ -79,8 +79,8 @@ def _row(on: str, path: str, command: str, sentence: str, work: Work, *arguments
         path=path,
         command=command,
         sentence=sentence,
-        result="count: how many moments; page and size; data: now, every ten seconds of the last five minutes and every"
-        " minute of the last hour, the oldest first; nothing of a queue without traffic in that hour",
+        result="count, page and size; data: every minute of the hour, then every ten seconds of the last five minutes,"
+        " then now; empty without traffic in that hour",
         arguments=arguments,
         lists=MOMENTS,
         no_mbean="Artemis keeps no history",

@@ -225,10 +225,10 @@ IMPORT_OPERATIONS: Final = (
         command="message import",
         sentence="Put the messages of an export on the queues on which they were, as `artemis-py data imp` does: past "
         "filters, diverts and duplicate ids, but not past limits.",
-        result="messages: how many lines had one; came: how many came on a queue, now or before; queues: for each,"
-        " how many came (placed), had come before (known), gave way on a ring or by last value (replaced) or were"
-        " refused, with the first reason, isFull if it had no room, how many persistent ones a restart loses"
-        " (transient), its messageCount now, and givesWay if others may replace them",
+        result="messages: how many there were; came: how many are on a queue, now or from before; queues: for each,"
+        " how many came now (placed) or before (known), were replaced on a ring or by last value, or refused, with the"
+        " first reason; isFull; transient: persistent ones that a restart loses; messageCount; givesWay: whether others"
+        " may replace them",
         arguments=(
             Argument(
                 "lines", LINES, "lines of an export: the first, with its id, and messages with the pieces of bodies"

@@ -700,7 +700,7 @@ QUEUE_OPERATIONS: Final = (
         _resetting(
             f"resetMessages{name}",
             f"reset-{name.lower()}",
-            f"Set the counter of messages {which} to 0.",
+            f"Count messages {which} from 0 again.",
             _reset(name.lower()),
         )
         for name, which in _COUNTERS.items()

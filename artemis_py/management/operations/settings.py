@@ -196,7 +196,7 @@ def _roles(managed: Managed, arguments: Arguments) -> Steps:
 
 
 _MATCH: Final = Argument("address", TEXT, "the match, as that of an address-setting in broker.xml: orders.#")
-_RESULT: Final = "pendingRestart: by queue, the attributes that stay as they are until a restart"
+_RESULT: Final = "pendingRestart: by queue, the attributes that wait for a restart"
 
 SETTINGS_OPERATIONS: Final = (
     Operation(
@@ -290,8 +290,7 @@ CONFIGURATION_OPERATIONS: Final = (
         command="broker reload",
         sentence="Read the configuration again and bring it into force. A file with errors changes nothing.",
         result="result: applied, unchanged or partly; changeCount, and the first 1,000 changes; pendingRestart: what"
-        " only a restart brings into force;"
-        " failures: what could not be done; removedMessages: those of queues that were deleted",
+        " waits for a restart; failures; removedMessages: those of deleted queues",
         previews="/api/broker/changes",
         mbean=("void reloadConfigurationFile()",),
         work=_reload,

@@ -173,8 +173,8 @@ STORAGE_OPERATIONS: Final = (
         method="POST",
         path="/api/journal/compact",
         command="broker compact",
-        sentence="Rewrite what is still needed of the journal's files, and remove all files but the newest. The"
-        " broker does this by itself when it pays.",
+        sentence="Rewrite what is still needed of the journal, and remove all files but the newest. The broker does"
+        " this by itself when it pays.",
         result="filesBefore, filesAfter, bytesBefore and bytesAfter",
         work=_compact,
         no_mbean="Artemis has it in its command line only",

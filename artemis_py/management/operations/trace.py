@@ -83,8 +83,7 @@ TRACE_OPERATIONS: Final = (
         command="trace",
         sentence="The life of a message and of its copies from the log, in order: who sent it, who had it, what became"
         " of it.",
-        result="count: how many moments; data: the moments; isWhole: whether the log was read to its end, and readTo:"
-        " where to continue",
+        result="count; data: the moments; isWhole: whether the log was read to its end; readTo: where to continue",
         arguments=(
             Argument("message", NUMBER, "the number of the message: its message-id, or what is behind its dash"),
             Argument("after", NUMBER, "go on after this lsn: readTo of an answer that was not whole; 0: begin", 0),

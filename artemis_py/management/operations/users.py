@@ -161,7 +161,7 @@ USER_OPERATIONS: Final = (
         path="/api/users",
         command="user create",
         sentence="Add a user to the users file and the roles file of the broker, which need not exist.",
-        result="name and roles; file: the users file; needsRestart: does it count after a restart only?",
+        result="name and roles; file: the users file; needsRestart: whether it counts only after a restart",
         arguments=(
             _NAME,
             Argument("password", TEXT, "the password", is_secret=True),
