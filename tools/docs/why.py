@@ -9,9 +9,8 @@ from artemis_py.management.why.causes import CAUSES, QUESTIONS, Cause
 _HEAD: Final = """\
 # Why
 
-When the broker does not do what you expect, ask it. Each answer has a word for the reason, which is also in the
-API, the operational log and metrics, a sentence with numbers, the setting behind it with its value and its line of
-`broker.xml`, and what helps.
+When the broker does not do what you expect, ask it. Each answer has a word for the reason, a sentence with numbers, the
+setting behind it with its value and line of `broker.xml`, and what helps.
 
 ```text
 $ artemis-py why not-delivered orders
@@ -35,11 +34,9 @@ redelivery-delay  1 message must wait for another attempt after a failed deliver
 | `artemis-py trace MESSAGE-ID` | [the life of a message](#the-life-of-a-message), from the log |
 | `artemis-py simulate FILE ADDRESS` | [when a configuration would page, block, drop or expire](#simulate) |
 
-All but the last are [operations](operations.md), with a path of HTTP. The first seven look at at most 10,000 messages,
-in steps that clients do not notice. The [test plugin](testing.md) says the same when a wait fails, each
-[alert](monitoring.md#alerts) names its command, and `artemis_blocked_senders{reason}` counts connections that wait by
-the same words. Below, what helps is in italics, and settings that it does not name are in
-parentheses.
+All but the last are [operations](operations.md) over HTTP. The first seven look at up to 10,000 messages, in steps that
+clients do not notice. The words for reasons are also in the API, the operational log and metrics, such as
+`artemis_blocked_senders{reason}`. Below, what helps is in italics, and further settings are in parentheses.
 """
 
 _TAIL: Final = """\
@@ -55,16 +52,15 @@ $ artemis-py trace 24-1
 now                       2  there        DLQ: still there
 ```
 
-- It takes the `message-id` of a MESSAGE frame, or the number behind its dash; or `--where` with a selector over
-  headers, as in `--where "order = '17'"`. Copies that the broker makes (dead, expired, diverted) are followed.
-- A running broker tells it: `GET /api/messages/NUMBER/life`, which the [console](console.md) has a page for. `--journal
-  DIR …` reads the directories of a stopped one, and `--where` the log of a running one over HTTP.
-- Only segments that mention the message are read, of two messages at the same time, for 2 seconds (`seconds`, at most
-  10). An answer that is not the whole life says `isWhole: false`, and goes on with `after=readTo` if that is asked for
-  within a minute; the command does so by itself. `logBegan` says since when the log knows anything, `lostParts` how
-  many parts of it could not be read.
-- The log has persistent messages on durable queues. With `journal-retention-directory` it has their whole past, with
-  deliveries and consumers; without, only what the journal still needs.
+- Name the message by the `message-id` of its MESSAGE frame, by the number after the dash, or by its headers:
+  `--where "order = '17'"`. Copies that the broker makes (dead, expired, diverted) are included.
+- The command asks a running broker: `GET /api/messages/NUMBER/life`, which the [console](console.md) shows, too. With
+  `--where` it reads the broker's log over HTTP, with `--journal DIR …` the directories of a stopped broker.
+- A request reads for 2 seconds (`seconds`, at most 10). If it has not the whole life, it says `isWhole: false`: ask
+  again with `after=readTo` within a minute. The command does so by itself. `logBegan` says when the log begins,
+  `lostParts` how many parts of it could not be read.
+- The log has persistent messages on durable queues: with `journal-retention-directory` their whole past, with
+  deliveries and consumers, else only what the journal still needs.
 
 ## Simulate
 
@@ -78,13 +74,12 @@ $ artemis-py simulate broker.xml orders --in 5000/s --size 2KiB --consumers 3 --
 2:00:00 h  end    36,000,000 offered; 17,280,000 acknowledged; 18,238,073 refused; …
 ```
 
-`--away 10m` lets no consumer be there at first, `--ttl` is the time to live that senders set, `--disk` the room for
-pages. Nothing runs: the rates of messages only change at events, so each event follows by arithmetic over the settings
-in force. It knows `max-size-*`, `global-max-size`, `address-full-policy`,
+With `--away 10m` consumers come after ten minutes. `--ttl` is the time to live that senders set, `--disk` the room for
+pages. No broker runs: the command calculates. It knows `max-size-*`, `global-max-size`, `address-full-policy`,
 `page-limit-*`, `page-full-policy`, `ring-size`, `max-depth-*` with its policy, the settings of expiry, `max-consumers`,
 `exclusive`, `max-live-consumers`, `consumers-before-dispatch` and `slow-consumer-threshold`. It leaves out bursts,
 windows of consumers, failed deliveries, groups, other addresses (they share `global-max-size`), and the speed of disk
-and network, for which there is `artemis-py perf`.
+and network, which `artemis-py perf` measures.
 """
 
 
