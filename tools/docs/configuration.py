@@ -51,9 +51,7 @@ _OBVIOUS: Final = frozenset({
     "the name of a connector", "settings for addresses, by match", "the wildcard characters",
 })  # fmt: skip
 """Meanings that the path says, too."""
-_NAMED: Final = (
-    "what they are called; names of queues are unique in the broker, those of diverts and bridges among these"
-)
+_NAMED: Final = "what their names say; each queue, divert and bridge has a name of its own"
 _TUNING: Final = "it only tunes the internals of Artemis"
 _NUMBER: Final = re.compile(r"-?[\d.]+")
 
@@ -78,10 +76,10 @@ One file in the format of Apache ActiveMQ Artemis, usually called `broker.xml`, 
 to messages in the journal. `artemis-py explain ADDRESS::QUEUE` shows which line decides each setting of an address or a
 queue.
 
-Each row has a setting, its default, in brackets what is allowed, and its meaning. Other numbers are not negative, but
-for -1 where it has a meaning. Below each list is what the broker **ignores**, so that files of Artemis still load. A
-start names each such element that is not at its default (one note names all that only tune Artemis). What depends on
-something **refused** does not start.
+Each row has a setting, its default, in brackets what is allowed, and its meaning. Without brackets, `check` says what
+is allowed: of numbers mostly 0 or more. Below each list is what the broker **ignores**, so that files of Artemis still
+load. A start names each such element that is not at its default (one note names all that only tune Artemis). What
+depends on something **refused** does not start.
 
 ## How a file is read
 
