@@ -52,8 +52,8 @@ curl 'http://127.0.0.1:8161/api/queues?where=messageCount%3E0&sort=messageCount:
 - **HTTP** answers in JSON; `/api/openapi.json` describes it for programs. An error is `{"error": "…"}`, with status 400
   for a wrong request, 404 if something does not exist, 409 if it cannot be done now. A change is answered when it
   survives a crash.
-- **Permissions** are those of Artemis' management: `view` to look and `edit` to change, on the address after the path,
-  with `management-rbac-prefix` (`mops`) in front ([security.md](security.md)).
+- **Permissions** are those of Artemis' management: `view` to look and `edit` to change. Each row has their address
+  after the path, without `management-rbac-prefix` (`mops.`) in front ([security.md](security.md)).
 - **Beans** are Artemis' ([jolokia.md](jolokia.md)). Their forms come last in a row: the parameters, if resource and
   name are those of the permission; *list* is `(options, pageNumber, pageSize)`. With `…` there are shorter forms, which
   Jolokia's `list` has, with types. A row without any has no operation of a bean.
@@ -82,8 +82,8 @@ name. Changes of many messages answer with
 - `removed`, `moved` …: how many;
 - `inDelivery`: how many stayed, because consumers have them; `inDeliveryMessages`: the first 100;
 - `kept`: how many stayed for another reason, by reason; `stoppedBecause`: why it ended early;
-- `replaced`: how many messages copies pushed from a full ring, or replaced with newer values, by queue;
-- `transient`: how many copies are on queues that are not durable, so that they do not survive a restart, by queue.
+- `replaced`: how many messages are gone, because copies came to a full ring or had newer values, by queue;
+- `transient`: how many copies do not survive a restart, because their queue is not durable, by queue.
 """
 
 _MESSAGES: Final = """\

@@ -140,8 +140,8 @@ the messages |
 answers of HTTP](security.md#permissions) end with the permission |
 | users and roles in files | without a reload, with the next login. If a user's password or roles change, or the user \
 is removed, replays, browsers and open answers of HTTP end at once; other sessions go on |
-| `users-file`, `authentication`, login.config | at once, for new logins; the same ends for users who may no longer \
-log in |
+| `users-file`, `authentication`, login.config | at once, for new logins; the same ends for users who may not log in \
+any more |
 | bridges | at once. A changed or removed one takes no more messages, and ends when those on the way are confirmed \
 (`pending-ack-timeout`). Others keep their connections; one that an operator stopped stays stopped |
 | acceptors | at once. A changed or removed one closes its connections; if host and port are the same, its socket \
@@ -199,6 +199,7 @@ def _groups(rows: Sequence[tuple[str, str]], others: str) -> str:
     names: dict[str, list[str]] = {}
     for name, when in rows:
         names.setdefault(when, []).append(name)
+    del names[_WORDS[NOW]]
     names[_WORDS[NOW]] = [others]
     return "\n".join(f"- **{when[0].upper()}{when[1:]}**: {', '.join(found)}." for when, found in names.items())
 
