@@ -262,7 +262,7 @@ def _archive_arguments(parser: argparse.ArgumentParser) -> None:
         "--table-format",
         dest="layout",
         choices=("parquet", "delta"),
-        help="of a new archive: Parquet files (the default), or Delta tables by address and hour",
+        help="of a new archive: Parquet files (the default), or Delta tables by address and hour (that in s3://…)",
     )
     parser.add_argument("--follow", action="store_true", help="go on until Ctrl-C or SIGTERM")
     parser.add_argument(
