@@ -40,7 +40,8 @@ _ACK: Final = rb"ACK\n%b?id:(\d{1,18}+)-(\d{1,18}+)\n%b?\n\0\n?+" % (
 )
 """A receipt may stand before or behind the id. Its characters mean themselves in every version."""
 _ACKS: Final = re.compile(_ACK)
-_ACK_RUN: Final = re.compile(rb"(?:%b){1,%d}+" % (_ACK, ACK_RUN_MAX))
+_ACK_RUN: Final = re.compile(rb"(?:%b){1,%d}" % (_ACK, ACK_RUN_MAX))
+"""Not possessive: before Python 3.11.5 a possessive repeat of a group loses its place (CPython issue 106052)."""
 _LINE_ENDS: Final = re.compile(rb"[\r\n]*+")
 _NOWHERE: Final = (1 << 60) - 1
 """A position after every byte; what -1 becomes with ``&``."""
