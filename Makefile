@@ -42,8 +42,8 @@ fresh: | $(PY) ## go back to the sources if they are newer than what was compile
 run: $(VENV)/.installed ## start the broker on broker.xml, in the foreground, and compile it for the next start (COMPILE=no: not)
 	@exec $(PY) tools/compile.py --run $(VENV)/bin/artemis-py run $(CONFIG) $(ARGS)
 
-test: $(VENV)/.installed-test fresh ## run all tests but the long ones (make soak), and a third of Spark's unless that changed; prints its seed and the slowest
-	$(PY) -m pytest --numprocesses 3 --no-loadscope-reorder $(ARGS)
+test: $(VENV)/.installed-test fresh ## run the tests; of parts that take long and did not change a third (tests/kit/selection.py); prints its seed and the slowest
+	$(PY) -m pytest --numprocesses 4 --no-loadscope-reorder $(ARGS)
 
 test-fast: $(VENV)/.installed-test-fast fresh ## run what takes less than a minute and needs neither Spark nor Java; says what it left out
 	$(PY) -m pytest --fast --numprocesses 2 --no-loadscope-reorder $(ARGS)

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SEED_BITS = 32
 NEW = "new"
 DESCRIPTORS = 8192
-ALL_OF_SPARK = pytest.StashKey[bool]()
+WHOLE = pytest.StashKey[list[str]]()
 _AS_A_WHOLE = ("tests/spark",)
 """What one process runs: one Spark is enough."""
 _FIRST = (
@@ -68,8 +68,8 @@ def pytest_configure(config: pytest.Config) -> None:
             config.option.seed = int(given)
         except ValueError:
             raise pytest.UsageError(f"--seed {given}: give a number, or {NEW!r}") from None
-    inherited = getattr(config, "workerinput", {}).get("all_of_spark")
-    config.stash[ALL_OF_SPARK] = selection.needs_all_of_spark(config) if inherited is None else inherited
+    inherited = getattr(config, "workerinput", {}).get("whole")
+    config.stash[WHOLE] = selection.whole_parts(config) if inherited is None else inherited
     if getattr(config.option, "hypothesis_seed", None) is None:
         config.option.hypothesis_seed = str(config.option.seed)
 
@@ -99,9 +99,9 @@ def seed_of_commit(root: Path) -> int:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Gives a process of this run its seed, and what of Spark runs."""
+    """Gives a process of this run its seed, and the parts that run as a whole."""
     node.workerinput["seed"] = node.config.option.seed
-    node.workerinput["all_of_spark"] = node.config.stash[ALL_OF_SPARK]
+    node.workerinput["whole"] = node.config.stash[WHOLE]
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -125,8 +125,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         selection.take_turns(items, config.option.seed)
         if not selection.is_of_ci():
             selection.take_thirds(items, config.option.seed)
-        if not config.stash[ALL_OF_SPARK]:
-            selection.leave_out_spark(items, config.option.seed)
+        selection.leave_out_of_parts(items, config.stash[WHOLE], config.option.seed)
     items.sort(key=lambda item: _turn_of(item.nodeid))
     if IS_COMPILED:
         for item in items:

@@ -1,6 +1,6 @@
 """Which tests a run leaves out: those whose turn it is not, two thirds of very many that are much alike, two thirds of
-Spark's where nothing of Spark changed, and with ``--fast`` all that take long or need more than the broker's own
-dependencies. The summary names them.
+the tests of a part that did not change, and with ``--fast`` all that take long or need more than the broker's own
+dependencies. The summary names them. Continuous integration has all but the first.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ import os
 import subprocess
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -19,9 +20,39 @@ from artemis_py.version import IS_COMPILED
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 TESTS: Final = ROOT / "tests"
-SPARK: Final = "tests/spark"
-OF_SPARK: Final = ("artemis_py/spark", "artemis_py/storage/format", SPARK)
-"""What Spark's tests prove: the pipeline, and the format that it shares with the broker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Tests that take long, and the folders and files that they prove: where one of these changed, a run has all of
+    them, else a third. ``tests`` are beginnings of their ids.
+    """
+
+    name: str
+    tests: tuple[str, ...]
+    proves: tuple[str, ...]
+    is_by_file: bool = False
+    """A third of the files: what the tests of one share, such as what Spark compiles, costs more than most of them."""
+
+
+PARTS: Final = (
+    Part("Spark", ("tests/spark/",), ("artemis_py/spark", "artemis_py/storage/format"), is_by_file=True),
+    Part(
+        "console",
+        ("tests/e2e/console/",),
+        ("artemis_py/console", "artemis_py/management", "artemis_py/server/http", "tests/kit/browser.py"),
+    ),
+    Part(
+        "other languages",
+        ("tests/e2e/test_client_examples.py", "tests/e2e/test_examples_to_copy.py"),
+        ("artemis_py/testing", "docs/clients.md", "docs/testing.md", "integrations/examples", "tests/clients"),
+    ),
+    Part(
+        "compiling",
+        ("tests/unit/test_compile.py",),
+        ("pyproject.toml", "tools/compile.py", "tests/unit/test_compile.py"),
+    ),
+)
 MANY: Final = 6
 """Of fewer cases of a test none is left out."""
 BASES: Final = ("@{upstream}", "origin/HEAD", "main")
@@ -117,19 +148,31 @@ def is_left_out(item: pytest.Item) -> bool:
     return item.stash.get(_LEFT_OUT, False)
 
 
-def leave_out_spark(items: Iterable[pytest.Item], seed: int) -> None:
-    """Leaves out two thirds of Spark's tests."""
-    of_spark = {item: item.nodeid.partition("::")[0] for item in items if item.nodeid.startswith(f"{SPARK}/")}
-    third = third_of(of_spark.values(), seed)
-    for item, file in of_spark.items():
-        if file not in third:
-            leave_out(item, f"a third in each run where nothing of Spark changed (all: make test ARGS={SPARK})")
+def leave_out_of_parts(items: Iterable[pytest.Item], whole: Collection[str], seed: int) -> None:
+    """Leaves out two thirds of the tests of each part that this run does not have as a ``whole``."""
+    for part in PARTS:
+        if part.name in whole:
+            continue
+        members = [item for item in items if item.nodeid.startswith(part.tests)]
+        third = third_of((item.nodeid.partition("::")[0] for item in members), seed)
+        for item in members:
+            if not (item.nodeid.partition("::")[0] in third if part.is_by_file else is_in_the_third(item.nodeid, seed)):
+                named = " ".join(test.removesuffix("/") for test in part.tests)
+                leave_out(item, f"a third in each run where nothing of this changed (all: make test ARGS='{named}')")
 
 
-def needs_all_of_spark(config: pytest.Config) -> bool:
-    """Is this run one of continuous integration, or for Spark, or after a change of what Spark's tests prove?"""
-    named = (Path(argument.split("::")[0]).resolve() for argument in config.args)
-    return is_of_ci() or TESTS / "spark" in {*_above(named)} or has_changed(ROOT, OF_SPARK)
+def whole_parts(config: pytest.Config) -> list[str]:
+    """The names of the parts of which this run has all: of continuous integration all, else those that somebody named,
+    and those that changed.
+    """
+    if is_of_ci():
+        return [part.name for part in PARTS]
+    named = {path for argument in config.args for path in _above([Path(argument.split("::")[0]).resolve()])}
+
+    def is_named(part: Part) -> bool:
+        return any(ROOT / test in named for test in part.tests)
+
+    return [part.name for part in PARTS if is_named(part) or has_changed(ROOT, (*part.proves, *part.tests))]
 
 
 def _above(paths: Iterable[Path]) -> Iterator[Path]:

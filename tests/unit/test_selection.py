@@ -1,4 +1,4 @@
-"""What a run of tests leaves out: two thirds of Spark's where nothing of Spark changed, and with ``--fast`` what
+"""What a run of tests leaves out: two thirds of a part that did not change, such as Spark's, and with ``--fast`` what
 takes long or needs Spark.
 """
 
@@ -58,7 +58,7 @@ def test_a_third_of_spark_runs_and_the_rest_is_named(tmp_path: Path) -> None:
     options = ["-ra", "-p", "tests.conftest"]
     said = pytest_in(tmp_path, *options, "--seed", "256")
     assert "20 passed, 40 skipped" in said
-    told = ": a third in each run where nothing of Spark changed (all: make test ARGS=tests/spark)\n"
+    told = ": a third in each run where nothing of this changed (all: make test ARGS='tests/spark')\n"
     assert {file for file in files if f"SKIPPED [10] {file}{told}" not in said} == {files[1], files[4]}
     assert "60 passed" in pytest_in(tmp_path, *options, CI="true")
 
@@ -72,21 +72,42 @@ def test_three_thirds_are_all_of_it() -> None:
         assert {len(third) for third in thirds} == {6, 7}
 
 
-def test_whoever_names_spark_means_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_is_whole_where_somebody_names_or_changes_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CI", raising=False)
     monkeypatch.chdir(ROOT)
-    changed = False
-    monkeypatch.setattr(selection, "has_changed", lambda root, paths: changed)
+    changed: list[str] = []
+    monkeypatch.setattr(selection, "has_changed", lambda root, paths: not {*changed}.isdisjoint(paths))
 
-    def is_all(*arguments: str) -> bool:
+    def whole(*arguments: str) -> list[str]:
         config: Any = SimpleNamespace(args=arguments)
-        return selection.needs_all_of_spark(config)
+        return selection.whole_parts(config)
 
-    assert is_all("tests/spark")
-    assert is_all("tests/wire", "tests/spark/test_batch.py::test_it[a::b]")
-    assert not is_all("tests")
-    changed = True
-    assert is_all("tests")
+    assert whole("tests/spark") == ["Spark"]
+    assert whole("tests/wire", "tests/spark/test_batch.py::test_it[a::b]") == ["Spark"]
+    assert whole("tests/unit/test_compile.py", "tests/e2e/console") == ["console", "compiling"]
+    assert whole("tests") == []
+    changed = ["artemis_py/console", "tests/spark/"]
+    assert whole("tests") == ["Spark", "console"]
+    monkeypatch.setenv("CI", "true")
+    assert whole("tests") == [part.name for part in selection.PARTS]
+
+
+def test_of_a_part_that_is_not_by_file_single_tests_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "tests" / "e2e" / "console").mkdir(parents=True)
+    file = "tests/e2e/console/test_pages.py"
+    (tmp_path / file).write_text(TEN)
+    (tmp_path / "conftest.py").write_text(UNCHANGED)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = slow\n")
+    ids = [f"{file}::test_it[{number}]" for number in range(10)]
+    expected = sum(selection.is_in_the_third(one, 256) for one in ids)
+    assert 0 < expected < 10
+    assert f"{expected} passed, {10 - expected} skipped" in pytest_in(tmp_path, "-p", "tests.conftest", "--seed", "256")
+
+
+def test_what_a_part_is_made_of_is_there() -> None:
+    for part in selection.PARTS:
+        for path in (*part.tests, *part.proves):
+            assert (ROOT / path).exists(), path
 
 
 def test_a_change_is_found_in_the_branch_in_the_last_commit_and_in_files(tmp_path: Path) -> None:
