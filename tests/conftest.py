@@ -8,7 +8,7 @@ import random
 import resource
 import subprocess
 import zlib
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,11 +26,13 @@ DESCRIPTORS = 8192
 WHOLE = pytest.StashKey[list[str]]()
 _AS_A_WHOLE = ("tests/spark",)
 """What one process runs: one Spark is enough."""
-_FIRST = (
-    *_AS_A_WHOLE, "tests/e2e", "tests/model", "tests/sim", "tests/wire", "tests/queues", "tests/unit/holdings",
-)  # fmt: skip
-"""What takes longest begins first; so short files come last, and all processes end at about the same time. What waits
-for other processes runs beside Spark, and not at the end, when nothing else has work.
+_WAITING = "tests/e2e/"
+"""What mostly waits for other processes."""
+_LONG = ("tests/model/", "tests/sim/", "tests/wire/", "tests/queues/", "tests/unit/holdings/")
+"""What computes for long in one file."""
+_WAITING_UNTIL = 0.8
+"""What waits is spread over so much of a run: files that are short and compute come last, and all processes end at
+about the same time.
 """
 
 settings.register_profile("default", print_blob=True, deadline=None)
@@ -116,8 +118,8 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Says of each test that replaces parts of the core why it cannot run on compiled modules; those that take longest
-    begin first.
+    """Leaves out what this run has not, says why of each test that cannot run on compiled modules, and puts the others
+    in order.
     """
     if config.option.fast:
         selection.leave_out_the_long(items, config)
@@ -126,7 +128,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if not selection.is_of_ci():
             selection.take_thirds(items, config.option.seed)
         selection.leave_out_of_parts(items, config.stash[WHOLE], config.option.seed)
-    items.sort(key=lambda item: _turn_of(item.nodeid))
+    places = _places([item.nodeid for item in items])
+    items.sort(key=lambda item: places[_file_of(item.nodeid)])
     if IS_COMPILED:
         for item in items:
             if item.get_closest_marker("interpreted") is not None:
@@ -139,16 +142,30 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def _file_of(nodeid: str) -> str:
+    return nodeid.partition("::")[0]
+
+
 def _scope_of(nodeid: str) -> str:
     """What one process runs as a whole: a folder whose processes take long to start, or a file."""
     folder = "/".join(nodeid.split("/")[:2])
-    return folder if folder in _AS_A_WHOLE else nodeid.split("::", maxsplit=1)[0]
+    return folder if folder in _AS_A_WHOLE else _file_of(nodeid)
 
 
-def _turn_of(nodeid: str) -> int:
-    """When its folder begins."""
-    turns = (number for number, folder in enumerate(_FIRST) if nodeid.startswith(f"{folder}/"))
-    return next(turns, len(_FIRST))
+def _places(nodeids: Iterable[str]) -> dict[str, float]:
+    """When each file begins, from 0 to 1. What one process runs as a whole begins first. Files that wait are spread
+    among files that compute, so that processors are in use from the beginning to the end.
+    """
+    groups: dict[str, list[str]] = {"whole": [], "waiting": [], "long": [], "short": []}
+    for file in dict.fromkeys(map(_file_of, nodeids)):
+        group = "waiting" if file.startswith(_WAITING) else "long" if file.startswith(_LONG) else "short"
+        groups["whole" if _scope_of(file) != file else group].append(file)
+    spread = {"whole": 0.0, "waiting": _WAITING_UNTIL, "long": _WAITING_UNTIL, "short": 1.0}
+    return {
+        file: spread[name] * (number + 0.5) / len(files)
+        for name, files in groups.items()
+        for number, file in enumerate(files)
+    }
 
 
 @pytest.hookimpl(optionalhook=True)
