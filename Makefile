@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## list the targets
 	@echo "artemis_py: a message broker in Python. Targets:"
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
-	@echo "Variables: PYTHON=python3.12 (interpreter), CONFIG=broker.xml (make run), ROUNDS=3 (make explore, flaky),"
+	@echo "Variables: PYTHON=python3.12 (else the fastest on the path), CONFIG=broker.xml (make run), ROUNDS=3 (make explore, flaky),"
 	@echo "           ARGS='…' (make run, test, bench, soak, explore), such as ARGS='--seed 1' to repeat a run of tests"
 	@echo "           VERSION=0.2.0 (make release)"
 	@echo "           OLD=commit or directory of an older version to measure beside this one (make bench)"
@@ -42,7 +42,7 @@ fresh: | $(PY) ## go back to the sources if they are newer than what was compile
 run: $(VENV)/.installed ## start the broker on broker.xml, in the foreground, and compile it for the next start (COMPILE=no: not)
 	@exec $(PY) tools/compile.py --run $(VENV)/bin/artemis-py run $(CONFIG) $(ARGS)
 
-test: $(VENV)/.installed-test fresh ## run the tests; of parts that take long and did not change a third (tests/kit/selection.py); prints its seed and the slowest
+test: $(VENV)/.installed-test fresh ## run the tests; of parts that take long and did not change, a third; prints its seed and the slowest
 	$(PY) -m pytest --numprocesses 4 --no-loadscope-reorder $(ARGS)
 
 test-fast: $(VENV)/.installed-test-fast fresh ## run what takes less than a minute and needs neither Spark nor Java; says what it left out

@@ -24,8 +24,7 @@ SEED_BITS = 32
 NEW = "new"
 DESCRIPTORS = 8192
 WHOLE = pytest.StashKey[list[str]]()
-_AS_A_WHOLE = ("tests/spark",)
-"""What one process runs: one Spark is enough."""
+_SPARK = "tests/spark/"
 _WAITING = "tests/e2e/"
 """What mostly waits for other processes."""
 _LONG = ("tests/model/", "tests/sim/", "tests/wire/", "tests/queues/", "tests/unit/holdings/")
@@ -146,21 +145,21 @@ def _file_of(nodeid: str) -> str:
     return nodeid.partition("::")[0]
 
 
-def _scope_of(nodeid: str) -> str:
-    """What one process runs as a whole: a folder whose processes take long to start, or a file."""
-    folder = "/".join(nodeid.split("/")[:2])
-    return folder if folder in _AS_A_WHOLE else _file_of(nodeid)
+def _scope_of(nodeid: str, sparks: int) -> str:
+    """What one process runs as a whole: tests of one Spark, of which there are so many, or a file."""
+    file = _file_of(nodeid)
+    return f"Spark {zlib.crc32(file.encode()) % sparks}" if file.startswith(_SPARK) else file
 
 
 def _places(nodeids: Iterable[str]) -> dict[str, float]:
-    """When each file begins, from 0 to 1. What one process runs as a whole begins first. Files that wait are spread
-    among files that compute, so that processors are in use from the beginning to the end.
+    """When each file begins, from 0 to 1. Spark's begin first: one process runs them all, one after the other. Files
+    that wait are spread among files that compute, so that processors are in use from the beginning to the end.
     """
-    groups: dict[str, list[str]] = {"whole": [], "waiting": [], "long": [], "short": []}
+    groups: dict[str, list[str]] = {"Spark": [], "waiting": [], "long": [], "short": []}
     for file in dict.fromkeys(map(_file_of, nodeids)):
         group = "waiting" if file.startswith(_WAITING) else "long" if file.startswith(_LONG) else "short"
-        groups["whole" if _scope_of(file) != file else group].append(file)
-    spread = {"whole": 0.0, "waiting": _WAITING_UNTIL, "long": _WAITING_UNTIL, "short": 1.0}
+        groups["Spark" if file.startswith(_SPARK) else group].append(file)
+    spread = {"Spark": 0.0, "waiting": _WAITING_UNTIL, "long": _WAITING_UNTIL, "short": 1.0}
     return {
         file: spread[name] * (number + 0.5) / len(files)
         for name, files in groups.items()
@@ -170,11 +169,14 @@ def _places(nodeids: Iterable[str]) -> dict[str, float]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Shares tests out among processes: one Spark is enough."""
+    """Shares tests out among processes. One Spark is enough for a third of its tests; for all of them two, as others
+    would wait for the end of one.
+    """
     from xdist.scheduler.loadscope import LoadScopeScheduling
 
+    sparks = 2 if "Spark" in config.stash[WHOLE] else 1
     scheduling: Any = LoadScopeScheduling(config, log)
-    scheduling._split_scope = _scope_of
+    scheduling._split_scope = lambda nodeid: _scope_of(nodeid, sparks)
     return scheduling
 
 
