@@ -8,7 +8,7 @@ import random
 import resource
 import subprocess
 import zlib
-from collections.abc import Generator, Iterable
+from collections.abc import Collection, Generator, Iterable
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SEED_BITS = 32
 NEW = "new"
 DESCRIPTORS = 8192
-WHOLE = pytest.StashKey[list[str]]()
+WHOLE = pytest.StashKey[Collection[str]]()
 _SPARK = "tests/spark/"
 _WAITING = "tests/e2e/"
 """What mostly waits for other processes."""

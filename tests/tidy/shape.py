@@ -47,3 +47,14 @@ def lax_numbers(name: str, text: str) -> list[str]:
         elif isinstance(node, ast.keyword) and node.arg == "type" and ast.unparse(node.value) in ("int", "float"):
             found.append(f"{name}:{node.value.lineno}: type={ast.unparse(node.value)}")
     return found
+
+
+_POSSESSIVE_GROUP = re.compile(r"(?<![\\(])\)(?:[*+?]|\{[^{}\n]{1,12}\})\+")
+
+
+def possessive_groups(name: str, text: str) -> list[str]:
+    """Groups that repeat possessively in a regular expression: before Python 3.11.5 they lose their place (CPython
+    issue 106052). A single character may.
+    """
+    lines = enumerate(text.splitlines(), 1)
+    return [f"{name}:{number}: {found[0]}" for number, line in lines for found in _POSSESSIVE_GROUP.finditer(line)]

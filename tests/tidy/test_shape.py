@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.kit.sources import PACKAGE, python_files, shown, text_files
-from tests.tidy.shape import lax_numbers, leftovers, machine_paths
+from tests.tidy.shape import lax_numbers, leftovers, machine_paths, possessive_groups
 
 READ_NUMBERS = (
     "artemis_py/selector/", "artemis_py/cli/data/", "artemis_py/spark/", "artemis_py/storage/disk/lock.py",
@@ -46,3 +46,11 @@ def test_a_path_of_a_machine_is_found() -> None:
         assert machine_paths("x.md", f"see /{folder}/somebody/file\n") == [f"x.md:1: /{folder}/somebody"]
         assert machine_paths("x.md", f"./{folder}/x/y docs/{folder}/z https://example.org/{folder}/page") == []
     assert machine_paths("x.md", "/var/lib/artemis") == []
+
+
+def test_no_group_repeats_possessively() -> None:
+    paths = list(python_files(PACKAGE))
+    assert [text for path in paths for text in possessive_groups(shown(path), path.read_text("utf-8"))] == []
+    for repeat in ("*", "+", "?", "{1,%d}"):
+        assert possessive_groups("x.py", f"fine\n'(?:ab){repeat}+'") == [f"x.py:2: ){repeat}+"]
+        assert possessive_groups("x.py", f"'[ab]{repeat}+(?:ab){repeat}'") == []
