@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final
 
 from artemis_py.cli import logins
 from artemis_py.cli.options import JSON, add_json
-from artemis_py.errors import ArtemisError
+from artemis_py.errors import UsageError
 from artemis_py.spark.jobs.archived import ArchiveTables
 from artemis_py.spark.jobs.result import NUMBERS, shown
-from artemis_py.spark.jobs.source import FORMS, Call, JobError, LogTables, Source, Span, is_url, moment_ms
+from artemis_py.spark.jobs.source import FORMS, Call, LogTables, Source, Span, is_url, moment_ms
 from artemis_py.terminal_output import BOLD, painter, say, say_made
 from artemis_py.text_table import Column, print_table
 from artemis_py.units import parse_decimal, parse_ms
@@ -160,15 +160,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def source_of(args: argparse.Namespace) -> Source:
-    """The log that the arguments name. Raises ArtemisError if they name none or more than one."""
+    """The log that the arguments name. Raises UsageError if they name none or more than one."""
     if args.context and not (args.journal or args.archived):
         args.url = [logins.url_for(args, None if args.url is None else args.url[0]), *(args.url or ())[1:]]
     given = [name for name in ("journal", "url", "archived") if getattr(args, name)]
     if len(given) != 1 or (args.context and not args.url):
         said = "only one of these" if given else "the place of the log"
-        raise ArtemisError(f"give {said}: --journal DIR, --url http://HOST:PORT, --context NAME or --archive DIR")
+        raise UsageError(f"give {said}: --journal DIR, --url http://HOST:PORT, --context NAME or --archive DIR")
     if args.from_ms is not None and args.to_ms is not None and args.from_ms >= args.to_ms:
-        raise ArtemisError("--from must be before --to")
+        raise UsageError("--from must be before --to")
     span = Span(args.from_ms, args.to_ms)
     addresses = tuple(name.strip() for name in (args.addresses or "").split(",") if name.strip())
     if args.archived is not None:
@@ -297,7 +297,7 @@ def _archive(call: Call, args: argparse.Namespace) -> Result:
     tables = [name.strip() for name in args.tables.split(",")]
     unknown = [name for name in tables if name not in TABLES]
     if unknown:
-        raise JobError(f"no table {unknown[0]!r} to archive; the tables are {', '.join(TABLES)}")
+        raise UsageError(f"no table {unknown[0]!r} to archive; the tables are {', '.join(TABLES)}")
     feeds = feeds_of(call.source, args.cursor, accepts_gap=args.accept_gap)
     with ExitStack() as stack:
         following = None
@@ -360,9 +360,9 @@ def _replay(call: Call, args: argparse.Namespace) -> Result:
     from artemis_py.spark.jobs.replay import Target, replay
 
     if args.publish and not args.target:
-        raise JobError("--publish needs --target tcp://HOST:PORT, the STOMP acceptor to publish to")
+        raise UsageError("--publish needs --target tcp://HOST:PORT, the STOMP acceptor to publish to")
     if args.rate is not None and not 0 < args.rate < float("inf"):
-        raise JobError(f"--rate {args.rate:g} is not a number of messages per second")
+        raise UsageError(f"--rate {args.rate:g} is not a number of messages per second")
     options = {"url": args.target, "user": args.target_user, "password": args.target_password}
     options |= {"passwordFile": args.target_password_file, "tokenFile": args.target_token_file}
     options["caFile"] = args.target_ca_file
@@ -427,7 +427,7 @@ def _reconcile(call: Call, args: argparse.Namespace) -> Result:
     from artemis_py.spark.jobs.reconcile import JDBC, Key, Sink, reconcile
 
     if args.sink_time and args.late is None:
-        raise JobError("--sink-time needs --late TIME: after how long a row is late")
+        raise UsageError("--sink-time needs --late TIME: after how long a row is late")
     options = dict(args.storage)
     if args.sink.startswith(JDBC):
         options = dict(args.sink_option)

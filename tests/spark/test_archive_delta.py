@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from pyarrow import parquet
 from artemis_py.errors import PipelineError
 from artemis_py.spark.jobs import delta
 from artemis_py.spark.jobs.archive import archive_at
-from artemis_py.spark.jobs.archive_delta import DeltaArchive, Written
+from artemis_py.spark.jobs.archive_delta import DeltaArchive, ObjectFiles, Written
 from artemis_py.spark.jobs.archive_files import Files
 from artemis_py.spark.jobs.delta import DeltaPlace
 from artemis_py.spark.jobs.source import JobError
@@ -169,6 +170,22 @@ def test_in_an_object_store(store: dict[str, str]) -> None:
         assert archive.compact(None, TABLES, 1_800_000_000_000, print) == 6  # type: ignore[arg-type]
         assert archive.size_bytes(TABLES) > 0
     assert [seen(DeltaPlace(f"{place}/{table}", store)) for table in TABLES] == [[*range(1, END + 1)]] * 2
+
+
+def test_a_store_that_does_not_answer_is_named(store: dict[str, str]) -> None:
+    """Whoever asks it, also a task of Spark."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    away = {**store, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "max_retries": "0"}
+    table, files = DeltaPlace("s3://bucket/away/messages", away), ObjectFiles(DeltaPlace("s3://bucket/away", away))
+    rows = Rows(pa.RecordBatch.from_pylist([{"offset": 1, "broker": "b", "address": "a", "hour": "h"}], SCHEMA))
+    asked: list[Callable[[], Any]] = [
+        table.exists, table.open, lambda: table.write(rows, PARTITIONS),  # type: ignore[arg-type]
+        lambda: files.read(Path("x")), lambda: files.write(Path("x"), {}), lambda: files.remove(Path("x")),
+    ]  # fmt: skip
+    for ask in asked:
+        with pytest.raises(JobError, match=rf"\As3://bucket/away.*: .*:{port}/.*\. Look whether the store answers"):
+            ask()
 
 
 def test_two_jobs_in_an_object_store(store: dict[str, str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import logging
 import signal
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from types import SimpleNamespace
 
 import pytest
 from py4j.protocol import Py4JError
+from pyspark.logger import PySparkLogger
 
 from artemis_py.cli.pipeline import _print as print_result
 from artemis_py.cli.pipeline import _result, add_arguments
@@ -139,10 +141,44 @@ def test_of_a_long_trace_our_own_sentence_is_told() -> None:
     assert sentence_of("\n[CANNOT] do it.\n\tat org.apache").startswith("Spark failed: [CANNOT] do it.")
 
 
-@pytest.mark.parametrize(
-    ("is_stopped", "said"), [(True, r"Spark itself ended, .* spark\.driver\.memory=4g"), (False, "Spark failed: x")]
+_STAGE = (
+    "An error occurred while calling o87.collectToPython.\n: org.apache.spark.SparkException: Job aborted due to stage "
+    "failure: Task 0 in stage 3.0 failed 3 times, most recent failure: Lost task 0.2 in stage 3.0 (TID 5) (here): "
 )
-def test_when_spark_itself_has_ended(is_stopped: bool, said: str) -> None:
+
+
+@pytest.mark.parametrize(
+    ("trace", "said"),
+    [
+        ("ExecutorLostFailure (executor 1 exited)\nDriver stacktrace:\n\tat org.apache.spark.X\n",
+         f"{_STAGE.partition('SparkException: ')[2]}ExecutorLostFailure (executor 1 exited)"),
+        ("""org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+  File "x.py", line 1, in write
+OSError: [Errno 28] No space left on device
+
+\tat org.apache.spark.X
+Caused by: java.io.EOFException
+\tat java.io.X""", "OSError: [Errno 28] No space left on device"),
+        ("""org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed while writing rows.
+\tat org.apache.spark.X
+Caused by: java.io.FileNotFoundException: /data/part-1.parquet (Permission denied)
+\t... 20 more""", "/data/part-1.parquet (Permission denied)"),
+    ],
+)  # fmt: skip
+def test_of_a_long_trace_what_a_task_failed_with_is_told(trace: str, said: str) -> None:
+    assert sentence_of(_STAGE + trace) == f"Spark failed: {said} (--verbose shows the output of Java)"
+
+
+def test_a_lack_of_memory_names_the_setting() -> None:
+    trace = f"{_STAGE}java.lang.OutOfMemoryError: Java heap space\n\tat java.util.X\n"
+    assert sentence_of(trace).startswith("Spark lacked memory; give it more with --conf spark.driver.memory=4g")
+
+
+@pytest.mark.parametrize("error", [Py4JError("x"), ConnectionRefusedError(111, "x"), EOFError("x")], ids=repr)
+@pytest.mark.parametrize(
+    ("is_stopped", "said"), [(True, r"Spark itself ended, .* spark\.driver\.memory=4g"), (False, ": x")]
+)
+def test_when_spark_itself_has_ended(error: Exception, is_stopped: bool, said: str) -> None:
     class Spark:
         """As much of a session as is asked."""
 
@@ -151,7 +187,17 @@ def test_when_spark_itself_has_ended(is_stopped: bool, said: str) -> None:
         )
 
     with pytest.raises(PipelineError, match=said), told_errors(Spark()):  # type: ignore[arg-type]
-        raise Py4JError("x")
+        raise error
+
+
+@pytest.mark.parametrize("is_verbose", [False, True])
+def test_spark_logs_no_error_that_the_command_tells(monkeypatch: pytest.MonkeyPatch, is_verbose: bool) -> None:
+    spark = SimpleNamespace(sparkContext=SimpleNamespace(setLogLevel=lambda _level: None), stop=lambda: None)
+    monkeypatch.setattr("artemis_py.spark.runtime.sessions.session", lambda *_, **__: spark)
+    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
+    with command.quiet_session("local[1]", {}, steps_back=False, is_verbose=is_verbose):
+        loggers = [PySparkLogger.getLogger(f"{of}QueryContextLogger") for of in ("SQL", "DataFrame")]
+        assert [one.isEnabledFor(logging.ERROR) for one in loggers] == [is_verbose] * 2
 
 
 def test_why_spark_did_not_start(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ from tests.spark.brokers import drained
 from tests.spark.live import send_many
 from tests.spark.object_store import object_store
 from tests.spark.story import RING, Story, told
+from tests.spark.test_queue_killed import java_below
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -219,7 +221,7 @@ def test_an_archive_has_no_parts(
 ) -> None:
     """The broker drops what it is told is archived, of all addresses."""
     for part in (["--addresses", "orders"], ["--from", "1h"], ["--to", "now"]):
-        assert main(["pipeline", "archive", str(tmp_path / "archive"), "--url", story.url, *part]) == 1
+        assert main(["pipeline", "archive", str(tmp_path / "archive"), "--url", story.url, *part]) == 2
         assert "Leave out --from, --to and --addresses" in capsys.readouterr().err
     assert not (tmp_path / "archive").exists()
 
@@ -354,6 +356,56 @@ def test_an_archive_in_an_object_store_that_goes_on(
         assert json.loads(capsys.readouterr().out)["tables"] == archived["tables"]
 
 
+def test_an_archive_that_goes_on_ends_with_its_store(
+    spark: SparkSession, story: Story, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With code 1, as a supervisor expects, and one line that names the store."""
+    with ExitStack() as store, ThreadPoolExecutor(1) as pool:
+        storage = {**store.enter_context(object_store()), "max_retries": "0"}
+        place = DeltaPlace("s3://bucket/gone/messages", storage)
+
+        def end_the_store() -> None:
+            try:
+                eventually("an archive", lambda: place.exists() and place.files(), bool, WAIT_S)
+            finally:
+                store.close()
+                with connected(story.broker.port) as client:
+                    send_many(client, "offers", 0, 5)
+
+        ended = pool.submit(end_the_store)
+        options = [text for name, value in storage.items() for text in ("--storage", f"{name}={value}")]
+        follow = ["--follow", "--every", "300ms", "--cursor", "gone", *options]
+        assert main(["pipeline", "archive", "s3://bucket/gone", "--url", story.url, *follow]) == 1
+        ended.result()
+    out, err = capsys.readouterr()
+    begun, failed = err.splitlines()
+    assert (out, begun) == ("", "archiving into s3://bucket/gone until Ctrl-C or SIGTERM")
+    assert re.match(r"artemis-py: s3://bucket/gone.*: .*127\.0\.0\.1.*\. Look whether the store answers", failed)
+
+
+@pytest.mark.takes_turns("the killed drivers")
+def test_an_archive_that_goes_on_ends_with_its_spark(story: Story, tmp_path: Path) -> None:
+    """The real process, whose JVM is killed, as the kernel does where memory is short."""
+    place = ["archive", str(tmp_path / "archive"), "--url", story.url, "--cursor", "ended"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "artemis_py", "pipeline", *place, "--follow", "--every", "300ms"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    ) as process:  # fmt: skip
+        try:
+            shown = tmp_path / "archive" / "messages"
+            eventually("a step", lambda: process.poll() is not None or shown.exists(), bool, WAIT_S)
+            os.kill(java_below(process.pid), signal.SIGKILL)
+            with connected(story.broker.port) as client:
+                send_many(client, "offers", 0, 5)
+            out, err = process.communicate(timeout=WAIT_S)
+        finally:
+            process.kill()
+    assert (process.returncode, out) == (1, "")
+    begun, failed = err.splitlines()
+    assert begun == f"archiving into {tmp_path / 'archive'} until Ctrl-C or SIGTERM"
+    assert failed.startswith("artemis-py: Spark itself ended, most often for lack of memory; give it more with --conf ")
+
+
 @pytest.mark.takes_turns("the killed drivers")
 @pytest.mark.parametrize("layout", ["parquet", "delta"])
 def test_an_archive_killed_in_the_middle(
@@ -398,7 +450,7 @@ def test_replay(pipeline: Pipeline, story: Story) -> None:
     assert pipeline("replay")["facts"]["messages"] == 1
     assert story.broker.metric("artemis_messages_added", queue="again") == 0
     select = ("--url", story.url, "--address", "again")
-    assert main(["pipeline", "replay", *select, "--publish"]) == 1
+    assert main(["pipeline", "replay", *select, "--publish"]) == 2
     assert "--publish needs --target tcp://HOST:PORT" in pipeline.capsys.readouterr().err
     value = pipeline("replay", number=1)
     assert f"run it again with --run-id {value['facts']['run']} to continue" in pipeline.told
@@ -421,21 +473,21 @@ def test_every_documented_command_is_run_here() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "code", "said"),
     [
-        ([], "give the place of the log: --journal DIR, --url http://HOST:PORT, --context NAME or --archive DIR"),
-        (["--url", "http://127.0.0.1:1", "--archive", "x"], "give only one of these"),
-        (["--journal", "{folder}/nothing"], "which is not a directory on this machine"),
-        (["--journal", "{folder}"], "there is no log in"),
-        (["--url", "http://127.0.0.1:99999"], "option url is 'http://127.0.0.1:99999'"),
-        (["--url", "http://x", "--from", "2h", "--to", "3h"], "--from must be before --to"),
-        (["--archive", "{folder}"], "is not an archive; artemis-py pipeline archive makes one"),
+        ([], 2, "give the place of the log: --journal DIR, --url http://HOST:PORT, --context NAME or --archive DIR"),
+        (["--url", "http://127.0.0.1:1", "--archive", "x"], 2, "give only one of these"),
+        (["--journal", "{folder}/nothing"], 1, "which is not a directory on this machine"),
+        (["--journal", "{folder}"], 1, "there is no log in"),
+        (["--url", "http://127.0.0.1:99999"], 1, "option url is 'http://127.0.0.1:99999'"),
+        (["--url", "http://x", "--from", "2h", "--to", "3h"], 2, "--from must be before --to"),
+        (["--archive", "{folder}"], 1, "is not an archive; artemis-py pipeline archive makes one"),
     ],
 )
 def test_errors_that_need_no_spark(
-    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["pipeline", "losses", *(each.format(folder=tmp_path) for each in arguments)]) == 1
+    assert main(["pipeline", "losses", *(each.format(folder=tmp_path) for each in arguments)]) == code
     out, err = capsys.readouterr()
     assert out == ""
     assert said in err

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F
 
+from artemis_py.errors import UsageError
 from artemis_py.spark.jobs.archive_parquet import ParquetArchive
 from artemis_py.spark.jobs.archived import DELTA, PARQUET, layout_of
 from artemis_py.spark.jobs.result import BYTES, COUNT, Column, Result, Table
@@ -336,11 +337,11 @@ class LogFeed(Feed):
 
 
 def feeds_of(source: Source, cursor: str, *, accepts_gap: bool = False) -> list[LogFeed]:
-    """A feed for each broker of a source. Raises JobError if the source is not a log."""
+    """A feed for each broker of a source. Raises UsageError if the source is not a whole log."""
     if not isinstance(source, LogTables):
-        raise JobError("an archive is made from a log; give --journal DIR or --url URL")
+        raise UsageError("an archive is made from a log; give --journal DIR or --url URL")
     if source.span != Span() or "subscribe" in source.options:
-        raise JobError(
+        raise UsageError(
             "an archive needs the whole log, because the broker drops what is archived. Leave out --from, --to and "
             "--addresses, and give them to the jobs that read the archive"
         )

@@ -17,12 +17,11 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 from artemis_py.spark.jobs.archive_files import Files
 from artemis_py.spark.jobs.archive_store import MOVE, OWN, Archive
 from artemis_py.spark.jobs.archived import DELTA, hour_of
-from artemis_py.spark.jobs.delta import DeltaPlace, File
+from artemis_py.spark.jobs.delta import DeltaPlace, File, store_errors
 from artemis_py.spark.jobs.source import TIME_COLUMNS, JobError, is_url
 from artemis_py.spark.log.log import Mark
 
 if TYPE_CHECKING:
-    from pyarrow.fs import FileSystem
     from pyspark.sql import DataFrame, SparkSession
 
 _PARTITIONS: Final = ("address", "hour")
@@ -46,7 +45,7 @@ class DeltaArchive(Archive):
     def __init__(self, place: str, storage: Mapping[str, str], files: Files | None = None) -> None:
         self._storage = dict(storage)
         if files is None:
-            files = ObjectFiles(DeltaPlace(place, storage).files_system()) if is_url(place) else Files()
+            files = ObjectFiles(DeltaPlace(place, storage)) if is_url(place) else Files()
         super().__init__(place, Path(OWN) if is_url(place) else Path(place) / OWN, files)
 
     def table(self, name: str) -> DeltaPlace:
@@ -139,8 +138,9 @@ def _app(broker: str) -> str:
 class ObjectFiles(Files):
     """Those of an object store, which replaces each at once, and has no locks and no directories."""
 
-    def __init__(self, system: FileSystem) -> None:
-        self._system = system
+    def __init__(self, place: DeltaPlace) -> None:
+        self._url = place.url
+        self._system = place.files_system()
 
     def lock(self, path: Path) -> IO[bytes] | None:
         """There is none."""
@@ -151,17 +151,22 @@ class ObjectFiles(Files):
         """Replaces an object by JSON."""
         data = json.dumps(value, indent=1).encode()
         # With room for all in its buffer: deltalake takes bytes, and without a buffer it is handed something else.
-        with self._system.open_output_stream(str(path), buffer_size=len(data) + 1) as stream:
+        with (
+            store_errors(self._url),
+            self._system.open_output_stream(str(path), buffer_size=len(data) + 1) as stream,
+        ):
             stream.write(data)
 
     def read(self, path: Path) -> Any:
         """The JSON of an object; None when there is none."""
-        try:
-            with self._system.open_input_file(str(path)) as stream:
-                return json.loads(stream.read())
-        except FileNotFoundError:
-            return None
+        with store_errors(self._url):
+            try:
+                with self._system.open_input_file(str(path)) as stream:
+                    return json.loads(stream.read())
+            except FileNotFoundError:
+                return None
 
     def remove(self, path: Path) -> None:
         """Removes an object."""
-        self._system.delete_file(str(path))
+        with store_errors(self._url):
+            self._system.delete_file(str(path))

@@ -118,7 +118,7 @@ class ArchiveReader(DataSourceReader):
         if is_url(self._place):
             from artemis_py.spark.jobs.archive_delta import ObjectFiles
 
-            state = ObjectFiles(DeltaPlace(self._place, self._options.storage).files_system()).read(Path(OWN, STATE))
+            state = ObjectFiles(DeltaPlace(self._place, self._options.storage)).read(Path(OWN, STATE))
         else:
             state = Files().read(Path(self._place, OWN, STATE))
         return {} if state is None else state["brokers"]

@@ -78,7 +78,7 @@ class DeltaPlace:
         require_delta()
         from deltalake import DeltaTable
 
-        with _told(self.url):
+        with store_errors(self.url):
             return bool(DeltaTable.is_deltatable(self.url, dict(self.options)))
 
     def open(self) -> DeltaTable:
@@ -86,7 +86,7 @@ class DeltaPlace:
         require_delta()
         from deltalake import DeltaTable
 
-        with _told(self.url):
+        with store_errors(self.url):
             return DeltaTable(self.url, storage_options=dict(self.options))
 
     def files_system(self) -> FileSystem:
@@ -95,7 +95,7 @@ class DeltaPlace:
         from deltalake.fs import DeltaStorageHandler
         from pyarrow.fs import PyFileSystem
 
-        with _told(self.url):
+        with store_errors(self.url):
             return PyFileSystem(DeltaStorageHandler(self.url, dict(self.options)))
 
     # ---- writing ---------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ class DeltaPlace:
         if not self.exists():
             if not is_url(self.url):
                 Path(self.url).mkdir(parents=True, exist_ok=True)
-            with _told(self.url):
+            with store_errors(self.url):
                 DeltaTable.create(
                     self.url,
                     wanted,
@@ -124,7 +124,7 @@ class DeltaPlace:
         more = [one for one in wanted.fields if one.name not in there]
         if more:
             before = table.version()
-            with _told(self.url):
+            with store_errors(self.url):
                 table.alter.add_columns(more)
             self._sync_log(before)
 
@@ -151,7 +151,7 @@ class DeltaPlace:
         ]
         table = self.open()
         before = table.version()
-        with _told(self.url):
+        with store_errors(self.url):
             table.create_write_transaction(
                 list(added),
                 mode="append",
@@ -169,7 +169,7 @@ class DeltaPlace:
 
         table = self.open()
         version, there = table.version(), set(_paths(table))
-        with _told(self.url):
+        with store_errors(self.url):
             done = table.optimize.compact(
                 [(column, "<", before)], writer_properties=WriterProperties(compression="ZSTD")
             )
@@ -183,7 +183,7 @@ class DeltaPlace:
         killed tasks left behind. Returns their number.
         """
         table = self.open()
-        with _told(self.url):
+        with store_errors(self.url):
             return len(table.vacuum(dry_run=False, full=True))
 
     def _sync(self, paths: Iterable[str]) -> None:
@@ -257,14 +257,16 @@ def shares(files: Iterable[File], task_bytes: int = _TASK_BYTES) -> list[list[Fi
 
 
 @contextmanager
-def _told(url: str) -> Iterator[None]:
-    """What deltalake says, in one line and without its colours."""
+def store_errors(url: str) -> Iterator[None]:
+    """What deltalake says, in one line and without its colours, and where to look if it is the store."""
     from deltalake.exceptions import DeltaError
 
     try:
         yield
     except (DeltaError, OSError) as problem:
         text = " ".join(_COLOURS.sub("", str(problem)).replace("↳", "").split())
+        if isinstance(problem, OSError) and is_url(url):
+            text += ". Look whether the store answers, and accepts its login and the options of storage"
         raise JobError(f"{url}: {text}") from problem
 
 
@@ -278,29 +280,30 @@ def _write(
     """A file for each partition, which is reported when it is whole."""
     from pyarrow.parquet import ParquetWriter
 
-    files = place.files_system()
-    for values, run in groupby(_runs(batches, partition_by), itemgetter(0)):
-        parts = map(itemgetter(1), run)
-        first = next(parts)
-        folder = "/".join(
-            f"{name}={_ODD.sub('_', str(value))}" for name, value in zip(partition_by, values, strict=True)
-        )
-        path = f"{folder}/part-{uuid.uuid4().hex}.parquet"
-        rows = 0
-        with (
-            files.open_output_stream(path) as stream,
-            ParquetWriter(stream, first.schema, compression="zstd") as writer,
-        ):
-            for part in chain((first,), parts):
-                writer.write_batch(part)
-                rows += part.num_rows
-        size_bytes = files.get_file_info(path).size
-        yield pa.RecordBatch.from_pylist(
-            [{"path": path, "bytes": size_bytes, "rows": rows, "partition": list(values)}],
-            pa.schema(
-                {"path": pa.string(), "bytes": pa.int64(), "rows": pa.int64(), "partition": pa.list_(pa.string())}
-            ),
-        )
+    with store_errors(place.url):
+        files = place.files_system()
+        for values, run in groupby(_runs(batches, partition_by), itemgetter(0)):
+            parts = map(itemgetter(1), run)
+            first = next(parts)
+            folder = "/".join(
+                f"{name}={_ODD.sub('_', str(value))}" for name, value in zip(partition_by, values, strict=True)
+            )
+            path = f"{folder}/part-{uuid.uuid4().hex}.parquet"
+            rows = 0
+            with (
+                files.open_output_stream(path) as stream,
+                ParquetWriter(stream, first.schema, compression="zstd") as writer,
+            ):
+                for part in chain((first,), parts):
+                    writer.write_batch(part)
+                    rows += part.num_rows
+            size_bytes = files.get_file_info(path).size
+            yield pa.RecordBatch.from_pylist(
+                [{"path": path, "bytes": size_bytes, "rows": rows, "partition": list(values)}],
+                pa.schema(
+                    {"path": pa.string(), "bytes": pa.int64(), "rows": pa.int64(), "partition": pa.list_(pa.string())}
+                ),
+            )
 
 
 def _runs(
@@ -320,9 +323,10 @@ def _read(
     place: DeltaPlace, shares: Sequence[Sequence[File]], schema: pa.Schema, numbers: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the shares with these numbers, of which a task has one."""
-    files = place.files_system()
-    for number in chain.from_iterable(batch.column(0).to_pylist() for batch in numbers):
-        yield from read_files(files, shares[number], schema)
+    with store_errors(place.url):
+        files = place.files_system()
+        for number in chain.from_iterable(batch.column(0).to_pylist() for batch in numbers):
+            yield from read_files(files, shares[number], schema)
 
 
 def read_files(

@@ -9,8 +9,9 @@ import signal
 import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Final, TextIO
@@ -21,10 +22,20 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _SHUFFLE: Final = "spark.sql.shuffle.partitions"
+_OF_QUERIES: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""They write each error in a condition to standard error, as JSON with the stack of Java."""
 _OWN: Final = re.compile(r"^(?:artemis_py\.[\w.]+|[\w.]*\b(?:PipelineError|JobError)): (?P<text>.+)$", re.MULTILINE)
 _COMPLAINT: Final = re.compile(
     r"^(?:Error: |Exception in thread .*?: |.* ERROR \w+: |Caused by: [\w.$]+: )(.+)$", re.MULTILINE
 )
+_CAUSES: Final = (
+    re.compile(r"^((?:[A-Za-z_]\w*\.)*\w*(?:Error|Exception): .+)$", re.MULTILINE),
+    re.compile(r"^Caused by: [\w.$]+: (.+)$", re.MULTILINE),
+)
+"""What a task failed with: the end of a trace of Python, else the last cause that Java names."""
+_CALL: Final = re.compile(r"\A\s*An error occurred while calling \S+\s+: (?:[\w.$]+: )?")
+"""How py4j begins what Java says."""
+_MORE_MEMORY: Final = "give it more with --conf spark.driver.memory=4g (on a cluster spark.executor.memory)"
 
 
 @contextmanager
@@ -36,6 +47,8 @@ def quiet_session(
 
     Raises PipelineError.
     """
+    from py4j.protocol import Py4JError
+    from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
 
     from artemis_py.spark.runtime.sessions import PUSHDOWN, session
@@ -54,10 +67,14 @@ def quiet_session(
             why = complaint_of(said, problem)
             raise PipelineError(f"Spark did not start with --master {master}: {why}") from problem
     spark.sparkContext.setLogLevel("WARN" if is_verbose else "OFF")
+    for name in _OF_QUERIES:
+        PySparkLogger.getLogger(name).disabled = not is_verbose
     try:
         yield spark
     finally:
-        spark.stop()
+        with warnings.catch_warnings(), suppress(Py4JError, OSError):  # of one that has ended: told_errors says so
+            warnings.simplefilter("ignore")
+            spark.stop()
 
 
 def _shuffle_partitions(master: str) -> int:
@@ -102,15 +119,13 @@ def told_errors(spark: SparkSession | None = None) -> Iterator[None]:
         yield
     except ArtemisError:
         raise
-    except (PySparkException, Py4JError) as problem:
+    except (PySparkException, Py4JError, OSError, EOFError) as problem:
         if spark is not None and _has_ended(spark):
-            raise PipelineError(
-                "Spark itself ended, most often for lack of memory; give it more with --conf spark.driver.memory=4g "
-                "(on a cluster spark.executor.memory)"
-            ) from problem
+            raise PipelineError(f"Spark itself ended, most often for lack of memory; {_MORE_MEMORY}") from problem
+        if isinstance(problem, OSError):
+            where = problem.filename or "the operating system"
+            raise PipelineError(f"{where}: {problem.strerror or problem}") from problem
         raise PipelineError(sentence_of(str(problem))) from problem
-    except OSError as problem:
-        raise PipelineError(f"{problem.filename or 'the operating system'}: {problem.strerror or problem}") from problem
 
 
 def _has_ended(spark: SparkSession) -> bool:
@@ -124,15 +139,18 @@ def _has_ended(spark: SparkSession) -> bool:
 
 
 def sentence_of(text: str) -> str:
-    """The relevant part of a long text with traces of two languages: our own error if there is one, else its first
-    line.
+    """The relevant part of a long text with traces of two languages: our own error if there is one, else what a task
+    failed with, else the first line.
     """
     own = _OWN.findall(text)
     if own:
         return str(own[-1])
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    first = lines[0] if lines else "no reason was given"
-    return f"Spark failed: {first} (--verbose shows the output of Java)"
+    if "java.lang.OutOfMemoryError" in text:
+        return f"Spark lacked memory; {_MORE_MEMORY}"
+    causes = next(filter(None, (one.findall(text) for one in _CAUSES)), [])
+    lines = [line.strip() for line in _CALL.sub("", text).splitlines() if line.strip()]
+    why = [*lines[:1], *causes][-1:] or ["no reason was given"]
+    return f"Spark failed: {why[0].strip()} (--verbose shows the output of Java)"
 
 
 @contextmanager
