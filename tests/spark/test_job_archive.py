@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 from pyarrow import dataset
+from pyspark.sql import functions
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark import views
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 MIDNIGHT_MS = START_MS + 60_000
 EARLIER_MS = MIDNIGHT_MS - 20_000
+FAR_MS = 999_999_999_999_999_999  # behind the year 9999, the last of Python's dates
 
 
 class WorldFeed(Feed):
@@ -232,6 +235,37 @@ def test_the_archive_by_the_options_of_the_log(
     rows = Counter(map(repr, frame.collect()))
     assert rows == Counter(map(repr, wanted.collect()))
     assert rows
+
+
+@pytest.mark.parametrize("table", ["messages", "events", "addresses"])
+def test_times_behind_the_year_9999(archived: tuple[Path, WorldFeed], table: str) -> None:
+    """Such an end leaves nothing out, and such a start everything."""
+
+    def count(**more: str) -> int:
+        source = ArchiveReader(read_options({"archive": str(archived[0]), "table": table, **more}))
+        return sum(batch.num_rows for share in source.partitions() for batch in source.read(share))
+
+    assert count(endingTimestamp=str(FAR_MS)) == count() > 0
+    if table != "addresses":  # the log's cannot have a start
+        assert count(startingTimestamp=str(FAR_MS)) == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "column"), [("endingTimestamp", "unix_millis(publishedAt)"), ("endingOffsets", "offset")]
+)
+def test_addresses_before_an_end_within_a_file(
+    archived: tuple[Path, WorldFeed], tables: dict[str, DataFrame], option: str, column: str
+) -> None:
+    """The file of the address that came last has rows of the same hour, and is opened."""
+    frame = tables["messages"].groupBy("address").agg(functions.expr(f"min({column})"))
+    firsts: dict[str, int] = dict(frame.collect())
+    last, first = max(firsts.items(), key=itemgetter(1))
+    end = str(first - 1) if option == "endingTimestamp" else f'{{"{BROKER}": {first - 1}}}'
+    source = ArchiveReader(read_options({"archive": str(archived[0]), "table": "addresses", option: end}))
+    [share] = source.partitions()
+    assert last in {one.partition["address"] for one in share.files}  # type: ignore[attr-defined]
+    found = [row for batch in source.read(share) for row in batch.to_pylist()]
+    assert found == [{"broker": BROKER, "address": address} for address in sorted(firsts) if firsts[address] < first]
 
 
 def test_the_archive_in_sql(spark: SparkSession, archived: tuple[Path, WorldFeed], world: SimulatedTraffic) -> None:

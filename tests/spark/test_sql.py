@@ -13,6 +13,8 @@ from artemis_py.spark import views
 from artemis_py.spark.catalog import table_names
 from artemis_py.spark.read.batch import reader
 from artemis_py.spark.read.options import read_options
+from artemis_py.storage.format.codec import encode_fields
+from artemis_py.storage.format.records import QUEUE
 from tests.spark.live import live_broker, send_many
 from tests.spark.made_log import START_MS, MadeLog
 
@@ -160,6 +162,26 @@ def test_addresses_come_from_the_indexes_alone(log: MadeLog, monkeypatch: pytest
     rows = [row for batch in source.read(share) for row in batch.to_pylist()]  # type: ignore[union-attr]
     assert len(rows) == 1003
     assert {row["broker"] for row in rows} == {"log"}
+
+
+@pytest.mark.parametrize("option", ["endingOffsets", "endingTimestamp"])
+def test_addresses_before_an_end_within_a_segment(tmp_path: Path, option: str) -> None:
+    """Of messages and of queues, which an index lists for the whole segment alone."""
+    log = MadeLog(tmp_path)
+    log.segment(START_MS)
+    log.publish(START_MS + 1, 1, address="before")
+    end = log.lsn - 1 if option == "endingOffsets" else START_MS + 1
+    log.publish(START_MS + 2, 1, address="behind")
+    log.batch(START_MS + 2, lambda: log.record(QUEUE, encode_fields({"id": 4, "name": "r", "address": "made behind"})))
+    log.close()
+
+    def addresses(**more: str) -> list[str]:
+        source = reader(read_options({"journal": str(tmp_path), "broker": "b", "table": "addresses", **more}))
+        batches = [batch for share in source.partitions() for batch in source.read(share)]
+        return [row["address"] for batch in batches for row in batch.to_pylist()]  # type: ignore[union-attr]
+
+    assert addresses(**{option: f'{{"b": {end}}}' if option == "endingOffsets" else str(end)}) == ["before", "orders"]
+    assert addresses() == ["before", "behind", "made behind", "orders"]
 
 
 def test_addresses_of_a_running_broker(tmp_path: Path, spark: SparkSession, database: str) -> None:

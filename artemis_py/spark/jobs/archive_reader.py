@@ -70,7 +70,7 @@ class ArchiveReader(DataSourceReader):
             return
         let_readers_go()
         if self._options.table == "addresses":
-            yield self._addresses(partition.files)
+            yield self._addresses(partition)
             return
         wanted = partition.wanted
         schema = arrow_schema(self._table, self._options.columns)
@@ -146,14 +146,15 @@ class ArchiveReader(DataSourceReader):
                 mask &= ~(outside & pc.equal(batch.column("broker"), broker).fill_null(False).to_numpy(False))
         return mask
 
-    def _addresses(self, files: Sequence[File]) -> pa.RecordBatch:
-        """Each address of each broker once."""
-        schema = arrow_schema("messages", ["broker", "address"])
-        found = {
-            pair
-            for batch in delta.read_files(self._system(), files, schema, self._options.rows_max)
-            for pair in zip(*_distinct(batch).to_pydict().values(), strict=True)
-        }
+    def _addresses(self, share: Share) -> pa.RecordBatch:
+        """Each address of each broker once. Only an end needs the columns that say which rows are before it."""
+        names = ["broker", "address"]
+        has_end = share.wanted.time_ms_max is not None or not isinstance(self._options.ending, str)
+        schema = arrow_schema("messages", [*names, "offset", TIME_COLUMNS["messages"]] if has_end else names)
+        found: set[tuple[str, str]] = set()
+        for batch in delta.read_files(self._system(), share.files, schema, self._options.rows_max):
+            rows = batch.filter(pa.array(self._mask(batch, share.wanted))) if has_end else batch
+            found.update(zip(*_distinct(rows.select(names)).to_pydict().values(), strict=True))
         rows = [{"broker": broker, "address": address} for broker, address in sorted(found)]
         return pa.RecordBatch.from_pylist(rows, schema=arrow_schema("addresses", self._options.columns))
 

@@ -1,5 +1,6 @@
 """Table ``addresses``: the addresses with a message or a queue in a log. The indexes of its segments list them; only
-segments with too many addresses for an index are read. Warnings of addresses that no log has.
+segments with too many addresses for an index, or with the end of what is asked for, are read. Warnings of addresses
+that no log has.
 """
 
 from __future__ import annotations
@@ -9,17 +10,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from artemis_py.config.problems import nearest
 from artemis_py.spark.decode.published import Published, originals
-from artemis_py.spark.decode.record_walk import Piece, walk
+from artemis_py.spark.decode.record_walk import Walk
 from artemis_py.spark.log.log import Listing, LogLocation, Segment
 from artemis_py.spark.read.options import ReadOptions
+from artemis_py.spark.read.pieces import piece
 from artemis_py.spark.read.plan import Range, asked, bounded, can_answer, opened, ranges, settled_listing
 from artemis_py.spark.tables.reading import Wanted
 from artemis_py.spark.tables.schema import arrow_schema
+from artemis_py.storage.format import codec, records
 
 _TABLE: Final = "addresses"
 
@@ -27,12 +31,15 @@ _TABLE: Final = "addresses"
 class Told(InputPartition):
     """The addresses from the indexes of one broker's log, and the segments to read."""
 
-    def __init__(self, broker: str, location: LogLocation, addresses: frozenset[str], untold: list[Range]) -> None:
+    def __init__(
+        self, broker: str, location: LogLocation, addresses: frozenset[str], untold: list[Range], wanted: Wanted
+    ) -> None:
         super().__init__(None)
         self.broker = broker
         self.location = location
         self.addresses = addresses
         self.untold = untold
+        self.wanted = wanted
 
 
 class AddressReader(DataSourceReader):
@@ -52,8 +59,9 @@ class AddressReader(DataSourceReader):
             listing = settled_listing(log, wanted, options)
             listings.append(listing)
             segments = [one for one in listing.segments if can_answer(one, wanted, of_messages=False)]
-            untold = [part for one in segments if one.addresses is None for part in ranges(one, wanted)]
-            found.append(Told(broker, log.location, _told(segments), untold))
+            told = [one for one in segments if _tells_all(one, wanted)]
+            untold = [part for one in segments if not _tells_all(one, wanted) for part in ranges(one, wanted)]
+            found.append(Told(broker, log.location, _told(told), untold, wanted))
         warn_of_unknown(options, listings)
         return found
 
@@ -65,14 +73,29 @@ class AddressReader(DataSourceReader):
         if partition.untold:
             with closing(partition.location.open()) as log:
                 for part in partition.untold:
-                    data = log.read(part.segment, part.begin, part.end)
-                    piece = walk(Piece(f"segment {part.segment}", data, part.begin, part.time_ms, is_last=False), [])
-                    addresses.update(Published(piece, originals(piece)).addresses[1])
-        wanted: Wanted = asked(self._options)
-        rows = [
-            {"broker": partition.broker, "address": address} for address in sorted(addresses) if wanted.takes(address)
-        ]
+                    found = piece(part, log, self._options)
+                    if found is not None:
+                        addresses.update(_addresses_in(found, partition.wanted))
+        takes = partition.wanted.takes
+        rows = [{"broker": partition.broker, "address": address} for address in sorted(addresses) if takes(address)]
         yield pa.RecordBatch.from_pylist(rows, schema=arrow_schema(_TABLE, self._options.columns))
+
+
+def _tells_all(segment: Segment, wanted: Wanted) -> bool:
+    """Does an index list the addresses, and only those before the end?"""
+    if segment.addresses is None or segment.last_ms is None:
+        return False
+    is_in_time = wanted.time_ms_max is None or segment.last_ms <= wanted.time_ms_max
+    return is_in_time and (wanted.lsn_max is None or segment.last_lsn <= wanted.lsn_max)
+
+
+def _addresses_in(found: Walk, wanted: Wanted) -> set[str]:
+    """Of the messages and the queues before the end."""
+    is_wanted = wanted.records(found)
+    messages = originals(found)
+    addresses = set(Published(found, messages[is_wanted[messages]]).addresses[1])
+    queues = np.flatnonzero(is_wanted & (found.kinds == records.QUEUE)).tolist()
+    return addresses | {codec.decode_fields(found.payload(number))["address"] for number in queues}
 
 
 def _told(segments: list[Segment]) -> frozenset[str]:
