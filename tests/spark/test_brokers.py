@@ -179,6 +179,27 @@ def test_a_large_batch_becomes_small_ones_whose_rows_are_there(two: tuple[LiveBr
     assert sorted(found) == [*range(20), *range(100, 120)]
 
 
+def test_whole_blocks_of_four_brokers_make_no_batch_smaller(tmp_path: Path) -> None:
+    """A task reads whole blocks. Those of four brokers are more than is fetched for a batch, few as its rows may be."""
+    with ExitStack() as stack:
+        brokers = [
+            stack.enter_context(live_broker(tmp_path / name, name=name, file_bytes="8M"))
+            for name in ("east", "west", "north", "south")
+        ]
+        for number, broker in enumerate(brokers):
+            with broker.client() as client:
+                send_many(client, "orders", 1000 * number, 120, HELD_BYTES_MAX // 400)
+        given = {**GOES_ON, "url": url_of(*brokers), "brokerTimeoutSeconds": "60"}
+        tasks = planned(Query(url=url_of(*brokers), maxMessagesPerTrigger="80"))[1]
+        blocks = [one for share in tasks for one in share.ranges]  # type: ignore[attr-defined]
+        assert sum(one.end - one.begin for one in blocks) > HELD_BYTES_MAX
+        query = Query(**given, maxMessagesPerTrigger="80")
+        batches = [query.trigger() for _ in range(3)]
+        assert [len(rows) for rows in batches] == [80] * 3
+        assert all({row // 1000 for row in rows} == {0, 1, 2, 3} for rows in batches)
+        assert len(Query(**given).trigger()) > 80, "without a limit of one's own"
+
+
 def planned(query: Query) -> tuple[dict[str, Any], list[InputPartition]]:
     """The end of the next batch, and its tasks."""
     end = query.reader.latestOffset(query.at, query.reader.getDefaultReadLimit())
