@@ -1,18 +1,21 @@
-"""Jobs on odd traffic through a real broker: they tell what its clients saw, and no more than the log knows."""
+"""Jobs on odd traffic through a real broker: they tell what its clients saw, and no more than the log knows, by url and
+from directories, in batches and from streams.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
 
-from artemis_py.spark.jobs.source import LogTables
+from artemis_py.spark.jobs.source import TIME_COLUMNS, LogTables, Source
 from tests.spark.odd_traffic import Odd, odd_traffic
-from tests.spark.traffic_tables import rows_of
+from tests.spark.traffic_tables import Frames, rows_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.e2e
 
@@ -24,13 +27,26 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Odd]:
         yield odd
 
 
-@pytest.fixture
-def source(odd: Odd) -> LogTables:
-    """Its log."""
-    return LogTables({"url": odd.broker.url})
+@pytest.fixture(scope="module", params=product(("url", "directories"), ("batch", "stream")), ids="-".join)
+def source(request: pytest.FixtureRequest, spark: SparkSession, odd: Odd) -> Source:
+    """Its log; of a stream what that has read."""
+    place, mode = request.param
+    where = {"url": odd.broker.url} if place == "url" else {"journal": str(odd.broker.folder), "broker": "e2e"}
+    if mode == "batch":
+        return LogTables(where)
+    return Frames({table: streamed(spark, table, where) for table in TIME_COLUMNS})
 
 
-def test_what_was_lost(spark: SparkSession, source: LogTables, odd: Odd) -> None:
+def streamed(spark: SparkSession, table: str, where: dict[str, str]) -> DataFrame:
+    """All that there is of a table by now."""
+    options = {**where, "table": table, "includeHeaders": "true", "startingOffsets": "earliest"}
+    writer = spark.readStream.format("artemis").options(**options).load().writeStream.format("memory")
+    writer.queryName("odd").trigger(availableNow=True).start().awaitTermination()
+    found = spark.table("odd")
+    return spark.createDataFrame(found.collect(), found.schema)  # jobs join it with itself, which Spark's cannot
+
+
+def test_what_was_lost(spark: SparkSession, source: Source, odd: Odd) -> None:
     from artemis_py.spark.jobs.dead_letters import dead_letters
     from artemis_py.spark.jobs.losses import losses
 
@@ -46,7 +62,7 @@ def test_what_was_lost(spark: SparkSession, source: LogTables, odd: Odd) -> None
 
 
 def test_only_what_the_broker_wrote_says_of_what_a_message_is_a_copy(
-    spark: SparkSession, source: LogTables, odd: Odd
+    spark: SparkSession, source: Source, odd: Odd
 ) -> None:
     """Clients may send the same headers."""
     columns = ["address", "messageId", "originalAddress", "originalQueue", "originalMessageId", "reason", "user"]
@@ -60,8 +76,9 @@ def test_only_what_the_broker_wrote_says_of_what_a_message_is_a_copy(
     assert [row.messageId for row in found] == [dead.messageId]
 
 
-def test_one_life(spark: SparkSession, source: LogTables, odd: Odd) -> None:
+def test_one_life(spark: SparkSession, odd: Odd) -> None:
     from artemis_py.spark.jobs.trace import trace
 
-    told = [row["what"] for row in rows_of(trace(spark, source, odd.poison).table("events"))]
+    log = LogTables({"url": odd.broker.url})
+    told = [row["what"] for row in rows_of(trace(spark, log, odd.poison).table("events"))]
     assert told == ["arrived", "delivered", "failed", "delivered", "failed", "dead", "copied", "there"]
