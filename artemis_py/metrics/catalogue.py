@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from artemis_py.core.addresses.address import Address
     from artemis_py.core.queue.queue import Queue
     from artemis_py.metrics.queues import Look
-    from artemis_py.metrics.views import BridgeView, LogCursorView, TlsView
+    from artemis_py.metrics.views import LogCursorView, TlsView
 
 Owner = TypeVar("Owner")
 
@@ -88,23 +88,20 @@ TLS_GAUGES: Final[tuple[tuple[str, Callable[[TlsView], float], str], ...]] = (
 )
 """Name, the acceptor's value, help."""
 
-BRIDGE_GAUGES: Final[tuple[Gauge[BridgeView], ...]] = (
-    Gauge("artemis_bridge_started", lambda it: int(it.is_started), "1 while the bridge is to be connected"),
-    Gauge("artemis_bridge_connections", lambda it: it.connected_count, "Connections of the bridge to the other broker"),
-    Gauge(
+BRIDGE_GAUGES: Final = (
+    ("artemis_bridge_started", "started", "1 while the bridge is to be connected"),
+    ("artemis_bridge_connections", "connections", "Connections of the bridge to the other broker"),
+    (
         "artemis_bridge_messages_pending_acknowledgement",
-        lambda it: it.unconfirmed_count,
+        "pending",
         "Messages on the way to the other broker, which it has not confirmed",
     ),
 )
-BRIDGE_COUNTERS: Final[tuple[Gauge[BridgeView], ...]] = (
-    Gauge(
-        "artemis_bridge_messages_acknowledged",
-        lambda it: it.forwarded_count,
-        "Messages that the other broker has confirmed",
-    ),
-    Gauge("artemis_bridge_messages_refused", lambda it: it.refused_count, "Times that it has refused a message"),
+BRIDGE_COUNTERS: Final = (
+    ("artemis_bridge_messages_acknowledged", "acknowledged", "Messages that the other broker has confirmed"),
+    ("artemis_bridge_messages_refused", "refused", "Times that it has refused a message"),
 )
+"""Name, the bridge's count, help."""
 
 CURSOR_GAUGES: Final[tuple[Gauge[LogCursorView], ...]] = (
     Gauge("artemis_log_cursor_lsn", lambda it: it.cursor.lsn, "The cursor has read everything up to this lsn"),

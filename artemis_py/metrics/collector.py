@@ -234,14 +234,14 @@ class BrokerCollector(Collector):
         yield handshakes
 
     def _bridges(self) -> Iterable[Metric]:
-        broker, bridges = self._broker.name, self._server.bridge_views()
+        broker, bridges = self._broker.name, self._server.bridge_counts()
         if not bridges:
             return
         for kind, rows in ((GaugeMetricFamily, BRIDGE_GAUGES), (CounterMetricFamily, BRIDGE_COUNTERS)):
-            for row in rows:
-                family = kind(row.name, row.help, labels=["bridge", "broker"])
-                for bridge in bridges:
-                    family.add_metric([bridge.name, broker], row.read(bridge))
+            for name, key, text in rows:
+                family = kind(name, text, labels=["bridge", "broker"])
+                for bridge, counts in bridges.items():
+                    family.add_metric([bridge, broker], counts[key])
                 yield family
 
     def _configuration(self) -> Iterable[Metric]:

@@ -52,34 +52,6 @@ class PermissionChecks(Protocol):
         """How often not."""
 
 
-class BridgeView(Protocol):
-    """A bridge to another broker."""
-
-    @property
-    def name(self) -> str:
-        """The bridge's name."""
-
-    @property
-    def is_started(self) -> bool:
-        """Is it to be connected?"""
-
-    @property
-    def connected_count(self) -> int:
-        """How many connections it has."""
-
-    @property
-    def unconfirmed_count(self) -> int:
-        """How many messages are on the way."""
-
-    @property
-    def forwarded_count(self) -> int:
-        """How many messages the other broker has confirmed since the start."""
-
-    @property
-    def refused_count(self) -> int:
-        """How often it has refused one."""
-
-
 class TlsView(Protocol):
     """An acceptor that speaks TLS."""
 
@@ -224,8 +196,8 @@ class ServerView(Protocol):
     def tls_acceptors(self) -> Sequence[TlsView]:
         """The acceptors that speak TLS."""
 
-    def bridge_views(self) -> Sequence[BridgeView]:
-        """The bridges to other brokers."""
+    def bridge_counts(self) -> Mapping[str, Mapping[str, int]]:
+        """The figures of each bridge, by its name."""
 
     def log_cursors(self) -> Sequence[LogCursorView]:
         """The cursors in the log."""

@@ -313,7 +313,7 @@ class Server:
         )
         log_id = None if store.log_view is None else store.log_view.log_id
         self.bridges = Bridges(loop, self.turns, self.limited_log, log_id)
-        self.stats.bridges = lambda: list(self.bridges)
+        self.stats.bridge_counts = self.bridges.counts
         self.configuration = RunningConfiguration(
             source, config, loop, self.turns, self.ports, self._security, self.bridges
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.core.addresses.address import Address
@@ -20,7 +20,7 @@ from artemis_py.stomp.session.connect import PendingLogin
 from artemis_py.stomp.session.state import UnfinishedFrame
 
 if TYPE_CHECKING:
-    from artemis_py.metrics.views import BridgeView, ConfigurationView
+    from artemis_py.metrics.views import ConfigurationView
     from artemis_py.record_log import Durability
     from artemis_py.server.blocked_senders import BlockedSenders
     from artemis_py.server.descriptors import Descriptors
@@ -104,7 +104,8 @@ class ServerStats:
         self.descriptors: Descriptors | None = None
         self.listeners: list[Listener] = []
         self.tls_opened: Sequence[TlsAcceptor] = ()
-        self.bridges: Callable[[], Sequence[BridgeView]] = tuple
+        self.bridge_counts: Callable[[], Mapping[str, Mapping[str, int]]] = dict
+        """The figures of each bridge, by its name."""
         self.configuration: ConfigurationView | None = None
         """What is known of the configuration file."""
         self.turns = 0
@@ -213,10 +214,6 @@ class ServerStats:
     def tls_acceptors(self) -> Sequence[TlsAcceptor]:
         """The acceptors that speak TLS."""
         return self.tls_opened
-
-    def bridge_views(self) -> Sequence[BridgeView]:
-        """The bridges to other brokers."""
-        return self.bridges()
 
     def configuration_figures(self) -> ConfigurationView | None:
         """The state of the configuration file; None for a broker without one."""

@@ -17,7 +17,7 @@ from artemis_py.core.queue_reference import Alerts
 from artemis_py.histogram import Histogram
 from artemis_py.message import Account
 from artemis_py.metrics import MetricsExporter
-from artemis_py.metrics.views import BridgeView, LogCursorView, TlsView
+from artemis_py.metrics.views import LogCursorView, TlsView
 from artemis_py.record_log import MemoryLog
 from artemis_py.security.rights import Checks
 
@@ -181,7 +181,7 @@ class FakeServer:
     journal: dict[str, int] = field(default_factory=dict)
     cursors: list[LogCursorView] = field(default_factory=list)
     tls: list[TlsView] = field(default_factory=list)
-    bridges: list[BridgeView] = field(default_factory=list)
+    bridges: dict[str, dict[str, int]] = field(default_factory=dict)
     authenticated: dict[str, int] = field(default_factory=lambda: {"failure": 0, "success": 0})
     refused_logins: dict[str, int] = field(default_factory=dict)
     logins: dict[str, int] = field(default_factory=dict)
@@ -217,7 +217,7 @@ class FakeServer:
     def tls_acceptors(self) -> Sequence[TlsView]:
         return self.tls
 
-    def bridge_views(self) -> Sequence[BridgeView]:
+    def bridge_counts(self) -> Mapping[str, Mapping[str, int]]:
         return self.bridges
 
     def resource_counts(self) -> Mapping[str, int]:

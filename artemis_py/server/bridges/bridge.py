@@ -433,6 +433,19 @@ class Bridges:
         if is_current and bridge.is_started and not self._has_ended:
             bridge.start()
 
+    def counts(self) -> dict[str, dict[str, int]]:
+        """The figures of each bridge for the metrics, by its name."""
+        return {
+            name: {
+                "started": bridge.is_started,
+                "connections": bridge.connected_count,
+                "pending": bridge.unconfirmed_count,
+                "acknowledged": bridge.forwarded_count,
+                "refused": bridge.refused_count,
+            }
+            for name, bridge in self.by_name.items()
+        }
+
     def disconnect(self, number: int, reason: str, now_ms: int) -> bool:
         """End the connection of this number; the bridge connects again. False: no bridge has it."""
         for bridge in (*self, *self._leaving):
