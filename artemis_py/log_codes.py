@@ -44,7 +44,7 @@ MEANINGS: Final = {
     CLOCK: "the clock was set",
     STANDBY: "for what a stand-by waits, and what it found",
     FAILED: "the broker stops because storage or a turn failed, or does not start",
-    BRIDGE: "a bridge has connected, has lost its connection, was refused a message, or stops",
+    BRIDGE: "a bridge has connected, has lost its connection, was refused a message, is part of a loop, or stops",
     REALM: "a file of users, roles or keys of tokens is not in force as it is now, or only in part",
 }
 """What each code means."""

@@ -170,7 +170,7 @@ CODES: Final = {
     "acceptor-closed": "a configured port is not opened",
     "bridge": "a bridge cannot connect with its stores or its password",
     "certificate": "clients will refuse a certificate of this broker",
-    "circle": "diverts, expiry or dead-letter addresses form a loop",
+    "circle": "diverts, bridges, expiry or dead-letter addresses form a loop",
     "declared-twice": "something is declared twice; one declaration is ignored, or both are merged",
     "doubtful-value": "a value is accepted, but probably means something else than intended",
     "foreign-protocol": "an acceptor names unsupported protocols",

@@ -207,10 +207,10 @@ def assemble(draft: Draft) -> BrokerConfig:
     check_queues(draft, list(cases(addresses, settings.entries, settings, readers)))
     check_views(draft, addresses, settings, syntax)
     check_recovery_points(draft, addresses)
-    check_circles(draft, readers, diverts, settings)
+    bridges = make_bridges(draft, addresses, settings)
+    check_circles(draft, readers, diverts, bridges, acceptors, settings)
     management_address = core.get("management_address", CoreSettings().management_address)
     check_diverts(draft, diverts, addresses, settings, readers, syntax, management_address)
-    bridges = make_bridges(draft, addresses, settings)
     if not draft.problems.has_errors:
         _add_notices(draft)
         _check_that_somebody_can_connect(draft, acceptors)

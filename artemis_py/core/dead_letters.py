@@ -139,6 +139,8 @@ NO_ROUTE: Final = "no_route"
 """Why a message is dead that no queue took (``send-to-dla-on-no-route``)."""
 SENT_BY_OPERATOR: Final = "sent_by_operator"
 """Why a message is dead that an operator has sent to the dead letters."""
+BRIDGE_LOOP: Final = "bridge_loop"
+"""Why a message is dead that came back to a bridge which had forwarded it."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -230,6 +230,10 @@ class BridgeState(Protocol):
         """How often it has refused one."""
 
     @property
+    def looped_count(self) -> int:
+        """How often a message came back that it had forwarded."""
+
+    @property
     def forwarded_ms(self) -> int:
         """When it last confirmed one, in epoch ms; 0: never."""
 

@@ -100,6 +100,7 @@ BRIDGE_GAUGES: Final = (
 BRIDGE_COUNTERS: Final = (
     ("artemis_bridge_messages_acknowledged", "acknowledged", "Messages that the other broker has confirmed"),
     ("artemis_bridge_messages_refused", "refused", "Times that it has refused a message"),
+    ("artemis_bridge_messages_looped", "looped", "Times that a message came back that the bridge had forwarded"),
 )
 """Name, the bridge's count, help."""
 

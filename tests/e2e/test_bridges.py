@@ -35,9 +35,9 @@ SOAK_ROUNDS = 150
 class Both:
     """The one with the bridge, and the other."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, settings: str = "") -> None:
         self.far = Place(folder, "far", queue("incoming"))
-        self.near = Place(folder, "near", queue("orders"), bridge_xml(INCOMING, self.far.uri))
+        self.near = Place(folder, "near", queue("orders") + queue("dead"), bridge_xml(INCOMING, self.far.uri), settings)
 
     def end(self) -> None:
         for place in (self.near, self.far):
@@ -243,6 +243,67 @@ def test_a_message_that_the_other_broker_refuses_gets_to_the_dead_letters(tmp_pa
     finally:
         near.end()
         far.end()
+
+
+DEAD = '<address-setting match="#"><dead-letter-address>dead</dead-letter-address></address-setting>'
+
+
+@pytest.fixture(params=[DEAD, ""], ids=["dead letters", "no dead letters"])
+def circle(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Both]:
+    """Two brokers whose bridges forward to each other."""
+    made = Both(tmp_path, settings=request.param)
+    back = {"queue-name": "incoming", "forwarding-address": "orders"}
+    made.far.write(bridge_xml(back, made.near.uri))
+    try:
+        made.far.start()
+        made.near.start()
+        for place in (made.near, made.far):
+            place.await_bridge(state="connected")
+        yield made
+    finally:
+        made.end()
+
+
+def test_a_message_goes_around_a_circle_of_bridges_once(circle: Both, request: pytest.FixtureRequest) -> None:
+    circle.near.send(b"1", colour="red")
+    is_kept = "[dead letters]" in request.node.name
+    found = "dead" if is_kept else "orders"
+    circle.near.running.await_count(found, 1)
+    circle.near.running.eventually("it is noticed", lambda: circle.near.bridge()["messagesLooped"], lambda n: n > 0)
+    assert circle.near.bridge()["messagesAcknowledged"] == circle.far.bridge()["messagesAcknowledged"] == 1
+    assert circle.far.bridge()["messagesLooped"] == 0
+    if is_kept:
+        assert circle.near.bridge()["state"] == "connected"
+        assert circle.near.running.metrics("artemis_bridge_messages_looped_total", bridge="b") == [1]
+        circle.near.running.await_count("orders", 0)
+        assert "bridges form a loop, and it is a dead letter now (bridge_loop)" in circle.near.running.said
+    else:
+        row = circle.near.await_bridge(state="waiting")
+        assert "bridges form a loop: message " in row["reason"]
+        assert "it stays: the queue has no dead-letter-address" in circle.near.running.said
+    with circle.near.client() as client:
+        client.subscribe(f"/queue/{found}")
+        message = client.message()
+        assert (message.body, message.header("colour")) == (b"1", "red")
+        assert [name.partition("@")[0] for name in str(message.header("_ART_BRIDGES")).split(",")] == ["b", "b"]
+        client.acknowledge(message)
+
+
+def test_a_dead_letter_of_a_circle_goes_out_again_when_the_circle_is_broken(tmp_path: Path) -> None:
+    both = Both(tmp_path, settings=DEAD)
+    both.far.write(bridge_xml({"queue-name": "incoming", "forwarding-address": "orders"}, both.near.uri))
+    try:
+        both.far.start()
+        both.near.start()
+        both.near.send(b"1")
+        both.near.running.await_count("dead", 1)
+        both.far.write("")
+        assert ask(both.far.running.ports["http"], "POST", "/api/broker/reload").status == 200
+        url = f"http://127.0.0.1:{both.near.running.ports['http']}"
+        assert run_text(["dead", "retry", "--url", url]).returncode == 0
+        assert both.far.take(1, "incoming") == [b"1"]
+    finally:
+        both.end()
 
 
 def test_a_queue_that_is_not_there_yet_is_waited_for_without_a_connection(tmp_path: Path) -> None:

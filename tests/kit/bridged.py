@@ -24,6 +24,8 @@ class Bridged:
         self.config = BridgeConfig(**{"name": "b", "queue_name": "orders", **settings})  # type: ignore[arg-type]
         self.ends: list[End] = []
         self.confirmed = 0
+        self.looped: list[int] = []
+        """Messages that came back."""
         self.is_open = False
         self.sender: Client = self.world.client("sender")
         self.sender.send(frame("CONNECT", [("accept-version", "1.2"), ("host", "h")]))
@@ -36,7 +38,7 @@ class Bridged:
         self.connection = BridgeConnection(
             self.world.turns, self.config, Login("there", "u", "p", self.config.client_id), "there:61613", LOG_ID,
             connect_ms=10_000, suspects=suspects, on_open=self._opened, on_confirmed=self._count,
-            on_end=lambda _, end: self.ends.append(end),
+            on_loop=lambda numbers, _: self.looped.extend(numbers), on_end=lambda _, end: self.ends.append(end),
         )  # fmt: skip
         self.transport = FakeTransport(self.world.loop, self.connection)
         self.connection.connection_made(self.transport)

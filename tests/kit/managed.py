@@ -72,6 +72,7 @@ class FakeBridge:
     unconfirmed_count: int = 0
     forwarded_count: int = 0
     refused_count: int = 0
+    looped_count: int = 0
     forwarded_ms: int = 0
     may_go_on: bool = True
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from artemis_py.config.checks.addresses import Readers
 from artemis_py.config.draft import BridgeDraft, Draft
 from artemis_py.config.elements import UriError, parse_uri
 from artemis_py.config.merging import SettingsRepository
 from artemis_py.config.problems import nearest, unless_newer
+from artemis_py.config.tables.acceptor import AcceptorConfig, is_loopback
 from artemis_py.config.tables.bridges import CONNECTOR_PARAMS, BridgeConfig, ConnectorConfig
 from artemis_py.config.tables.declarations import AddressConfig, Origin, QueueConfig
 from artemis_py.config.tables.fields import BOOLEAN, IGNORED, ValueTextError, parse_value, show
@@ -16,6 +18,8 @@ from artemis_py.config.tables.queue_settings import QueueSettings, queue_setting
 
 _EXAMPLE: Final = "<static-connectors><connector-ref>name</connector-ref></static-connectors>"
 _BREAKS: Final = "\0\r\n"
+_EVERYWHERE: Final = ("0.0.0.0", "::")
+_PREFIXES: Final = ("anycastPrefix", "multicastPrefix")
 
 
 def make_bridges(
@@ -44,6 +48,39 @@ def why_not(own: QueueSettings) -> str:
     if own.delivery_semantics == "at-most-once":
         return "has delivery-semantics at-most-once: what is sent is gone, so a lost connection would lose messages"
     return ""
+
+
+def returning(
+    bridges: Sequence[BridgeConfig], acceptors: Sequence[AcceptorConfig], readers: Readers
+) -> Iterator[tuple[BridgeConfig, str, str]]:
+    """Bridges that connect to this broker itself, as far as the file tells: each with an address whose messages it
+    forwards, and the address to which they come back.
+    """
+    queues = {queue.name: queue for declared in readers.own.values() for queue in declared}
+    for bridge in bridges:
+        queue = queues.get(bridge.queue_name.rpartition("::")[2])
+        acceptor = next((each for each in acceptors if _is_joined(bridge, each)), None)
+        if queue is None or acceptor is None:
+            continue
+        target = bridge.forwarding_address
+        if target is not None:
+            prefixes = [prefix for name in _PREFIXES for prefix in acceptor.list_param(name)]
+            target = target.removeprefix(next(filter(target.startswith, prefixes), ""))
+        for source in readers.sources_of(queue):
+            if target is None or target.rpartition("::")[2] == queue.name:
+                yield bridge, source, source
+            else:
+                yield bridge, source, target
+
+
+def _is_joined(bridge: BridgeConfig, acceptor: AcceptorConfig) -> bool:
+    """Does a connector of the bridge lead to this acceptor?"""
+    host = acceptor.host.lower()
+    for connector in bridge.connectors:
+        is_near = is_loopback(connector.host) and (is_loopback(host) or host in _EVERYWHERE)
+        if connector.port == acceptor.port and (is_near or connector.host.lower() == host):
+            return True
+    return False
 
 
 def _check(draft: Draft, each: BridgeDraft, bridge: BridgeConfig) -> None:

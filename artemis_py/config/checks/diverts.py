@@ -1,5 +1,5 @@
 """What prevents a divert, in a file or made by an operator: what can never work, and what may not be meant. And loops
-of diverts, views, expiry and dead-letter addresses.
+of diverts, bridges, views, expiry and dead-letter addresses.
 """
 
 from __future__ import annotations
@@ -9,10 +9,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from artemis_py.config.checks.addresses import Readers
+from artemis_py.config.checks.bridges import returning
 from artemis_py.config.draft import Draft
 from artemis_py.config.matching import WildcardSyntax
 from artemis_py.config.merging import SettingsRepository
+from artemis_py.config.tables.acceptor import AcceptorConfig
 from artemis_py.config.tables.address_settings import AddressSettings
+from artemis_py.config.tables.bridges import BridgeConfig
 from artemis_py.config.tables.core_settings import INTERNAL_PREFIX
 from artemis_py.config.tables.declarations import (
     ANYCAST,
@@ -130,8 +133,8 @@ PUBLISH: Final = "default_publish_target"
 
 
 class Hop(NamedTuple):
-    """One hop from an address to another. ``setting`` forwards the messages if no divert does; ``queue`` is the queue
-    that sets it itself. With ``fails``, a consumer must fail first.
+    """One hop from an address to another. ``setting`` forwards the messages if no divert or bridge does; ``queue`` is
+    the one that sets it itself. With ``fails``, a consumer must fail first.
     """
 
     source: str
@@ -139,44 +142,55 @@ class Hop(NamedTuple):
     setting: str = ""
     queue: QueueConfig | None = None
     divert: DivertConfig | None = None
+    bridge: BridgeConfig | None = None
     fails: bool = False
 
 
 def check_circles(
-    draft: Draft, readers: Readers, diverts: Sequence[DivertConfig], settings: SettingsRepository
+    draft: Draft,
+    readers: Readers,
+    diverts: Sequence[DivertConfig],
+    bridges: Sequence[BridgeConfig],
+    acceptors: Sequence[AcceptorConfig],
+    settings: SettingsRepository,
 ) -> None:
     """Warn of each group of addresses that forms a loop. A loop in which a consumer must fail each time may be
     intended: if a setting for many addresses is part of it, it is only a note.
     """
-    hops = _hops(readers, diverts, settings)
+    detours = [
+        *(Hop(divert.address, target, divert=divert) for divert in diverts for target in divert.forwarding_addresses),
+        *(Hop(source, target, bridge=bridge) for bridge, source, target in returning(bridges, acceptors, readers)),
+    ]
+    hops = _hops(readers, detours, settings)
     reported: set[str] = set()
     by_itself = {name: [hop for hop in out if not hop.fails] for name, out in hops.items()}
     for group in _groups(by_itself):
         reported.update(group)
-        _report(draft, settings, _circle(by_itself, group), "until the broker drops them after 16 hops at most")
+        circle = _circle(by_itself, group)
+        is_bridged = any(hop.bridge is not None for hop in circle)
+        end = (
+            "until they come back to the bridge" if is_bridged else "until the broker drops them after 16 hops at most"
+        )
+        _report(draft, settings, circle, end)
     for group in _groups(hops):
         if not reported & group:
             _report(draft, settings, _circle(hops, group), "for as long as consumers fail")
 
 
-def _hops(readers: Readers, diverts: Sequence[DivertConfig], settings: SettingsRepository) -> dict[str, list[Hop]]:
-    detours: dict[str, list[DivertConfig]] = {}
-    for divert in diverts:
-        detours.setdefault(divert.address, []).append(divert)
+def _hops(readers: Readers, detours: Sequence[Hop], settings: SettingsRepository) -> dict[str, list[Hop]]:
+    by_source: dict[str, list[Hop]] = {}
+    for hop in detours:
+        by_source.setdefault(hop.source, []).append(hop)
     found: dict[str, list[Hop]] = {}
-    waiting = [*readers.names, *detours, *(entry.match for entry in settings.entries)]
+    waiting = [*readers.names, *by_source, *(entry.match for entry in settings.entries)]
     while waiting:
         name = waiting.pop()
         if name not in found:
             passed_on = readers.passed_on(name)
-            ways = [(one, target) for one in detours.get(name, ()) for target in one.forwarding_addresses]
             if passed_on is not None:
                 found[name] = [Hop(name, passed_on[1], PUBLISH, passed_on[0])] if passed_on[1] else []
             else:
-                found[name] = [
-                    *(Hop(name, target, divert=one) for one, target in ways),
-                    *_ends(name, readers.of(name), settings),
-                ]
+                found[name] = [*by_source.get(name, ()), *_ends(name, readers.of(name), settings)]
             waiting.extend(hop.target for hop in found[name])
     return found
 
@@ -297,6 +311,8 @@ def _place(settings: SettingsRepository, hop: Hop) -> tuple[str, Origin, bool]:
     """What forwards the messages, where it is written, and whether it is written for this address alone."""
     if hop.divert is not None:
         return f"divert {hop.divert.name!r}", hop.divert.origin, True
+    if hop.bridge is not None:
+        return f"bridge {hop.bridge.name!r}", hop.bridge.origin, True
     name = hop.setting.replace("_", "-")
     queue = hop.queue
     if queue is not None and hop.setting == DEAD and queue.dead_letter_address is not None:

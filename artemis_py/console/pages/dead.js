@@ -17,6 +17,7 @@ const CAUSES = {
   forced_expire: "Expired on request",
   no_route: "No queue matched",
   sent_by_operator: "By an operator",
+  bridge_loop: "Came back to its bridge",
 };
 
 const text = (value) => `'${value.replaceAll("'", "''")}'`;

@@ -320,6 +320,7 @@ class Queue:
         now_ms: int,
         cause: str = NACKED,
         sent: bool = True,
+        dead: str = "",
     ) -> Task | None:
         """Take back entries that the consumer let go; see ``Release``. Returns the unfinished work, if any. What was
         sent at most once does not come back.
@@ -327,7 +328,7 @@ class Queue:
         if consumer.settles:
             self.acknowledge(consumer, entries)
             return None
-        work = Release(self.state, consumer, entries, failed=failed, cause=cause, sent=sent)
+        work = Release(self.state, consumer, entries, failed=failed, cause=cause, sent=sent, dead=dead)
         return self.tasks.begin(work, now_ms)
 
     def know_holders(self) -> None:

@@ -32,7 +32,8 @@ class Release(Task):
     ``failed`` counts a delivery attempt, after which an entry may be dead or delayed. ``cause`` says what failed: a
     NACK, an aborted acknowledgement, a lost connection, or a lease that ended. UNSUBSCRIBE and DISCONNECT do not count.
     Entries that were not ``sent`` come back as if they had never been picked. ``leaves``: the consumer leaves with
-    them. Where several consumers let entries go, more are added from time to time, each with its holder.
+    them. ``dead``: an entry that fails is dead at once, for this reason. Where several consumers let entries go, more
+    are added from time to time, each with its holder.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Release(Task):
         up_to: int = EVERYTHING,
         sent: bool = True,
         leaves: bool = False,
+        dead: str = "",
     ) -> None:
         self.holds = consumer.destructive
         self._state = state
@@ -58,6 +60,7 @@ class Release(Task):
         self._up_to = up_to
         self._failed = failed
         self._cause = cause
+        self._dead = dead
         self._sent = sent
         may_die = failed or state.contents.delivery_attempts is not None
         self._units_each = _BACK_UNITS + _COPY_UNITS if may_die else _BACK_UNITS
@@ -175,8 +178,8 @@ class Release(Task):
         state, message = self._state, entry.message
         redelivery = state.redelivery
         entry.attempts += 1
-        if redelivery.is_exhausted(entry.attempts):
-            self._send_to_dead_letters(entry, holder, MAX_DELIVERIES)
+        if self._dead or redelivery.is_exhausted(entry.attempts):
+            self._send_to_dead_letters(entry, holder, self._dead or MAX_DELIVERIES)
             return True
         due_ms = 0
         if redelivery.delay_ms > 0:

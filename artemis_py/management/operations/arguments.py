@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from artemis_py.core.dead_letters import FORCED_EXPIRE, NO_ROUTE, SENT_BY_OPERATOR, TIME_LIMIT
+from artemis_py.core.dead_letters import BRIDGE_LOOP, FORCED_EXPIRE, NO_ROUTE, SENT_BY_OPERATOR, TIME_LIMIT
 from artemis_py.core.operations.scan import STATES, MessageFilter
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.redelivery import MAX_CANCELS, MAX_DELIVERIES
@@ -23,7 +23,7 @@ WHICH: Final = Argument(
 )
 COUNT: Final = Argument("count", NUMBER, "at most so many, the first ones of the queue; without it, all", None)
 MESSAGE: Final = Argument("message", NUMBER, "the number of the message (messageID)")
-_CAUSES: Final = (MAX_DELIVERIES, MAX_CANCELS, TIME_LIMIT, FORCED_EXPIRE, NO_ROUTE, SENT_BY_OPERATOR)
+_CAUSES: Final = (MAX_DELIVERIES, MAX_CANCELS, TIME_LIMIT, FORCED_EXPIRE, NO_ROUTE, SENT_BY_OPERATOR, BRIDGE_LOOP)
 CAUSE: Final = Argument("cause", TEXT, f"why they died: {', '.join(_CAUSES)}; without it any", "")
 
 

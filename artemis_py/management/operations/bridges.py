@@ -54,6 +54,13 @@ BRIDGES: Final[Kind[BridgeState]] = Kind(
         ),
         Field("messagesRefused", NUMBER, "How often it has refused one", lambda it: it.refused_count, "messages"),
         Field(
+            "messagesLooped",
+            NUMBER,
+            "How often one came back that the bridge had forwarded",
+            lambda it: it.looped_count,
+            "messages",
+        ),
+        Field(
             "lastAcknowledgedTime", NUMBER, "When it last confirmed one; 0: never", lambda it: it.forwarded_ms, EPOCH_MS
         ),
         Field("filter", TEXT, "Which messages it forwards; null: all", lambda it: it.config.filter),

@@ -81,8 +81,8 @@ DEAD_LETTERS: Final[Kind[DeadLetterGroup]] = Kind(
             is_brief=True,
         ),
         Field(
-            "cause", TEXT, "Why: max_deliveries, max_cancels, time_limit, forced_expire, no_route, sent_by_operator;"
-            " null: a client sent them", lambda it: it.kind.origin.cause, is_brief=True,
+            "cause", TEXT, "Why: max_deliveries, max_cancels, time_limit, forced_expire, no_route, sent_by_operator,"
+            " bridge_loop; null: a client sent them", lambda it: it.kind.origin.cause, is_brief=True,
         ),
         Field("count", NUMBER, "How many there are", lambda it: it.count, "messages", is_brief=True),
         Field("size", NUMBER, "Their headers and bodies", lambda it: it.size_bytes, "bytes"),

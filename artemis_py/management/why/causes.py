@@ -589,6 +589,13 @@ CAUSES: Final[dict[str, Cause]] = {
                 OF_ADDRESS,
             ),
             (
+                "bridge_loop",
+                "The message came back to a bridge that had forwarded it: bridges form a loop.",
+                "Remove a bridge of the loop, or its forwarding-address that leads back.",
+                (),
+                OF_QUEUE,
+            ),
+            (
                 "no-dead-letter-address",
                 "Dead messages are discarded: no queue keeps them.",
                 "Set dead-letter-address, and declare a queue there.",

@@ -27,6 +27,7 @@ _TEXTS: Final = {
     "time_limit": "they expired",
     "forced_expire": "a consumer or an operator had them expire",
     "sent_by_operator": "an operator sent them there",
+    "bridge_loop": "they came back to a bridge that had forwarded them",
     "unknown": "no header says why",
 }
 

@@ -174,6 +174,7 @@ class Link:
             suspects=self._suspects,
             on_open=self._opened,
             on_confirmed=self._confirmed,
+            on_loop=bridge.looped,
             on_end=self._ended,
         )
         return self.connection
@@ -249,7 +250,7 @@ class Link:
             self._failed(f"{connection.peer}: {end.reason}")
             return
         self.reason = f"{connection.peer}: {end.reason}"[:_TEXT_MAX]
-        if not end.refused and not end.suspects:
+        if not (end.refused or end.suspects or end.stays):
             self._pauses.reset()
         self._tell_once(f"has lost its connection, and connects again: {self.reason}")
         self._pause()
@@ -282,6 +283,8 @@ class Bridge:
         """How many messages the other broker has confirmed since the start."""
         self.refused_count = 0
         """How often it has refused one."""
+        self.looped_count = 0
+        """How often a message came back that it had forwarded."""
         self.forwarded_ms = 0
         """When it last confirmed one, in epoch ms; 0: never."""
         self.before: Bridge | None = None
@@ -370,6 +373,11 @@ class Bridge:
         self.refused_count += 1
         self._write(text, "refused")
 
+    def looped(self, numbers: list[int], effect: str) -> None:
+        """These messages have come back."""
+        self.looped_count += len(numbers)
+        self._write(f"has forwarded message {numbers[0]} before: bridges form a loop, and it {effect}", "loop")
+
     def tell(self, text: str) -> None:
         """Write a line to the log."""
         self._write(text, "state")
@@ -442,6 +450,7 @@ class Bridges:
                 "pending": bridge.unconfirmed_count,
                 "acknowledged": bridge.forwarded_count,
                 "refused": bridge.refused_count,
+                "looped": bridge.looped_count,
             }
             for name, bridge in self.by_name.items()
         }

@@ -15,11 +15,11 @@ from artemis_py.config.checks.bridges import why_not
 from artemis_py.config.settings import BridgeConfig
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer, Reader
-from artemis_py.core.dead_letters import dead_letter_address_of
+from artemis_py.core.dead_letters import BRIDGE_LOOP, dead_letter_address_of
 from artemis_py.core.order.entry import NACKED, Entry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import ArtemisError, BrokerError, StompError
-from artemis_py.message import LargeBody
+from artemis_py.message import LargeBody, Message
 from artemis_py.pending_output import Part, PendingOutput
 from artemis_py.selector import compile_selector
 from artemis_py.server.bridges.send_frames import SendWriter
@@ -67,9 +67,9 @@ def find_queue(broker: Broker, config: BridgeConfig) -> Queue:
 @dataclass(frozen=True, slots=True)
 class End:
     """Why a connection has ended. ``was_open``: it had logged in. ``refused``: the message that the other broker has
-    refused; 0: none. ``stays``: that did not count as failed, because the queue has no dead-letter address.
-    ``suspects``: how many were on the way when it refused one and did not say which. ``is_orderly``: the bridge was
-    stopped.
+    refused; 0: none. ``stays``: a message that was refused, or goes in a loop, did not count as failed, because the
+    queue has no dead-letter address. ``suspects``: how many were on the way when it refused one and did not say which.
+    ``is_orderly``: the bridge was stopped.
     """
 
     reason: str
@@ -99,7 +99,8 @@ class BridgeConnection(Recipient):
     """``place`` names the other broker in errors. ``suspects``: so many messages go one by one, because one of them was
     refused without a name. ``connect_ms``: how long a login may take.
 
-    ``on_open``, ``on_confirmed`` (with how many messages) and ``on_end`` are called in turns, the last one once.
+    ``on_open``, ``on_confirmed`` (with how many messages), ``on_loop`` (with the numbers of messages that came back,
+    and what becomes of them) and ``on_end`` are called in turns, the last one once.
     """
 
     def __init__(  # noqa: PLR0913 - all but the first five are named where they are given
@@ -114,6 +115,7 @@ class BridgeConnection(Recipient):
         suspects: int,
         on_open: Callable[[BridgeConnection], None],
         on_confirmed: Callable[[int], None],
+        on_loop: Callable[[list[int], str], None],
         on_end: Callable[[BridgeConnection, End], None],
     ) -> None:
         self.socket = ClientSocket()
@@ -131,6 +133,7 @@ class BridgeConnection(Recipient):
         self._suspects = suspects
         self._on_open = on_open
         self._on_confirmed = on_confirmed
+        self._on_loop = on_loop
         self._on_end = on_end
         self._origin = turns.next_origin()
         sends_ms = config.connection_ttl // 2 if config.connection_ttl > 0 else 0
@@ -138,6 +141,8 @@ class BridgeConnection(Recipient):
         self._out = PendingOutput()
         self._queue: Queue | None = None
         self._writer: SendWriter | None = None
+        self._looping: list[Entry] = []
+        """What the consumer got and was not written, because this bridge has forwarded it before."""
         self._lost_because = ""
         self._partial_bytes = 0
         self._has_heard = True
@@ -232,6 +237,8 @@ class BridgeConnection(Recipient):
             self._has_heard = False
             self._heard_ms = steady_ms
         has_more = self._take_frames(now_ms)
+        if self._looping and not self._is_over():
+            self._end_loops(now_ms)
         if self._is_over():
             return
         if self._lost_because:
@@ -390,6 +397,35 @@ class BridgeConnection(Recipient):
         if self._stops_until_ms >= 0:
             self._wake()
 
+    def _end_loops(self, now_ms: int) -> None:
+        """Messages have come back that this bridge has forwarded: they are dead. Without a dead-letter address they
+        stay: the bridge waits until the others on the way are confirmed, and pauses, so that other consumers get them.
+        """
+        consumer, queue = self.consumer, self._queue
+        if consumer is None or queue is None:
+            return
+        dead: list[int] = []
+        staying: list[Entry] = []
+        for entry in self._looping:
+            message = entry.message
+            if message.id not in consumer.held:
+                continue
+            if self._dead_letter_address(message) in ("", message.head.address):  # or it would be here again at once
+                staying.append(entry)
+            else:
+                dead.append(message.id)
+        self._looping = staying
+        if dead:
+            self._on_loop(dead, f"is a dead letter now ({BRIDGE_LOOP})")
+            entries = [consumer.let_go(number) for number in dead]
+            queue.release(consumer, entries, failed=True, now_ms=now_ms, sent=False, dead=BRIDGE_LOOP)
+        if not staying and self.socket.writable:
+            self.make_room_for(consumer)
+        elif staying and len(consumer.held) == len(staying):
+            numbers = [entry.message.id for entry in staying]
+            self._on_loop(numbers, "stays: the queue has no dead-letter-address")
+            self._end(f"bridges form a loop: message {numbers[0]} has come back", now_ms, stays=True)
+
     def _refused(self, frame: ServerFrame, now_ms: int) -> None:
         """An ERROR, after which the connection is over. It may say which message it is about. If not, the next
         connection sends one message at a time, until it is known.
@@ -422,13 +458,20 @@ class BridgeConnection(Recipient):
         if not entries or queue is None or writer is None:
             return
         lsn = max([entry.message.lsn for entry in entries])
-        writer.write(entries, self._out.parts(lsn))
+        looping = writer.write(entries, self._out.parts(lsn))
         consumer.outbox = []
-        queue.sent(consumer, entries)
+        if looping:
+            self._looping += looping
+            consumer.room_bytes = 0
+            self._wake()
+            left_out = set(looping)
+            entries = [entry for entry in entries if entry not in left_out]
+        if entries:
+            queue.sent(consumer, entries)
 
     def make_room_for(self, consumer: Consumer) -> None:
-        """The consumer may be sent a turn's worth again, unless the bridge is to stop."""
-        if self._stops_until_ms >= 0 or self._queue is None:
+        """The consumer may be sent a turn's worth again, unless the bridge is to stop, or has met a loop."""
+        if self._stops_until_ms >= 0 or self._looping or self._queue is None:
             return
         consumer.room_bytes = TURN_BYTES_MAX
         if consumer.parked:
@@ -516,6 +559,7 @@ class BridgeConnection(Recipient):
         *,
         refused: int = 0,
         suspects: int = 0,
+        stays: bool = False,
         is_orderly: bool = False,
         is_queue: bool = False,
     ) -> None:
@@ -525,7 +569,8 @@ class BridgeConnection(Recipient):
         self.is_closing = True
         self._turns.watches.forget(self)
         self._turns.output.forget(self)
-        stays = refused > 0 and not self._keeps_dead_letters()
+        if refused and self.consumer is not None:
+            stays = not self._dead_letter_address(self.consumer.held[refused].message)
         end = End(reason, self.consumer is not None or is_queue, refused, suspects, stays=stays, is_orderly=is_orderly)
         try:
             self._give_back(0 if stays else refused, now_ms)
@@ -541,12 +586,13 @@ class BridgeConnection(Recipient):
                     transport.abort()
             self._on_end(self, end)
 
-    def _keeps_dead_letters(self) -> bool:
-        """Has the queue a dead-letter address? Without one a message that fails too often is deleted."""
+    def _dead_letter_address(self, message: Message) -> str:
+        """Where a message of the queue goes when it has failed too often. Empty: nowhere, it would be deleted."""
         queue = self._queue
-        return queue is not None and bool(
-            dead_letter_address_of(queue.reference, queue.address.settings.dead_letter_address)
-        )
+        if queue is None:
+            return ""
+        source = self._turns.broker.bindings.source_of(message, queue.reference)
+        return dead_letter_address_of(queue.reference, source.settings.dead_letter_address) or ""
 
     def _give_back(self, refused: int, now_ms: int) -> None:
         """A broken link counts no attempt of a message. A message that the other broker has refused has failed once
@@ -556,6 +602,7 @@ class BridgeConnection(Recipient):
         if consumer is None or queue is None:
             return
         if not queue.deleted:
+            consumer.outbox = [*self._looping, *consumer.outbox]
             unsent = {entry.message.id for entry in consumer.outbox}
             entries = [consumer.let_go(number) for number in list(consumer.held) if number not in unsent]
             others = [entry for entry in entries if entry.message.id != refused]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from artemis_py.core.operations.scan import MessageFilter
 from artemis_py.message import Message
 from artemis_py.record_log import MemoryLog
 from artemis_py.server.bridges.connection import FRAMES_PER_TURN, PARTIAL_BYTES_MAX, UNCONFIRMED_MAX
-from tests.kit.bridged import QUEUES, Bridged, opened
+from artemis_py.server.bridges.send_frames import BRIDGES_HEADER
+from tests.kit.bridged import LOG_ID, QUEUES, Bridged, opened
 
 
 def test_a_message_leaves_when_it_is_confirmed_and_not_before() -> None:
@@ -130,7 +132,7 @@ def test_a_message_that_is_refused_by_name_gets_to_the_dead_letters_and_stops_no
 
 
 def test_without_a_dead_letter_address_a_message_that_is_refused_stays_and_is_tried_again() -> None:
-    bridged = opened(QUEUES.replace("<dead-letter-address>dead</dead-letter-address>", ""))
+    bridged = opened(WITHOUT_DEAD_LETTERS)
     bridged.send(b"bad", b"good")
     for _ in range(4):
         bad, _ = bridged.sent()
@@ -139,6 +141,91 @@ def test_without_a_dead_letter_address_a_message_that_is_refused_stays_and_is_tr
         bridged.connect()
         bridged.log_in()
     assert bridged.bodies() == [b"bad", b"good"]
+
+
+LOOPING = {BRIDGES_HEADER: f"x@other,b@{LOG_ID}"}
+WITHOUT_DEAD_LETTERS = QUEUES.replace("<dead-letter-address>dead</dead-letter-address>", "")
+
+
+def test_a_message_that_comes_back_is_dead_at_once_and_the_others_go_on() -> None:
+    bridged = opened()
+    bridged.send(b"1")
+    bridged.send(b"back", **LOOPING)
+    bridged.send(b"2")
+    frames = bridged.sent()
+    assert [each.body for each in frames] == [b"1", b"2"]
+    assert (bridged.depth(), bridged.depth("dead"), len(bridged.looped)) == (2, 1, 1)
+    assert bridged.world.queue("orders").distribution.consumers[0].statistics.delivered_count == 2
+    (letter,) = bridged.world.queue("dead").contents.order
+    told = letter.message.head.properties
+    assert (told["reason"], told["_AMQ_ORIG_QUEUE"], told["_AMQ_ORIG_MESSAGE_ID"]) == (
+        "bridge_loop", "orders", str(bridged.looped[0]),
+    )  # fmt: skip
+    bridged.confirm(*frames)
+    assert (bridged.depth(), bridged.connection.unconfirmed_count, bridged.ends) == (0, 0, [])
+
+
+def test_very_many_messages_that_come_back_at_once() -> None:
+    bridged = opened()
+    bridged.world.together = True
+    for _ in range(UNCONFIRMED_MAX + 1):
+        bridged.send(b"back", **LOOPING)
+    bridged.send(b"1")
+    bridged.world.together = False
+    bridged.world.settle()
+    assert bridged.bodies() == [b"1"]
+    assert (bridged.depth(), bridged.depth("dead")) == (1, UNCONFIRMED_MAX + 1)
+
+
+def test_without_a_dead_letter_address_what_comes_back_stays_and_the_others_are_confirmed_first() -> None:
+    bridged = Bridged(WITHOUT_DEAD_LETTERS)
+    bridged.send(b"1")
+    bridged.send(b"back", **LOOPING)
+    bridged.send(b"2")
+    bridged.log_in()
+    frames = bridged.sent()
+    assert [each.body for each in frames] == [b"1", b"2"]
+    bridged.send(b"3")
+    assert not bridged.sent(), "it takes no more"
+    bridged.confirm(frames[0])
+    assert not bridged.ends
+    bridged.confirm(frames[1])
+    (end,) = bridged.ends
+    assert end.reason == f"bridges form a loop: message {bridged.looped[0]} has come back"
+    assert (end.stays, end.refused, end.is_orderly) == (True, 0, False)
+    assert bridged.attempts() == [(0, 0), (0, 0)]
+    bridged.connect()
+    bridged.log_in()
+    assert bridged.bodies() == [b"3"]
+
+
+def test_what_comes_back_is_no_dead_letter_on_the_address_that_it_comes_back_to() -> None:
+    bridged = opened(QUEUES.replace(">dead</dead", ">orders</dead"))
+    bridged.send(b"back", **LOOPING)
+    assert [end.stays for end in bridged.ends] == [True]
+    assert bridged.depth() == 1
+
+
+def test_the_settings_of_the_address_that_a_message_was_sent_to_say_where_it_dies() -> None:
+    core = QUEUES.replace('match="#"', 'match="orders.a"').replace('<address name="orders"', '<address name="orders.*"')
+    for to, dead in (("orders.a", 1), ("orders.b", 0)):
+        bridged = opened(core)
+        bridged.send(b"back", to=to, **LOOPING)
+        assert (bridged.depth(), bridged.depth("dead")) == (1 - dead, dead)
+
+
+def test_what_an_operator_sends_back_is_forwarded_once_more() -> None:
+    bridged = opened()
+    bridged.send(b"back", **LOOPING)
+    assert bridged.depth("dead") == 1
+    broker = bridged.world.broker
+    broker.message_operations.retry(broker.queues["dead"], MessageFilter())
+    bridged.world.turns.schedule()
+    bridged.world.settle()
+    (frame,) = bridged.sent()
+    assert (frame.body, frame.headers[BRIDGES_HEADER]) == (b"back", f"x@other,b@{LOG_ID}")
+    bridged.confirm(frame)
+    assert (bridged.depth(), bridged.depth("dead")) == (0, 0)
 
 
 def test_a_peer_that_sends_faster_than_a_turn_takes_it_is_not_read_meanwhile() -> None:

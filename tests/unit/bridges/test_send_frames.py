@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.core.publish.copies import HOPS_HEADER
+from artemis_py.server.bridges.send_frames import BRIDGES_HEADER, BRIDGES_MAX
 from tests.kit.bridged import LOG_ID, QUEUES, Bridged, opened
 
 
@@ -30,7 +31,7 @@ def test_nothing_of_this_broker_or_this_hop_does() -> None:
     bridged.send(b"x", to="orders", JMSXGroupID="g", persistent="true")
     (frame,) = bridged.sent()
     got = frame.headers
-    assert set(got) == {"receipt", "destination", "priority", "persistent", "JMSXGroupID"}
+    assert set(got) == {"receipt", "destination", "priority", "persistent", "JMSXGroupID", BRIDGES_HEADER}
 
 
 @pytest.mark.parametrize(
@@ -146,4 +147,20 @@ def test_a_dead_letter_tells_where_it_is_from() -> None:
     (frame,) = bridged.sent()
     assert (frame.headers["_AMQ_ORIG_ADDRESS"], frame.headers["_AMQ_ORIG_QUEUE"]) == ("orders", "orders")
     assert frame.headers["destination"] == "dead"
-    assert not [name for name in frame.headers if name.startswith("_ART")]
+    assert [name for name in frame.headers if name.startswith("_ART")] == [BRIDGES_HEADER]
+
+
+def test_a_message_names_the_bridges_that_have_forwarded_it() -> None:
+    assert headers_there(opened())[BRIDGES_HEADER] == f"b@{LOG_ID}"
+    bridged = opened(name="a,b @c")
+    got = headers_there(bridged, **{BRIDGES_HEADER: "b@log,x@other"})
+    assert got[BRIDGES_HEADER] == f"b@log,x@other,a%2Cb%20%40c@{LOG_ID}"
+
+
+def test_a_message_that_was_forwarded_too_often_goes_in_a_loop() -> None:
+    bridged = opened()
+    bridges = [f"x{number}@other" for number in range(BRIDGES_MAX)]
+    assert len(headers_there(bridged, **{BRIDGES_HEADER: ",".join(bridges[1:])})[BRIDGES_HEADER].split(",")) == 16
+    bridged.send(b"x", **{BRIDGES_HEADER: ",".join(bridges)})
+    assert not bridged.sent()
+    assert bridged.depth("dead") == 1

@@ -1,11 +1,11 @@
-"""Circles of diverts, expiry and dead-letter addresses: told with the whole way, and only where there is one."""
+"""Loops of diverts, bridges, expiry and dead-letter addresses: told with the whole way, and only where there is one."""
 
 from __future__ import annotations
 
 import pytest
 
 from artemis_py.errors import Problem
-from tests.kit.documents import problems_of, settings
+from tests.kit.documents import acceptor, problems_of, settings
 
 
 def circles(core: str) -> list[Problem]:
@@ -89,6 +89,48 @@ def test_circles_with_consumers_that_fail() -> None:
     assert own.message.count("by dead-letter-address (broker.xml:") == 2
     (note,) = circles(settings(("#", DIES.format("DLQ") + EXPIRES.format("ExpiryQueue"))))
     assert note.severity == "note"
+
+
+def bridge(queue: str, target: str = "", at: str = "localhost:7001") -> str:
+    forwarding = f"<forwarding-address>{target}</forwarding-address>" if target else ""
+    return (
+        f'\n<connectors><connector name="{queue}">tcp://{at}</connector></connectors>'
+        f'\n<bridges><bridge name="{queue}-on"><queue-name>{queue}</queue-name>{forwarding}'
+        f"<static-connectors><connector-ref>{queue}</connector-ref></static-connectors></bridge></bridges>"
+    )
+
+
+OWN = acceptor("tcp://0.0.0.0:7001?protocols=STOMP;anycastPrefix=/queue/") + queues(("a", ""), ("b", ""))
+
+
+@pytest.mark.parametrize("target", ["", "a", "/queue/a", "a::a"])
+def test_a_bridge_to_its_own_queue(target: str) -> None:
+    (problem,) = circles(OWN + bridge("a", target))
+    assert (problem.severity, problem.line) == ("warning", 7)
+    assert problem.message == (
+        "messages go in a loop until they come back to the bridge: from 'a' to 'a' by bridge 'a-on' (broker.xml:7)"
+    )
+
+
+def test_several_bridges_and_a_divert() -> None:
+    (problem,) = circles(OWN + bridge("a", "b") + bridge("b", "a"))
+    assert problem.message.count(" by bridge ") == 2
+    (problem,) = circles(OWN + bridge("a", "x") + diverts(("x", "a")))
+    assert (problem.message.count(" by bridge "), problem.message.count(" by divert ")) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "core",
+    [
+        bridge("a", "b"),
+        bridge("a", "b::b"),
+        bridge("a", "/topic/a"),
+        bridge("a", "a", at="localhost:7002"),
+        bridge("a", "a", at="far.example:7001"),
+    ],
+)
+def test_bridges_that_lead_elsewhere(core: str) -> None:
+    assert not circles(OWN + core)
 
 
 def test_no_circle() -> None:
