@@ -31,13 +31,13 @@ class Bridged:
         self.sender.send(frame("CONNECT", [("accept-version", "1.2"), ("host", "h")]))
         self.connect()
 
-    def connect(self, suspects: int = 0) -> None:
+    def connect(self, suspects: int = 0, suspected: int = 0) -> None:
         """The bridge connects (again)."""
         self.is_open = False
         self._reader = FrameReader()
         self.connection = BridgeConnection(
             self.world.turns, self.config, Login("there", "u", "p", self.config.client_id), "there:61613", LOG_ID,
-            connect_ms=10_000, suspects=suspects, on_open=self._opened, on_confirmed=self._count,
+            connect_ms=10_000, suspects=suspects, suspected=suspected, on_open=self._opened, on_confirmed=self._count,
             on_loop=lambda numbers, _: self.looped.extend(numbers), on_end=lambda _, end: self.ends.append(end),
         )  # fmt: skip
         self.transport = FakeTransport(self.world.loop, self.connection)

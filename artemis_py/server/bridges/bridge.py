@@ -61,7 +61,8 @@ class Link:
         self._failures = 0
         """How often all were tried in vain."""
         self._was_connected = False
-        self._suspects = 0
+        self._suspects = self._suspected = 0
+        """What the connection before has found out; see ``End``."""
         self._told = ""
         self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
@@ -172,6 +173,7 @@ class Link:
             bridge.log_id,
             connect_ms=connector.connect_ms,
             suspects=self._suspects,
+            suspected=self._suspected,
             on_open=self._opened,
             on_confirmed=self._confirmed,
             on_loop=bridge.looped,
@@ -231,7 +233,7 @@ class Link:
             return
         self.connection = None
         self._give_up_attempt()
-        self._suspects = end.suspects
+        self._suspects, self._suspected = end.suspects, end.suspected
         bridge = self._bridge
         if self.state == STOPPING:
             if bridge.is_started:  # again, meanwhile

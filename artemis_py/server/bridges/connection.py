@@ -68,14 +68,16 @@ def find_queue(broker: Broker, config: BridgeConfig) -> Queue:
 class End:
     """Why a connection has ended. ``was_open``: it had logged in. ``refused``: the message that the other broker has
     refused; 0: none. ``stays``: a message that was refused, or goes in a loop, did not count as failed, because the
-    queue has no dead-letter address. ``suspects``: how many were on the way when it refused one and did not say which.
-    ``is_orderly``: the bridge was stopped.
+    queue has no dead-letter address. ``suspects``: how many were on the way when it refused one and did not say which;
+    they go one by one. ``suspected``: the first message on the way when the other broker last closed a connection; 0:
+    none. ``is_orderly``: the bridge was stopped.
     """
 
     reason: str
     was_open: bool
     refused: int = 0
     suspects: int = 0
+    suspected: int = 0
     stays: bool = False
     is_orderly: bool = False
 
@@ -97,7 +99,8 @@ class Login:
 @final
 class BridgeConnection(Recipient):
     """``place`` names the other broker in errors. ``suspects``: so many messages go one by one, because one of them was
-    refused without a name. ``connect_ms``: how long a login may take.
+    refused without a name; ``suspected``: the message over which the connection before may have been closed.
+    ``connect_ms``: how long a login may take.
 
     ``on_open``, ``on_confirmed`` (with how many messages), ``on_loop`` (with the numbers of messages that came back,
     and what becomes of them) and ``on_end`` are called in turns, the last one once.
@@ -113,6 +116,7 @@ class BridgeConnection(Recipient):
         *,
         connect_ms: int,
         suspects: int,
+        suspected: int,
         on_open: Callable[[BridgeConnection], None],
         on_confirmed: Callable[[int], None],
         on_loop: Callable[[list[int], str], None],
@@ -131,6 +135,7 @@ class BridgeConnection(Recipient):
         self._log_id = log_id
         self._connect_ms = connect_ms
         self._suspects = suspects
+        self._suspected = suspected
         self._on_open = on_open
         self._on_confirmed = on_confirmed
         self._on_loop = on_loop
@@ -144,6 +149,8 @@ class BridgeConnection(Recipient):
         self._looping: list[Entry] = []
         """What the consumer got and was not written, because this bridge has forwarded it before."""
         self._lost_because = ""
+        self._was_closed = False
+        """Has the other broker closed the connection? Otherwise, if it is lost, the network is to blame."""
         self._partial_bytes = 0
         self._has_heard = True
         self._heard_ms = self._sent_ms = 0
@@ -202,6 +209,7 @@ class BridgeConnection(Recipient):
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.is_closing:
+            self._was_closed = exc is None or isinstance(exc, ConnectionError)
             reason = getattr(exc, "strerror", None) or str(exc or "")
             self._lost_because = (
                 f"the connection is lost: {reason}" if reason else "the other broker has closed the connection"
@@ -242,7 +250,7 @@ class BridgeConnection(Recipient):
         if self._is_over():
             return
         if self._lost_because:
-            self._end(self._lost_because, now_ms)
+            self._lost(now_ms)
             return
         if has_more:
             self.socket.let_read(reads=False)  # else what waits would grow faster than it is carried out
@@ -435,8 +443,33 @@ class BridgeConnection(Recipient):
         refused = int(receipt) if _is_number(receipt) and int(receipt) in held else 0
         if not refused and self._suspects and len(held) == 1:
             refused = next(iter(held))
-        suspects = self._suspects if refused else len(held)
-        self._end(f"ERROR: {frame.text[:_TEXT_MAX]}", now_ms, refused=refused, suspects=suspects)
+        if held and not refused:
+            self._suspects = len(held)
+        self._end(f"ERROR: {frame.text[:_TEXT_MAX]}", now_ms, refused=refused)
+
+    def _lost(self, now_ms: int) -> None:
+        """The connection is over. If the other broker closes a second one over the same first message, it may not take
+        one of those on the way: they go one by one, and whichever it closes another over counts as refused.
+        """
+        reason, first = self._lost_because, self._first_sent() if self._was_closed else 0
+        if not first or first != self._suspected:
+            self._suspected = first or self._suspected
+            self._end(reason, now_ms)
+            return
+        reason = f"{reason}, again with message {first} on the way"
+        if self._suspects:
+            self._end(reason, now_ms, refused=first)
+        else:
+            self._suspects = self.unconfirmed_count
+            self._end(reason, now_ms)
+
+    def _first_sent(self) -> int:
+        """The first message on the way, if everything that was written has left; 0: there is none."""
+        consumer = self.consumer
+        if consumer is None or self._out:
+            return 0
+        unsent = {entry.message.id for entry in (*self._looping, *consumer.outbox)}
+        return next((number for number in consumer.held if number not in unsent), 0)
 
     # ---- output ----------------------------------------------------------------------------------
     #
@@ -558,7 +591,6 @@ class BridgeConnection(Recipient):
         now_ms: int,
         *,
         refused: int = 0,
-        suspects: int = 0,
         stays: bool = False,
         is_orderly: bool = False,
         is_queue: bool = False,
@@ -571,7 +603,8 @@ class BridgeConnection(Recipient):
         self._turns.output.forget(self)
         if refused and self.consumer is not None:
             stays = not self._dead_letter_address(self.consumer.held[refused].message)
-        end = End(reason, self.consumer is not None or is_queue, refused, suspects, stays=stays, is_orderly=is_orderly)
+        was_open = self.consumer is not None or is_queue
+        end = End(reason, was_open, refused, self._suspects, self._suspected, stays=stays, is_orderly=is_orderly)
         try:
             self._give_back(0 if stays else refused, now_ms)
         finally:

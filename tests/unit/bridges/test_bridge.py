@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
+from artemis_py.config.settings import BrokerConfig
 from artemis_py.server.bridges import bridge as module
 from artemis_py.server.bridges.bridge import Bridge, Bridges, Link
 from artemis_py.server.failures import RateLimitedLog
 from artemis_py.server.tls import context
+from artemis_py.stomp.client import FrameReader, frame
 from tests.kit.bridged import QUEUES
 from tests.kit.in_process import InProcessBroker, configuration
 
@@ -18,16 +21,21 @@ WAIT_S = 60.0
 NOBODY = "tcp://127.0.0.1:1"
 
 
+def declared(settings: str, *uris: str) -> BrokerConfig:
+    """A broker with a bridge to these connectors."""
+    connectors = "".join(f'<connector name="c{place}">{uri}</connector>' for place, uri in enumerate(uris))
+    refs = "".join(f"<connector-ref>c{place}</connector-ref>" for place in range(len(uris)))
+    return configuration(
+        f'{QUEUES}<connectors>{connectors}</connectors><bridges><bridge name="b"><queue-name>orders</queue-name>'
+        f"{settings}<static-connectors>{refs}</static-connectors></bridge></bridges>"
+    )
+
+
 class World:
     """A broker with a bridge that tries to connect, on a real loop."""
 
     def __init__(self, settings: str, *uris: str) -> None:
-        connectors = "".join(f'<connector name="c{place}">{uri}</connector>' for place, uri in enumerate(uris))
-        refs = "".join(f"<connector-ref>c{place}</connector-ref>" for place in range(len(uris)))
-        self.config = configuration(
-            f'{QUEUES}<connectors>{connectors}</connectors><bridges><bridge name="b"><queue-name>orders</queue-name>'
-            f"{settings}<static-connectors>{refs}</static-connectors></bridge></bridges>"
-        )
+        self.config = declared(settings, *uris)
         self.world = InProcessBroker(self.config)
         self.lines: list[str] = []
         log = RateLimitedLog(self.lines.append)
@@ -36,10 +44,64 @@ class World:
         self.bridge: Bridge = self.bridges.by_name["b"]
 
     async def until(self, condition: Callable[[Bridge], bool]) -> None:
-        """Waits until the bridge is so."""
+        """Waits until the bridge is so, while the broker runs its turns."""
         async with asyncio.timeout(WAIT_S):
             while not condition(self.bridge):
                 await asyncio.sleep(0.001)
+                self.world.settle()
+
+    def send(self, *bodies: bytes) -> None:
+        """Somebody sends messages to the queue of the bridge."""
+        sender = self.world.client("sender")
+        sender.send(frame("CONNECT", [("accept-version", "1.2"), ("host", "h")]))
+        for body in bodies:
+            sender.send(frame("SEND", [("destination", "/queue/orders")], body))
+
+    def depth(self, queue: str) -> int:
+        """How many messages a queue has."""
+        return self.world.queue(queue).message_count
+
+
+class Peer:
+    """Another broker. It confirms messages, unless it is to hold its RECEIPTs back (``holds``), and closes the
+    connection over the body ``bad``.
+    """
+
+    def __init__(self) -> None:
+        self.holds = False
+        self.connects = 0
+        self.taken: list[bytes] = []
+        self._held: list[Callable[[], None]] = []
+
+    async def listen(self) -> str:
+        """Begins. Returns the URI for a connector."""
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        return f"tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        frames = FrameReader()
+        while data := await reader.read(65536):
+            frames.feed(data)
+            for each in frames.frames():
+                if each.command == "CONNECT":
+                    self.connects += 1
+                    writer.write(frame("CONNECTED", [("version", "1.2")]))
+                elif each.body == b"bad":
+                    writer.close()
+                    return
+                elif each.command == "SEND":
+                    self.taken.append(each.body)
+                    receipt = frame("RECEIPT", [("receipt-id", each.headers["receipt"])])
+                    self._held.append(partial(writer.write, receipt))
+                    if not self.holds:
+                        self.confirm()
+        writer.close()
+
+    def confirm(self) -> None:
+        """It has what it was sent."""
+        held, self._held = self._held, []
+        for write in held:
+            write()
 
 
 def test_pauses_grow_up_to_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,5 +174,18 @@ def test_a_changed_bridge_begins_when_the_old_one_has_ended() -> None:
         assert not list(it.bridges)
         assert it.bridges.have_ended
         other.bridges.cut()
+
+    asyncio.run(play())
+
+
+def test_a_message_over_which_the_peer_closes_the_connection_stops_no_other() -> None:
+    async def play() -> None:
+        peer = Peer()
+        it = World("<retry-interval>1</retry-interval>", await peer.listen())
+        it.send(b"1", b"bad", b"2")
+        await it.until(lambda bridge: bridge.forwarded_count == 2)
+        assert (it.depth("orders"), it.depth("dead"), it.bridge.refused_count) == (0, 1, 2)
+        assert any("was refused message " in line and " on the way" in line for line in it.lines)
+        it.bridges.cut()
 
     asyncio.run(play())

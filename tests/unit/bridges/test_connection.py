@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
 from artemis_py.core.operations.scan import MessageFilter
@@ -272,6 +274,103 @@ def test_a_message_that_is_refused_without_its_name_is_found_one_by_one() -> Non
     assert bridged.bodies() == [b"5"]
     bridged.send(b"6")
     assert bridged.bodies() == [b"6"], "it is not careful any more"
+
+
+def reconnect(bridged: Bridged) -> None:
+    """The bridge connects again, and knows what the connection before has found out."""
+    end = bridged.ends[-1]
+    bridged.connect(end.suspects, end.suspected)
+    bridged.log_in()
+
+
+def take(bridged: Bridged, error: OSError | None = None) -> list[bytes]:
+    """The other broker confirms what comes, and closes the connection over the body ``bad``."""
+    taken: list[bytes] = []
+    while frames := bridged.sent():
+        for each in frames:
+            if each.body == b"bad":
+                bridged.connection.connection_lost(error)
+                bridged.world.settle()
+                return taken
+            bridged.confirm(each)
+            taken.append(each.body)
+    return taken
+
+
+def test_a_message_over_which_the_peer_closes_the_connection_gets_to_the_dead_letters() -> None:
+    bridged = opened()
+    bridged.send(b"1", b"bad", b"3")
+    assert take(bridged) == [b"1"]
+    bad = bridged.ends[-1].suspected
+    closes = "the other broker has closed the connection"
+    seen = []
+    for _ in range(3):
+        bridged.connect(bridged.ends[-1].suspects, bridged.ends[-1].suspected)
+        bridged.lose()  # it is starting, say
+        bridged.connect(bridged.ends[-1].suspects, bridged.ends[-1].suspected)
+        bridged.answer("ERROR", message="not yet")
+        reconnect(bridged)
+        assert not take(bridged)
+        seen.append((bridged.ends[-1].reason, bridged.ends[-1].refused, bridged.ends[-1].suspects))
+    assert seen == [(f"{closes}, again with message {bad} on the way", refused, 2) for refused in (0, bad, bad)]
+    reconnect(bridged)
+    assert take(bridged) == [b"3"]
+    (letter,) = bridged.world.queue("dead").contents.order
+    assert (letter.message.body, letter.message.head.properties["reason"]) == (b"bad", "max_deliveries")
+    bridged.send(b"4")
+    assert take(bridged) == [b"4"]
+    bridged.send(b"5", b"6")
+    assert len(bridged.sent()) == 2, "it is not careful any more"
+
+
+def test_without_a_dead_letter_address_a_message_over_which_the_peer_closes_stays_and_is_named() -> None:
+    bridged = opened(WITHOUT_DEAD_LETTERS)
+    bridged.send(b"bad", b"2")
+    for _ in range(6):
+        assert not take(bridged, ConnectionResetError(errno.ECONNRESET, "reset"))
+        reconnect(bridged)
+    bad = bridged.ends[0].suspected
+    assert (bridged.ends[-1].stays, bridged.ends[-1].refused) == (True, bad)
+    assert bridged.ends[-1].reason == f"the connection is lost: reset, again with message {bad} on the way"
+    assert [attempts for _, attempts in bridged.attempts()] == [0], "and the other one is with the bridge"
+
+
+def test_a_connection_that_is_lost_before_anything_was_sent_suspects_nobody() -> None:
+    log = SlowLog()
+    bridged = opened(log=log)
+    bridged.send(b"a", persistent="true")
+    for _ in range(4):
+        assert not bridged.sent(), "it is not durable"
+        bridged.lose()
+        assert (bridged.ends[-1].suspected, bridged.ends[-1].suspects, bridged.ends[-1].refused) == (0, 0, 0)
+        reconnect(bridged)
+    for _ in range(4):
+        bridged.lose()
+        bridged.connect(bridged.ends[-1].suspects, bridged.ends[-1].suspected)  # and is not let in
+    assert {(end.suspected, end.suspects, end.refused) for end in bridged.ends} == {(0, 0, 0)}
+
+
+def test_a_link_that_breaks_suspects_nobody() -> None:
+    bridged = opened()
+    bridged.send(b"a")
+    for _ in range(4):
+        bridged.connection.connection_lost(OSError(errno.ETIMEDOUT, "timed out"))
+        bridged.world.settle()
+        reconnect(bridged)
+    assert {(end.reason, end.suspected) for end in bridged.ends} == {("the connection is lost: timed out", 0)}
+
+
+def test_a_peer_that_goes_on_after_each_close_is_no_suspicion() -> None:
+    """It was killed again and again, say. What it has confirmed it did take."""
+    bridged = opened()
+    for _ in range(4):
+        bridged.send(b"a", b"b", b"c")
+        bridged.confirm(*bridged.sent()[:2])
+        bridged.lose()
+        reconnect(bridged)
+        bridged.confirm(*bridged.sent())
+    assert bridged.depth() == 0
+    assert {(end.suspects, end.refused) for end in bridged.ends} == {(0, 0)}
 
 
 def test_what_is_on_the_way_is_limited_in_bytes() -> None:
