@@ -323,6 +323,17 @@ def test_a_queue_that_is_not_there_yet_is_waited_for_without_a_connection(tmp_pa
         far.end()
 
 
+def test_a_bridged_queue_is_deleted_with_its_consumers(both: Both) -> None:
+    both.far.start()
+    both.near.start()
+    both.near.await_bridge(state="connected")
+    deleted = ask(both.near.running.ports["http"], "DELETE", "/api/queues/orders?remove-consumers=true")
+    assert (deleted.status, deleted.json) == (200, {"removed": 0})
+    assert both.near.await_bridge(state="waiting", reason="queue orders does not exist; create it")["started"]
+    both.near.send(b"1")  # which creates it
+    assert both.far.take(1, "incoming") == [b"1"]
+
+
 def test_a_stand_by_forwards_when_it_has_taken_over(tmp_path: Path) -> None:
     far = Place(tmp_path, "far", queue("incoming"))
     try:

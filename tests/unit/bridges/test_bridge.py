@@ -189,3 +189,53 @@ def test_a_message_over_which_the_peer_closes_the_connection_stops_no_other() ->
         it.bridges.cut()
 
     asyncio.run(play())
+
+
+def test_a_start_during_a_stop_is_not_lost() -> None:
+    async def play() -> None:
+        peer = Peer()
+        peer.holds = True
+        it = World("", await peer.listen())
+        it.send(b"1")
+        await it.until(lambda bridge: bool(peer.taken))
+        it.bridge.stop(it.world.now_ms)
+        assert it.bridge.state == module.STOPPING
+        it.bridge.start()
+        assert it.bridge.state == module.STOPPING, "what is on the way is confirmed first"
+        peer.confirm()
+        await it.until(lambda bridge: bridge.state == module.CONNECTED)
+        assert (peer.connects, it.depth("orders")) == (2, 0)
+        it.bridges.cut()
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("stops", [False, True])
+def test_two_reloads_while_the_first_bridge_waits_for_confirmations(*, stops: bool) -> None:
+    """One bridge at a time, so that messages keep their order; and none if an operator has stopped the last one."""
+
+    async def play() -> None:
+        peer = Peer()
+        peer.holds = True
+        uri = await peer.listen()
+        it = World("", uri)
+        it.send(b"1")
+        await it.until(lambda bridge: bool(peer.taken))
+        first = it.bridge
+        for count in (2, 3):
+            it.bridges.use(declared(f"<concurrency>{count}</concurrency>", uri))
+            it.bridge = it.bridges.by_name["b"]
+            it.bridge.start()  # by an operator, too
+            assert (first.state, it.bridge.state) == (module.STOPPING, module.STOPPED)
+        if stops:
+            it.bridge.stop(it.world.now_ms)
+        peer.confirm()
+        await it.until(lambda bridge: first.state == module.STOPPED)
+        if stops:
+            assert (it.bridge.state, peer.connects) == (module.STOPPED, 1)
+        else:
+            await it.until(lambda bridge: bridge.connected_count == 3)
+            assert peer.connects == 1 + 3
+        it.bridges.cut()
+
+    asyncio.run(play())
