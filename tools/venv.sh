@@ -1,7 +1,7 @@
 #!/bin/sh
 # Creates a virtual environment with pip in the directory given: `tools/venv.sh .venv`.
 #
-# Takes the newest Python from 3.11 on that really runs (a version manager may leave shims that do not), or the one named by PYTHON.
+# Takes the newest Python from 3.11 on that really runs (a version manager may leave shims that do not), or the first such in PYTHON.
 # Another one on the path is taken if it is faster by a tenth: one that was built without its optimizations, as version managers do,
 # makes broker and tests slower by half. Never installs anything outside the directory, so a Python that refuses system-wide pip
 # (PEP 668) is fine. Where the distribution ships Python without `ensurepip` (Debian without python3-venv) it tries, in turn:
@@ -37,8 +37,13 @@ on_the_path() {
 
 pick_python() {
     if [ -n "${PYTHON:-}" ]; then
-        "$PYTHON" -c "$measure" >/dev/null 2>&1 && echo "$PYTHON"
-        return
+        for candidate in $PYTHON; do
+            if "$candidate" -c "$measure" >/dev/null 2>&1; then
+                echo "$candidate"
+                return 0
+            fi
+        done
+        return 1
     fi
     chosen= least=
     while read -r candidate; do
