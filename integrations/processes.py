@@ -40,6 +40,11 @@ class Example:
         self.environment = environment
         self.port = 0
 
+    @property
+    def address(self) -> str:
+        """Where the broker listens."""
+        return f"127.0.0.1:{self.port}"
+
     @contextmanager
     def running(self, name: str, *arguments: str, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
         """A process, by the arguments of ``python``."""
@@ -70,6 +75,7 @@ class Example:
             wait_for(lambda: "is ready" in self.log("broker"), process)
             [line] = [line for line in self.log("broker").splitlines() if "acceptor=stomp" in line]
             self.port = int(line.rpartition("127.0.0.1:")[2].split()[0])
+            self.environment["BROKER"] = self.address
             yield process
 
     def run(self, *arguments: str) -> str:
@@ -85,3 +91,30 @@ class Example:
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+
+class Kitchen(Example):
+    """An example that cooks: each dish that is done is a line in a file."""
+
+    def __init__(self, source: Path, folder: Path, **environment: str) -> None:
+        self.cooked = folder / "cooked.txt"
+        self.cooked.touch()
+        super().__init__(source, folder, KITCHEN_LOG=str(self.cooked), **environment)
+
+    @contextmanager
+    def started(self, name: str, *arguments: str, says: str, times: int = 1) -> Iterator[subprocess.Popen[bytes]]:
+        """A process that has printed this so often."""
+        with self.running(name, *arguments) as process:
+            wait_for(lambda: self.log(name).count(says) >= times, process)
+            yield process
+
+    @contextmanager
+    def sending(self, *arguments: str) -> Iterator[None]:
+        """A program that sends, to its end: it must succeed, whatever happens to the broker meanwhile."""
+        with self.running("sender", *arguments) as process:
+            yield
+            assert process.wait(WAIT_S) == 0, self.log("sender")
+
+    def dishes(self) -> list[str]:
+        """What is done."""
+        return self.cooked.read_text().splitlines()

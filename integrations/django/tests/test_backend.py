@@ -23,11 +23,11 @@ from django.tasks import TaskResult, TaskResultStatus, task_backends
 from django.tasks.exceptions import InvalidTask, TaskResultDoesNotExist
 from django.tasks.signals import task_enqueued, task_finished, task_started
 from django.utils import timezone
+from kit import NO_NEW_QUEUES, WAIT_S
 
 from artemis_py.testing import ArtemisBroker, QueueView
 
 Configure = Callable[..., ArtemisBackend]
-WAIT_S = 20.0
 
 
 @pytest.fixture(autouse=True)
@@ -294,20 +294,6 @@ def test_tasks_run_when_results_cannot_be_kept(
         default(artemis).assert_acknowledged(1)
     assert jobs.seen == ["soup"]
     assert "SUCCESSFUL, which cannot be kept" in caplog.text
-
-
-NO_NEW_QUEUES = """
-<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
-   <security-enabled>false</security-enabled>
-   <acceptors><acceptor name="stomp">tcp://127.0.0.1:0?protocols=STOMP</acceptor></acceptors>
-   <address-settings>
-      <address-setting match="#">
-         <auto-create-queues>false</auto-create-queues>
-         <auto-create-addresses>false</auto-create-addresses>
-      </address-setting>
-   </address-settings>
-</core></configuration>
-"""
 
 
 @pytest.mark.artemis(config=NO_NEW_QUEUES)

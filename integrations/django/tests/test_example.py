@@ -9,45 +9,33 @@ from pathlib import Path
 from subprocess import Popen
 
 import pytest
-from processes import WAIT_S, Example, kill, wait_for
+from processes import WAIT_S, Kitchen, kill, wait_for
 
 SEND = "from kitchen.tasks import cook; [cook.enqueue(f'dish {{n}}', 0.2) for n in range({}, {})]"
 
 
-class Kitchen(Example):
+class DjangoKitchen(Kitchen):
     """The example."""
-
-    def __init__(self, folder: Path) -> None:
-        self.cooked = folder / "cooked.txt"
-        self.cooked.touch()
-        source = Path(__file__).parents[1] / "example"
-        super().__init__(source, folder, KITCHEN_LOG=str(self.cooked), DATA=str(folder))
 
     @contextmanager
     def worker(self, name: str, *options: str) -> Iterator[Popen[bytes]]:
         """A worker that waits for tasks."""
-        self.environment["BROKER"] = f"127.0.0.1:{self.port}"
-        with self.running(name, "manage.py", "artemis_worker", *options) as process:
-            wait_for(lambda: f"127.0.0.1:{self.port}: connected" in self.log(name), process)
+        command = ["manage.py", "artemis_worker", *options]
+        with self.started(name, *command, says=f"{self.address}: connected") as process:
             yield process
 
-    @contextmanager
-    def sending(self, first: int, last: int) -> Iterator[None]:
-        """A program that sends dishes, to its end: it must succeed, whatever happens to the broker meanwhile."""
-        with self.running("sender", "manage.py", "shell", "-v", "0", "-c", SEND.format(first, last)) as process:
-            yield
-            assert process.wait(WAIT_S) == 0, self.log("sender")
 
-    def dishes(self) -> list[str]:
-        return self.cooked.read_text().splitlines()
+def shell(command: str) -> list[str]:
+    """The arguments of a program that does this in the project."""
+    return ["manage.py", "shell", "-v", "0", "-c", command]
 
 
 @pytest.fixture
-def kitchen(tmp_path: Path) -> Kitchen:
-    return Kitchen(tmp_path)
+def kitchen(tmp_path: Path) -> DjangoKitchen:
+    return DjangoKitchen(Path(__file__).parents[1] / "example", tmp_path, DATA=str(tmp_path))
 
 
-def test_the_example(kitchen: Kitchen) -> None:
+def test_the_example(kitchen: DjangoKitchen) -> None:
     with kitchen.broker(), kitchen.worker("one") as one, kitchen.worker("two", "--queue", "drinks") as two:
         assert kitchen.run("manage.py", "check") == "System check identified no issues (0 silenced).\n"
         assert kitchen.run("manage.py", "order") == (
@@ -59,9 +47,9 @@ def test_the_example(kitchen: Kitchen) -> None:
         assert "no milk on the shelf" in kitchen.log("one")
 
 
-def test_a_worker_that_is_told_to_end_finishes_its_task_and_takes_no_other(kitchen: Kitchen) -> None:
+def test_a_worker_that_is_told_to_end_finishes_its_task_and_takes_no_other(kitchen: DjangoKitchen) -> None:
     with kitchen.broker():
-        with kitchen.worker("one") as one, kitchen.sending(0, 20):
+        with kitchen.worker("one") as one, kitchen.sending(*shell(SEND.format(0, 20))):
             wait_for(lambda: "kitchen.tasks.cook state=RUNNING" in kitchen.log("one"), one)
             one.terminate()
             assert one.wait(WAIT_S) == 0
@@ -73,8 +61,8 @@ def test_a_worker_that_is_told_to_end_finishes_its_task_and_takes_no_other(kitch
         assert kitchen.dishes() == [f"dish {number}" for number in range(20)]
 
 
-def test_no_task_is_lost_when_the_broker_and_a_worker_are_killed(kitchen: Kitchen) -> None:
-    with kitchen.broker() as broker, kitchen.worker("one") as one, kitchen.sending(0, 20):
+def test_no_task_is_lost_when_the_broker_and_a_worker_are_killed(kitchen: DjangoKitchen) -> None:
+    with kitchen.broker() as broker, kitchen.worker("one") as one, kitchen.sending(*shell(SEND.format(0, 20))):
         wait_for(lambda: len(kitchen.dishes()) >= 3, one)
         kill(broker)
         with kitchen.broker():
@@ -85,11 +73,11 @@ def test_no_task_is_lost_when_the_broker_and_a_worker_are_killed(kitchen: Kitche
                 wait_for(lambda: set(kitchen.dishes()) >= {f"dish {number}" for number in range(20)})
 
 
-def test_the_second_signal_does_not_wait_and_the_task_runs_again(kitchen: Kitchen) -> None:
+def test_the_second_signal_does_not_wait_and_the_task_runs_again(kitchen: DjangoKitchen) -> None:
     send = "from kitchen.tasks import cook; cook.enqueue('slow', {})"
     with kitchen.broker():
         with kitchen.worker("one") as one:
-            kitchen.run("manage.py", "shell", "-v", "0", "-c", send.format(100))
+            kitchen.run(*shell(send.format(100)))
             wait_for(lambda: "state=RUNNING" in kitchen.log("one"), one)
 
             def ends() -> bool:

@@ -8,45 +8,34 @@ from pathlib import Path
 from subprocess import Popen
 
 import pytest
-from processes import Example, kill, wait_for
+from processes import Kitchen, kill, wait_for
 
 
-class Kitchen(Example):
+class FastStreamKitchen(Kitchen):
     """The example."""
-
-    def __init__(self, folder: Path) -> None:
-        self.cooked = folder / "cooked.txt"
-        self.cooked.touch()
-        super().__init__(Path(__file__).parents[1] / "example", folder, KITCHEN_LOG=str(self.cooked))
 
     @contextmanager
     def cook(self, name: str) -> Iterator[Popen[bytes]]:
         """The application, when it has subscribed."""
-        self.environment["BROKER"] = f"127.0.0.1:{self.port}"
-        with self.running(name, "-m", "faststream", "run", "app:app") as process:
-            wait_for(lambda: "waiting for messages" in self.log(name), process)
+        with self.started(name, "-m", "faststream", "run", "app:app", says="waiting for messages") as process:
             yield process
 
     def order(self, *dishes: str) -> None:
-        self.environment["BROKER"] = f"127.0.0.1:{self.port}"
         self.run("order.py", *dishes)
-
-    def dishes(self) -> list[str]:
-        return self.cooked.read_text().splitlines()
 
 
 @pytest.fixture
-def kitchen(tmp_path: Path) -> Kitchen:
-    return Kitchen(tmp_path)
+def kitchen(tmp_path: Path) -> FastStreamKitchen:
+    return FastStreamKitchen(Path(__file__).parents[1] / "example", tmp_path)
 
 
-def test_the_example(kitchen: Kitchen) -> None:
+def test_the_example(kitchen: FastStreamKitchen) -> None:
     with kitchen.broker(), kitchen.cook("one") as one:
         kitchen.order("soup", "toast")
         wait_for(lambda: sorted(kitchen.dishes()) == ["soup", "toast"], one)
 
 
-def test_no_message_is_lost_when_the_broker_and_the_application_are_killed(kitchen: Kitchen) -> None:
+def test_no_message_is_lost_when_the_broker_and_the_application_are_killed(kitchen: FastStreamKitchen) -> None:
     first, second, third = ([f"dish {number}" for number in range(ten, ten + 10)] for ten in (0, 10, 20))
     with kitchen.broker() as broker, kitchen.cook("one") as one:
         kitchen.order(*first)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
@@ -13,16 +13,11 @@ import pytest
 import stompman
 from faststream import Context
 from faststream.exceptions import AckMessage, NackMessage, RejectMessage
+from kit import NO_NEW_QUEUES, WAIT_S, in_a_loop
 
 from artemis_py.testing import ArtemisBroker
 
-WAIT_S = 20.0
 Frame = Annotated[stompman.MessageFrame, Context("message.raw_message")]
-
-
-def in_a_loop(work: Callable[[], Awaitable[None]]) -> None:
-    """Runs the test's coroutine, with a deadline."""
-    asyncio.run(asyncio.wait_for(work(), WAIT_S))
 
 
 def broker_of(artemis: ArtemisBroker, **options: Any) -> faststream_stomp.StompBroker:
@@ -163,20 +158,6 @@ def test_a_subscriber_outlives_the_broker(artemis: ArtemisBroker) -> None:
         assert seen[0] == "before"
 
     in_a_loop(work)
-
-
-NO_NEW_QUEUES = """
-<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
-   <security-enabled>false</security-enabled>
-   <acceptors><acceptor name="stomp">tcp://127.0.0.1:0?protocols=STOMP</acceptor></acceptors>
-   <address-settings>
-      <address-setting match="#">
-         <auto-create-queues>false</auto-create-queues>
-         <auto-create-addresses>false</auto-create-addresses>
-      </address-setting>
-   </address-settings>
-</core></configuration>
-"""
 
 
 @pytest.mark.artemis(config=NO_NEW_QUEUES)

@@ -12,22 +12,17 @@ from typing import Any
 import pytest
 from celery import Celery
 from celery.events.state import State
-from processes import WAIT_S, Example, kill, wait_for
+from processes import WAIT_S, Kitchen, kill, wait_for
 
 ONE, TWO = "celery@one", "celery@two"
 
 
-class Kitchen(Example):
+class CeleryKitchen(Kitchen):
     """The example, and what it takes to start its parts."""
-
-    def __init__(self, folder: Path) -> None:
-        self.cooked = folder / "cooked.txt"
-        self.cooked.touch()
-        super().__init__(Path(__file__).parents[1] / "example", folder, KITCHEN_LOG=str(self.cooked))
 
     @property
     def url(self) -> str:
-        return f"stomp://127.0.0.1:{self.port}//"
+        return f"stomp://{self.address}//"
 
     def order(self) -> str:
         """What order.py prints."""
@@ -37,13 +32,10 @@ class Kitchen(Example):
     @contextmanager
     def worker(self, name: str, *options: str) -> Iterator[subprocess.Popen[bytes]]:
         """A worker that is ready."""
-        command = ["celery", "-A", "tasks", "worker", "-n", name, "-c", "2", "-l", "INFO", *options]
-        with self.running(name, "-m", *command, BROKER_URL=self.url) as process:
-            wait_for(lambda: "ready." in self.log(name), process)
+        self.environment["BROKER_URL"] = self.url
+        command = ["-m", "celery", "-A", "tasks", "worker", "-n", name, "-c", "2", "-l", "INFO", *options]
+        with self.started(name, *command, says="ready.") as process:
             yield process
-
-    def dishes(self) -> list[str]:
-        return self.cooked.read_text().splitlines()
 
     def app(self) -> Celery:
         """An application that knows nothing but the URL."""
@@ -53,11 +45,11 @@ class Kitchen(Example):
 
 
 @pytest.fixture
-def kitchen(tmp_path: Path) -> Kitchen:
-    return Kitchen(tmp_path)
+def kitchen(tmp_path: Path) -> CeleryKitchen:
+    return CeleryKitchen(Path(__file__).parents[1] / "example", tmp_path)
 
 
-def test_the_example(kitchen: Kitchen) -> None:
+def test_the_example(kitchen: CeleryKitchen) -> None:
     with kitchen.broker(), kitchen.worker("one", "-E") as one, kitchen.worker("two") as two:
         assert kitchen.order() == "soup is ready\ntoast is ready\nmilk\n"
 
@@ -97,7 +89,7 @@ def test_the_example(kitchen: Kitchen) -> None:
         app.close()
 
 
-def test_no_task_is_lost_when_the_broker_and_a_worker_are_killed(kitchen: Kitchen) -> None:
+def test_no_task_is_lost_when_the_broker_and_a_worker_are_killed(kitchen: CeleryKitchen) -> None:
     dishes = [f"dish {number}" for number in range(20)]
     with kitchen.broker() as broker, kitchen.worker("one", "-Ofair") as one:
         app = kitchen.app()

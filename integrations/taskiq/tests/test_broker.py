@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
@@ -12,18 +12,12 @@ import pytest
 import stompman
 from artemis_py_taskiq import StompBroker
 from artemis_py_tasks import RefusedError
+from kit import NO_NEW_QUEUES, in_a_loop
 from taskiq import AckableMessage, SimpleRetryMiddleware
 from taskiq.api import run_receiver_task
 from taskiq.exceptions import SendTaskError
 
 from artemis_py.testing import ArtemisBroker, QueueView
-
-WAIT_S = 20.0
-
-
-def in_a_loop(work: Callable[[], Awaitable[None]]) -> None:
-    """Runs the test's coroutine, with a deadline."""
-    asyncio.run(asyncio.wait_for(work(), WAIT_S))
 
 
 class Kitchen:
@@ -193,20 +187,6 @@ def test_what_is_not_acknowledged_goes_back_without_a_failed_delivery(artemis: A
         assert (message.state, message.attempts) == ("ready", 0)
 
     in_a_loop(work)
-
-
-NO_NEW_QUEUES = """
-<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
-   <security-enabled>false</security-enabled>
-   <acceptors><acceptor name="stomp">tcp://127.0.0.1:0?protocols=STOMP</acceptor></acceptors>
-   <address-settings>
-      <address-setting match="#">
-         <auto-create-queues>false</auto-create-queues>
-         <auto-create-addresses>false</auto-create-addresses>
-      </address-setting>
-   </address-settings>
-</core></configuration>
-"""
 
 
 @pytest.mark.artemis(config=NO_NEW_QUEUES)

@@ -8,7 +8,7 @@ from pathlib import Path
 from subprocess import Popen
 
 import pytest
-from processes import WAIT_S, Example, kill, wait_for
+from processes import WAIT_S, Kitchen, kill, wait_for
 
 SEND = """
 import asyncio
@@ -24,41 +24,28 @@ asyncio.run(main())
 """
 
 
-class Kitchen(Example):
+class TaskiqKitchen(Kitchen):
     """The example."""
-
-    def __init__(self, folder: Path) -> None:
-        self.cooked = folder / "cooked.txt"
-        self.cooked.touch()
-        super().__init__(Path(__file__).parents[1] / "example", folder, KITCHEN_LOG=str(self.cooked))
 
     @contextmanager
     def worker(self, name: str, *options: str) -> Iterator[Popen[bytes]]:
         """A worker, with one process that runs two tasks at a time."""
-        self.environment["BROKER"] = f"127.0.0.1:{self.port}"
-        with self.running(
-            name, "-m", "taskiq", "worker", "tasks:broker", "-w", "1", "--max-async-tasks", "2", *options
-        ) as process:
-            wait_for(lambda: self.log(name).count(f"127.0.0.1:{self.port}: connected") == 2, process)
+        command = ["-m", "taskiq", "worker", "tasks:broker", "-w", "1", "--max-async-tasks", "2", *options]
+        with self.started(name, *command, says=f"{self.address}: connected", times=2) as process:
             yield process
 
-    @contextmanager
-    def sending(self, first: int, last: int) -> Iterator[None]:
-        """A program that sends dishes, to its end: it must succeed, whatever happens to the broker meanwhile."""
-        with self.running("sender", "-c", SEND.format(first, last)) as process:
-            yield
-            assert process.wait(WAIT_S) == 0, self.log("sender")
 
-    def dishes(self) -> list[str]:
-        return self.cooked.read_text().splitlines()
+def dishes(first: int, last: int) -> tuple[str, str]:
+    """The arguments of a program that sends these."""
+    return "-c", SEND.format(first, last)
 
 
 @pytest.fixture
-def kitchen(tmp_path: Path) -> Kitchen:
-    return Kitchen(tmp_path)
+def kitchen(tmp_path: Path) -> TaskiqKitchen:
+    return TaskiqKitchen(Path(__file__).parents[1] / "example", tmp_path)
 
 
-def test_the_example(kitchen: Kitchen) -> None:
+def test_the_example(kitchen: TaskiqKitchen) -> None:
     with kitchen.broker(), kitchen.worker("one") as one:
         kitchen.run("order.py")
         wait_for(lambda: len(kitchen.dishes()) >= 3, one)
@@ -66,9 +53,9 @@ def test_the_example(kitchen: Kitchen) -> None:
         assert "no milk on the shelf" in kitchen.log("one")
 
 
-def test_a_worker_that_is_told_to_end_finishes_its_tasks_and_gives_the_others_back(kitchen: Kitchen) -> None:
+def test_a_worker_that_is_told_to_end_finishes_its_tasks_and_gives_the_others_back(kitchen: TaskiqKitchen) -> None:
     with kitchen.broker():
-        with kitchen.worker("one") as one, kitchen.sending(0, 40):
+        with kitchen.worker("one") as one, kitchen.sending(*dishes(0, 40)):
             wait_for(lambda: len(kitchen.dishes()) >= 2, one)
             one.terminate()
             assert one.wait(WAIT_S) == 0
@@ -80,8 +67,8 @@ def test_a_worker_that_is_told_to_end_finishes_its_tasks_and_gives_the_others_ba
         assert sorted(kitchen.dishes()) == sorted(f"dish {number}" for number in range(40))
 
 
-def test_no_task_is_lost_when_the_broker_and_a_worker_are_killed(kitchen: Kitchen) -> None:
-    with kitchen.broker() as broker, kitchen.worker("one") as one, kitchen.sending(0, 20):
+def test_no_task_is_lost_when_the_broker_and_a_worker_are_killed(kitchen: TaskiqKitchen) -> None:
+    with kitchen.broker() as broker, kitchen.worker("one") as one, kitchen.sending(*dishes(0, 20)):
         wait_for(lambda: len(kitchen.dishes()) >= 3, one)
         kill(broker)
         with kitchen.broker():

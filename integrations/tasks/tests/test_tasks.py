@@ -6,7 +6,7 @@ import asyncio
 import dataclasses
 import logging
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -15,18 +15,13 @@ from typing import Any, TypeVar
 import pytest
 from artemis_py_tasks import Consumer, Delivery, Options, RefusedError, Sender, UnconfirmedError
 from artemis_py_tasks.connection import Connection
+from kit import NO_NEW_QUEUES, in_a_loop
 from stompman import ConnectionParameters
 
 from artemis_py.testing import ArtemisBroker, QueueView
 
-WAIT_S = 20.0
 C = TypeVar("C", bound=Connection)
 persistent = pytest.mark.artemis(persistence=True)
-
-
-def in_a_loop(work: Callable[[], Awaitable[None]]) -> None:
-    """Runs the test's coroutine, with a deadline."""
-    asyncio.run(asyncio.wait_for(work(), WAIT_S))
 
 
 @asynccontextmanager
@@ -168,20 +163,11 @@ def test_an_address_that_is_full_is_an_error_that_says_so(artemis: ArtemisBroker
     in_a_loop(work)
 
 
-FILE = """
+LOGINS = """
 <configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
-   <security-enabled>{security}</security-enabled>
    <acceptors><acceptor name="stomp">tcp://127.0.0.1:0?protocols=STOMP</acceptor></acceptors>
-   <address-settings>
-      <address-setting match="#">
-         <auto-create-queues>false</auto-create-queues>
-         <auto-create-addresses>false</auto-create-addresses>
-      </address-setting>
-   </address-settings>
 </core></configuration>
 """
-LOGINS = FILE.format(security="true")
-NO_NEW_QUEUES = FILE.format(security="false")
 
 
 @pytest.mark.artemis(config=LOGINS)
