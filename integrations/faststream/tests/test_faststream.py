@@ -127,11 +127,19 @@ def test_headers_of_the_broker(artemis: ArtemisBroker) -> None:
 
 
 def test_a_batch_is_a_transaction(artemis: ArtemisBroker) -> None:
+    """The third message of the first batch cannot be sent, when the broker has the other two."""
+
     async def work() -> None:
         broker = broker_of(artemis)
+        where: dict[str, Any] = {"destination": "orders", "headers": {"persistent": "true"}}
         async with broker:
-            await broker.publish_batch("one", "two", "three", destination="orders", headers={"persistent": "true"})
+            with pytest.raises(ValueError, match="Unable to serialize"):
+                await broker.publish_batch("one", "two", object(), **where)
+            await broker.publish("after", **where)  # over the same connection, and confirmed
+            assert [message.text for message in artemis.queue("orders").messages] == ["after"]
+            await broker.publish_batch("three", "four", **where)
             await asyncio.to_thread(artemis.queue("orders").wait, count=3)
+        assert [message.text for message in artemis.queue("orders").messages] == ["after", "three", "four"]
 
     in_a_loop(work)
 
