@@ -81,6 +81,10 @@ class Connection:
         """Why there is no client, in words."""
         self._client: Client | None = None
         self._client_changed = asyncio.Event()
+        self._woken = asyncio.Event()
+        """Whoever stays with the client has something to do: ``_is_closing``, or ``_fault``."""
+        self._fault: LostError | None = None
+        """Why the client there is has to be left."""
         self._refusal: RefusedError | None = None
         """What ``_begin`` asks for is refused. No other client would fare better."""
         self._is_closing = asyncio.Event()
@@ -94,6 +98,7 @@ class Connection:
     async def close(self) -> None:
         """End it. What a consumer has not acknowledged goes back, without counting as a failed delivery."""
         self._is_closing.set()
+        self._woken.set()
         if self._owner is not None:
             if self._client is None:
                 self._owner.cancel()  # it is connecting, or waits to do so
@@ -110,6 +115,12 @@ class Connection:
 
     def _refused(self) -> None:
         """There will be no client: see ``_refusal``."""
+
+    def _leave(self, client: Client, fault: LostError) -> None:
+        """Let another client take its place."""
+        if client is self._client:
+            self._fault = fault
+            self._woken.set()
 
     async def _client_until(self, deadline_s: float) -> Client:
         """The client, as soon as there is one. Raises TimeoutError."""
@@ -178,8 +189,11 @@ class Connection:
             self.trouble = ""
             self._set_client(client)
             while not self._is_closing.is_set():
+                self._woken.clear()
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._is_closing.wait(), self.options.heartbeat_s)
+                    await asyncio.wait_for(self._woken.wait(), self.options.heartbeat_s)
+                if self._fault is not None:
+                    raise self._fault
                 if not self._is_closing.is_set() and not client.is_alive():
                     raise LostError("the broker has gone silent")
         finally:
@@ -189,6 +203,7 @@ class Connection:
 
     def _set_client(self, client: Client | None) -> None:
         self._client = client
+        self._fault = None
         self._client_changed.set()
 
 

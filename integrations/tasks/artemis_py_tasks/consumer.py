@@ -10,7 +10,7 @@ from typing import Final, cast, final
 
 from stompman import AckableMessageFrame, Client, Error, ManualAckSubscription, SubscriptionError
 
-from artemis_py_tasks.connection import Connection, Options
+from artemis_py_tasks.connection import Connection, LostError, Options
 from artemis_py_tasks.errors import RefusedError, reason_of
 from artemis_py_tasks.sender import SENT_ID, TASK_ID
 
@@ -143,9 +143,12 @@ class Consumer(Connection):
     async def _choose_queues(self) -> None:
         """Leave those that should wait, return to the others. Without a connection the next one does so."""
         async with self._subscribing:
-            if len(self._queues) > 1 and self._client is not None:
-                with suppress(Error):
-                    await self._subscribe(self._client)
+            if len(self._queues) > 1 and (client := self._client) is not None:
+                try:
+                    with suppress(Error):  # the broker ends the connection, or it is lost
+                        await self._subscribe(client)
+                except LostError as fault:  # else it would wait for a queue that it does not consume
+                    self._leave(client, fault)
 
     async def _subscribe(self, client: Client) -> None:
         queues = self._queues if self._runs is None else [self._runs.queue]
@@ -166,6 +169,10 @@ class Consumer(Connection):
         except SubscriptionError as error:
             if error.reason == "rejected":
                 self._refusal = RefusedError(f"{self.options.names}: {queue}: {reason_of(error.frame)}")
+            if error.reason == "timeout":
+                raise LostError(
+                    f"{queue}: the broker has not confirmed the consumer within {self.options.answer_s:g} s"
+                ) from None
             raise
 
     def _forget_waiting(self, queue: str | None = None) -> None:

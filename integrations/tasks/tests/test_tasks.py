@@ -61,6 +61,43 @@ async def until(condition: Callable[[], Any]) -> None:
         await asyncio.sleep(0.01)
 
 
+class Wire:
+    """Between clients and the broker. It loses RECEIPTs when a test says so, and then ``breaks``, or goes on."""
+
+    def __init__(self, artemis: ArtemisBroker, *, breaks: bool) -> None:
+        self._artemis = artemis
+        self._breaks = breaks
+        self.receipts_to_lose = 0
+        self.connections = 0
+
+    @asynccontextmanager
+    async def laid(self) -> AsyncIterator[int]:
+        """The port of its end for clients."""
+        async with await asyncio.start_server(self._pipe, "127.0.0.1", 0) as server:
+            yield server.sockets[0].getsockname()[1]
+
+    async def _pipe(self, come: asyncio.StreamReader, go: asyncio.StreamWriter) -> None:
+        there, back = await asyncio.open_connection(self._artemis.host, self._artemis.port)
+        self.connections += 1
+
+        async def forth() -> None:
+            while data := await come.read(4096):
+                back.write(data)
+            back.close()
+
+        sending = asyncio.create_task(forth())
+        while data := await there.read(4096):
+            if b"RECEIPT\n" not in data or not self.receipts_to_lose:
+                go.write(data)
+                continue
+            self.receipts_to_lose -= 1
+            if self._breaks:
+                break
+        sending.cancel()
+        back.close()
+        go.close()
+
+
 @persistent
 def test_a_task_is_on_the_disk_when_it_is_sent_and_until_it_is_acknowledged(
     artemis: ArtemisBroker, options: Options
@@ -102,38 +139,16 @@ def test_a_sender_outlives_the_broker(artemis: ArtemisBroker, options: Options) 
 
 @persistent
 def test_a_task_whose_confirmation_is_lost_arrives_once(artemis: ArtemisBroker, options: Options) -> None:
-    """Between the sender and the broker is a wire that breaks after a SEND has passed, before its RECEIPT has."""
+    """The connection breaks after a SEND has passed, before its RECEIPT has."""
 
     async def work() -> None:
-        receipts_to_lose = 1
-        writers = []
-
-        async def pipe(come: asyncio.StreamReader, go: asyncio.StreamWriter) -> None:
-            nonlocal receipts_to_lose
-            there, back = await asyncio.open_connection(artemis.host, artemis.port)
-            writers.append(go)
-
-            async def forth() -> None:
-                while data := await come.read(4096):
-                    back.write(data)
-
-            sending = asyncio.create_task(forth())
-            while data := await there.read(4096):
-                if b"RECEIPT\n" in data and receipts_to_lose:
-                    receipts_to_lose -= 1
-                    break
-                go.write(data)
-            sending.cancel()
-            back.close()
-            go.close()
-
-        async with await asyncio.start_server(pipe, "127.0.0.1", 0) as wire:
-            port = wire.sockets[0].getsockname()[1]
+        wire = Wire(artemis, breaks=True)
+        async with wire.laid() as port:
+            wire.receipts_to_lose = 1
             through = dataclasses.replace(options, servers=[at(port)])
             async with opened(Sender(through)) as sender:
                 await send(sender, "soup")
-        assert len(writers) == 2
-        assert receipts_to_lose == 0
+        assert (wire.receipts_to_lose, wire.connections) == (0, 2)
         assert [message.text for message in artemis.queue("tasks").messages] == ["soup"]
 
     in_a_loop(work)
@@ -272,6 +287,32 @@ def test_of_several_queues_it_has_one_task_at_a_time(artemis: ArtemisBroker, opt
                 await until(partial(is_consumed, artemis.queue(queue)))
 
     in_a_loop(work)
+
+
+def test_a_queue_whose_subscription_is_not_confirmed_is_not_forgotten(
+    artemis: ArtemisBroker, options: Options, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It left that queue while it had a task of another one, and returns; the RECEIPT is lost."""
+
+    async def work() -> None:
+        wire = Wire(artemis, breaks=False)
+        async with wire.laid() as port:
+            through = dataclasses.replace(options, servers=[at(port)], answer_s=2.0)
+            consumer = Consumer(through, ["tasks", "others"], prefetch=1)
+            async with opened(Sender(options)) as sender, opened(consumer):
+                await send(sender, "soup")
+                [delivery] = await got(consumer)
+                await until(partial(is_left, artemis.queue("others")))
+                wire.receipts_to_lose = 1
+                await consumer.acknowledge(delivery)
+                assert (wire.receipts_to_lose, wire.connections) == (0, 1)
+                await sender.send("others", b"tea", task_id="tea", headers={})
+                assert await name_of(consumer) == "tea"
+                assert wire.connections == 2
+        assert f"127.0.0.1:{port}: others: the broker has not confirmed the consumer within 2 s" in caplog.text
+
+    in_a_loop(work)
+    assert artemis.queue("tasks").acknowledged == 1
 
 
 def test_a_task_that_fails_comes_again_and_then_is_dead(artemis: ArtemisBroker, options: Options) -> None:
