@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from typing import Any, Final, ParamSpec, TypeVar
 
@@ -21,6 +22,8 @@ from stompman import ConnectionParameters
 from artemis_py_django import message
 from artemis_py_django.background import background
 from artemis_py_django.results import Results
+
+logger: Final = logging.getLogger("artemis_py_django")
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -103,31 +106,28 @@ class ArtemisBackend(BaseTaskBackend):
     def enqueue(self, task: Task[P, R], args: Sequence[Any], kwargs: dict[str, Any]) -> TaskResult[P, R]:
         """Send a task to the broker; it is on the broker's disk when this returns. Raises SendError."""
         result = self._new_result(task, args, kwargs)
-        self.results.keep(result)
-        try:
-            background.call(self._send(result))
-        except BaseException:
-            self.results.forget(result)
-            raise
+        background.call(self._send(result))
+        self._keep(result)
         task_enqueued.send(type(self), task_result=result)
         return result
 
     async def aenqueue(self, task: Task[P, R], args: Sequence[Any], kwargs: dict[str, Any]) -> TaskResult[P, R]:
         """The same; the event loop goes on meanwhile."""
         result = self._new_result(task, args, kwargs)
-        await sync_to_async(self.results.keep)(result)
-        try:
-            await asyncio.wrap_future(background.submit(self._send(result)))
-        except BaseException:
-            await sync_to_async(self.results.forget)(result)
-            raise
+        await asyncio.wrap_future(background.submit(self._send(result)))
+        await sync_to_async(self._keep)(result)
         await task_enqueued.asend(type(self), task_result=result)
         return result
 
     def get_result(self, result_id: str) -> TaskResult[..., Any]:
-        """What is known of a task. Raises TaskResultDoesNotExist: it was never sent, or its time is over."""
+        """What is known of a task. Raises TaskResultDoesNotExist: the broker has not confirmed it and no worker has
+        begun it, or the time of its result is over.
+        """
         if not self.supports_get_result:
-            raise NotImplementedError("OPTIONS['results'] of this backend names no cache to keep results in")
+            raise NotImplementedError(
+                f"no results are kept: to have them, set TASKS[{self.alias!r}]['OPTIONS']['results'] to the name of "
+                "one of CACHES"
+            )
         if (found := self.results.find(result_id)) is None:
             raise TaskResultDoesNotExist(result_id)
         return found
@@ -148,6 +148,13 @@ class ArtemisBackend(BaseTaskBackend):
             errors=[],
             worker_ids=[],
         )
+
+    def _keep(self, result: TaskResult[..., Any]) -> None:
+        """It was sent, whether its result can be kept or not."""
+        try:
+            self.results.add(result)
+        except Exception:
+            logger.exception("task %s was sent, but its result cannot be kept", result.id)
 
     async def _send(self, result: TaskResult[..., Any]) -> None:
         task = result.task

@@ -15,6 +15,11 @@ class Results:
         self.cache = cache
         self._seconds = seconds
 
+    def add(self, result: TaskResult[..., Any]) -> None:
+        """It was sent. A worker may have begun it before that was confirmed; then what the worker says counts."""
+        if self.cache is not None:
+            caches[self.cache].add(_key(result.id), result, self._seconds)
+
     def keep(self, result: TaskResult[..., Any]) -> None:
         """Let others see how it is now."""
         if self.cache is not None:
@@ -26,11 +31,6 @@ class Results:
             return None
         found: TaskResult[..., Any] | None = caches[self.cache].get(_key(result_id))
         return found
-
-    def forget(self, result: TaskResult[..., Any]) -> None:
-        """It was not sent."""
-        if self.cache is not None:
-            caches[self.cache].delete(_key(result.id))
 
 
 def _key(result_id: str) -> str:

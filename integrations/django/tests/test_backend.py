@@ -8,8 +8,9 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import jobs
@@ -150,32 +151,73 @@ def test_a_process_that_was_forked_has_a_connection_of_its_own(artemis: ArtemisB
     assert default(artemis).count == 3
 
 
-def test_what_was_not_sent_has_no_result(artemis: ArtemisBroker, configure: Configure) -> None:
-    backend = configure(results="kept", answer_s=0.5)
-    ids: list[str] = []
-    keep = backend.results.keep
-
-    def noted(result: TaskResult[Any, Any]) -> None:
-        ids.append(result.id)
-        keep(result)
-
-    backend.results.keep = noted  # type: ignore[method-assign]
+def test_what_was_not_sent_has_no_result(artemis: ArtemisBroker, configure: Configure, tmp_path: Path) -> None:
+    configure(results="kept", answer_s=0.5)
     artemis.stop()
     with pytest.raises(UnconfirmedError, match=r"nothing was sent to django\.default"):
         jobs.note.enqueue("soup")
     with pytest.raises(UnconfirmedError):
         asyncio.run(jobs.note.aenqueue("soup"))
-    for id in ids:
-        with pytest.raises(TaskResultDoesNotExist):
-            backend.get_result(id)
-    assert len(ids) == 2
+    assert not list((tmp_path / "kept").glob("*"))
+
+
+@pytest.mark.artemis(persistence=True)
+def test_what_may_have_been_sent_has_a_result_when_a_worker_has_it(
+    artemis: ArtemisBroker, configure: Configure
+) -> None:
+    backend = configure(results="kept", answer_s=1.0)
+    jobs.note.enqueue("first")
+    with artemis.disk_full(), pytest.raises(UnconfirmedError, match="it may have arrived") as error:
+        jobs.note.enqueue("soup")
+    default(artemis).wait(count=2)
+    [_, message] = default(artemis).messages
+    id = message.headers["task-id"]
+    assert id in str(error.value)
+    with pytest.raises(TaskResultDoesNotExist):
+        backend.get_result(id)
+    with working(backend):
+        default(artemis).assert_acknowledged(2)
+    assert backend.get_result(id).return_value == {"noted": "soup"}
+
+
+@pytest.mark.parametrize("error", [None, UnconfirmedError("too late")], ids=["late", "too late"])
+def test_what_a_worker_says_counts_though_the_confirmation_comes_later(
+    artemis: ArtemisBroker, backend: ArtemisBackend, error: Exception | None
+) -> None:
+    send = backend._send
+    ids: list[str] = []
+
+    async def send_slowly(result: TaskResult[..., Any]) -> None:
+        ids.append(result.id)
+        await send(result)
+        await asyncio.to_thread(default(artemis).assert_acknowledged, 1)
+        if error is not None:
+            raise error
+
+    backend._send = send_slowly  # type: ignore[method-assign]
+    with working(backend), pytest.raises(UnconfirmedError) if error else nullcontext():
+        jobs.note.enqueue("soup")
+    [id] = ids
+    assert backend.get_result(id).return_value == {"noted": "soup"}
+
+
+def test_a_task_is_sent_when_its_result_cannot_be_kept(
+    artemis: ArtemisBroker, backend: ArtemisBackend, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object) -> None:
+        raise OSError("the cache is gone")
+
+    backend.results.add = broken  # type: ignore[method-assign, assignment]
+    result = jobs.note.enqueue("soup")
+    assert default(artemis).count == 1
+    assert f"task {result.id} was sent, but its result cannot be kept" in caplog.text
 
 
 def test_without_a_cache_there_are_no_results(artemis: ArtemisBroker, configure: Configure) -> None:
     backend = configure()
     assert not backend.supports_get_result
     result = jobs.note.enqueue("soup")
-    with pytest.raises(NotImplementedError, match="names no cache"):
+    with pytest.raises(NotImplementedError, match=r"set TASKS\['default'\]\['OPTIONS'\]\['results'\] to the name"):
         result.refresh()
     with working(backend):
         default(artemis).assert_acknowledged(1)

@@ -18,7 +18,7 @@ class RefusedError(SendError):
 
 
 class UnconfirmedError(SendError):
-    """The broker has not confirmed a task in time. Only if it was reached, the task may be there all the same."""
+    """The broker has not confirmed a task in time. If it was reached, the task may have arrived."""
 
 
 def reason_of(frame: ErrorFrame | None) -> str:

@@ -71,9 +71,9 @@ class Sender(Connection):
                 if error.reason == "rejected" and error.frame is not None and "receipt-id" in error.frame.headers:
                     raise RefusedError(f"{self.options.names}: {queue}: {reason_of(error.frame)}") from None
                 if error.reason == "timeout":
-                    raise self._unconfirmed(queue) from None
+                    raise self._unconfirmed(queue, task_id) from None
             except TimeoutError:
-                raise self._unconfirmed(queue) from None
+                raise self._unconfirmed(queue, task_id) from None
             except (FailedAllConnectAttemptsError, FailedAllWriteAttemptsError):
                 pass
             await asyncio.sleep(_PAUSE_S)  # the connection was lost: again
@@ -86,8 +86,8 @@ class Sender(Connection):
                 f"{self.options.names}: nothing was sent to {queue} within {self.options.answer_s:g} s: {self.trouble}"
             ) from None
 
-    def _unconfirmed(self, queue: str) -> UnconfirmedError:
+    def _unconfirmed(self, queue: str, task_id: str) -> UnconfirmedError:
         return UnconfirmedError(
-            f"{self.options.names}: {queue}: the broker has not confirmed the task within {self.options.answer_s:g} s; "
-            "the address may be full"
+            f"{self.options.names}: {queue}: the broker has not confirmed task {task_id} within "
+            f"{self.options.answer_s:g} s; it may have arrived, or the address is full"
         )

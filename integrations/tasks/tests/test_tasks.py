@@ -172,7 +172,10 @@ def test_an_address_that_is_full_is_an_error_that_says_so(artemis: ArtemisBroker
     async def work() -> None:
         async with opened(Sender(dataclasses.replace(options, answer_s=1.0))) as sender:
             await send(sender, "first")
-            with artemis.disk_full(), pytest.raises(UnconfirmedError, match=r"not confirmed .* may be full"):
+            with (
+                artemis.disk_full(),
+                pytest.raises(UnconfirmedError, match=r"not confirmed task soup .* address is full"),
+            ):
                 await send(sender, "soup")
 
     in_a_loop(work)
