@@ -1,5 +1,5 @@
 """Makes the pictures of the console in docs/pictures anew, of two brokers with 5,000 queues:
-``python -m tests.e2e.console.pictures``. It takes some minutes, for curves to show.
+``python -m tests.e2e.console.pictures``. It takes some minutes, until there are curves to show.
 """
 
 from __future__ import annotations
@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,10 +18,22 @@ from tests.e2e.console.screen import Screen
 from tests.kit.browser import Browser, chromium
 from tests.kit.client import StompSocket, connected
 from tests.kit.http import ask
-from tests.kit.process import HTTP, LOOPBACK, STOMP, SWEPT, BrokerProcess, configuration, retained, running
+from tests.kit.process import (
+    HTTP,
+    LOOPBACK,
+    STOMP,
+    SWEPT,
+    BrokerProcess,
+    configuration,
+    eventually,
+    retained,
+    running,
+)
 
 FOLDER: Final = Path(__file__).parents[3] / "docs" / "pictures"
-MINUTES: Final = 4
+MOMENTS: Final = 24
+"""The broker notes one every ten seconds."""
+PAST_S: Final = 600.0
 QUEUES: Final = 5000
 SETTINGS: Final = """
       <address-setting match="#">
@@ -99,6 +110,20 @@ def fill(client: StompSocket) -> None:
     client.ask("SEND", {"destination": "/queue/audit"}, b"seen")
 
 
+DRAWN: Final = """
+    const seen = (it) => (it.points ?? []).filter((one) => one.at > performance.timeOrigin).length;
+    const charts = [...document.querySelectorAll(".chart")];
+    return document.fonts.status === "loaded" && document.querySelector(".row.waiting, [data-state=asking]") === null
+        && charts.every((it) => it.querySelector("canvas") !== null && seen(it) > 2);
+"""
+"""Is everything there, and has the page measured rates itself, so that curves go up to now?"""
+
+
+def moments(broker: BrokerProcess) -> int:
+    """How much of a queue's past there is."""
+    return len(ask(broker.ports["http"], "GET", "/api/queues/mail/history").json["data"])
+
+
 def acceptors(http: str = "") -> dict[str, str]:
     return {"stomp": STOMP + ";connectionsAllowed=1000", "http": HTTP + http}
 
@@ -111,7 +136,7 @@ def take(screen: Screen, name: str, place: str, *texts: str) -> None:
     """A picture of a page, once these texts are on it."""
     screen.open(place)
     screen.sees(*texts)
-    time.sleep(5)  # for rates and curves
+    screen.until("curves", DRAWN)
     file = FOLDER / f"console-{name}.png"
     screen.browser.picture(file, 900)
     picture = Image.open(file).convert("RGB")
@@ -152,7 +177,7 @@ def main() -> None:
                 fill(client)
                 with connected(second.port) as other:
                     other.ask("SEND", {"destination": "/queue/orders"}, b"{}")
-                time.sleep(60 * MINUTES)
+                eventually("curves", lambda: moments(first), lambda count: count >= MOMENTS, PAST_S)
                 with chromium(Path(folder)) as browser:
                     take_all(browser, first, second)
 
