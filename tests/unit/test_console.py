@@ -31,9 +31,9 @@ FORBIDDEN: Final = {
 }
 
 
-def _get(path: str, **headers: str) -> Response:
+def _get(path: str, query: str = "", **headers: str) -> Response:
     route = next(one for one in console_routes() if one.path == path)
-    answer = route.handlers["GET"](Request("GET", path, headers=headers))
+    answer = route.handlers["GET"](Request("GET", path, query, headers))
     assert isinstance(answer, Response)
     return answer
 
@@ -141,6 +141,7 @@ def test_the_acceptors_of_the_document_are_valid() -> None:
 def test_other_paths_lead_there(path: str) -> None:
     answer = _get(path)
     assert (answer.status, _of(answer, "Location")) == (302, PATH)
+    assert _of(_get(path, query="code=a&state=b"), "Location") == f"{PATH}?code=a&state=b"
 
 
 def test_the_states_of_queues_are_those_of_the_broker() -> None:

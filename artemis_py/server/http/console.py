@@ -112,5 +112,7 @@ def _page(page: bytes, version: str, files: Mapping[str, bytes]) -> bytes:
     return page.replace(_MODULES, links).replace(_VERSION, version.encode())
 
 
-def _moved(_request: Request) -> Response:
-    return text_response(HTTPStatus.FOUND, f"the console is at {PATH}", (("Location", PATH),))
+def _moved(request: Request) -> Response:
+    """With the query: an OpenID provider may send people back to where Artemis has its console."""
+    there = f"{PATH}?{request.query}" if request.query else PATH
+    return text_response(HTTPStatus.FOUND, f"the console is at {PATH}", (("Location", there),))
