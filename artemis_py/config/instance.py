@@ -17,6 +17,7 @@ from typing import Final, final
 from urllib.parse import unquote, urlsplit
 
 from artemis_py.config.draft import AcceptorDraft, Draft, SecurityDraft
+from artemis_py.config.hawtio_oidc import read_hawtio_oidc
 from artemis_py.config.problems import Problems, nearest
 from artemis_py.config.tables.core_settings import CoreSettings
 from artemis_py.config.tables.declarations import NOWHERE, BootstrapUsers, JaasConfig, Origin, WebAccess
@@ -42,7 +43,13 @@ class Instance:
     def files(self) -> list[str]:
         """The files beside broker.xml that count. Some may not exist yet, and be created later."""
         names = ("bootstrap.xml", "artemis.profile", "login.config", "jolokia-access.xml", "management.xml")
-        return [os.path.join(self.directory, "etc", name) for name in names]
+        return [*(os.path.join(self.directory, "etc", name) for name in names), self._oidc_file]
+
+    @property
+    def _oidc_file(self) -> str:
+        """As Hawtio finds it: a path, or a URL, also in the class path, of which ``etc`` is a part."""
+        named = unquote(urlsplit(self.properties.get("hawtio.oidcConfig", "")).path)
+        return os.path.join(self.directory, "etc", named or "hawtio-oidc.properties")
 
     def lay_over(self, draft: Draft) -> None:
         """Put into a draft, read from broker.xml, what the other files say."""
@@ -61,6 +68,10 @@ class Instance:
         access = os.path.join(self.directory, "etc", "jolokia-access.xml")
         if os.path.isfile(access):
             draft.web_access = read_jolokia_access(access, self.properties, draft.problems)
+        oidc = read_hawtio_oidc(self._oidc_file, draft.problems) if os.path.isfile(self._oidc_file) else None
+        known = {each.options.get("issuer") for each in draft.authenticators}
+        if oidc is not None and oidc.options["issuer"] not in known:
+            draft.authenticators.append(oidc)
 
     def grant_management(self, draft: Draft) -> None:
         """Grant what management.xml does, as far as it can; for a draft that is complete."""

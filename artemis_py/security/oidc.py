@@ -66,6 +66,7 @@ class OidcOptions:
     - ``audience``: what ``aud`` must contain; without it a token must be made for ``client_id``.
     - ``user_claim`` ("sub"): a name, or a path with dots.
     - ``roles_claim`` ("roles"): several of these, with commas in between; see ``roles_in``.
+    - ``role_mapping``: ``ROLE=OTHER``, with commas in between: roles of the claim that have another name here.
     - ``leeway`` (30): by how many seconds the clocks may differ.
     - ``ca_file``: the certificates to trust.
     """
@@ -80,6 +81,7 @@ class OidcOptions:
     audience: str = ""
     user_claim: str = "sub"
     roles_claim: str = "roles"
+    role_mapping: str = ""
     leeway: str = "30"
     ca_file: str = ""
 
@@ -244,6 +246,7 @@ class OidcAuthenticator(WebLogin):
         self._given: Final = given
         self._leeway_s: Final = leeway_s(given.leeway)
         self._roles_claims: Final = [each.strip() for each in given.roles_claim.split(",") if each.strip()]
+        self._role_mapping: Final = _mapping(given.role_mapping)
 
     @property
     def fetched_keys(self) -> tuple[FetchedKeys, ...]:
@@ -282,7 +285,8 @@ class OidcAuthenticator(WebLogin):
         if credentials.user not in (None, "", ANY_USER, user):
             raise CredentialsRefusedError(f"the token is not one of the user {_shown(credentials.user)}")
         roles = frozenset[str]().union(*(roles_in(claim(claims, path)) for path in self._roles_claims))
-        return Identity(user, roles, int((claims["exp"] + self._leeway_s) * 1000), self._why(roles))
+        names = frozenset(self._role_mapping.get(role, role) for role in roles)
+        return Identity(user, names, int((claims["exp"] + self._leeway_s) * 1000), self._why(roles))
 
     def _claims(self, token: str) -> dict[str, Any]:
         """What a token says that this provider has signed, and that is good now. Raises as ``authenticate``, or one of
@@ -448,6 +452,17 @@ class OidcAuthenticator(WebLogin):
             return False
         except ArtemisError:
             return True  # nobody knows
+
+
+def _mapping(text: str) -> dict[str, str]:
+    """The roles of ``role_mapping``. Raises ArtemisError."""
+    found: dict[str, str] = {}
+    for each in filter(None, map(str.strip, text.split(","))):
+        outside, _, inside = (part.strip() for part in each.rpartition("="))
+        if not outside or not inside:
+            raise ArtemisError(f"role-mapping must be ROLE=OTHER, with commas in between: {each!r}")
+        found[outside] = inside
+    return found
 
 
 def _demand(given: Mapping[str, str], *names: str) -> None:

@@ -14,6 +14,7 @@ import pytest
 from tests.e2e.console.screen import Screen
 from tests.kit.browser import Browser, why_no_browser
 from tests.kit.client import StompSocket
+from tests.kit.ports import free_port
 from tests.kit.process import HTTP, LOOPBACK, BrokerProcess, eventually
 from tests.kit.secured import USERS, basic, secured_broker
 
@@ -96,6 +97,20 @@ def test_in_and_out(screen: Screen, shop: BrokerProcess, there: Provider, modes:
     assert complaints == [], "the policy allows all that the page does"
     for secret in (there.forms[0]["code"], there.forms[0]["code_verifier"], "eyJ"):
         assert secret not in shop.said
+
+
+@pytest.mark.parametrize("modes", [["query", "fragment"], ["query"]])
+def test_the_place_of_artemis_console(browser: Browser, there: Provider, tmp_path: Path, modes: list[str]) -> None:
+    """A provider that knew Artemis sends people back to there."""
+    there.modes = modes
+    port = free_port()
+    redirect = f"http://{LOOPBACK}:{port}/console"
+    there.redirects = {redirect}
+    users = authentication(there.issuer, **{"redirect-uri": redirect})
+    with secured_broker(tmp_path, users, MAPPING, http=HTTP.replace(":0?", f":{port}?")) as broker:
+        screen = Screen(browser, broker)
+        go_there(screen, "ann")
+        screen.sees("2 queues", "Log out", "ann")
 
 
 def test_a_login_that_is_kept_outlasts_a_reload(screen: Screen, there: Provider) -> None:

@@ -296,6 +296,64 @@ def test_which_pages_may_use_jolokia(shop: Path) -> None:
         load(shop, environ={})
 
 
+OIDC = r"""
+# as Artemis writes it, with a provider
+provider = https://id.example.org/realms/shop
+client_id = console
+response_mode = fragment
+scope = openid email profile
+redirect_uri = https://broker.example.org:8161/console
+code_challenge_method = S256
+oidc.rolesPath = resource_access.${client_id}.roles
+roleMapping.Hawtio.Admin = amq
+roleMapping.night\ watch = guards
+ssl.truststore = artemis.jks"""
+
+
+@pytest.mark.parametrize(
+    ("name", "profile"),
+    [
+        ("hawtio-oidc.properties", ""),
+        ("people.properties", "-Dhawtio.oidcConfig=classpath:people.properties"),
+        ("people.properties", "-Dhawtio.oidcConfig=file:${ARTEMIS_INSTANCE_ETC}/people.properties"),
+    ],
+)
+def test_the_provider_of_the_console(shop: Path, name: str, profile: str) -> None:
+    edit(shop, "artemis.profile", "-Dshop.guest=visitor", f"-Dshop.guest=visitor {profile}")
+    assert load(shop, environ={}).logins.authenticators == ()
+    (shop / "etc" / name).write_text(OIDC)
+    config = load(shop, environ={})
+    [oidc] = config.logins.authenticators
+    assert (oidc.name, oidc.origin.line) == ("oidc", 3)
+    assert oidc.options == {
+        "issuer": "https://id.example.org/realms/shop",
+        "client-id": "console",
+        "user-claim": "preferred_username",
+        "roles-claim": "resource_access.console.roles",
+        "role-mapping": "Hawtio.Admin=amq,night watch=guards",
+        "scope": "openid email profile",
+        "redirect-uri": "https://broker.example.org:8161/console",
+    }
+    note, unused = told_of(config, name)
+    assert note.startswith("note 3: people log in at the console with this provider; STOMP clients, too")
+    assert unused.startswith("warning 12: ssl.truststore is not used: write")
+    (shop / "etc" / name).write_text(OIDC.replace("provider =", "# provider ="))
+    assert load(shop, environ={}).logins.authenticators == ()
+
+
+def test_a_provider_of_broker_xml_counts(shop: Path) -> None:
+    (shop / "etc" / "hawtio-oidc.properties").write_text(OIDC)
+    own = '<option name="issuer" value="https://id.example.org/realms/shop"/><option name="client-id" value="own"/>'
+    edit(
+        shop,
+        "broker.xml",
+        "<acceptors>",
+        f'<authentication><authenticator name="oidc">{own}</authenticator></authentication><acceptors>',
+    )
+    [oidc] = load(shop, environ={}).logins.authenticators
+    assert oidc.options["client-id"] == "own"
+
+
 FRESH = """<?xml version="1.0"?>
 <management-context xmlns="http://activemq.apache.org/schema">
   <authorisation>

@@ -98,6 +98,16 @@ def test_roles_of_several_claims(there: Provider) -> None:
     assert "gives the roles none" in found.why_these_roles
 
 
+def test_roles_have_other_names_here(there: Provider) -> None:
+    here = oidc(there, role_mapping="broker-admin=amq, cn=night=guards,")
+    found = login(here, there.token(realm_access={"roles": ["broker-admin", "cn=night", "staff"]}))
+    assert found is not None
+    assert found.roles == {"amq", "guards", "staff"}
+    for wrong in ("broker-admin", "=amq", "a=b,c="):
+        with pytest.raises(ArtemisError, match="role-mapping must be ROLE=OTHER"):
+            oidc(there, role_mapping=wrong)
+
+
 @pytest.mark.parametrize(
     ("said", "why"),
     [
