@@ -153,7 +153,7 @@ def take_all(browser: Browser, first: BrokerProcess, second: BrokerProcess) -> N
     take(screen, "overview", "/", "Need attention")
     take(screen, "queue", "/queues/mail", "Why does it grow?")
     take(screen, "queues", "/queues", "queues")
-    take(screen, "life", f"/life/{dead['originalMessageID']}", "dead")
+    take(screen, "life", f"/life/{dead['originalMessageID']}", "still there")
     take(screen, "message", f"/queues/shipping/messages/{order['messageID']}", "Why is it here?")
     screen.run(f"localStorage.setItem('artemis-brokers', '{url_of(second)}')")
     take(screen, "brokers", "/", "shop-asia")
