@@ -463,6 +463,14 @@ ADDRESSES: Final = (
         "a user who sets both does not want to lose them",
     ),
     Departure(
+        "bridge-loop",
+        "Messages in a loop of [bridges](bridges.md)",
+        "circulate without end",
+        "do not go out a second time: they become dead letters",
+        "a loop is a mistake, and uses up both brokers",
+        shown=False,
+    ),
+    Departure(
         "null-header",
         "`_AMQ_ORIG_QUEUE` of a message that reached no queue (`send-to-dla-on-no-route`)",
         "exists and is empty",
