@@ -163,7 +163,9 @@ def next_limit(queue: Queue, trend: Trend) -> Limit | None:
     """The limit that comes first if it goes on like this; None: none within a day."""
     if trend.growth <= 0 or queue.keeps_messages:
         return None
-    mean_bytes = queue.contents.counters.size_bytes / max(queue.message_count, 1)
+    assert isinstance(queue.address, Address)
+    account = queue.address.account  # what messages take in memory is more than what their queue counts, their encoding
+    mean_bytes = account.size_bytes / max(account.message_count, 1)
     ahead = limits_ahead(queue, trend.growth, trend.growth, trend.growth * mean_bytes)
     first = min(ahead, key=lambda one: one.left_s, default=None)
     return None if first is None or first.left_s > _AHEAD_S_MAX else first

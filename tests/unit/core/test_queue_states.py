@@ -81,6 +81,17 @@ def test_a_queue_that_falls_behind_says_so_with_its_limit_and_what_holds_its_con
     assert until_empty_ms(it.queue) == -1
 
 
+def test_when_it_is_full_is_told_by_what_messages_take_in_memory() -> None:
+    """Small messages take several times their encoding, and the limit of the address counts that."""
+    it = Hours(settings={"a": {"max_size_bytes": 3_000_000, "address_full_policy": "BLOCK"}})
+    it.go_on(40, lambda: it.send(9))
+    address = it.broker.addresses["a"]
+    a_second = 9 * address.account.size_bytes / it.queue.message_count
+    assert a_second > 2 * 9 * it.queue.contents.counters.size_bytes / it.queue.message_count
+    left_ms = 1000 * (3_000_000 - address.account.size_bytes) / a_second
+    assert until_limit_ms(it.queue) == pytest.approx(left_ms, rel=0.1)
+
+
 def test_a_queue_that_is_drained_says_when() -> None:
     it = Hours()
     it.send(600)
