@@ -14,7 +14,7 @@ from artemis_py.core.queue.why import messages
 from artemis_py.core.queue_states import limits_ahead
 from artemis_py.core.slow_consumers import settled_count
 from artemis_py.errors import NotFoundError
-from artemis_py.management.why.question import LINES_MAX, Findings, Question, address_of, listed, some_at_a_time
+from artemis_py.management.why.question import LINES_MAX, Findings, Question, address_of, listed, of_broker, some_at_a_time
 
 _MS: Final = 1_000
 _CONSUMERS_MAX: Final = 1_000
@@ -141,8 +141,11 @@ def _about_future(question: Question, queue: Queue, now: _Sample, rates: _Rates)
     for ahead in limits_ahead(queue, rates.count, rates.address_count, rates.address_bytes):
         then = f" at this rate; then {ahead.policy}" if ahead.policy else ""
         text = f"{ahead.used:,} of {ahead.limit:,} {ahead.unit} ({ahead.setting}): reached in {in_words(ahead.left_s)}"
-        setting = "max-size-bytes" if ahead.setting == "global-max-size" else ahead.setting
-        question.add(ahead.word, text + then, used=ahead.used, limit=ahead.limit, unit=ahead.unit, setting=setting)
+        place = of_broker(question.broker.config, ahead.setting) if ahead.setting == "global-max-size" else None
+        question.add(
+            ahead.word, text + then, used=ahead.used, limit=ahead.limit, unit=ahead.unit, setting=ahead.setting,
+            place=place,
+        )  # fmt: skip
 
 
 def _about_disk(question: Question, queue: Queue, rates: _Rates) -> None:

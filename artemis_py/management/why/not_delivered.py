@@ -107,23 +107,26 @@ def _about_gate(question: Question, queue: Queue, now_ms: int) -> bool:
 # ---- consumers -----------------------------------------------------------------------------------
 
 
-def _about_bridges(question: Question, queue: Queue) -> None:
-    """Bridges that would consume the queue if they were connected."""
+def _about_bridges(question: Question, queue: Queue) -> bool:
+    """Bridges that would consume the queue if they were connected. Returns whether there are any."""
+    before = len(question.findings)
     for bridge in question.managed.bridges().values():
         if bridge.config.queue_name.rpartition("::")[2] == queue.name and not bridge.connected_count:
             text = f"bridge {bridge.name} to {bridge.config.places} is {bridge.state}"
             text += f": {bridge.reason}" if bridge.reason else ""
             place = Place("queue-name", bridge.config.queue_name, f"{bridge.config.origin} (bridge {bridge.name})")
             question.add("bridge", text, place=place)
+    return len(question.findings) > before
 
 
 def _about_consumers(question: Question, queue: Queue, *, is_closed: bool) -> Findings:
-    _about_bridges(question, queue)
+    is_for_bridge = _about_bridges(question, queue)
     nobody = why_nobody(queue.state)
     if nobody is not None:
-        question.add_reason(nobody)
         if queue.address.name in queue.host.dead_letter_addresses:
             question.add("dead-letters", "messages that could not be delivered, or expired, wait here for an operator")
+        elif not is_for_bridge:
+            question.add_reason(nobody)
         return
     reasons: list[tuple[Consumer, Reason]] = []
     choosers: list[Consumer] = []

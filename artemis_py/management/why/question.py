@@ -72,14 +72,15 @@ def of_acceptor(acceptor: AcceptorConfig, name: str) -> Place:
 
 def _place(config: BrokerConfig, scope: str, name: str, address: Address | None, queue: Queue | None) -> Place:
     if scope == OF_BROKER:
-        return _of_broker(config, name)
+        return of_broker(config, name)
     if scope != OF_ADDRESS and queue is not None and name in _OF_QUEUE:
         return _of_queue(config, name, queue)
     home = queue.address.name if queue is not None else "" if address is None else address.name
     return _of_address(config, name, home)
 
 
-def _of_broker(config: BrokerConfig, name: str) -> Place:
+def of_broker(config: BrokerConfig, name: str) -> Place:
+    """A setting of the whole broker."""
     row = _OF_BROKER.get(name)
     if row is None:
         return NOWHERE

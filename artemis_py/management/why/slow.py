@@ -77,7 +77,7 @@ def _about_times(question: Question, add: Callable[..., None]) -> None:
     health = question.managed.health
     turn_s = percentile(health.turn_bounds_s, health.turn_buckets)
     if turn_s > _TURN_SLOW_S or health.turn_ns_max > _TURN_LONG_NS:
-        text = f"{health.turns} turns: 99 of 100 end within {turn_s * 1000:g} ms, the longest took "
+        text = f"{health.turns:,} turns: 99 of 100 end within {turn_s * 1000:g} ms, the longest took "
         text += f"{health.turn_ns_max / _NS_PER_MS:.1f} ms"
         weight = min(round(turn_s * 1000), 99) if turn_s > _TURN_SLOW_S else 1
         add(weight, "turns", text, used=health.turn_ns_max // _NS_PER_MS, unit="ms")
@@ -123,7 +123,7 @@ def _about_queues(question: Question, weights: list[int]) -> Findings:
     stuck.sort(key=lambda one: -one[0])
     for count, queue in stuck[:LINES_MAX]:
         ready = queue.contents.order.count
-        text = f"{count:,} of {queue.taker_count:,} consumers take nothing, and {messages(ready)} are ready"
+        text = f"{count:,} of {queue.taker_count:,} consumers have no room for more, and {messages(ready)} are ready"
         question.add(
             "slow-consumers", text, about=f"queue {queue.name}", used=count, limit=queue.taker_count, unit="consumers",
             queue=queue, help=f"artemis-py why not-delivered {queue.name} says what holds each of them.",

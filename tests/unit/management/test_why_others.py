@@ -275,7 +275,7 @@ def test_a_client_may_write_any_reason(tmp_path: Path) -> None:
 
 def test_rates_and_what_follows(tmp_path: Path) -> None:
     settings = of("a", "<max-size-messages>100</max-size-messages>\n<address-full-policy>BLOCK</address-full-policy>")
-    it = Asked(tmp_path, addresses=PLAIN, settings=settings)
+    it = Asked(tmp_path, addresses=PLAIN, settings=settings, core="<global-max-size>1000000</global-max-size>")
 
     def ask(window_ms: int = 1000) -> list[Finding]:
         return it.why(lambda question: growing(question, it.queue(), window_ms), queue="q")
@@ -289,10 +289,12 @@ def test_rates_and_what_follows(tmp_path: Path) -> None:
     it.pause = busy  # type: ignore[method-assign]
     found = ask(2000)
     assert one(found, "no-acknowledgements").sentence.startswith("10/s come in and 0/s are acknowledged, over 2 s")
-    full = one(found, "will-be-full")
+    full, of_all = (reason for reason in found if reason.code == "will-be-full")
     assert (full.used, full.limit) == (20, 100)
     assert "reached in 8.0 s at this rate; then BLOCK" in full.sentence
     assert full.place.where.startswith(it.line("<max-size-messages>"))
+    assert (of_all.place.setting, of_all.place.value) == ("global-max-size", "1000000 bytes")
+    assert of_all.place.where == it.line("<global-max-size>")
 
 
 def test_rates_by_consumer(tmp_path: Path) -> None:
