@@ -29,6 +29,10 @@ _PATIENCE_S: Final = 3600.0
 """An operation on millions of messages takes its time, so that nobody else has to wait for it."""
 
 
+_NAMED_MAX: Final = 8
+"""The usage of a command names its actions if they are no more: a line of thirty tells less than the list below it."""
+
+
 class View(NamedTuple):
     """A list under another name, with other fields than usual."""
 
@@ -71,7 +75,9 @@ class Operating:
 
 def add(parser: argparse.ArgumentParser, word: str) -> list[argparse.ArgumentParser]:
     """Adds an action for each operation whose command begins with the word. Returns their parsers."""
-    return add_actions(parser.add_subparsers(dest="action", required=True, metavar="|".join(_with_views(word))), word)
+    actions = _with_views(word)
+    metavar = "|".join(actions) if len(actions) <= _NAMED_MAX else "COMMAND"
+    return add_actions(parser.add_subparsers(dest="action", required=True, metavar=metavar), word)
 
 
 def _actions(word: str) -> dict[str, Operation]:

@@ -19,9 +19,15 @@ class Parser(argparse.ArgumentParser):
     for it.
     """
 
+    _chosen: argparse.ArgumentParser | None = None
+    """That of the word that somebody has written."""
+
     def _check_value(self, action: argparse.Action, value: object) -> None:
         if not isinstance(action, argparse._SubParsersAction) or value in action.choices:
             super()._check_value(action, value)
+            self._chosen = (
+                action.choices[str(value)] if isinstance(action, argparse._SubParsersAction) else self._chosen
+            )
             return
         alike = _ALIKE.get(str(value))
         if alike in action.choices:
@@ -35,20 +41,31 @@ class Parser(argparse.ArgumentParser):
         raise argparse.ArgumentError(None, f"unknown word {value!r}; {hint}")
 
     def _other_acceptor(self, message: str) -> str:
-        """Which option names the broker here, if somebody has used that of commands that talk to its other acceptor."""
+        """Which option names the broker here, if somebody has used that of commands that talk to its other acceptor;
+        else the one that is nearest.
+        """
         wrong = {word.partition("=")[0] for word in message.removeprefix("unrecognized arguments: ").split()}
         options = _options_of(self)
         if "--url" in wrong and "--stomp" in options:
             return "; this command talks STOMP, so name that acceptor: --stomp stomp://host:port"
         if "--stomp" in wrong and "--url" in options:
             return "; this command talks HTTP, so name that acceptor: --url http://host:port"
-        return ""
+        return _nearest(wrong, _options_of(self._chosen or self))
 
     def error(self, message: str) -> NoReturn:
         """Ends the program with exit code 2."""
         warn(f"{self.prog}: {message}{self._other_acceptor(message)}")
         warn(f"{self.prog} --help shows the arguments")
         self.exit(2)
+
+
+def _nearest(words: set[str], options: set[str]) -> str:
+    """Which options are most like those that nobody knows."""
+    from difflib import get_close_matches
+
+    wrong = [word for word in sorted(words) if word.startswith("--")]
+    near = [option for word in wrong for option in get_close_matches(word, options, n=1)]
+    return f"; did you mean {' '.join(near)}?" if near else ""
 
 
 def _options_of(parser: argparse.ArgumentParser) -> set[str]:

@@ -78,7 +78,8 @@ def run(args: argparse.Namespace) -> int:
         link.close()
     if done < args.count:
         sys.stdout.flush()
-        warn(f"{many(done, 'message')} came, and no further one within {timeout_s:g} s")
+        came = f"{many(done, 'message')} came, and no further one" if done else "no message came"
+        warn(f"{came} within {timeout_s:g} s")
         return 1
     return 0
 

@@ -128,6 +128,12 @@ def test_an_unknown_command_is_told_the_nearest(typed: str, meant: str, capsys: 
                 "acceptor: --url http://host:port"
             ),
         ),
+        (
+            ["send", "q", "--hedaer=a=b"],
+            "artemis-py send: unrecognized arguments: --hedaer=a=b; did you mean --header?",
+        ),
+        (["queue", "ls", "--feilds=a"], "artemis-py queue: unrecognized arguments: --feilds=a; did you mean --fields?"),
+        (["queue"], "artemis-py queue: the following arguments are required: COMMAND"),
         (["check", "--url=h"], "artemis-py check: unrecognized arguments: --url=h"),
         (["browse", "q", "\x1b[31m"], "artemis-py browse: unrecognized arguments: \\x1b[31m"),
     ],
