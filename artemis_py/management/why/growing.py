@@ -14,7 +14,15 @@ from artemis_py.core.queue.why import messages
 from artemis_py.core.queue_states import limits_ahead
 from artemis_py.core.slow_consumers import settled_count
 from artemis_py.errors import NotFoundError
-from artemis_py.management.why.question import LINES_MAX, Findings, Question, address_of, listed, of_broker, some_at_a_time
+from artemis_py.management.why.question import (
+    LINES_MAX,
+    Findings,
+    Question,
+    address_of,
+    listed,
+    of_broker,
+    some_at_a_time,
+)
 
 _MS: Final = 1_000
 _CONSUMERS_MAX: Final = 1_000
