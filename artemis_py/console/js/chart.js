@@ -20,6 +20,9 @@ const NUMERIC = (values) => values.map((one) => (one >= 1000 ? `${count(one / 10
 /** How much of it a chart shows. */
 export const SPANS = { "5 min": 300_000, "1 h": 3_600_000 };
 
+/** What the colours of a chart mean. */
+export const legend = (series) => h("div", { class: "legend soft small" }, series.map(([name, label, look]) => h("span", { class: look, key: name }, h("i"), label)));
+
 /** A chart of `history` (objects with `at` and a number for each series); `series` are `[name, label, colour]`. */
 export function chart(history, series, label, span = "5 min") {
   return h("div", {

@@ -48,7 +48,7 @@ const about = ({ type, queue, routingName, address, user }) => `${type} ${queue 
 export function gathered(known, event, most) {
   const at = REPEATED.test(event.type) ? known.findIndex((one) => about(one) === about(event)) : -1;
   if (at < 0) return [event, ...known].slice(0, most);
-  const { count = 1, times = 1, since, at: first, id } = known[at];
+  const { times = 1, count = times, since, at: first, id } = known[at];
   const isCounted = event.count !== undefined || known[at].count !== undefined;
   const sum = isCounted ? { count: count + (event.count ?? 1) } : {};
   return [{ ...event, ...sum, id, times: times + 1, since: since ?? first }, ...known.filter((_, place) => place !== at)];

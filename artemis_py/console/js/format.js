@@ -17,6 +17,7 @@ export function count(value, short = false) {
 export function rate(value) {
   if (value === null || value === undefined) return NONE;
   if (value === 0) return "0";
+  if (value < 0.05) return "<0.1";
   return value < 10 ? value.toFixed(1) : count(value, true);
 }
 
@@ -80,7 +81,7 @@ export function value(given, unit, name = "") {
   if (typeof given === "boolean") return given ? "yes" : "no";
   if (typeof given !== "number") return String(given);
   if (unit === "bytes" && given >= 0) return bytes(given);
-  if (unit === "ms" && given >= 0) return duration(given);
+  if (unit === "ms") return duration(given);
   if (unit === "epoch ms") return given > 0 ? date(given) : NONE;
   if (unit === "percent") return `${count(given)}${THIN}%`;
   return /ID$|^id$|[Nn]umber$|lsn$/.test(name) ? String(given) : count(given);

@@ -44,7 +44,7 @@ function side(app) {
     ),
     h(
       "div",
-      { class: "side-foot" },
+      { class: "side-foot soft small" },
       broker && h("span", null, "Up for ", duration(broker.uptimeMillis)),
       login.header !== null && h("span", { class: "chips" }, `${login.user}`, button("Log out", () => app.logOut(), "plain tiny")),
     ),
@@ -82,7 +82,7 @@ function top(app) {
     h(
       "div",
       { class: "top-right" },
-      h("span", { class: "state", role: "status", "data-state": app.feed.status }, h("span", { class: `dot ${look}` }), h("span", { class: "words" }, words)),
+      h("span", { class: "state soft small", role: "status", "data-state": app.feed.status }, h("span", { class: `dot ${look}` }), h("span", { class: "words" }, words)),
       button([icon(drawing), h("span", { class: "hidden" }, `Theme: ${name}`)], () => app.switchTheme(), "plain", { title: `Theme: ${name}` }),
       button(["?", h("span", { class: "hidden" }, "Keys")], () => app.openHelp(), "plain", { title: "Keys" }),
     ),

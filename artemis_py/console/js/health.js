@@ -13,7 +13,7 @@ const list = (path, where, fields) => url(path, { where, size: FEW, fields });
 export const ASKED = {
   waiting: list("connections", ["state=blocked"], "connectionID"),
   stalled: list("connections", ["state=stalled"], "connectionID"),
-  full: list("addresses", ["addressLimitPercent>=80", "paging=false"], "name"),
+  full: list("addresses", ["addressLimitPercent>=80", "paging=false"], "name,addressLimitPercent"),
   blocked: list("addresses", ["blocked=true"], "name"),
 };
 
@@ -47,7 +47,7 @@ function troubles(answers, worst) {
   }
   const more = worst.count - Math.min(FEW, worst.data.length);
   if (more > 0) found.push(h("span", { class: "warn" }, link("/queues?show=Need%20attention", `${more} more ${more === 1 ? "queue" : "queues"}`), more === 1 ? " needs attention" : " need attention"));
-  addresses("full", "Nearly full", "bad", " is nearly full", " are nearly full");
+  addresses("full", "Nearly full", "bad", answers.full?.data[0]?.addressLimitPercent < 100 ? " is nearly full" : " is full", " are nearly full");
   addresses("blocked", "Blocked", "warn", " is blocked", " are blocked");
   clients("stalled", "stalled", "warn", " does not read", " do not read");
   return found;

@@ -30,7 +30,7 @@ export class Menu {
           h(
             "li",
             { key: one.id },
-            h("button", { type: "button", autofocus: at === 0 || null, class: isDestructive(one) ? "bad" : null, "data-operation": one.id, onclick: () => this.choose(one) }, h("strong", null, label(one)), h("span", null, one.sentence)),
+            h("button", { type: "button", autofocus: at === 0 || null, class: isDestructive(one) ? "bad" : null, "data-operation": one.id, onclick: () => this.choose(one) }, h("strong", null, label(one)), h("span", { class: "soft small" }, one.sentence)),
           ),
         ),
       ),

@@ -29,7 +29,7 @@ export function head(title, { crumb = null, chips = [], actions = [], sentence =
     h(
       "div",
       { class: "title" },
-      crumb && h("nav", { class: "crumb", "aria-label": "Where this is" }, crumb),
+      crumb && h("nav", { class: "soft small", "aria-label": "Where this is" }, crumb),
       h("div", { class: "chips" }, h("h1", { tabindex: "-1" }, title), chips),
       sentence && h("p", { class: "soft small" }, sentence),
     ),
@@ -50,7 +50,7 @@ export function tile(label, figure, { note = null, unit = null, href = null, key
   return h(
     href ? "a" : "div",
     { class: "tile", key, href: href && `#${href}` },
-    h("span", { class: "label" }, label),
+    h("span", { class: "soft small" }, label),
     h("span", { class: "figure" }, figure, unit && h("small", null, ` ${unit}`)),
     note && h("span", { class: "note" }, note),
   );

@@ -6,6 +6,12 @@ const AGAIN_MS = 60_000;
 const KEPT = 180;
 const WEIGHT = 0.6;
 
+/** What charts show. */
+export const SERIES = [
+  ["messagesAdded", "In", "in"],
+  ["messagesAcked", "Out", "out"],
+];
+
 /** Counters of one thing: what each grows by in a second, and how it was. */
 export class Rates {
   rates = {};

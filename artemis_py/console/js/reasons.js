@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { chip, empty, link, placeOf, to } from "./parts.js";
 
-const CALM = new Set(["flows", "nothing-waits", "not-blocked", "nothing-dropped", "nothing-dead", "not-slow", "not-growing"]);
+const CALM = new Set(["nothing-waits", "not-blocked", "nothing-dropped", "no-dead-letters", "nothing-slow", "not-growing"]);
 
 /** A list of reasons, the most important first. */
 export function reasons(rows) {
@@ -12,11 +12,10 @@ export function reasons(rows) {
 }
 
 function reason(row) {
-  const share = row.limit > 0 && row.used >= 0 ? `${row.used} of ${row.limit} ${row.unit}` : null;
   const setting = row.setting ? h("code", null, row.value ? `${row.setting} = ${row.value}` : row.setting) : null;
   return [
     h("div", { class: "chips" }, chip(row.reason, CALM.has(row.reason) ? "good" : "accent"), row.about && h("strong", null, row.connection > 0 ? link(to("connections", row.connection), row.about) : row.about)),
-    h("p", null, row.sentence, share && h("span", { class: "soft" }, ` (${share})`)),
+    h("p", null, row.sentence),
     (setting || row.place) && h("p", { class: "small soft" }, setting, row.place && [" at ", placeOf(row.place)]),
     row.remedy && h("p", { class: "small" }, h("span", { class: "soft" }, "Remedy: "), row.remedy),
   ];

@@ -58,7 +58,7 @@ export class Send {
         h("div", { class: "field" }, h("label", { for: "send-body" }, "Body"), h("textarea", { id: "send-body", rows: 6, autofocus: true, spellcheck: "false", value: this.#body, oninput: change((text) => (this.#body = text)) })),
         h("div", { class: "field" }, h("label", { for: "send-type" }, "Content-Type"), h("input", { type: "text", id: "send-type", value: this.#type, oninput: change((text) => (this.#type = text)) })),
         h("div", { class: "field" }, h("label", { for: "send-headers" }, "Headers"), h("textarea", { id: "send-headers", rows: 2, placeholder: "name: value, one per line", spellcheck: "false", value: this.#headers, oninput: change((text) => (this.#headers = text)) })),
-        h("label", { class: "check" }, h("input", { type: "checkbox", checked: this.#isPersistent, onchange: (event) => ((this.#isPersistent = event.target.checked), this.draw()) }), h("span", null, "Persistent: survives a restart")),
+        h("label", { class: "check" }, h("input", { type: "checkbox", checked: this.#isPersistent, onchange: (event) => ((this.#isPersistent = event.target.checked), this.draw()) }), h("span", null, "Persistent: survives a restart, with persistence-enabled")),
         this.problem && problemBox(this.problem),
         this.sent && h("div", { class: "chips", role: "status", id: "send-result" }, h("span", { class: `chip ${this.sent.routed === false || this.sent.duplicate ? "warn" : "good"}` }, this.sent.routed === false ? "No queue matched: it went to the dead-letter address" : this.sent.duplicate ? "Dropped as a duplicate" : "Sent")),
         h("div", { class: "lines" }, h("span", { class: "soft small" }, "From a shell"), copyLine("command", this.#command), copyLine("curl line", this.#curl)),

@@ -30,7 +30,7 @@ export function fieldColumn(field) {
   return {
     name: field.name,
     sentence: field.sentence,
-    width: [90, field.type === "string" ? 1 : 0.8],
+    width: [9 * Math.max(10, ...title(field.name).split(" ").map((word) => word.length)), field.type === "string" ? 1 : 0.8],
     isNumber: field.type === "integer",
     cell: (row) => value(row[field.name], field.unit, field.name),
   };
@@ -162,7 +162,7 @@ export class Table {
         h("div", { class: "row row-head", role: "row", "aria-rowindex": 1, key: "head" }, columns.map((column) => this.#headView(column))),
         isEmpty ? h("div", { key: "empty" }, this.empty()) : h("div", { class: "space", role: "rowgroup", key: "rows", style: { height: `${height}px` } }, rows),
       ),
-      h("div", { class: "table-foot" }, foots),
+      h("div", { class: "table-foot soft small" }, foots),
     );
   }
 

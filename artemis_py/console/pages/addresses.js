@@ -21,7 +21,7 @@ const columns = [
   { name: "unroutedMessageCount", title: "Unrouted", width: 84, isNumber: true, from: 1080, sentence: "Messages that no queue matched" },
 ];
 
-export function addressStates(row) {
+function addressStates(row) {
   const found = [];
   if (row.blocked) found.push(chip("address-blocked", "bad", "Senders wait until it is unblocked."));
   if (row.paused) found.push(chip("paused", "warn", "Its queues deliver nothing until it is resumed."));
@@ -32,7 +32,7 @@ export function addressStates(row) {
   return h("span", { class: "chips" }, found.length > 0 ? found : chip(row.autoCreated ? "auto-created" : "open"));
 }
 
-export function fullness(row) {
+function fullness(row) {
   const share = Math.min(100, row.addressLimitPercent);
   const look = share >= 90 ? "bad" : share >= 70 ? "warn" : "";
   return h("div", { class: "bar", role: "meter", "aria-label": "Used of its limit", "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": share, title: `${row.addressLimitPercent} %` }, share > 0 && h("div", { class: look, style: { width: `${share}%` } }));

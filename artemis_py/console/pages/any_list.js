@@ -21,8 +21,10 @@ export class AnyListPage extends ListPage {
     const fields = operation?.fields ?? [];
     const [first] = fields;
     const brief = fields.filter((field) => field.isBrief);
-    const columns = (brief.length > 0 ? brief : fields.slice(0, 6)).map((field, place) => ({ ...fieldColumn(field), from: place < FIRST ? 0 : 700 }));
-    if (columns.length > 0) columns[0].cell = (row) => link(to("list", collection, row[first.name]), String(row[first.name]));
+    const chosen = brief.length > 0 ? brief : fields.slice(0, 6);
+    const stateAt = chosen.findIndex((field) => field.name === "state");
+    const columns = chosen.map((field, place) => ({ ...fieldColumn(field), from: place === stateAt || place < FIRST - (stateAt >= FIRST) ? 0 : 700 }));
+    if (columns.length > 0) columns[0].cell = (row) => link(to("list", collection, row[first.name]), String(row[columns[0].name]));
     const name = operation ? listTitle(operation) : title(collection);
     super(app, route, {
       list: operation?.id ?? "",

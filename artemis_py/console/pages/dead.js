@@ -36,11 +36,11 @@ export class DeadPage {
     this.columns = [
       { name: "origin", title: "From", width: [80, 1.3], cell: (row) => (row.originalQueue ? link(to("queues", row.originalQueue), row.originalQueue) : (row.originalAddress ?? "a client")) },
       { name: "cause", title: "Why", width: [80, 1.6], cell: (row) => h("span", { class: "wraps", title: row.cause }, CAUSES[row.cause] ?? row.cause ?? "By a client") },
-      { name: "queue", width: [80, 0.8], from: 700, cell: (row) => link(to("queues", row.queue), row.queue) },
+      { name: "queue", width: [80, 1.3], from: 700, cell: (row) => link(to("queues", row.queue), row.queue) },
       { name: "count", title: "Messages", width: 66, isNumber: true, sentence: "Lists these messages", cell: (row) => link(`${to("queues", row.queue)}?filter=${encodeURIComponent(these(row))}`, count(row.count, true)) },
       { name: "retried", title: "Retried before", width: 118, from: 1080, isNumber: true },
       { name: "size", width: 80, from: 1000, isNumber: true, cell: (row) => bytes(row.size) },
-      { name: "last", width: 180, from: 860, isNumber: true, cell: (row) => date(row.last) },
+      { name: "last", width: 140, from: 860, isNumber: true, cell: (row) => date(row.last).slice(0, 19) },
       { name: "retry", title: "", width: 78, cell: (row) => button("Retry", () => this.#retry(row, row.count), "tiny", { "aria-label": `Retry those of ${row.originalQueue ?? row.originalAddress ?? "clients"}` }) },
     ];
   }

@@ -4,7 +4,7 @@ import { h } from "../js/dom.js";
 import { clock, count, title } from "../js/format.js";
 import { card, chip, empty, filterBox, head, link, to } from "../js/parts.js";
 
-const LEFT_OUT = new Set(["type", "at", "id", "times", "since"]);
+const LEFT_OUT = new Set(["type", "at", "id", "times", "since", "count"]);
 const TROUBLE = /DEAD|EXPIRED|DROPPED|KILLED|DENIED|SLOW|FULL|BLOCK|FAIL|ALERT|PROBLEM|REFUSED|VIOLATION/;
 const PLACES = { queue: "queues", queueName: "queues", routingName: "queues", address: "addresses", connection: "connections", connectionID: "connections" };
 
@@ -12,7 +12,8 @@ const PLACES = { queue: "queues", queueName: "queues", routingName: "queues", ad
 export function eventWords(event) {
   const fields = Object.entries(event).filter(([name, value]) => !LEFT_OUT.has(name) && value !== null && value !== "");
   const parts = fields.map(([name, value]) => [h("span", { class: "soft" }, ` ${title(name).toLowerCase()} `), PLACES[name] ? link(to(PLACES[name], String(value)), String(value)) : String(value)]);
-  return h("span", null, chip(title(String(event.type).toLowerCase()), TROUBLE.test(event.type) ? "warn" : ""), event.times && h("strong", null, ` ${count(event.times)} times since ${clock(event.since)}`), parts);
+  const times = event.count ?? event.times;
+  return h("span", null, chip(title(String(event.type).toLowerCase()), TROUBLE.test(event.type) ? "warn" : ""), times > 1 && h("strong", null, ` ${count(times)} times${event.since ? ` since ${clock(event.since)}` : ""}`), parts);
 }
 
 export class EventsPage {

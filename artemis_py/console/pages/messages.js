@@ -80,7 +80,7 @@ export class Messages {
         this.problem && problemBox(this.problem),
         !answer && !this.problem && asking(),
         answer && (rows.length > 0 ? shortTable("Messages", rows.some(from) ? this.columns : this.columns.filter((column) => column.name !== "cause"), rows, { key: (row) => row.messageID, open: (row) => this.app.go(to("queues", this.queue, "messages", row.messageID)) }) : empty(this.filter ? "No match" : "No messages", this.filter ? "Try another selector." : "The queue is empty.")),
-        answer && h("div", { class: "table-foot" }, h("span", { role: "status" }, `${count(answer.count)}${more} match`), h("span", { class: "chips" }, button("Previous", () => this.look(this.page - 1), "tiny", { disabled: this.page <= 1 }), `${this.page} of ${count(pages)}`, button("Next", () => this.look(this.page + 1), "tiny", { disabled: this.page >= pages }))),
+        answer && h("div", { class: "table-foot soft small" }, h("span", { role: "status" }, `${count(answer.count)}${more} match`), h("span", { class: "chips" }, button("Previous", () => this.look(this.page - 1), "tiny", { disabled: this.page <= 1 }), `${this.page} of ${count(pages)}`, button("Next", () => this.look(this.page + 1), "tiny", { disabled: this.page >= pages }))),
       ],
       { bare: true, note: "a snapshot" },
     );

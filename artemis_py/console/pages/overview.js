@@ -2,12 +2,12 @@
 
 import { url } from "../js/api.js";
 import { Watch, brokers } from "../js/brokers.js";
-import { SPANS, chart } from "../js/chart.js";
+import { SPANS, chart, legend } from "../js/chart.js";
 import { h } from "../js/dom.js";
 import { bytes, clock, count, rate } from "../js/format.js";
 import { ASKED, readiness, sentence } from "../js/health.js";
 import { card, empty, link, meter, problemBox, tile, to, toggle, told } from "../js/parts.js";
-import { Past } from "../js/rates.js";
+import { Past, SERIES } from "../js/rates.js";
 import { fieldsOf, shortTable } from "../js/table.js";
 import { brokerCards } from "./brokers.js";
 import { ROOM } from "./connections.js";
@@ -16,10 +16,6 @@ import { AGE, madeColumns } from "./queues.js";
 
 const HEALTH_MS = 5000;
 const FULLEST = url("addresses", { where: "addressLimitPercent>0", sort: "addressLimitPercent:desc", size: 3, fields: "name,addressLimitPercent,fullPolicy" });
-const SERIES = [
-  ["messagesAdded", "In", "in"],
-  ["messagesAcked", "Out", "out"],
-];
 const SHOWN = new Set(["name", "state", "messageCount", AGE, "in", "out", "drain", "spark"]);
 const ALWAYS = new Set(["name", "state", "messageCount"]);
 const WORST_MAX = 20;
@@ -62,7 +58,7 @@ export class OverviewPage {
     const worst = app.feed.value(this.worst);
     const sorted = worst && { ...worst, data: [...worst.data].sort((a, b) => b.severity - a.severity || b.messageCount - a.messageCount) };
     return [
-      h("header", { key: "health" }, h("h1", { class: "hidden" }, "Overview"), sentence(answers, sorted, this.#ready, app.feed.status !== "lost"), this.#warnings()),
+      h("header", { key: "health", class: "stack" }, h("h1", { class: "hidden" }, "Overview"), sentence(answers, sorted, this.#ready, app.feed.status !== "lost"), this.#warnings()),
       this.watch && brokerCards(app, this.watch),
       problem && problemBox(problem),
       this.#tiles(broker, totals),
@@ -92,11 +88,8 @@ export class OverviewPage {
   }
 
   #flow(totals) {
-    const points = this.past.with(totals.history);
-    const last = (name) => rate(totals.rates[name] ?? points.at(-1)?.[name]);
     const choice = Object.keys(SPANS).map((span) => toggle(span, this.#span === span, () => ((this.#span = span), this.app.draw())));
-    const legend = h("div", { class: "legend" }, SERIES.map(([name, label, look]) => h("span", { class: look, key: name }, h("i"), label, h("b", { class: "number" }, last(name)))));
-    return card("Messages per second", chart(points, SERIES, "Messages per second, in and out", this.#span), { right: [legend, choice] });
+    return card("Messages per second", chart(this.past.with(totals.history), SERIES, "Messages per second, in and out", this.#span), { right: [legend(SERIES), choice] });
   }
 
   #room(broker) {
@@ -120,7 +113,7 @@ export class OverviewPage {
 
   #events() {
     const rows = this.app.feed.notifications.slice(0, 6);
-    const body = h("ol", { class: "stops" }, rows.map((one) => h("li", { class: "stop", key: one.id ?? one.at }, h("span", { class: "soft number" }, clock(one.at)), eventWords(one))));
+    const body = h("ol", { class: "stops" }, rows.map((one) => h("li", { class: "stop", key: one.id ?? one.at }, h("span", { class: "soft" }, clock(one.at)), eventWords(one))));
     return card("Recent events", body, { right: link("/events", "All events") });
   }
 

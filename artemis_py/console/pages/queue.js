@@ -1,12 +1,12 @@
 // One queue: numbers, flow, reasons, consumers, messages and operations.
 
 import { url } from "../js/api.js";
-import { SPANS, chart } from "../js/chart.js";
+import { SPANS, chart, legend } from "../js/chart.js";
 import { at, operation } from "../js/description.js";
 import { h } from "../js/dom.js";
 import { bytes, count, duration, rate, several } from "../js/format.js";
 import { asking, card, chip, empty, facts, head, link, tile, to, toggle, told } from "../js/parts.js";
-import { Past, Rates } from "../js/rates.js";
+import { Past, Rates, SERIES } from "../js/rates.js";
 import { ahead, grows, states } from "../js/states.js";
 import { reasons } from "../js/reasons.js";
 import { fieldsOf, shortTable } from "../js/table.js";
@@ -16,10 +16,6 @@ import { AGE } from "./queues.js";
 import { actionButtons, missing, sendButton, reportsCard } from "./thing_page.js";
 
 const CONSUMERS_MAX = 20;
-const RATES = [
-  ["messagesAdded", "In", "in"],
-  ["messagesAcked", "Out", "out"],
-];
 const DEPTH = [["depth", "Messages", "warn"]];
 const SHOWN = new Set(["browse", "whyNotDelivered", "getHistory"]);
 const FIRST = ["sendMessage", "pause", "resume", "updateQueue", "removeAllMessages"];
@@ -93,7 +89,7 @@ export class QueuePage {
       this.#consumersCard(row),
       this.messages?.view(),
       reportsCard(this.app, ["queue"], { queue: this.name }, SHOWN),
-      card("Attributes", facts(row, operation("queue.getAttributes")?.fields ?? [])),
+      card("Attributes", facts(row, operation("queue.getAttributes")?.fields ?? [], new Set(["recentDepths"]))),
     ];
   }
 
@@ -126,7 +122,7 @@ export class QueuePage {
   #flow() {
     const history = this.past.with(this.#rates.history);
     const isRates = this.#shows === "rates";
-    const series = isRates ? RATES : DEPTH;
+    const series = isRates ? SERIES : DEPTH;
     const show = (what) => ((this.#shows = what), this.app.draw());
     const choice = h(
       "div",
@@ -135,7 +131,7 @@ export class QueuePage {
       toggle("Depth", !isRates, () => show("depth")),
       Object.keys(SPANS).map((span) => toggle(span, this.#span === span, () => ((this.#span = span), this.app.draw()))),
     );
-    return card("Flow", chart(history, series, isRates ? "Messages per second" : "Messages on the queue", this.#span), { right: choice });
+    return card("Flow", chart(history, series, isRates ? "Messages per second" : "Messages on the queue", this.#span), { right: [isRates && legend(SERIES), choice] });
   }
 
   #consumersCard(row) {

@@ -8,9 +8,9 @@ import { shortTable } from "../js/table.js";
 
 const SIZE = 500;
 const COLUMNS = [
-  { name: "name", title: "Setting", width: [100, 1.3], cell: (row) => h("span", { class: "wraps", title: row.meaning }, row.name) },
-  { name: "value", width: [98, 0.8], cell: (row) => h("strong", { title: row.value }, row.value === "" ? "–" : row.value, row.unit && /^-?[\d.]+$/.test(row.value) && h("span", { class: "soft" }, ` ${row.unit}`)) },
-  { name: "place", title: "Set at", width: [90, 0.9], cell: (row) => (row.declaredAt ? placeOf(row.declaredAt) : h("span", { class: "faint" }, "default")) },
+  { name: "name", title: "Setting", width: [100, 1.5], cell: (row) => h("span", { class: "wraps", title: row.meaning }, row.name) },
+  { name: "value", width: [80, 0.9], cell: (row) => h("strong", { class: "wraps", title: row.value }, row.value === "" ? "–" : row.value, row.unit && /^-?[\d.]+$/.test(row.value) && h("span", { class: "soft" }, ` ${row.unit}`)) },
+  { name: "place", title: "Set at", width: [72, 0.6], cell: (row) => (row.declaredAt ? placeOf(row.declaredAt) : h("span", { class: "faint" }, "default")) },
   { name: "match", width: [60, 0.5], from: 860, cell: (row) => row.match ?? "" },
   { name: "meaning", width: [120, 2.4], from: 1000, cell: (row) => h("span", { class: "soft", title: row.meaning }, row.meaning) },
 ];

@@ -97,6 +97,9 @@ def test_clients_and_what_they_hold(screen: Screen) -> None:
         screen.sees("desk")
         screen.press("1" if "1" in [row[0] for row in screen.rows("Connections")] else screen.rows("Connections")[0][0])
         screen.sees("Subscriptions", "jobs", "x = '1'")
+        screen.go("/list/producers")
+        screen.sees("Msg sent", "jobs")
+        assert screen.rows("Producers")[0][0] == "jobs", "its address, as the title of the column says"
         screen.go("/queues/jobs")
         screen.sees("desk", "held")
         assert _unexpected(screen) == []

@@ -91,3 +91,6 @@ def test_what_repeats_itself_is_one_event(screen: Screen) -> None:
     assert [(row["at"], row.get("times"), row.get("count"), row.get("since")) for row in rows] == [
         (6, 3, 8, 1), (5, None, None, None), (3, None, None, None),
     ]  # fmt: skip
+    repeated = json.dumps([{**events[1], "at": 7}, {**events[1], "at": 8}, {**events[1], "at": 9, "count": 2}])
+    (row,) = screen.run(f"return {module}.then((it) => {repeated}.reduce((all, one) => it.gathered(all, one, 3), []))")
+    assert (row["times"], row["count"]) == (3, 4), "those without a count are one each"
