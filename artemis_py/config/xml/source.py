@@ -13,7 +13,7 @@ import re
 import stat
 from array import array
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, final
 
@@ -331,12 +331,24 @@ def parse(text: str, file: str, properties: Mapping[str, str], source: Source, p
 def _add_syntax_errors(
     error: etree.XMLSyntaxError, parser: Any, file: str, substituted: Substituted, problems: Problems
 ) -> None:
-    entries = [(entry.line, in_our_words(entry.type_name, entry.message)) for entry in parser.error_log]
+    entries = [(entry.line, in_our_words(entry.type_name, entry.message)) for entry in _causes(parser.error_log)]
     for line, message in entries or [(error.lineno or 0, "it contains no XML")]:
         name = substituted.marked_up.get(line)
         hint = f" (the value of ${{{name}}}, which contains '&' or '<', is on this line)" if name else ""
         origin = Origin(file, substituted.original_line(line))
         problems.error(origin, f"not well-formed XML: {message}{hint}")
+
+
+def _causes(entries: Iterable[Any]) -> Iterator[Any]:
+    """Without the mismatches that follow from one before: an element without its end takes that of the element around
+    it, which then takes that of the next, up to the root.
+    """
+    taken = None
+    for entry in entries:
+        mismatch = _MISMATCH.match(entry.message)
+        if mismatch is None or mismatch[1] != taken:
+            yield entry
+        taken = mismatch[3] if mismatch is not None else taken
 
 
 def find_doctype(text: str) -> int:

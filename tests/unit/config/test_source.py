@@ -149,6 +149,15 @@ def test_a_document_type_in_a_comment_is_none() -> None:
     assert load_core("<!-- <!DOCTYPE x> --><name>n</name>").name == "n"
 
 
+def test_an_end_tag_that_is_missing_is_one_problem() -> None:
+    """Not one for each element around it."""
+    with pytest.raises(ConfigError) as refused:
+        loads("<a>\n<b>\n<c>\n<d>\n</c>\n</b>\n</a>")
+    assert [(one.line, one.message) for one in refused.value.problems] == [
+        (5, "not well-formed XML: <d> of line 4 is closed by </c>")
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [
