@@ -200,7 +200,7 @@ def states_of(queue: Queue) -> list[str]:
     waiting = count - len(contents.scheduled)
     closed = why_closed(queue.state, queue.host.turn_ms, is_held=queue.is_held)
     found = [] if queue.enabled else [DISABLED]
-    if queue.flow.stopped:
+    if queue.flow.stopped or _refuses(queue):
         found.append(QUEUE_FULL)
     if closed is not None and (queue.gate.is_paused or (waiting and closed.kind == FEW_CONSUMERS)):
         found.append(closed.kind)
@@ -222,6 +222,13 @@ def states_of(queue: Queue) -> list[str]:
         found.append(DRAINING if trend.growth < 0 < waiting else FLOWS if is_taken else WAITING if count else IDLE)
     found.sort(key=lambda word: -SEVERITY[word])
     return found
+
+
+def _refuses(queue: Queue) -> bool:
+    """Is it so full that it refuses the next message, however small?"""
+    overflow, counters = queue.flow.overflow, queue.contents.counters
+    depth, count = overflow.depth, queue.message_count
+    return overflow.refuses and depth is not None and count > 0 and not depth.holds(count + 1, counters.size_bytes)
 
 
 def _about_consumers(queue: Queue, trend: Trend, waiting: int, *, is_dead: bool, keeps: bool) -> list[str]:

@@ -8,7 +8,7 @@ import { chip } from "./parts.js";
 export const STATES = {
   "step-failed": ["bad", "The broker paused it after an error.", "was paused after an error"],
   disabled: ["bad", "It accepts no messages.", "accepts no messages"],
-  "queue-depth": ["bad", "It is full: senders wait until messages leave.", "is full, and senders wait"],
+  "queue-depth": ["bad", "It is full: senders wait, or are refused.", "is full"],
   "no-consumer": ["bad", "Messages wait for a consumer.", "has messages and no consumer"],
   "no-acknowledgements": ["bad", "Messages wait, and no consumer acknowledges any.", "gets no acknowledgements"],
   "falling-behind": ["bad", "More arrives than consumers acknowledge.", "falls behind"],

@@ -92,6 +92,17 @@ def test_when_it_is_full_is_told_by_what_messages_take_in_memory() -> None:
     assert until_limit_ms(it.queue) == pytest.approx(left_ms, rel=0.1)
 
 
+def test_a_queue_that_refuses_the_next_message_is_full() -> None:
+    it = Hours(queue_config(overflow_policy="REJECT", max_depth_messages=3))
+    assert it.states == ["idle"]
+    it.send(2)
+    assert it.states == ["no-consumer"]
+    it.send()
+    assert it.states == ["queue-depth", "no-consumer"]
+    none = Hours(queue_config(overflow_policy="REJECT", max_depth_messages=0))
+    assert none.states == ["idle"], "it is to keep nothing"
+
+
 def test_a_queue_that_is_drained_says_when() -> None:
     it = Hours()
     it.send(600)
