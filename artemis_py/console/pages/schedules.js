@@ -21,7 +21,7 @@ export class SchedulesPage extends ListPage {
       filterBy: "destination",
       example: "cron~MON",
       columns: [
-        { name: "next", title: "Next date", width: "min(130px, 32vw)", cell: (row) => date(row.next).slice(0, 16) },
+        { name: "next", title: "Next date", width: "min(130px, 36vw)", cell: (row) => date(row.next).slice(0, 16) },
         { name: "destination", title: "Address", width: [70, 1.4], cell: (row) => link(to("addresses", row.destination), row.destination) },
         { name: "rhythm", fields: ["cron", "period", "repeat"], title: "Cron or period", sort: "cron", width: [120, 1.4], from: 560, cell: rhythm },
         { name: "durable", width: 76, from: 860, sentence: "Does it survive a restart?", cell: (row) => (row.durable ? "yes" : "no") },
