@@ -1,4 +1,4 @@
-// The command palette: pages, queues and operations by some of their words.
+// The command palette: pages, queues and operations by their words.
 
 import { get } from "./api.js";
 import { dialog } from "./dialog.js";
@@ -43,7 +43,7 @@ export class Palette {
     this.draw();
   }
 
-  /** Gives up the last question. */
+  /** Aborts the search. */
   #stop() {
     clearTimeout(this.#timer);
     this.#asking?.abort();
