@@ -29,7 +29,7 @@ export class Messages {
     this.columns = [
       { name: "id", title: "Number", width: "min(92px, 18vw)", isNumber: true, cell: (row) => link(to("queues", queue, "messages", row.messageID), String(row.messageID)) },
       { name: "state", width: "min(106px, 28vw)", cell: (row) => chip(row.state, LOOKS[row.state] ?? "", row.heldBy) },
-      { name: "preview", title: "Body", width: [100, 3], cell: (row) => h("span", { class: "mono" }, row.BodyPreview ?? "large body") },
+      { name: "preview", title: "Body", width: [100, 2], cell: (row) => h("span", { class: "mono" }, row.BodyPreview ?? "large body") },
       { name: "cause", title: "From", width: [90, 2], from: 1180, cell: (row) => h("span", { title: from(row) }, from(row)) },
       { name: "time", title: "Received", width: 178, from: 1000, isNumber: true, cell: (row) => date(row.timestamp) },
       { name: "life", width: 76, from: 700, sentence: "From the log; of a dead letter: that of its original", cell: (row) => link(to("life", row.originalMessageID || row.messageID), "Trace", "soft") },
