@@ -3,7 +3,7 @@
 #
 # Takes the newest Python from 3.11 on that really runs (a version manager may leave shims that do not), or the first such in PYTHON.
 # Another one on the path is taken if it is faster by a tenth: one that was built without its optimizations, as version managers do,
-# makes broker and tests slower by half. Never installs anything outside the directory, so a Python that refuses system-wide pip
+# makes the interpreted broker slower by a sixth. Never installs anything outside the directory, so a Python that refuses system-wide pip
 # (PEP 668) is fine. Where the distribution ships Python without `ensurepip` (Debian without python3-venv) it tries, in turn:
 # virtualenv, uv, the system's pip aimed at the new environment, and last a pip downloaded from the package index.
 set -eu

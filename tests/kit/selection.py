@@ -9,7 +9,7 @@ import os
 import subprocess
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -192,17 +192,13 @@ def whole_parts(config: pytest.Config) -> list[str]:
     """
     if is_of_ci():
         return [part.name for part in PARTS]
-    named = {path for argument in config.args for path in _above([Path(argument.split("::")[0]).resolve()])}
+    named = {Path(argument.split("::")[0]).resolve() for argument in config.args} - {ROOT, TESTS}
 
     def is_named(part: Part) -> bool:
-        return any(ROOT / test in named for test in part.tests)
+        paths = [ROOT / test for test in part.tests]
+        return any(one.is_relative_to(path) or path.is_relative_to(one) for one in named for path in paths)
 
     return [part.name for part in PARTS if is_named(part) or has_changed(ROOT, (*part.proves, *part.tests))]
-
-
-def _above(paths: Iterable[Path]) -> Iterator[Path]:
-    for path in paths:
-        yield from (path, *path.parents)
 
 
 def has_changed(root: Path, paths: Iterable[str]) -> bool:

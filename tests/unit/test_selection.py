@@ -83,8 +83,9 @@ def test_a_part_is_whole_where_somebody_names_or_changes_it(monkeypatch: pytest.
         return selection.whole_parts(config)
 
     assert whole("tests/spark") == ["Spark"]
-    assert whole("tests/wire", "tests/spark/test_batch.py::test_it[a::b]") == ["Spark"]
+    assert whole("tests/queues", "tests/spark/test_batch.py::test_it[a::b]") == ["Spark"]
     assert whole("tests/unit/test_compile.py", "tests/e2e/console") == ["console", "compiling"]
+    assert whole("tests/wire") == ["worlds and transcripts"]
     assert whole("tests") == []
     changed = ["artemis_py/console", "tests/spark/"]
     assert whole("tests") == ["Spark", "console"]

@@ -635,7 +635,8 @@ class BridgeConnection(Recipient):
         if consumer is None or queue is None:
             return
         if not queue.deleted:
-            consumer.outbox = [*self._looping, *consumer.outbox]
+            looping = [entry for entry in self._looping if entry.message.id in consumer.held]
+            consumer.outbox = [*looping, *consumer.outbox]  # without those that an operator has removed since
             unsent = {entry.message.id for entry in consumer.outbox}
             entries = [consumer.let_go(number) for number in list(consumer.held) if number not in unsent]
             others = [entry for entry in entries if entry.message.id != refused]
