@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from artemis_py.perf.target import Target
-from bench.broker import DURABLE, LOOPBACK, ON_ANOTHER_PORT, Broker, debian_version, free_port
+from bench.broker import DURABLE, LOOPBACK, ON_ANOTHER_PORT, Broker, debian_version
 from bench.certificate import PASSWORD, write_certificate, write_pkcs12
+from tests.kit.ports import free_port
 
 JARS: Final = Path("/usr/share/activemq/lib")
 QUIET_LOGGER: Final = Path("/usr/share/java/slf4j-nop.jar")

@@ -13,8 +13,9 @@ from typing import Final
 
 from artemis_py.errors import PerfError
 from artemis_py.perf.target import Target
-from bench.broker import CACHE, LOOPBACK, Broker, free_port
+from bench.broker import CACHE, LOOPBACK, Broker
 from bench.certificate import PASSWORD, write_certificate, write_pkcs12
+from tests.kit.ports import free_port
 
 LIMIT_S: Final = 120
 CREATE: Final = (

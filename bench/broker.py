@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import socket
 import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -95,11 +94,3 @@ def debian_version(package: str) -> str:
     query = ["dpkg-query", "--show", "--showformat=${Version}", package]
     found = subprocess.run(query, capture_output=True, text=True, check=False).stdout
     return re.split(r"[+-]", found)[0] or "?"
-
-
-def free_port() -> int:
-    """A port of loopback that nothing listens on at this moment."""
-    with socket.socket() as sock:
-        sock.bind((LOOPBACK, 0))
-        port: int = sock.getsockname()[1]
-    return port

@@ -16,7 +16,8 @@ from artemis_py.perf.report import Progress
 from artemis_py.perf.result import Outcome
 from artemis_py.perf.scenario import Options, Run, Scenario, new_outcome, run_once
 from artemis_py.perf.startup import running
-from bench.broker import Broker, free_port
+from bench.broker import Broker
+from tests.kit.ports import free_port
 
 START_LIMIT_S: Final = 60.0
 WARM_UP_S: Final = 6.0

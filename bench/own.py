@@ -21,9 +21,10 @@ from artemis_py.perf.startup import running
 from artemis_py.perf.target import Target
 from artemis_py.stomp.client import frame
 from artemis_py.version import IS_COMPILED, VERSION
-from bench.broker import CACHE, LOOPBACK, Broker, free_port
+from bench.broker import CACHE, LOOPBACK, Broker
 from bench.certificate import write_certificate, write_pem
 from bench.driver import START_LIMIT_S
+from tests.kit.ports import free_port
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 # What a user would write, with limits on memory out of the way: a queue is filled on purpose.

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from artemis_py.perf.target import Target
-from bench.broker import LOOPBACK, ON_ANOTHER_PORT, Broker, debian_version, free_port
+from bench.broker import LOOPBACK, ON_ANOTHER_PORT, Broker, debian_version
 from bench.certificate import write_certificate, write_pem
+from tests.kit.ports import free_port
 
 SERVER: Final = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 # Erlang's name service would stay behind as a daemon; here it belongs to the broker's process group and ends with it.

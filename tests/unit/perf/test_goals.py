@@ -12,7 +12,7 @@ from artemis_py.perf.report import Progress
 from artemis_py.perf.scenario import Options, new_outcome
 from artemis_py.perf.startup import running
 from artemis_py.perf.target import Target
-from bench.broker import Broker, free_port
+from bench.broker import Broker
 from bench.brokers import BROKERS
 from bench.driver import Measured, measure
 from bench.goals import BUILDS, CPU, GOALS, HEAD, P50, RATE, Goals, pairs, wanted
@@ -20,6 +20,7 @@ from bench.nats import Nats
 from bench.own import ArtemisPy, Older, OnAsyncio
 from bench.redis import COUNT, Redis, RedisLink, RedisSink, command
 from bench.relay import Relay
+from tests.kit.ports import free_port
 from tests.unit.perf.compilers import needs_a_compiler
 
 SCENARIOS = list(dict.fromkeys(goal.scenario for goal in GOALS))
