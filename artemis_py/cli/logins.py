@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from artemis_py.cli.context import CONTEXT_NAME, LOGIN, SECRETS, TLS, Contexts, check_private, without_user
-from artemis_py.errors import AdviceError, ArtemisError
+from artemis_py.errors import AdviceError, ArtemisError, UsageError
 from artemis_py.terminal_output import warn_made
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def http_acceptor(args: argparse.Namespace, given: str | None) -> Acceptor:
 
     url, user = without_user(url_for(args, given))
     if not is_http_url(url):
-        raise ArtemisError(f"{url} is not the URL of an HTTP acceptor; write http://host:port")
+        raise UsageError(f"{url} is not the URL of an HTTP acceptor; write http://host:port")
     return Acceptor(url.rstrip("/"), login_of(args, user), tls_of(args) if url.startswith("https://") else None)
 
 
@@ -114,7 +114,7 @@ def stomp_connection(args: argparse.Namespace, timeout_s: float, more: Headers =
     url, user = without_user(stomp_url_for(args, args.stomp))
     endpoint = Endpoint.of(url)
     if endpoint is None:
-        raise ArtemisError(f"{url} is not the URL of a STOMP acceptor; write stomp://host:port")
+        raise UsageError(f"{url} is not the URL of a STOMP acceptor; write stomp://host:port")
     login = login_of(args, user)
     context = tls_of(args).context() if endpoint.has_tls else None
     while True:

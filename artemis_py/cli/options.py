@@ -44,7 +44,10 @@ class Parser(argparse.ArgumentParser):
         """Which option names the broker here, if somebody has used that of commands that talk to its other acceptor;
         else the one that is nearest.
         """
-        wrong = {word.partition("=")[0] for word in message.removeprefix("unrecognized arguments: ").split()}
+        unknown = message.removeprefix("unrecognized arguments: ")
+        if unknown == message:
+            return ""
+        wrong = {word.partition("=")[0] for word in unknown.split()}
         options = _options_of(self)
         if "--url" in wrong and "--stomp" in options:
             return "; this command talks STOMP, so name that acceptor: --stomp stomp://host:port"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
 import uuid
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from artemis_py.cli import logins
 from artemis_py.cli.options import JSON, add_json
+from artemis_py.client.http_connection import is_http_url
 from artemis_py.errors import UsageError
 from artemis_py.spark.jobs.archived import ArchiveTables
 from artemis_py.spark.jobs.result import NUMBERS, shown
@@ -167,6 +169,10 @@ def source_of(args: argparse.Namespace) -> Source:
     if len(given) != 1 or (args.context and not args.url):
         said = "only one of these" if given else "the place of the log"
         raise UsageError(f"give {said}: --journal DIR, --url http://HOST:PORT, --context NAME or --archive DIR")
+    for url in args.url or ():
+        for acceptor in re.split(r"[,|]", url):
+            if not is_http_url(acceptor.strip()):
+                raise UsageError(f"{acceptor} is not the URL of an HTTP acceptor; write http://host:port")
     if args.from_ms is not None and args.to_ms is not None and args.from_ms >= args.to_ms:
         raise UsageError("--from must be before --to")
     span = Span(args.from_ms, args.to_ms)

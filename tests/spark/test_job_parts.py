@@ -84,6 +84,12 @@ def test_what_is_no_moment(text: str) -> None:
         moment_ms(text, NOW_MS)
 
 
+@pytest.mark.parametrize("text", ["1000000d", "9" * 400 + "d", "9999-12-31T23:59-12:00", "0001-01-01T00:00+12:00"])
+def test_what_no_date_can_be(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is not in the years 1 to 9999 \(UTC\)"):
+        moment_ms(text, NOW_MS)
+
+
 NOON = datetime(2026, 1, 31, 12, 0, 0, 250_000, UTC)
 
 

@@ -477,9 +477,10 @@ def test_every_documented_command_is_run_here() -> None:
     [
         ([], 2, "give the place of the log: --journal DIR, --url http://HOST:PORT, --context NAME or --archive DIR"),
         (["--url", "http://127.0.0.1:1", "--archive", "x"], 2, "give only one of these"),
+        (["--url", "http://127.0.0.1:1|http://h:abc"], 2, "http://h:abc is not the URL of an HTTP acceptor"),
         (["--journal", "{folder}/nothing"], 1, "which is not a directory on this machine"),
         (["--journal", "{folder}"], 1, "there is no log in"),
-        (["--url", "http://127.0.0.1:99999"], 1, "option url is 'http://127.0.0.1:99999'"),
+        (["--url", "http://127.0.0.1:99999"], 2, "http://127.0.0.1:99999 is not the URL of an HTTP acceptor"),
         (["--url", "http://x", "--from", "2h", "--to", "3h"], 2, "--from must be before --to"),
         (["--archive", "{folder}"], 1, "is not an archive; artemis-py pipeline archive makes one"),
     ],

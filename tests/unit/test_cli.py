@@ -134,6 +134,10 @@ def test_an_unknown_command_is_told_the_nearest(typed: str, meant: str, capsys: 
         ),
         (["queue", "ls", "--feilds=a"], "artemis-py queue: unrecognized arguments: --feilds=a; did you mean --fields?"),
         (["queue"], "artemis-py queue: the following arguments are required: COMMAND"),
+        (
+            ["spans", "--url", "http://h", "--from", "1000000d"],
+            "artemis-py spans: argument --from: '1000000d' is not in the years 1 to 9999 (UTC)",
+        ),
         (["check", "--url=h"], "artemis-py check: unrecognized arguments: --url=h"),
         (["browse", "q", "\x1b[31m"], "artemis-py browse: unrecognized arguments: \\x1b[31m"),
     ],

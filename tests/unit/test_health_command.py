@@ -100,5 +100,5 @@ def test_nobody_there(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_no_url(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["health", "localhost:8161"]) == 1
+    assert main(["health", "localhost:8161"]) == 2
     assert "localhost:8161 is not the URL of an HTTP acceptor; write http://host:port" in capsys.readouterr().err

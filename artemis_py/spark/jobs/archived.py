@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from artemis_py.spark.jobs.source import TIME_COLUMNS, JobError, Source, Span, is_url
+from artemis_py.spark.jobs.source import DATE_MAX_MS, TIME_COLUMNS, JobError, Source, Span, is_url
 from artemis_py.spark.shared_options import STORAGE
 
 if TYPE_CHECKING:
@@ -22,13 +22,9 @@ DELTA: Final = "delta-1"
 """What ``_archive/state.json`` calls the layouts."""
 
 
-_DATE_MAX_MS: Final = 253_402_300_799_999
-"""The end of the year 9999: ``datetime`` has nothing behind it."""
-
-
 def hour_of(at_ms: int) -> str:
     """The value of the column ``hour``, in UTC."""
-    return f"{datetime.fromtimestamp(min(at_ms, _DATE_MAX_MS) / 1000, UTC):%Y-%m-%dT%H}"
+    return f"{datetime.fromtimestamp(min(at_ms, DATE_MAX_MS) / 1000, UTC):%Y-%m-%dT%H}"
 
 
 def layout_of(place: Path | str) -> int | str | None:

@@ -138,9 +138,26 @@ _EPOCH_MS: Final = re.compile(r"\d{12,14}", re.ASCII)
 FORMS: Final = "2026-01-31T10:00, 2026-01-31, 10:00 (today), 2h (before now) or epoch milliseconds; UTC unless it says"
 
 
+_DATE_MIN_MS: Final = -62_135_596_800_000
+DATE_MAX_MS: Final = 253_402_300_799_999
+"""The years 1 to 9999 in UTC: ``datetime`` has no others."""
+
+
 def moment_ms(text: str, now_ms: int) -> int:
-    """The epoch milliseconds of a text in one of these forms. Raises ValueError for others."""
+    """The epoch milliseconds of a text in one of these forms. Raises ValueError for others, and for what is not in the
+    years 1 to 9999.
+    """
     text = text.strip()
+    try:
+        at_ms = _moment_ms(text, now_ms)
+    except OverflowError:
+        at_ms = None
+    if at_ms is None or not _DATE_MIN_MS <= at_ms <= DATE_MAX_MS:
+        raise ValueError(f"{text!r} is not in the years 1 to 9999 (UTC)")
+    return at_ms
+
+
+def _moment_ms(text: str, now_ms: int) -> int:
     ago = _SPAN.fullmatch(text)
     if ago is not None:
         return now_ms - _span_ms(ago)

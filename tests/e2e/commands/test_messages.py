@@ -116,7 +116,7 @@ def test_a_delay_and_an_end(user: User) -> None:
         (("send", "orders", "x", "--header", "no"), 2, "a header is NAME=VALUE, and 'no' is not"),
         (("send", "orders", "x", "--header", "receipt=1"), 2, "receipt is set by this command"),
         (("send", "orders", "x", "--count", "0"), 2, "a count must be 1 or more"),
-        (("send", "orders", "x", "--stomp", "http://x"), 1, "http://x is not the URL of a STOMP acceptor"),
+        (("send", "orders", "x", "--stomp", "http://x"), 2, "http://x is not the URL of a STOMP acceptor"),
         (("send", "orders", "x", "--stomp", "stomp://127.0.0.1:1"), 1, "nothing listens there"),
         (("send", "orders", "x", "--stomp", "stomp://u:p@h"), 1, "a URL must not contain a password"),
         (("receive", "orders", "--selector", "=", "--timeout", "1"), 1, "selector"),
