@@ -18,7 +18,7 @@ from artemis_py.config.reader import loads
 from artemis_py.config.settings import QueueConfig
 from artemis_py.errors import ConfigError
 from tests.model import plans
-from tests.model.plans import AddressPlan, Plan, QueuePlan
+from tests.model.plans import AddressPlan, PagePlan, Plan, QueuePlan
 
 Fields = dict[str, Any]
 Chosen = dict[str, str]
@@ -135,26 +135,9 @@ _ELSEWHERE: Final = ("filter", "durable", "address", "routing_type")
 OF_GROUPS: Final = ("buckets", "rebalance", "first-key")
 
 
-def queue_plan(chosen: Mapping[str, str], axes: Axes = QUEUE_AXES) -> QueuePlan:
-    """The queue with these choices; on the other axes it has what queues usually have."""
-    values: Fields = {}
-    for axis, name in chosen.items():
-        values |= axes.get(axis, {}).get(name, {})
-    values.setdefault("groups", plans.STICKY)
-    return QueuePlan(**values)
-
-
-def address_plan(chosen: Mapping[str, str]) -> AddressPlan:
-    """The address with these choices."""
-    values: Fields = {}
-    for axis, name in chosen.items():
-        values |= ADDRESS_AXES.get(axis, {}).get(name, {})
-    return AddressPlan(**values)
-
-
-def plan_of(chosen: Mapping[str, str]) -> Plan:
-    """The world with these choices."""
-    return Plan((queue_plan(chosen),), address_plan(chosen))
+def _fields(chosen: Mapping[str, str], axes: Axes) -> Fields:
+    """What these choices say."""
+    return {name: value for axis in axes.keys() & chosen for name, value in axes[axis][chosen[axis]].items()}
 
 
 def element_of(queue: QueuePlan, name: str) -> str:
@@ -193,9 +176,13 @@ class Space:
     ``setting`` is what stands in the address-setting.
     """
 
-    def __init__(self, queue_axes: Axes, others: Axes, base: Sequence[str], setting: str = "") -> None:
+    def __init__(
+        self, queue_axes: Axes, address_axes: Axes, page_axes: Axes, base: Sequence[str], setting: str = ""
+    ) -> None:
         self.queue_axes = queue_axes
-        self.axes = queue_axes | others
+        self.address_axes = address_axes
+        self.page_axes = page_axes
+        self.axes = queue_axes | address_axes | page_axes
         self.base = tuple(base)
         self.setting = setting
 
@@ -209,8 +196,14 @@ class Space:
         return list(combinations([(axis, chosen[axis]) for axis in self.axes if axis in chosen], 2))
 
     def queue_plan(self, chosen: Mapping[str, str]) -> QueuePlan:
-        """The queue with these choices."""
-        return queue_plan(chosen, self.queue_axes)
+        """The queue with these choices; on the other axes it has what queues usually have."""
+        return QueuePlan(**{"groups": plans.STICKY, **_fields(chosen, self.queue_axes)})
+
+    def plan_of(self, chosen: Mapping[str, str], *more: Mapping[str, str]) -> Plan:
+        """The world with these choices, and with more queues."""
+        queues = tuple(map(self.queue_plan, (chosen, *more)))
+        pages = PagePlan(**_fields(chosen, self.page_axes)) if self.page_axes else None
+        return Plan(queues, AddressPlan(**_fields(chosen, self.address_axes)), pages)
 
     @cached_property
     def all_pairs(self) -> dict[Pair, str]:
@@ -290,7 +283,7 @@ class Space:
 
 
 IN_MEMORY: Final = Space(
-    QUEUE_AXES, ADDRESS_AXES, ("type", "served", "groups", "acquisition", "policy", "ring-size", "activation")
+    QUEUE_AXES, ADDRESS_AXES, {}, ("type", "served", "groups", "acquisition", "policy", "ring-size", "activation")
 )
 """Queues that have all in memory."""
 
@@ -309,9 +302,8 @@ PAGED: Final = Space(
             **{name: fields for name, fields in QUEUE_AXES["policy"].items() if name != "none"},
         },
     },
+    {axis: ADDRESS_AXES[axis] for axis in ("redelivery", "attempts")},
     {
-        "redelivery": ADDRESS_AXES["redelivery"],
-        "attempts": ADDRESS_AXES["attempts"],
         "pages-from": {"2": {}, "0": {"messages_max": 0}, "5": {"messages_max": 5}, "never": {"messages_max": -1}},
         "page-size": {"400": {}, "200": {"page_bytes": 200}, "1500": {"page_bytes": 1500}},
         "read-ahead": {

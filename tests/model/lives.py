@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from random import Random
 from typing import Final
 
 from artemis_py.message import Message
-from artemis_py.record_log import Actor, RecoveredState
+from artemis_py.record_log import Actor
 from artemis_py.storage.journal.index_files import delete_segment
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.record_writer import RecordWriter
@@ -44,10 +43,6 @@ class StrictRecords(RecordWriter):
         }
         return records
 
-    def recovered_state(self) -> RecoveredState:
-        """What the next broker begins with."""
-        return self.index.recovered_state()
-
     def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
         self._enter([message], queue_ids)
         return super().published(message, queue_ids, due_ms)
@@ -75,14 +70,3 @@ class StrictRecords(RecordWriter):
             self.journal.seal()
             while self.committer.step():
                 self.journal.poll()
-
-
-def first_life() -> StrictRecords:
-    """A journal on an empty disk."""
-    return StrictRecords.on(SimDisk(Random(0)))
-
-
-def next_life(records: StrictRecords) -> StrictRecords:
-    """The power goes, and comes back."""
-    records.disk.crash()
-    return StrictRecords.on(records.disk)

@@ -343,7 +343,7 @@ class Book:
         """Messages are about to return from a consumer or a transaction."""
         for letter_id in letter_ids:
             slot = self.slots[letter_id]
-            slot.state = READY
+            slot.state, slot.forced = READY, False
             slot.deliveries += sent
             slot.cancels += cancels
             slot.attempts += failed

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
@@ -25,7 +24,7 @@ from tests.kit.disk import SimDisk
 from tests.model.compare import behind_on
 from tests.model.letters import Writer
 from tests.model.paging_model import HANDED, HELD, OUT, PENDING, PICKED, READY, Book, PagedReader
-from tests.model.plans import ADDRESS, REJECT, AddressPlan, Plan, QueuePlan
+from tests.model.plans import ADDRESS, REJECT, Plan
 from tests.model.reader_model import Letter
 from tests.model.side_by_side import START_MS
 
@@ -52,31 +51,6 @@ def watch_ends(broker: Broker, tell: Callable[[str, list[Message], str], None]) 
     """Have somebody told of all that leaves the queues of a broker. Interpreted only."""
     setattr(Contents, "_forget", _forget)  # noqa: B010 - a test looks on
     broker.host.copies = WatchedCopies(broker.log, tell)
-
-
-@dataclass(frozen=True, slots=True)
-class PagePlan:
-    """How an address pages. -1: not set."""
-
-    messages_max: int = 2
-    page_bytes: int = 400
-    read_messages_max: int = -1
-    ready_messages_max: int = -1
-    limit_messages: int = -1
-    limit_policy: str = "DROP"
-
-    def settings(self) -> dict[str, Any]:
-        """The address-setting that says the same."""
-        values: dict[str, Any] = {
-            "address_full_policy": "PAGE",
-            "max_size_messages": self.messages_max,
-            "page_size_bytes": self.page_bytes,
-            "max_read_page_messages": self.read_messages_max,
-            "prefetch_page_messages": self.ready_messages_max,
-        }
-        if self.limit_messages >= 0:
-            values |= {"page_limit_messages": self.limit_messages, "page_full_policy": self.limit_policy}
-        return values
 
 
 class StrictLog(SpillLog):
@@ -126,6 +100,12 @@ class Seat:
     reader: PagedReader
     book: Book
 
+    @property
+    def sent(self) -> list[int]:
+        """What the client has seen and not settled."""
+        unsent = {entry.message.id for entry in self.consumer.outbox}
+        return [letter_id for letter_id in self.consumer.held if letter_id not in unsent]
+
 
 @dataclass(slots=True, eq=False)
 class Open:
@@ -135,41 +115,39 @@ class Open:
     sends: list[tuple[Letter, int]]
     taken: list[tuple[Book, PagedReader, int]]
     refused: list[tuple[Book, PagedReader, int]]
+    expiring: set[int]
+    """Of what is taken, what a consumer has expire."""
 
 
 class PagingState:
     """One address whose queues all page."""
 
-    def __init__(self, queues: tuple[QueuePlan, ...], pages: PagePlan, address: AddressPlan) -> None:
+    def __init__(self, plan: Plan) -> None:
         self.now_ms = START_MS
         self.is_damaged = False
         """Did a test change the files? Then the model does not know what has to be there."""
-        self.page_plan = pages
-        self.address_plan = address
+        assert plan.pages is not None
+        self.plan, self.page_plan = plan, plan.pages
         self.disk = SimDisk(Random(0))
         self.writer = SteppedCommitter(lambda: None)
         self.reader = SteppedCommitter(lambda: None)
         self.said: list[str] = []
         self.files = PageFiles(self.disk, self.reader, self.said.append)
         self.log = StrictLog(self.writer, self.files)
-        self.broker = Broker(self._config(queues), self.log, self.now_ms, RecoveredState(), self.files)
+        self.broker = Broker(plan.config(), self.log, self.now_ms, RecoveredState(), self.files)
         watch_ends(self.broker, self.note_ends)
         self.books = [
-            Book(plan, self.broker.queues[f"q{number}"], address.attempts_max) for number, plan in enumerate(queues)
+            Book(queue, self.broker.queues[f"q{number}"], plan.address.attempts_max)
+            for number, queue in enumerate(plan.queues)
         ]
         self.seats: list[Seat] = []
         self._lapsed: list[tuple[Consumer, int]] = []
         """What consumers held for too long, and must not hold any more."""
         self.transactions: dict[int, Open] = {}
-        self.route = Plan(queues, address).route(self.broker.resolver)
+        self.route = plan.route(self.broker.resolver)
         self.come_in = 0
         """How many letters came in."""
         self._writer = Writer()
-
-    def _config(self, queues: tuple[QueuePlan, ...]) -> BrokerConfig:
-        values = {**self.address_plan.settings(), **self.page_plan.settings()}
-        plan = Plan(queues, self.address_plan)
-        return replace(plan.config(), address_settings=plan.settings(values))
 
     def note_ends(self, name: str, messages: list[Message], reason: str) -> None:
         """A queue no longer holds messages."""

@@ -12,7 +12,7 @@ from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.consumer import Reader
 from artemis_py.core.order.entry import PURGED, Entry
 from artemis_py.core.queue.acknowledge import SelectedMessages
-from artemis_py.core.queue.messages import CANCEL, EXPIRE
+from artemis_py.core.queue.messages import ACCEPT, CANCEL, EXPIRE
 from artemis_py.core.transactions import Transaction
 from artemis_py.errors import AddressFullError, QueueFullError
 from artemis_py.message import Message
@@ -22,7 +22,6 @@ from tests.model.compare import behind_on
 from tests.model.letters import Spec
 from tests.model.paging_model import DONE, HANDED, PENDING, READY, Book, PagedReader
 from tests.model.paging_state import Open, PagingState, Seat, WatchedConsumer
-from tests.model.plans import NO_POLICY
 from tests.model.reader_model import SELECTORS, Letter
 from tests.model.side_by_side import PLENTY
 
@@ -39,9 +38,13 @@ class PagingWorld(PagingState):
     def _letter(self, spec: Spec, origin: int) -> tuple[Message, Letter]:
         return self._writer.write(self.broker, spec, origin, self.now_ms)
 
-    def publish(self, specs: list[Spec], *, connection: int = 1, delay_ms: int = 0) -> None:
+    def letters(self) -> set[int]:
+        """Every message that a queue has, once."""
+        return {letter_id for book in self.books for letter_id in book.slots}
+
+    def publish(self, *specs: Spec, connection: int = 1, delay_ms: int = 0) -> None:
         """Messages come: at once, or, where something may be refused, one by one."""
-        for group in [[spec] for spec in specs] if self.is_limited else [specs]:
+        for group in [[spec] for spec in specs] if self.is_limited else [list(specs)]:
             pairs = [self._letter(spec, connection) for spec in group]
             due_ms = self.now_ms + delay_ms if delay_ms else 0
             self._expect([letter for _, letter in pairs], due_ms)
@@ -144,18 +147,18 @@ class PagingWorld(PagingState):
             seat.book.queue.wake(seat.consumer)
         self.check()
 
-    def sent(self, seat: Seat) -> list[int]:
-        """What the client has seen and not settled."""
-        unsent = {entry.message.id for entry in seat.consumer.outbox}
-        return [letter_id for letter_id in seat.consumer.held if letter_id not in unsent]
-
-    def settle(self, seat: Seat, index: int, *, cumulative: bool = False, refuses: bool = False) -> None:
+    def settle(
+        self, seat: Seat, index: int, *, cumulative: bool = False, refuses: bool = False, expires: bool = False
+    ) -> None:
         """ACK or NACK outside a transaction."""
-        sent = self.sent(seat)
+        sent = seat.sent
         ids = sent[: index + 1] if cumulative else [sent[index]]
         entries = [seat.consumer.let_go(letter_id) for letter_id in ids]
         book = seat.book
-        if refuses:
+        if expires:
+            self._done(book, seat.reader, ids, expires=True)
+            book.queue.expire_held(seat.consumer, entries, self.now_ms)
+        elif refuses:
             self._release(book, seat.reader, ids, failed=True, cancels=True)
             book.queue.release(seat.consumer, entries, failed=True, now_ms=self.now_ms)
         else:
@@ -173,7 +176,7 @@ class PagingWorld(PagingState):
         elif not reader.reads:
             if book.queue.deleted:
                 book.kills = True
-            delayed = self.address_plan.redelivery_delay > 0
+            delayed = self.plan.address.redelivery_delay > 0
             book.come_back(ids, failed=failed, delayed=delayed, sent=sent, cancels=cancels)
 
     def _done(self, book: Book, reader: PagedReader, ids: list[int], *, expires: bool = False) -> None:
@@ -184,10 +187,11 @@ class PagingWorld(PagingState):
                 book.slots[letter_id].state = DONE
                 book.slots[letter_id].forced = expires
 
-    def sift(self, number: int, connection: int, selector: str, *, outcome: str) -> None:
+    def sift(self, number: int, connection: int, selector: str, *, refuses: bool, expires: bool) -> None:
         """ACK or NACK by a filter, of all that is in memory."""
         book = self.books[number % len(self.books)]
         queue, matches = book.queue, SELECTORS[selector]
+        outcome = EXPIRE if expires else CANCEL if refuses else ACCEPT
         if queue.deleted or not book.plan.is_like_amps:
             return
         here = {entry.message.id for entry in queue.contents.order} | set(queue.contents.scheduled)
@@ -199,7 +203,7 @@ class PagingWorld(PagingState):
         for seat in [
             seat for seat in self.seats if seat.book is book and not (seat.reader.reads or seat.reader.settles)
         ]:
-            held = self.sent(seat) if outcome == CANCEL else list(seat.consumer.held)
+            held = seat.sent if outcome == CANCEL else list(seat.consumer.held)
             ids = [letter_id for letter_id in held if matches(book.slots[letter_id].letter)]
             if book.plan.strict and seat.reader.connection != connection:
                 continue
@@ -214,18 +218,17 @@ class PagingWorld(PagingState):
         assert not left, f"the filter left {left}"
         self.check()
 
-    def replace(self, seat: Seat, selector: str | None, backlog: int | None) -> None:
+    def replace(self, seat: Seat, selector: str | None, *, no_local: bool, backlog: int | None) -> None:
         """A subscription is changed in place."""
         reader, queue = seat.reader, seat.book.queue
-        if reader.reads:
-            return
         if not reader.settles and seat.consumer.barrier is None:
             unsent = [entry.message.id for entry in seat.consumer.outbox]
             self._release(seat.book, reader, unsent, failed=False, sent=False)
-        reader.selector, reader.no_local = selector, False
+        reader.selector, reader.no_local = selector, no_local
         reader.backlog = seat.book.plan.backlog_for(backlog)
         compiled = None if selector is None else compile_selector(selector)
-        queue.replace(seat.consumer, compiled, 0, queue.consumer_defaults.backlog_for(backlog), self.now_ms)
+        no_local_of = reader.connection if no_local else 0
+        queue.replace(seat.consumer, compiled, no_local_of, queue.consumer_defaults.backlog_for(backlog), self.now_ms)
         self.check()
 
     def _end_leases(self) -> None:
@@ -244,7 +247,7 @@ class PagingWorld(PagingState):
             assert letter_id not in consumer.held, "held beyond its lease"
         self._lapsed.clear()
 
-    def leave(self, seat: Seat, *, failed: bool = False) -> None:
+    def unsubscribe(self, seat: Seat, *, failed: bool = False) -> None:
         """A consumer goes."""
         book, consumer = seat.book, seat.consumer
         unsent = {entry.message.id for entry in consumer.outbox if entry is not consumer.barrier}
@@ -270,15 +273,15 @@ class PagingWorld(PagingState):
         if connection in self.transactions:
             self.abort(connection)
         for seat in [seat for seat in self.seats if seat.reader.connection == connection]:
-            self.leave(seat, failed=failed)
+            self.unsubscribe(seat, failed=failed)
 
     # ---- transactions ----------------------------------------------------------------------------
 
     def begin(self, connection: int) -> None:
         """BEGIN."""
-        self.transactions[connection] = Open(Transaction(), [], [], [])
+        self.transactions[connection] = Open(Transaction(), [], [], [], set())
 
-    def send_in(self, connection: int, specs: list[Spec], delay_ms: int) -> None:
+    def send_in_transaction(self, *specs: Spec, connection: int, delay_ms: int) -> None:
         """SEND in a transaction."""
         one = self.transactions[connection]
         due_ms = self.now_ms + delay_ms if delay_ms else 0
@@ -287,13 +290,15 @@ class PagingWorld(PagingState):
             one.real.send(self.route, message, due_ms)
             one.sends.append((letter, due_ms))
 
-    def settle_in(self, seat: Seat, index: int, *, refuses: bool) -> None:
+    def settle_in_transaction(self, seat: Seat, index: int, *, refuses: bool, expires: bool) -> None:
         """ACK or NACK in a transaction."""
         one = self.transactions[seat.reader.connection]
-        letter_id = self.sent(seat)[index]
+        letter_id = seat.sent[index]
         entry = seat.consumer.let_go(letter_id)
-        (one.real.refused if refuses else one.real.acknowledged).append((seat.book.queue, seat.consumer, entry))
-        (one.refused if refuses else one.taken).append((seat.book, seat.reader, letter_id))
+        into = one.real.expired if expires else one.real.refused if refuses else one.real.acknowledged
+        into.append((seat.book.queue, seat.consumer, entry))
+        (one.refused if into is one.real.refused else one.taken).append((seat.book, seat.reader, letter_id))
+        one.expiring.update([letter_id] if expires else [])
         if seat.reader.settles:
             seat.reader.out.discard(letter_id)
             seat.book.pending_out += 1
@@ -318,7 +323,7 @@ class PagingWorld(PagingState):
             (book, reader, letter_id) for book, reader, letter_id in one.taken if not (reader.reads or reader.settles)
         ]
         for book, reader, letter_id in one.taken:
-            self._done(book, reader, [letter_id])
+            self._done(book, reader, [letter_id], expires=letter_id in one.expiring)
         for book, reader, letter_id in one.refused:
             self._release(book, reader, [letter_id], failed=True, cancels=True)
         self._confirm_pending(one)
@@ -371,19 +376,18 @@ class PagingWorld(PagingState):
 
     # ---- operator --------------------------------------------------------------------------------
 
-    def pause(self, number: int, paused: bool) -> None:
-        """Stop or resume dispatch."""
-        queue = self.books[number % len(self.books)].queue
-        if paused:
-            queue.pause()
-        else:
-            queue.resume()
+    def pause(self, number: int) -> None:
+        """Stop dispatch."""
+        self.books[number % len(self.books)].queue.pause()
+
+    def resume(self, number: int) -> None:
+        """Dispatch again."""
+        self.books[number % len(self.books)].queue.resume()
 
     def resize(self, number: int, size: int) -> None:
         """Change the ring while it runs."""
         book = self.books[number % len(self.books)]
-        may_be_ring = book.plan.policy == NO_POLICY and not book.plan.activates_in_order
-        if not book.queue.deleted and may_be_ring:
+        if not book.queue.deleted and book.plan.may_be_ring:
             self.broker.queue_operations.set_ring_size(book.queue.name, size)
             book.ring_size = size
 
@@ -399,12 +403,12 @@ class PagingWorld(PagingState):
         self.check()
 
     def delete(self, number: int) -> None:
-        """Delete a queue; its consumers leave before."""
-        book = self.books[number % len(self.books)]
-        if book.queue.deleted:
+        """Delete a queue, if there is one of this number; its consumers leave before."""
+        book = self.books[number] if number < len(self.books) else None
+        if book is None or book.queue.deleted:
             return
         for seat in [seat for seat in self.seats if seat.book is book]:
-            self.leave(seat)
+            self.unsubscribe(seat)
         book.kills = self.log.deletes = True
         self.broker.registry.delete_queue(book.queue, self.now_ms)
         book.clear()
@@ -427,6 +431,10 @@ class PagingWorld(PagingState):
         self._write()
         self.log.seal()
         self.check()
+
+    def work_disk(self, *, reads: bool) -> None:
+        """The disk reads one part of a page, or writes what was sealed."""
+        (self.reader if reads else self.writer).step()
 
     def _write(self) -> None:
         outgoing = self.broker.take_outgoing()
@@ -498,7 +506,7 @@ class PagingWorld(PagingState):
             if book.queue.deleted:
                 continue
             if drains and not book.queue.non_destructive and not book.plan.purge:
-                self.pause(number, paused=False)
+                self.resume(number)
                 for _ in range(3):
                     self.subscribe(number, settles=True, replay_s=None if book.plan.replay_s is None else AGES_S)
             else:
@@ -508,6 +516,10 @@ class PagingWorld(PagingState):
         for book in self.books:
             assert not book.slots, f"never delivered: {sorted(book.slots)}"
         self._check_empty()
+
+    def empty(self) -> None:
+        """The end of a world."""
+        self.finish(drains=True)
 
     def _check_empty(self) -> None:
         account = self.address.account

@@ -150,6 +150,11 @@ class QueuePlan:
         return self.barriers or self.active_max > 0
 
     @property
+    def may_be_ring(self) -> bool:
+        """May an operator limit the queue?"""
+        return self.policy == NO_POLICY and not self.activates_in_order
+
+    @property
     def bounds_time(self) -> bool:
         """Has the queue a say in how long messages live?"""
         return max(self.ttl_min, self.ttl_max, self.ttl_usual) > 0
@@ -263,11 +268,39 @@ class AddressPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class PagePlan:
+    """How an address pages. -1: not set."""
+
+    messages_max: int = 2
+    page_bytes: int = 400
+    read_messages_max: int = -1
+    ready_messages_max: int = -1
+    limit_messages: int = -1
+    limit_policy: str = "DROP"
+
+    def settings(self) -> dict[str, Any]:
+        """The address-setting that says the same."""
+        values: dict[str, Any] = {
+            "address_full_policy": "PAGE",
+            "max_size_messages": self.messages_max,
+            "page_size_bytes": self.page_bytes,
+            "max_read_page_messages": self.read_messages_max,
+            "prefetch_page_messages": self.ready_messages_max,
+        }
+        if self.limit_messages >= 0:
+            values |= {"page_limit_messages": self.limit_messages, "page_full_policy": self.limit_policy}
+        return values
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """A world: one address with its queues, and an address each for dead and for expired messages."""
+    """A world: one address with its queues, and an address each for dead and for expired messages. With ``pages`` it
+    stands on a disk.
+    """
 
     queues: tuple[QueuePlan, ...] = (QueuePlan(),)
     address: AddressPlan = field(default_factory=AddressPlan)
+    pages: PagePlan | None = None
 
     def route(self, resolver: Resolver) -> Route:
         """How clients send: to the address, as anycast where all queues are views; or to a view itself."""
@@ -275,13 +308,9 @@ class Plan:
             return resolver.route(self.queues[0].home("q0"), None, "ANYCAST")
         return resolver.route(ADDRESS, None, "ANYCAST" if all(queue.view for queue in self.queues) else "MULTICAST")
 
-    def settings(self, values: dict[str, Any]) -> SettingsRepository:
-        """These settings for the address under test, and for those of views."""
-        homes = {plan.home(f"q{number}"): None for number, plan in enumerate(self.queues)}
-        return SettingsRepository([SettingsEntry(match=name, values=values) for name in {ADDRESS: None, **homes}])
-
     def config(self) -> BrokerConfig:
-        """The broker's configuration."""
+        """The broker's configuration: the address under test, and those of views, have the same settings."""
+        values = self.address.settings() | ({} if self.pages is None else self.pages.settings())
         queues = [plan.config(f"q{number}") for number, plan in enumerate(self.queues)]
         own = tuple(queue for queue in queues if queue.address == ADDRESS)
         views = tuple(
@@ -299,7 +328,9 @@ class Plan:
         )
         return BrokerConfig(
             addresses=(AddressConfig(name=ADDRESS, routing_types=("MULTICAST",), queues=own), *views, *aside),
-            address_settings=self.settings(self.address.settings()),
+            address_settings=SettingsRepository(
+                [SettingsEntry(match=name, values=values) for name in (ADDRESS, *(view.name for view in views))]
+            ),
             message_expiry_scan_period=self.address.scan_period,
             address_queue_scan_period=-1,
         )

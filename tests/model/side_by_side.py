@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from random import Random
 from sys import maxsize
 from typing import ClassVar, Final
 
@@ -14,10 +15,11 @@ from artemis_py.errors import LimitError
 from artemis_py.message import Message
 from artemis_py.record_log import RecoveredState
 from artemis_py.selector import compile_selector
+from tests.kit.disk import SimDisk
 from tests.kit.tiny_turns import TinySteps
 from tests.model.compare import active_ids, compare
 from tests.model.letters import Spec, Writer
-from tests.model.lives import StrictRecords, first_life, next_life
+from tests.model.lives import StrictRecords
 from tests.model.observe import Event, LiveLog, ObservedConsumer, observe
 from tests.model.plans import Plan
 from tests.model.queue_model import QueueModel
@@ -45,6 +47,11 @@ class Seat:
     reader: Reader
     pair: Pair
 
+    @property
+    def sent(self) -> list[Item]:
+        """What the client has seen and not settled."""
+        return self.reader.sent
+
 
 class SideBySide:
     """One address with its queues. ``now_ms`` moves only by ``advance``; see ``Trade`` for sending and settling."""
@@ -56,7 +63,7 @@ class SideBySide:
         self.plan = plan
         self.now_ms = START_MS
         self.events: list[Event] = []
-        self.log: LiveLog | StrictRecords = first_life() if restarts else LiveLog()
+        self.log: LiveLog | StrictRecords = StrictRecords.on(SimDisk(Random(0))) if restarts else LiveLog()
         self._begin_broker(RecoveredState())
         self.pairs = [
             Pair(self.broker.queues[f"q{number}"], QueueModel(queue_plan, plan.address))
@@ -83,26 +90,6 @@ class SideBySide:
         self.route = self.plan.route(self.broker.resolver)
         scan = self.plan.address.scan_period
         self._next_scan_ms = self.now_ms + scan if scan > 0 else None
-
-    @property
-    def has_journal(self) -> bool:
-        """Does anything survive here?"""
-        return isinstance(self.log, StrictRecords)
-
-    def begin_life(self, ms: int) -> None:
-        """The broker begins again, after so long, on what the journal of the one before has. A turn is over."""
-        assert isinstance(self.log, StrictRecords), "this world has no journal"
-        self.log.write_down()
-        self.log = next_life(self.log)
-        self.now_ms += ms
-        self._begin_broker(self.log.recovered_state())
-        self.dead = [copy for copy in self.dead if copy[0] in self.persistent]
-        self.expired = [copy for copy in self.expired if copy[0] in self.persistent]
-        self.forwarded = len(self.dead) + len(self.expired)
-        self.sources.clear()
-        for pair in self.pairs:
-            pair.queue = self.broker.queues[pair.queue.name]
-            pair.model.restart(self.now_ms)
 
     # ---- messages --------------------------------------------------------------------------------
 
@@ -353,6 +340,12 @@ class SideBySide:
         self.forwarded = len(self.dead) + len(self.expired)
         self.check()
 
+    def turn(self, ms: int = 0) -> None:
+        """A whole turn, as the server makes it."""
+        self.advance(ms)
+        self.dispatch()
+        self.write()
+
     # ---- readers ---------------------------------------------------------------------------------
 
     def subscribe(
@@ -372,7 +365,7 @@ class SideBySide:
         backlog: int | None = None,
     ) -> Seat | None:
         """A consumer comes to a queue; None when it is not admitted."""
-        pair = self.pairs[number]
+        pair = self.pairs[number % len(self.pairs)]
         plan = pair.model.plan
         defaults = pair.queue.consumer_defaults
         since_ms, after_id = defaults.replay(replay_s, self.now_ms, self.broker.host.message_id)

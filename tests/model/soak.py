@@ -11,18 +11,20 @@ import random
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from itertools import islice
 from typing import Any, Final
 
 from tests.model import steps
-from tests.model.axes import IN_MEMORY, plan_of, queue_plan
+from tests.model.axes import IN_MEMORY, PAGED, Space
+from tests.model.paging_world import PagingWorld
 from tests.model.plans import Plan
 from tests.model.reader_model import SELECTORS
 from tests.model.steps import Taken, take
 from tests.model.trade import Trade
 
-STEPS_PER_WORLD: Final = 150
+STEPS_PER_WORLD: Final = {IN_MEMORY: 150, PAGED: 70}
+_SELECTORS: Final = tuple(SELECTORS)
 SEED_BITS: Final = 32
 
 
@@ -40,25 +42,27 @@ class Style:
     delayed: float
     closing: float
     one_priority: bool
+    runs: tuple[int, ...]
+    draws: list[_Draw]
     weights: tuple[int, ...]
 
 
-_Draw = Callable[[random.Random, Style], dict[str, Any]]
-
-
-def draw_style(rng: random.Random) -> Style:
+def draw_style(rng: random.Random, space: Space) -> Style:
     """A world's style."""
-    weights = tuple(weight * rng.choice(factors) for _, weight, factors, _ in _DRAWS)
-    restarts = weights[[name for name, *_ in _DRAWS].index("restart")] > 0
+    draws = _PAGED if space is PAGED else _IN_MEMORY
+    weights = tuple(weight * rng.choice(factors) for _, weight, factors, _ in draws)
+    survives = space is PAGED or weights[[name for name, *_ in draws].index("restart")] > 0
     return Style(
         settles=rng.choice((0, 0.2, 0.9)),
         browses=rng.choice((0, 0, 0.3)),
         selects=rng.choice((0, 0.2, 0.6)),
-        persistent=rng.choice((0.5, 0.95) if restarts else (0, 0.3)),
+        persistent=rng.choice((0.5, 0.95) if survives else (0, 0.3)),
         expiring=rng.choice((0, 0, 0.4)),
         delayed=rng.choice((0, 0, 0.3)),
         closing=rng.choice((0, 0.3)),
         one_priority=rng.random() < 0.3,
+        runs=(1, 1, 2, 4, 9, 16) if space is PAGED else (1, 1, 1, 2, 4),
+        draws=draws,
         weights=weights,
     )
 
@@ -77,130 +81,106 @@ def _specs(rng: random.Random, style: Style) -> list[steps.Given]:
             rng.choice(steps.HOLDS_MS),
             rng.random() < style.closing,
         )
-        for _ in range(rng.choice((1, 1, 1, 2, 4)))
+        for _ in range(rng.choice(style.runs))
     ]
 
 
-def _connection(rng: random.Random, style: Style) -> dict[str, Any]:
-    return {"connection": rng.choice(steps.CONNECTION_NUMBERS)}
-
-
-def _pick(rng: random.Random, style: Style) -> dict[str, Any]:
-    return {"pick": rng.randrange(8)}
-
-
-def _number(rng: random.Random, style: Style) -> dict[str, Any]:
-    return {"number": rng.randrange(2)}
-
-
-def _nothing(rng: random.Random, style: Style) -> dict[str, Any]:
-    return {}
-
-
-def _time(rng: random.Random, style: Style) -> dict[str, Any]:
-    return {"ms": rng.choice(steps.TIMES_MS)}
-
-
-def _end(rng: random.Random, style: Style) -> dict[str, Any]:
-    return {**_connection(rng, style), "failed": rng.random() < 0.7}
-
-
-def _room(rng: random.Random, style: Style) -> dict[str, Any]:
-    return {**_pick(rng, style), "room": rng.choice(steps.ROOMS)}
-
-
-def _size(rng: random.Random, style: Style) -> dict[str, Any]:
-    return {**_number(rng, style), "size": rng.choice(steps.RING_SIZES)}
-
-
-def _sending(rng: random.Random, style: Style) -> dict[str, Any]:
-    delay_ms = rng.choice(steps.DELAYS_MS) if rng.random() < style.delayed else 0
-    return {"specs": _specs(rng, style), **_connection(rng, style), "delay_ms": delay_ms}
-
-
-def _subscribing(rng: random.Random, style: Style) -> dict[str, Any]:
-    return {
-        "number": rng.randrange(4),
-        **_connection(rng, style),
-        "settles": rng.random() < style.settles,
-        "browses": rng.random() < style.browses,
-        "selector": rng.choice(list(SELECTORS)) if rng.random() < style.selects else None,
-        "no_local": rng.random() < style.selects / 4,
-        "window": rng.choice(steps.WINDOWS),
-        "priority": rng.choice((0, 0, 0, 5)),
-        "room": rng.choice(steps.ROOMS),
-        "replay_s": rng.choice(steps.REPLAYS_S) if rng.random() < style.selects else None,
-        "alone": rng.random() < style.selects / 8,
-        "backlog": rng.choice(steps.BACKLOGS),
-    }
-
-
-def _settling(rng: random.Random, style: Style) -> dict[str, Any]:
-    refuses, expires = rng.random() < 0.4, rng.random() < 0.1
-    return {**_pick(rng, style), "index": rng.randrange(8), "refuses": refuses, "expires": expires}
-
-
-def _settling_now(rng: random.Random, style: Style) -> dict[str, Any]:
-    return {**_settling(rng, style), "cumulative": rng.random() < 0.3}
-
-
-def _sifting(rng: random.Random, style: Style) -> dict[str, Any]:
-    refuses, expires = rng.random() < 0.4, rng.random() < 0.2
-    chosen = {"selector": rng.choice(list(SELECTORS)), "refuses": refuses, "expires": expires}
-    return {**_number(rng, style), **_connection(rng, style), **chosen}
-
-
-def _replacing(rng: random.Random, style: Style) -> dict[str, Any]:
-    selector = rng.choice(list(SELECTORS)) if rng.random() < 0.5 else None
-    chosen = {"selector": selector, "no_local": rng.random() < style.selects / 4, "backlog": rng.choice(steps.BACKLOGS)}
-    return {**_pick(rng, style), **chosen}
-
+# What draws one argument of a step.
+_GIVEN: Final[dict[str, Callable[[random.Random, Style], Any]]] = {
+    "specs": _specs,
+    "delay_ms": lambda rng, style: rng.choice(steps.DELAYS_MS) if rng.random() < style.delayed else 0,
+    "connection": lambda rng, _: rng.choice(steps.CONNECTION_NUMBERS),
+    "number": lambda rng, _: rng.randrange(4),
+    "pick": lambda rng, _: rng.randrange(8),
+    "index": lambda rng, _: rng.randrange(8),
+    "settles": lambda rng, style: rng.random() < style.settles,
+    "browses": lambda rng, style: rng.random() < style.browses,
+    "selector": lambda rng, style: rng.choice(_SELECTORS) if rng.random() < style.selects else None,
+    "filter": lambda rng, _: rng.choice(_SELECTORS),
+    "no_local": lambda rng, style: rng.random() < style.selects / 4,
+    "window": lambda rng, _: rng.choice(steps.WINDOWS),
+    "priority": lambda rng, _: rng.choice((0, 0, 0, 5)),
+    "room": lambda rng, _: rng.choice(steps.ROOMS),
+    "replay_s": lambda rng, style: rng.choice(steps.REPLAYS_S) if rng.random() < style.selects else None,
+    "alone": lambda rng, style: rng.random() < style.selects / 8,
+    "backlog": lambda rng, _: rng.choice(steps.BACKLOGS),
+    "cumulative": lambda rng, _: rng.random() < 0.3,
+    "refuses": lambda rng, _: rng.random() < 0.4,
+    "expires": lambda rng, _: rng.random() < 0.1,
+    "failed": lambda rng, _: rng.random() < 0.7,
+    "ms": lambda rng, _: rng.choice(steps.TIMES_MS),
+    "size": lambda rng, _: rng.choice(steps.RING_SIZES),
+    "reads": lambda rng, _: rng.random() < 0.5,
+    "drains": lambda rng, _: rng.random() < 0.7,
+}
 
 _ALWAYS: Final = (1,)
 _OFTEN: Final = (1, 1, 3)
 _SELDOM: Final = (0, 1, 1, 3)
+_Draw = tuple[str, int, tuple[int, ...], str]
+"""A step's name, its weight, factors that a style may put on the weight, and what the step is given."""
 
-# Name, weight, factors that a style may put on the weight, and what draws the arguments.
-_DRAWS: Final[list[tuple[str, int, tuple[int, ...], _Draw]]] = [
-    ("publish", 20, _OFTEN, _sending),
-    ("subscribe", 12, _OFTEN, _subscribing),
-    ("unsubscribe", 3, _SELDOM, _pick),
-    ("end", 2, _SELDOM, _end),
-    ("settle", 40, _SELDOM, _settling_now),
-    ("settle_late", 8, _SELDOM, _settling),
-    ("sift", 4, _SELDOM, _sifting),
-    ("replace", 3, _SELDOM, _replacing),
-    ("begin", 6, _SELDOM, _connection),
-    ("send_in_transaction", 4, _SELDOM, _sending),
-    ("settle_in_transaction", 12, _SELDOM, _settling),
-    ("commit", 4, _ALWAYS, _connection),
-    ("abort", 3, _ALWAYS, _connection),
-    ("advance", 3, _SELDOM, _time),
-    ("dispatch", 10, _SELDOM, _nothing),
-    ("write", 6, _SELDOM, _nothing),
-    ("turn", 40, _ALWAYS, _time),
-    ("set_room", 10, _SELDOM, _room),
-    ("pause", 1, _SELDOM, _number),
-    ("resume", 5, _ALWAYS, _number),
-    ("resize", 1, _SELDOM, _size),
-    ("purge", 1, _SELDOM, _number),
-    ("restart", 1, (0, 0, 3), _time),
+_SENDING: Final = "specs connection delay_ms"
+_SUBSCRIBING: Final = "number connection settles browses selector no_local window room replay_s backlog"
+_COMMON: Final[list[_Draw]] = [
+    ("sift", 4, _SELDOM, "number connection filter refuses expires"),
+    ("replace", 3, _SELDOM, "pick selector no_local backlog"),
+    ("unsubscribe", 3, _SELDOM, "pick"),
+    ("end", 2, _SELDOM, "connection failed"),
+    ("send_in_transaction", 4, _SELDOM, _SENDING),
+    ("commit", 4, _ALWAYS, "connection"),
+    ("abort", 3, _ALWAYS, "connection"),
+    ("set_room", 10, _SELDOM, "pick room"),
+    ("pause", 1, _SELDOM, "number"),
+    ("resume", 5, _ALWAYS, "number"),
+    ("resize", 1, _SELDOM, "number size"),
+    ("purge", 1, _SELDOM, "number"),
+]
+_IN_MEMORY: Final[list[_Draw]] = [
+    ("publish", 20, _OFTEN, _SENDING),
+    ("subscribe", 12, _OFTEN, f"{_SUBSCRIBING} priority alone"),
+    ("settle", 40, _SELDOM, "pick index cumulative refuses expires"),
+    ("settle_late", 8, _SELDOM, "pick index refuses expires"),
+    ("begin", 6, _SELDOM, "connection"),
+    ("settle_in_transaction", 12, _SELDOM, "pick index refuses expires"),
+    ("advance", 3, _SELDOM, "ms"),
+    ("dispatch", 10, _SELDOM, ""),
+    ("write", 6, _SELDOM, ""),
+    ("turn", 40, _ALWAYS, "ms"),
+    ("restart", 1, (0, 0, 3), "ms"),
+    *_COMMON,
+]
+_PAGED: Final[list[_Draw]] = [
+    ("publish", 24, _OFTEN, _SENDING),
+    ("subscribe", 16, _OFTEN, _SUBSCRIBING),
+    ("settle", 40, _ALWAYS, "pick index cumulative refuses expires"),
+    ("begin", 4, _SELDOM, "connection"),
+    ("settle_in_transaction", 10, _SELDOM, "pick index refuses expires"),
+    ("turn", 50, _ALWAYS, "ms"),
+    ("work_disk", 24, _SELDOM, "reads"),
+    ("rest", 12, _OFTEN, ""),
+    ("delete", 1, _SELDOM, "number"),
+    ("finish", 1, _SELDOM, "drains"),
+    *_COMMON,
 ]
 
 
 def draw_step(rng: random.Random, style: Style) -> Taken:
     """One step and what it is given."""
-    name, _, _, draw = rng.choices(_DRAWS, style.weights)[0]
-    return name, draw(rng, style)
+    name, _, _, names = rng.choices(style.draws, style.weights)[0]
+    return name, {("selector" if one == "filter" else one): _GIVEN[one](rng, style) for one in names.split()}
 
 
 def run_world(plan: Plan, taken: list[Taken]) -> set[str]:
     """Take the steps on a new world, then empty it; returns what happened. Raises what the first wrong step raises."""
-    world = Trade(plan, restarts=any(name == "restart" for name, _ in taken))
+    if plan.pages is not None:
+        world: Any = PagingWorld(plan)
+    else:
+        world = Trade(plan, restarts=any(name == "restart" for name, _ in taken))
     for step in taken:
         take(world, step)
     world.empty()
-    return world.happened.union(*(pair.model.happened for pair in world.pairs))
+    return set() if plan.pages is not None else world.happened.union(*(pair.model.happened for pair in world.pairs))
 
 
 def fails(plan: Plan, taken: list[Taken]) -> bool:
@@ -229,31 +209,25 @@ def shrink(plan: Plan, taken: list[Taken]) -> list[Taken]:
 
 
 def worlds(
-    seed: int, steps_max: int, wanted: Callable[[Plan], bool] | None = None
+    seed: int, steps_max: int, wanted: Callable[[Plan], bool] | None = None, space: Space = IN_MEMORY
 ) -> Iterator[tuple[Plan, list[Taken]]]:
     """Worlds and their steps, combination after combination, until ``steps_max`` steps are used up; of these, the
     wanted ones.
     """
-    for number, chosen in enumerate(islice(IN_MEMORY.drawn(random.Random(seed)), -(-steps_max // STEPS_PER_WORLD))):
+    most = STEPS_PER_WORLD[space]
+    for number, chosen in enumerate(islice(space.drawn(random.Random(seed)), -(-steps_max // most))):
         rng = random.Random(f"{seed}:{number}")
-        plan = plan_of(chosen)
-        if rng.random() < 0.3:
-            second = IN_MEMORY.mostly_usual(rng.choice(IN_MEMORY.bases), rng)
-            plan = replace(plan, queues=(*plan.queues, queue_plan(second)))
-        style = draw_style(rng)
+        more = [space.mostly_usual(rng.choice(space.bases), rng)] if rng.random() < 0.3 else []
+        plan = space.plan_of(chosen, *more)
+        style = draw_style(rng, space)
         if wanted is None or wanted(plan):
-            count = min(STEPS_PER_WORLD, steps_max - number * STEPS_PER_WORLD)
-            yield plan, [draw_step(rng, style) for _ in range(count)]
-
-
-def plan_text(plan: Plan) -> str:
-    """The plan as it would be written, without what is as usual."""
-    return f"Plan(({', '.join(map(_special, plan.queues))},), {_special(plan.address)})"
+            yield plan, [draw_step(rng, style) for _ in range(min(most, steps_max - number * most))]
 
 
 def _special(part: Any) -> str:
-    values = {field.name: getattr(part, field.name) for field in fields(part)}
+    """A part of a plan as it would be written, without what is as usual."""
     usual = type(part)()
+    values = {field.name: getattr(part, field.name) for field in fields(part)}
     special = [f"{name}={value!r}" for name, value in values.items() if value != getattr(usual, name)]
     return f"{type(part).__name__}({', '.join(special)})"
 
@@ -261,7 +235,9 @@ def _special(part: Any) -> str:
 def report(plan: Plan, taken: list[Taken]) -> str:
     """The failure as text: plan, smallest list of steps, and what went wrong."""
     small = shrink(plan, taken)
-    lines = [f"plan: {plan_text(plan)}", f"{len(small)} steps:"]
+    parts = [f"({', '.join(map(_special, plan.queues))},)", _special(plan.address)]
+    parts += [] if plan.pages is None else [_special(plan.pages)]
+    lines = [f"plan: Plan({', '.join(parts)})", f"{len(small)} steps:"]
     lines += [f"    {name}({', '.join(f'{key}={value!r}' for key, value in given.items())})" for name, given in small]
     try:
         run_world(plan, small)

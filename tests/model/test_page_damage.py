@@ -13,9 +13,8 @@ from tests.kit.disk import File
 from tests.kit.selection import is_of_ci
 from tests.model.letters import Spec
 from tests.model.paging_model import PICKED
-from tests.model.paging_state import PagePlan
 from tests.model.paging_world import PagingWorld
-from tests.model.plans import AddressPlan, QueuePlan
+from tests.model.plans import PagePlan, Plan
 
 pytestmark = pytest.mark.model
 
@@ -29,8 +28,8 @@ CHUNKS = (60, 230, 1 << 20)
 
 def written(page_bytes: int = 1 << 20) -> PagingWorld:
     """A world with messages in pages, all on the disk."""
-    world = PagingWorld((QueuePlan(),), PagePlan(messages_max=0, page_bytes=page_bytes), AddressPlan())
-    world.publish([Spec("red" if number % 2 else "blue", body_bytes=BODY_BYTES) for number in range(COUNT)])
+    world = PagingWorld(Plan(pages=PagePlan(messages_max=0, page_bytes=page_bytes)))
+    world.publish(*[Spec("red" if number % 2 else "blue", body_bytes=BODY_BYTES) for number in range(COUNT)])
     world.turn()
     world.writer.stop()
     world.turn()

@@ -7,9 +7,8 @@ import pytest
 from artemis_py.core.pages.page_stream import PageReader
 from artemis_py.storage import pages as page_files
 from tests.model.letters import Spec
-from tests.model.paging_state import PagePlan
 from tests.model.paging_world import PagingWorld
-from tests.model.plans import EXACT, LAST_VALUE, SORTED, STICKY, TO_DISK, AddressPlan, QueuePlan
+from tests.model.plans import EXACT, LAST_VALUE, SORTED, STICKY, TO_DISK, PagePlan, Plan, QueuePlan
 
 pytestmark = [pytest.mark.model, pytest.mark.interpreted, pytest.mark.usefixtures("small_steps")]
 
@@ -18,21 +17,21 @@ RED, BLUE = Spec("red", persistent=True), Spec("blue", persistent=True)
 
 def world_of(*queues: QueuePlan, messages_max: int = 2, page_bytes: int = 400) -> PagingWorld:
     """A world with these queues, one plain one if none is given."""
-    return PagingWorld(queues or (QueuePlan(),), PagePlan(messages_max, page_bytes), AddressPlan())
+    return PagingWorld(Plan(queues or (QueuePlan(),), pages=PagePlan(messages_max, page_bytes)))
 
 
 def test_what_no_queue_takes_opens_no_page() -> None:
     """A page without messages is never settled: the address would page for ever."""
     world = world_of(QueuePlan(red_only=True), messages_max=0)
-    world.publish([BLUE])
+    world.publish(BLUE)
     assert world.address.number_of_pages == 0
 
 
 def test_a_page_is_not_kept_for_a_queue_that_has_nothing_in_it() -> None:
     """The first message for a second queue did not fit any more: a share of none in the full page was never settled."""
     world = world_of(QueuePlan(), QueuePlan(red_only=True), messages_max=0, page_bytes=200)
-    world.publish([BLUE])
-    world.publish([RED])
+    world.publish(BLUE)
+    world.publish(RED)
     for number in (0, 1):
         world.subscribe(number, settles=True)
     world.rest()
@@ -42,25 +41,25 @@ def test_a_page_is_not_kept_for_a_queue_that_has_nothing_in_it() -> None:
 def test_a_page_that_everybody_was_done_with_goes_when_it_is_not_the_last_any_more() -> None:
     """As the last page it had to stay; nobody looked again when it was full."""
     world = world_of(messages_max=0, page_bytes=200)
-    world.publish([RED, RED])
+    world.publish(RED, RED)
     world.subscribe(settles=False)
     world.rest()
     seat = world.seats[0]
-    world.settle(seat, len(world.sent(seat)) - 1)
+    world.settle(seat, len(seat.sent) - 1)
     assert world.address.number_of_pages == 2
-    world.publish([RED])
+    world.publish(RED)
     assert world.address.number_of_pages == 2
 
 
 def test_a_consumer_that_read_far_ahead_gets_what_comes_when_paging_is_over() -> None:
     """What it took out of pages had never stood in the order, whose next places were below those it had passed."""
     world = world_of()
-    world.publish([RED] * 12)
+    world.publish(*[RED] * 12)
     world.subscribe(selector="color = 'red'", settles=True)
     world.rest()
     assert not world.address.is_paging
-    world.publish([Spec("red", priority=9)])
-    world.publish([RED])
+    world.publish(Spec("red", priority=9))
+    world.publish(RED)
     world.rest()
     assert not world.books[0].slots
 
@@ -68,11 +67,11 @@ def test_a_consumer_that_read_far_ahead_gets_what_comes_when_paging_is_over() ->
 def test_a_new_consumer_sees_what_is_read_between_its_coming_and_its_first_look() -> None:
     """Something given back from far behind had moved the end of the order, where a new cursor began."""
     world = world_of(messages_max=0)
-    world.publish([BLUE] * 12 + [RED])
+    world.publish(*[BLUE] * 12 + [RED])
     far = world.subscribe(selector="color = 'red'")
     world.rest()
     assert far is not None
-    world.leave(far)
+    world.unsubscribe(far)
     world.subscribe(browses=True, settles=True, room=0)
     world.subscribe(window=150)
     world.rest()
@@ -83,7 +82,7 @@ def test_a_new_consumer_sees_what_is_read_between_its_coming_and_its_first_look(
 def test_a_purge_between_dispatch_and_write_leaves_the_durable_count_right() -> None:
     """What was picked for a consumer that settles on send was taken for purged, and then counted out once more."""
     world = world_of()
-    world.publish([RED] * 12)
+    world.publish(*[RED] * 12)
     world.subscribe(settles=True, room=1)
     world.broker.dispatch(world.now_ms)
     assert world.seats[0].consumer.outbox
@@ -95,7 +94,7 @@ def test_a_purge_between_dispatch_and_write_leaves_the_durable_count_right() -> 
 def test_a_page_that_goes_while_somebody_waits_for_it_is_not_damage() -> None:
     """Its file was gone when the turn of a second reader came."""
     world = world_of(messages_max=0)
-    world.publish([RED] * 8)
+    world.publish(*[RED] * 8)
     world.turn()
     world.writer.step()
     world.turn()
@@ -111,8 +110,8 @@ def test_a_page_that_goes_while_somebody_waits_for_it_is_not_damage() -> None:
 
 def test_who_was_parked_for_lack_of_space_goes_on_when_another_settles() -> None:
     """What one consumer held filled the limits on reading ahead; settled, it woke nobody but that one."""
-    world = PagingWorld((QueuePlan(),), PagePlan(messages_max=0, read_messages_max=2), AddressPlan())
-    world.publish([RED] * 8)
+    world = PagingWorld(Plan(pages=PagePlan(messages_max=0, read_messages_max=2)))
+    world.publish(*[RED] * 8)
     holder = world.subscribe(window=0)
     world.rest()
     other = world.subscribe(window=0)
@@ -132,7 +131,7 @@ def test_consumers_go_on_when_a_turn_had_to_stop_reading(monkeypatch: pytest.Mon
     """So much had expired that a turn could not look through it: the consumer was parked as if nothing was left."""
     monkeypatch.setattr(page_files, "CHUNK_BYTES", 1 << 20)
     world = world_of(messages_max=0, page_bytes=1 << 20)
-    world.publish([Spec(ttl_ms=100)] * 12 + [RED])
+    world.publish(*[Spec(ttl_ms=100)] * 12 + [RED])
     world.now_ms += 1000
     world.subscribe(settles=True)
     world.rest()
@@ -143,11 +142,11 @@ def test_consumers_go_on_when_a_turn_had_to_stop_reading(monkeypatch: pytest.Mon
 def test_a_browser_is_shown_what_comes_from_a_page_to_a_place_that_it_has_passed(kind: str) -> None:
     """It never saw it in the page: the queue took it out first, for a consumer."""
     world = world_of(QueuePlan(kind=kind), messages_max=1)
-    world.publish([Spec(key="b", persistent=True)])
+    world.publish(Spec(key="b", persistent=True))
     world.subscribe(browses=True)
     world.turn()
     world.set_room(world.seats[0], 0)
-    world.publish([Spec(key="a", persistent=True)])
+    world.publish(Spec(key="a", persistent=True))
     world.subscribe(room=1)
     world.rest()
     world.set_room(world.seats[0], 1 << 20)
@@ -158,7 +157,7 @@ def test_a_browser_is_shown_what_comes_from_a_page_to_a_place_that_it_has_passed
 def test_what_is_scheduled_and_held_waits_for_both_in_a_page() -> None:
     """A browser that found it there held it until it was valid, and forgot that it was not due."""
     world = world_of(QueuePlan(holds=True), messages_max=0)
-    world.publish([Spec(persistent=True, held_ms=100)], delay_ms=300)
+    world.publish(Spec(persistent=True, held_ms=100), delay_ms=300)
     world.subscribe(browses=True)
     world.rest()
     world.turn(200)
@@ -175,8 +174,8 @@ def test_a_browser_of_a_view_is_shown_what_was_put_aside_from_a_page(comes: str)
     world = world_of(QueuePlan(view=EXACT), messages_max=0)
     if comes == "before":
         world.subscribe(browses=True)
-    world.publish([RED], delay_ms=100)
-    world.publish([BLUE])
+    world.publish(RED, delay_ms=100)
+    world.publish(BLUE)
     if comes == "between":
         world.subscribe(browses=True)
         world.rest()
@@ -202,19 +201,19 @@ def test_what_is_delivered_makes_room_for_others(limit: dict[str, int | str]) ->
     """A group that is busy filled the ring, then went out: nobody read on for the consumers that had found nothing."""
     world = world_of(QueuePlan(groups=STICKY, **limit), messages_max=0)  # type: ignore[arg-type]
     for group in ("g", "h", "g"):
-        world.publish([Spec(persistent=True, group=group, color="blue" if group == "g" else "red")])
+        world.publish(Spec(persistent=True, group=group, color="blue" if group == "g" else "red"))
     world.subscribe(selector="color = 'red'")
     world.turn()
     world.subscribe(window=0)
     world.rest()
-    assert [len(world.sent(seat)) for seat in world.seats] == [1, 1]
+    assert [len(seat.sent) for seat in world.seats] == [1, 1]
 
 
 def test_a_value_of_a_view_is_replaced_by_a_later_one_of_another_priority() -> None:
     """Sequences of two priorities tell nothing of each other: the later value had the lower one and was given up."""
     world = world_of(QueuePlan(kind=LAST_VALUE, view=EXACT, policy=TO_DISK, depth_messages=2), messages_max=5)
-    world.publish([Spec("blue", key=key, priority=9, persistent=True) for key in ("b", "a")])
-    world.publish([Spec("red", key="a", priority=0, persistent=True)])
+    world.publish(*[Spec("blue", key=key, priority=9, persistent=True) for key in ("b", "a")])
+    world.publish(Spec("red", key="a", priority=0, persistent=True))
     world.subscribe(selector="color = 'red'")
     world.rest()
     assert [seat.consumer.held.keys() for seat in world.seats] == [{3}]
@@ -224,7 +223,7 @@ def test_a_value_of_a_view_is_replaced_by_a_later_one_of_another_priority() -> N
 def test_a_queue_is_deleted_while_some_of_its_pages_is_in_memory() -> None:
     """The pages go at once."""
     world = world_of(messages_max=0)
-    world.publish([RED] * 6)
+    world.publish(*[RED] * 6)
     world.subscribe(room=1)
     world.rest()
     world.delete(0)

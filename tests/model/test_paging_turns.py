@@ -8,9 +8,8 @@ from artemis_py.core.queue import delivery
 from artemis_py.core.queue import depaging as page_reading
 from artemis_py.core.queue import depaging as pages
 from tests.model.letters import Spec
-from tests.model.paging_state import PagePlan
 from tests.model.paging_world import PagingWorld
-from tests.model.plans import AddressPlan, QueuePlan
+from tests.model.plans import PagePlan, Plan
 
 pytestmark = [pytest.mark.model, pytest.mark.interpreted]
 
@@ -24,48 +23,48 @@ def world(monkeypatch: pytest.MonkeyPatch) -> PagingWorld:
     monkeypatch.setattr(pages, "READS_PER_TURN", 4)
     monkeypatch.setattr(page_reading, "READY_MIN", 6)
     monkeypatch.setattr(delivery, "READY_MIN", 6)
-    return PagingWorld((QueuePlan(),), PagePlan(messages_max=0, page_bytes=100_000), AddressPlan())
+    return PagingWorld(Plan(pages=PagePlan(messages_max=0, page_bytes=100_000)))
 
 
 def test_a_consumer_gets_what_stands_behind_more_scheduled_messages_than_a_turn_looks_at(world: PagingWorld) -> None:
     """The turn that came to them found its consumer parked, and nobody woke it: nothing else was to arrive."""
-    world.publish([RED] * 6, delay_ms=100_000)
-    world.publish([BLUE] * 2)
+    world.publish(*[RED] * 6, delay_ms=100_000)
+    world.publish(*[BLUE] * 2)
     for _ in range(5):
         world.writer.step()
         world.turn()
     seat = world.subscribe()
     world.rest()
     assert seat is not None
-    assert len(world.sent(seat)) == 2
+    assert len(seat.sent) == 2
 
 
 def test_more_that_came_back_than_a_queue_reads_ahead_still_waits_for_what_was_not_read(world: PagingWorld) -> None:
     """A bound on what is brought in before them once counted them, too: they overtook it."""
-    world.publish([BLUE] * 3 + [RED] * 8)
+    world.publish(*[BLUE] * 3 + [RED] * 8)
     chooser = world.subscribe(selector="color = 'red'")
     world.rest()
     assert chooser is not None
-    world.leave(chooser)
+    world.unsubscribe(chooser)
     seat = world.subscribe()
     world.rest()
     assert seat is not None
-    assert world.sent(seat) == list(range(1, 12))
+    assert seat.sent == list(range(1, 12))
 
 
 def test_who_found_no_room_for_more_in_memory_goes_on_when_others_make_it() -> None:
     """Only the consumer whose messages went was woken. With its socket full, another one waited for ever."""
     plan = PagePlan(messages_max=0, page_bytes=100_000, read_messages_max=2)
-    world = PagingWorld((QueuePlan(),), plan, AddressPlan())
+    world = PagingWorld(Plan(pages=plan))
     first = world.subscribe()
-    world.publish([RED] * 4)
+    world.publish(*[RED] * 4)
     world.rest()
     second = world.subscribe()
     world.turn()
     assert first is not None
     assert second is not None
-    assert (len(world.sent(first)), len(world.sent(second))) == (2, 0)
+    assert (len(first.sent), len(second.sent)) == (2, 0)
     first.consumer.room_bytes = 0
     world.settle(first, 1, cumulative=True)
     world.rest()
-    assert len(world.sent(second)) == 2
+    assert len(second.sent) == 2

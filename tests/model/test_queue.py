@@ -37,7 +37,7 @@ def test_every_combination_agrees_with_model(seed: int) -> None:
     happened: set[str] = set()
     in_a_round = len(IN_MEMORY.bases)
     count = max(settings().max_examples // ROUND, 1) * in_a_round
-    for number, (plan, taken) in enumerate(worlds(seed, PATIENCE * count * STEPS_PER_WORLD)):
+    for number, (plan, taken) in enumerate(worlds(seed, PATIENCE * count * STEPS_PER_WORLD[IN_MEMORY])):
         if number >= count and happened == EVERYTHING:
             break
         try:

@@ -39,13 +39,6 @@ def world_of(*queues: QueuePlan, address: AddressPlan | None = None, restarts: b
     return Trade(Plan(queues, address or AddressPlan()), restarts=restarts)
 
 
-def turn(world: Trade, ms: int = 0) -> None:
-    """The server's turn."""
-    world.advance(ms)
-    world.dispatch()
-    world.write()
-
-
 def handed_out(world: Trade, index: int = 0) -> list[int]:
     """What a consumer has, by message id."""
     return [item.letter.id for item in world.seats[index].reader.held]
@@ -70,8 +63,8 @@ def test_what_goes_as_it_comes_does_not_get_old(queue: QueuePlan) -> None:
     world.publish(A, A)
     assert len(bodies_of(world)) == 1
     world.subscribe(settles=True)
-    turn(world)
-    turn(world, 1000)
+    world.turn()
+    world.turn(1000)
     alerts = world.pairs[0].queue.alerts
     assert alerts is not None
     assert "MESSAGE_AGE_ALERT" not in alerts.alerts.raised
@@ -82,11 +75,11 @@ def test_what_a_transaction_acknowledged_still_gets_old_when_the_rest_is_removed
     world = world_of(QueuePlan(alerts=True))
     world.subscribe()
     world.publish(A)
-    turn(world)
+    world.turn()
     world.begin()
     world.settle_in_transaction(world.seats[0])
     world.purge()
-    turn(world, 1000)
+    world.turn(1000)
     alerts = world.pairs[0].queue.alerts
     assert alerts is not None
     assert alerts.alerts.raised["MESSAGE_AGE_ALERT"] == 1
@@ -100,7 +93,7 @@ def test_a_held_value_replaces_only_what_nobody_waits_for() -> None:
     world = world_of(QueuePlan(kind=LVQ, holds=True))
     world.subscribe()
     world.publish(A, replace(A, held_ms=500))
-    turn(world)
+    world.turn()
     assert len(handed_out(world)) == 1
 
 
@@ -110,12 +103,12 @@ def test_what_is_scheduled_is_not_due_before_it_is_valid() -> None:
     """
     world = world_of(QueuePlan(holds=True), QueuePlan(), restarts=True)
     world.publish(Spec(persistent=True, held_ms=500), delay_ms=100)
-    turn(world, 100)
+    world.turn(100)
     assert [bodies_of(world), bodies_of(world, 1)] == [[], [1]]
     world.restart(100)
-    turn(world)
+    world.turn()
     assert [bodies_of(world), bodies_of(world, 1)] == [[], [1]]
-    turn(world, 301)
+    world.turn(301)
     assert bodies_of(world) == [1]
 
 
@@ -130,7 +123,7 @@ def test_commit_asks_consumers_before_it_is_refused() -> None:
     world.begin()
     world.send_in_transaction(DURABLE)
     world.commit()
-    turn(world)
+    world.turn()
     assert world.pairs[0].queue.contents.counters.acknowledged == 2
 
 
@@ -167,7 +160,7 @@ def test_a_ring_gives_up_the_oldest_of_all_whose_leases_end_together() -> None:
     assert second is not None
     for _ in range(2):
         world.publish(DURABLE)
-        turn(world)
+        world.turn()
     assert handed_out(world, 0)
     assert handed_out(world, 1)
     for seat in (first, second):
@@ -188,7 +181,7 @@ def test_what_was_handed_over_and_came_back_expires_at_its_time() -> None:
     assert seat.consumer.handed
     world.unsubscribe(seat)
     assert bodies_of(world) == [1]
-    turn(world, 250)
+    world.turn(250)
     assert bodies_of(world) == []
 
 
@@ -200,7 +193,7 @@ def test_a_consumer_of_the_future_gets_what_is_committed_after_it_came() -> None
     world.publish(Spec())
     world.subscribe()
     world.commit(connection=2)
-    turn(world)
+    world.turn()
     assert len(handed_out(world)) == 1
     assert len(bodies_of(world)) == 1
 
@@ -214,9 +207,9 @@ def test_order_inside_a_group_survives_a_restart() -> None:
     world.publish(*[replace(DURABLE, group="g")] * 3)
     seat = world.subscribe()
     assert seat is not None
-    turn(world)
+    world.turn()
     world.settle(seat, 1, refuses=True)
-    turn(world, 200)
+    world.turn(200)
     world.unsubscribe(seat)
     assert bodies_of(world) == [1, 2, 3]
     world.restart()
@@ -243,14 +236,14 @@ def test_a_rebalance_that_pauses_closes_the_gate_again() -> None:
     world.publish(Spec(group="g"), Spec(group="h"))
     first = world.subscribe()
     assert first is not None
-    turn(world, 50)
+    world.turn(50)
     assert len(handed_out(world)) == 2
     world.subscribe()
     world.publish(Spec(group="i"))
     world.settle(first, 1, cumulative=True)
-    turn(world)
+    world.turn()
     assert len(bodies_of(world)) == 1
-    turn(world, 50)
+    world.turn(50)
     assert bodies_of(world) == []
 
 
@@ -314,7 +307,7 @@ def test_senders_go_on_when_one_that_fell_due_replaced_another_and_the_rest_was_
     world.publish(Spec(body_bytes=90), Spec(), A, Spec(key="a", body_bytes=90), delay_ms=100)
     model = world.pairs[0].model
     assert model.senders_wait
-    turn(world, 200)
+    world.turn(200)
     assert "value replaced" in model.happened
     assert not model.senders_wait
 
@@ -329,8 +322,8 @@ def test_a_subscription_that_is_changed_keeps_the_barrier_that_waits_to_be_writt
     assert all(seat.consumer.barrier is not None for seat in world.seats)
     world.replace(seats[0], "color = 'red'", no_local=False, backlog=1)
     world.write()
-    turn(world)
-    turn(world)
+    world.turn()
+    world.turn()
     assert world.pairs[0].model.happened >= {"barrier", "barrier to several"}
     assert [len(handed_out(world, index)) for index in (0, 1)] in ([1, 0], [0, 1])
 
@@ -346,9 +339,9 @@ def test_a_barrier_that_nobody_was_sent_waits_again() -> None:
         world.unsubscribe(seat)
     assert "barrier came back" in world.pairs[0].model.happened
     world.subscribe(connection=3)
-    turn(world)
+    world.turn()
     assert not handed_out(world)
-    turn(world)
+    world.turn()
     assert len(handed_out(world)) == 1
 
 
@@ -361,13 +354,13 @@ def test_a_subscription_that_is_changed_is_asked_again_while_a_barrier_is_out() 
     assert waited_for is not None
     assert changed is not None
     world.publish(Spec("blue", key="b"))
-    turn(world)
+    world.turn()
     assert changed.reader.number not in world.pairs[0].model.barrier_got
     world.replace(changed, None, no_local=False, backlog=1)
-    turn(world)
+    world.turn()
     assert changed.reader.number in world.pairs[0].model.barrier_got
     world.set_room(waited_for, 1000)
-    turn(world)
+    world.turn()
     assert world.pairs[0].queue.message_count == 0
 
 
@@ -380,10 +373,10 @@ def test_who_does_not_want_a_barrier_any_more_is_not_waited_for(way: str) -> Non
     assert got_it is not None
     assert waited_for is not None
     world.publish(Spec("blue", key="b"))
-    turn(world)
+    world.turn()
     if way == "changes":
         world.replace(waited_for, "color = 'red'", no_local=False, backlog=1)
-        turn(world)
+        world.turn()
     else:
         world.set_room(waited_for, 1000)
         world.unsubscribe(waited_for)
@@ -402,7 +395,7 @@ def test_who_comes_before_a_barrier_is_written_and_gets_none_does_not_hold_it(pl
     world.dispatch()
     world.subscribe(connection=2, browses=not plan.live_max, room=0)
     world.write()
-    turn(world)
+    world.turn()
     assert world.pairs[0].queue.message_count == 0
 
 
@@ -419,7 +412,7 @@ def test_a_barrier_that_is_over_keeps_nobody_out(way: str) -> None:
     assert got_it is not None
     assert waited_for is not None
     world.publish(BARRIER, *before)
-    turn(world)
+    world.turn()
     world.set_room(got_it, 0)
     world.unsubscribe(waited_for)
     assert world.pairs[0].queue.flow.stopped == bool(before)
@@ -429,7 +422,7 @@ def test_a_barrier_that_is_over_keeps_nobody_out(way: str) -> None:
         world.commit()
     else:
         world.publish(A, delay_ms=100 if way == "falls due" else 0)
-    turn(world, 100)
+    world.turn(100)
     assert not world.transactions
     assert world.pairs[0].queue.message_count == len(before) + 1
 
@@ -440,16 +433,16 @@ def test_a_rebalance_that_pauses_does_not_wait_for_a_barrier() -> None:
     world.publish(Spec(group="g"))
     first = world.subscribe(connection=1)
     assert first is not None
-    turn(world)
+    world.turn()
     world.settle(first, 0)
     stalled = world.subscribe(connection=2, room=0)
     assert stalled is not None
     world.publish(BARRIER)
-    turn(world)
+    world.turn()
     assert world.pairs[0].model.barrier_out is not None
     world.subscribe(connection=3)
     world.set_room(stalled, 1000)
-    turn(world)
+    world.turn()
     assert world.pairs[0].queue.message_count == 0
 
 
@@ -463,14 +456,14 @@ def test_a_subscription_that_is_changed_and_changed_back_gets_what_waits_for_its
     assert reader is not None
     assert other is not None
     world.publish(Spec(group="g"))
-    turn(world)
+    world.turn()
     world.publish(Spec(group="g"))
-    turn(world)
+    world.turn()
     world.begin(connection=1)
     world.settle_in_transaction(reader, 0)
     for selector in ("AMQExpiration > 0", None):
         world.replace(reader, selector, no_local=False, backlog=1)
-    turn(world)
+    world.turn()
     assert len(handed_out(world)) == 1
 
 
@@ -481,7 +474,7 @@ def test_what_is_held_back_expires_in_the_tick_in_which_a_lease_ends() -> None:
     )
     world.subscribe(connection=2, backlog=2)
     world.publish(Spec(key="a"))
-    turn(world, 50)
+    world.turn(50)
     world.advance(200)
     world.publish(Spec(key="a", held_ms=250), Spec(key="b"))
     world.advance(200)

@@ -15,6 +15,7 @@ from artemis_py.errors import AddressFullError, BrokerError, QueueFullError
 from artemis_py.message import Message
 from artemis_py.selector import compile_selector
 from tests.model.letters import Spec
+from tests.model.lives import StrictRecords
 from tests.model.plans import ADDRESS, NO_POLICY, REJECT, Plan
 from tests.model.reader_model import SELECTORS, Item, Letter, Reader
 from tests.model.side_by_side import Pair, Seat, SideBySide
@@ -192,8 +193,10 @@ class Trade(SideBySide):
 
     def sift(self, number: int, connection: int, selector: str, *, refuses: bool, expires: bool) -> None:
         """ACK or NACK by a filter, of a connection that need not read the queue."""
-        pair = self.pairs[number]
+        pair = self.pairs[number % len(self.pairs)]
         queue, model = pair.queue, pair.model
+        if not model.plan.is_like_amps:
+            return
         outcome = EXPIRE if expires else CANCEL if refuses else ACCEPT
         queue.acknowledge_by_filter(
             SelectedMessages(compile_selector(selector)), outcome, self.now_ms, connection=connection
@@ -210,7 +213,7 @@ class Trade(SideBySide):
         for reader in model.readers:
             if reader.reads or reader.settles or (model.plan.strict and reader.connection != connection):
                 continue
-            items = [item for item in (reader.sent if refuses else reader.held) if matches(item.letter)]
+            items = [item for item in (reader.sent if outcome == CANCEL else reader.held) if matches(item.letter)]
             reader.held = [item for item in reader.held if item not in items]
             reader.unsent = [one for one in reader.unsent if one not in {item.letter.id for item in items}]
             held.append((reader, items))
@@ -401,37 +404,54 @@ class Trade(SideBySide):
 
     def pause(self, number: int = 0) -> None:
         """Stop dispatch of a queue."""
-        self.broker.queue_operations.pause(self.pairs[number].queue.name)
-        self.pairs[number].model.paused = True
+        pair = self.pairs[number % len(self.pairs)]
+        self.broker.queue_operations.pause(pair.queue.name)
+        pair.model.paused = True
         self.check()
 
     def resume(self, number: int = 0) -> None:
         """Dispatch again."""
-        self.broker.queue_operations.resume(self.pairs[number].queue.name)
-        self.pairs[number].model.paused = False
+        pair = self.pairs[number % len(self.pairs)]
+        self.broker.queue_operations.resume(pair.queue.name)
+        pair.model.paused = False
         self.check()
 
     def resize(self, size: int, number: int = 0) -> None:
         """Change the ring while running; nothing goes at once."""
-        self.broker.queue_operations.set_ring_size(self.pairs[number].queue.name, size)
-        self.pairs[number].model.ring_size = size
+        pair = self.pairs[number % len(self.pairs)]
+        if pair.model.plan.may_be_ring:
+            self.broker.queue_operations.set_ring_size(pair.queue.name, size)
+            pair.model.ring_size = size
         self.check()
 
     def purge(self, number: int = 0) -> None:
         """Remove everything that is ready or scheduled."""
-        pair = self.pairs[number]
+        pair = self.pairs[number % len(self.pairs)]
         count = pair.queue.unheld_count
         pair.queue.purge(PURGED, self.now_ms)
         assert count == pair.model.purge(), "another number removed"
         self.check()
 
     def restart(self, ms: int = 0) -> None:
-        """The power goes at the end of a turn, and comes back after so long."""
-        self.advance(0)
-        self.dispatch()
-        self.write()
+        """The power goes at the end of a turn, and comes back after so long: the broker begins again on what the
+        journal has. A world without a journal goes on.
+        """
+        if not isinstance(self.log, StrictRecords):
+            return
+        self.turn()
         self.seats, self.transactions = [], {}
-        self.begin_life(ms)
+        self.log.write_down()
+        self.log.disk.crash()
+        self.log = StrictRecords.on(self.log.disk)
+        self.now_ms += ms
+        self._begin_broker(self.log.index.recovered_state())
+        self.dead = [copy for copy in self.dead if copy[0] in self.persistent]
+        self.expired = [copy for copy in self.expired if copy[0] in self.persistent]
+        self.forwarded = len(self.dead) + len(self.expired)
+        self.sources.clear()
+        for pair in self.pairs:
+            pair.queue = self.broker.queues[pair.queue.name]
+            pair.model.restart(self.now_ms)
         self.check()
 
     def empty(self) -> None:
