@@ -200,31 +200,41 @@ class PagingState:
 
     def _check_queue(self, book: Book) -> set[int]:
         queue, counters = book.queue, book.queue.contents.counters
-        slots = {one: slot for one, slot in book.slots.items() if slot.state != HANDED}
-        picked = sum(slot.state == PICKED for slot in slots.values())
+        slots = [slot for slot in book.slots.values() if slot.state != HANDED]
+        picked = held = size_bytes = durable_count = durable_bytes = 0
+        away: list[int] = []
+        for slot in slots:
+            letter = slot.letter
+            size_bytes += letter.size_bytes
+            if letter.persistent:
+                durable_count += 1
+                durable_bytes += letter.size_bytes
+            if slot.state != READY:
+                away.append(letter.id)
+                picked += slot.state == PICKED
+                held += slot.state in {HELD, PENDING, OUT}
         assert queue.message_count == len(slots) - picked, f"message count of {queue.name}"
         activation = queue.activation
         if activation is not None:
             book.see_barrier(is_out=activation.broadcast is not None and activation.broadcast.is_out)
-        held = sum(slot.state in {HELD, PENDING, OUT} for slot in slots.values())
+            held = sum(slot.state in {HELD, PENDING, OUT} for slot in slots)
+            away = [slot.letter.id for slot in slots if slot.state != READY]
         assert counters.held_count == held, "in delivery"
         gone = counters.acknowledged + counters.killed + counters.expired + counters.replaced
         assert counters.added == gone + len(slots), "what came is not what went and what is there"
-        letters = [slot.letter for slot in slots.values()]
-        assert counters.size_bytes == sum(letter.size_bytes for letter in letters), "bytes"
-        assert counters.durable_count == sum(letter.persistent for letter in letters), "durable messages"
-        durable = sum(letter.size_bytes for letter in letters if letter.persistent)
-        assert counters.durable_size_bytes == durable, "durable bytes"
+        assert counters.size_bytes == size_bytes, "bytes"
+        assert counters.durable_count == durable_count, "durable messages"
+        assert counters.durable_size_bytes == durable_bytes, "durable bytes"
         places = [entry.message.id for entry in queue.contents.order] + list(queue.contents.scheduled)
         places += [entry.message.id for entry in behind_on(queue) if not queue.contents.is_aside(entry)]
-        places += [one for one, slot in slots.items() if slot.state != READY]
+        places += away
         ids = set(places)
         assert len(ids) == len(places), f"a message stands in {queue.name} at two places"
-        assert ids <= set(slots), "something stands there that is gone"
-        in_pages = [slot.letter for one, slot in slots.items() if one not in ids]
+        in_pages = [slot.letter.size_bytes for slot in slots if slot.letter.id not in ids]
+        assert len(ids) + len(in_pages) == len(slots), "something stands there that is gone"
         if not queue.deleted:
-            assert queue.contents.paged.count == len(in_pages), "messages in pages"
-            assert queue.contents.paged.size_bytes == sum(letter.size_bytes for letter in in_pages), "bytes in pages"
+            paged = queue.contents.paged
+            assert (paged.count, paged.size_bytes) == (len(in_pages), sum(in_pages)), "messages and bytes in pages"
             self._check_pages(queue)
         return ids
 

@@ -54,11 +54,7 @@ def read_all(world: PagingWorld) -> list[int]:
         world.books[0].slots[entry.message.id].state = PICKED
 
     seat.consumer.tell = note
-    for _ in range(200):
-        world.reader.step()
-        world.writer.step()
-        world.turn()
-    assert not world.broker.has_ready, "it goes on and on"
+    world.rest()
     counters = world.books[0].queue.contents.counters
     counts = world.books[0].queue.message_count, counters.size_bytes, counters.durable_count, counters.held_count
     assert counts == (0, 0, 0, 0), "something is waited for"
