@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Callable
 from itertools import count
@@ -29,8 +30,11 @@ START_MS = 1_700_000_000_000
 PREFIXES = "anycastPrefix=/queue/;multicastPrefix=/topic/"
 
 
+@functools.cache
 def configuration(core: str = "", acceptor: str = "") -> BrokerConfig:
-    """A configuration with one STOMP acceptor: ``core`` is XML below the core element, ``acceptor`` more parameters."""
+    """A configuration with one STOMP acceptor: ``core`` is XML below the core element, ``acceptor`` more parameters.
+    No broker changes it.
+    """
     params = f"protocols=STOMP;{PREFIXES}" + (f";{acceptor}" if acceptor else "")
     return loads(
         f"""<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">

@@ -29,10 +29,6 @@ _TALLY_WORDS = {
 }
 
 
-def _clients(stage: TranscriptRun, names: Words) -> list[Client]:
-    return [stage.world.client(name) for name in names]
-
-
 def beats(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     name, count = words
     client = stage.world.client(name)
@@ -51,52 +47,11 @@ def alive(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     stage.claimed_beats[name] = client.stream.beats
 
 
-def beat_and_wait(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    stage.write(words[0], b"\n")
-    stage.world.advance(int(words[1]))
-
-
-def beat_and_stay_alive(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    stage.write(words[0], b"\n")
-    alive(stage, words, headers)
-
-
-def advance(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    stage.world.advance(int(words[0]))
-
-
-def together(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    stage.world.together = True
-
-
 def settle(stage: TranscriptRun, words: Words, headers: Headers) -> None:
+    """What was begun is carried out; what is more than a turn allows goes on in the next."""
     stage.world.together = False
+    stage.world.turns.schedule()
     stage.world.settle()
-
-
-def drop(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    for client in _clients(stage, words):
-        client.drop()
-
-
-def eof(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    for client in _clients(stage, words):
-        client.half_close()
-
-
-def stall(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    for client in _clients(stage, words):
-        client.stall()
-
-
-def read(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    for client in _clients(stage, words):
-        client.read_again()
-
-
-def closed(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    for name in words:
-        assert stage.world.client(name).is_closed, f"{name} is still open"
 
 
 def is_open(stage: TranscriptRun, words: Words, headers: Headers) -> None:
@@ -122,20 +77,14 @@ def flowing(stage: TranscriptRun, words: Words, headers: Headers) -> None:
 
 def counts(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     queue = stage.world.queue(words[0])
-    wanted = {
-        name: int(number)
-        for name, number in zip(("messages", "delivering", "scheduled"), words[1:4], strict=True)
-        if number != "*"
-    }
-    actual = {
-        "messages": queue.message_count,
-        "delivering": queue.contents.delivering_count,
-        "scheduled": len(queue.contents.scheduled),
-    }
+    here = queue.message_count, queue.contents.delivering_count, len(queue.contents.scheduled)
+    wanted = dict(zip(("messages", "delivering", "scheduled"), words[1:4], strict=True))
+    actual = dict(zip(wanted, map(str, here), strict=True))
     for word, number in zip(words[4::2], words[5::2], strict=True):
-        wanted[word] = int(number)
-        actual[word] = getattr(queue.contents.counters, _TALLY_WORDS[word])
-    actual = {name: number for name, number in actual.items() if name in wanted}
+        wanted[word] = number
+        actual[word] = str(getattr(queue.contents.counters, _TALLY_WORDS[word]))
+    wanted = {name: number for name, number in wanted.items() if number != "*"}
+    actual = {name: actual[name] for name in wanted}
     assert actual == wanted, f"{queue.name} has {actual} instead of {wanted}"
 
 
@@ -151,67 +100,42 @@ def address(stage: TranscriptRun, words: Words, headers: Headers) -> None:
         assert actual[word] == int(number), f"{words[0]} has {actual}"
 
 
-def no_address(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    assert words[0] not in stage.world.broker.addresses, f"address {words[0]} is there"
+def equal(found: object, wanted: object, what: str) -> None:
+    """For steps of one line."""
+    assert found == wanted, f"{what}: {found} instead of {wanted}"
 
 
-def queue(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    stage.world.queue(words[0])
-
-
-def no_queue(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    assert words[0] not in stage.world.broker.queues, f"queue {words[0]} is there"
-
-
-def consumers(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    count = stage.world.queue(words[0]).consumer_count
-    assert count == int(words[1]), f"{words[0]} has {count} consumers"
-
-
-def pause(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    stage.world.queue(words[0]).pause()
-
-
-def resume(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    stage.world.queue(words[0]).resume()
-    stage.world.turns.schedule()
-    stage.world.settle()
-
-
-def ring_size(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    stage.world.broker.queue_operations.set_ring_size(words[0], int(words[1]))
-
-
-def purge(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    stage.world.queue(words[0]).purge(PURGED, stage.world.now_ms)
-    stage.world.turns.schedule()  # what is more than a turn allows goes on in the next
-    stage.world.settle()
+def each(act: str) -> StepFunction:
+    """A step in which clients do one after the other what a method of theirs does."""
+    return lambda stage, words, _: [getattr(stage.world.client(name), act)() for name in words]
 
 
 BROKER_STEPS: dict[str, StepFunction] = {
     "address": address,
-    "advance": advance,
+    "advance": lambda stage, words, _: stage.world.advance(int(words[0])),
     "alive": alive,
-    "beat-and-stay-alive": beat_and_stay_alive,
-    "beat-and-wait": beat_and_wait,
+    "beat-and-stay-alive": lambda stage, words, _: (stage.write(words[0], b"\n"), alive(stage, words, [])),
+    "beat-and-wait": lambda stage, words, _: (stage.write(words[0], b"\n"), stage.world.advance(int(words[1]))),
     "beats": beats,
     "blocked": blocked,
-    "closed": closed,
-    "consumers": consumers,
+    "closed": lambda stage, words, _: [equal(stage.world.client(name).is_closed, True, name) for name in words],
+    "consumers": lambda stage, words, _: equal(stage.world.queue(words[0]).consumer_count, int(words[1]), "consumers"),
     "counts": counts,
-    "drop": drop,
-    "eof": eof,
+    "drop": each(Client.drop.__name__),
+    "eof": each(Client.half_close.__name__),
     "flowing": flowing,
-    "no-address": no_address,
-    "no-queue": no_queue,
+    "no-address": lambda stage, words, _: equal(words[0] in stage.world.broker.addresses, False, "there"),
+    "no-queue": lambda stage, words, _: equal(words[0] in stage.world.broker.queues, False, "there"),
     "open": is_open,
-    "pause": pause,
-    "purge": purge,
-    "queue": queue,
-    "read": read,
-    "resume": resume,
-    "ring-size": ring_size,
+    "pause": lambda stage, words, _: stage.world.queue(words[0]).pause(),
+    "purge": lambda stage, words, _: (
+        stage.world.queue(words[0]).purge(PURGED, stage.world.now_ms), settle(stage, [], []),
+    ),
+    "queue": lambda stage, words, _: stage.world.queue(words[0]),
+    "read": each(Client.read_again.__name__),
+    "resume": lambda stage, words, _: (stage.world.queue(words[0]).resume(), settle(stage, [], [])),
+    "ring-size": lambda stage, words, _: stage.world.broker.queue_operations.set_ring_size(words[0], int(words[1])),
     "settle": settle,
-    "stall": stall,
-    "together": together,
-}
+    "stall": each(Client.stall.__name__),
+    "together": lambda stage, *_: setattr(stage.world, "together", True),
+}  # fmt: skip

@@ -2,57 +2,37 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 LONG_BYTES = 1500
 """A write longer than this is not cut at each of its bytes, only at those near its two ends."""
 _END_BYTES = 300
 _MIDDLE_STEP_BYTES = 1021
 
-
-class Cutting(ABC):
-    """Divides one write into what arrives together."""
-
-    @abstractmethod
-    def parts(self, data: bytes) -> list[bytes]:
-        """The parts, in order; joined they are ``data``."""
+Cutting = Callable[[bytes], list[bytes]]
+"""Divides one write into what arrives together: parts, in order, which joined are the write."""
 
 
-class Whole(Cutting):
-    """Everything at once; notes how long the longest write was."""
-
-    def __init__(self) -> None:
-        self.longest_bytes = 0
-
-    def parts(self, data: bytes) -> list[bytes]:
-        self.longest_bytes = max(self.longest_bytes, len(data))
-        return [data]
+def whole(data: bytes) -> list[bytes]:
+    """Everything at once."""
+    return [data]
 
 
-class ByteByByte(Cutting):
+def byte_by_byte(data: bytes) -> list[bytes]:
     """Each byte alone."""
-
-    def parts(self, data: bytes) -> list[bytes]:
-        if len(data) <= LONG_BYTES:
-            return [data[index : index + 1] for index in range(len(data))]
-        starts = [
-            *range(_END_BYTES),
-            *range(_END_BYTES, len(data) - _END_BYTES, _MIDDLE_STEP_BYTES),
-            *range(len(data) - _END_BYTES, len(data)),
-        ]
-        return [data[start:end] for start, end in zip(starts, [*starts[1:], len(data)], strict=True)]
+    if len(data) <= LONG_BYTES:
+        return [data[index : index + 1] for index in range(len(data))]
+    starts = [
+        *range(_END_BYTES),
+        *range(_END_BYTES, len(data) - _END_BYTES, _MIDDLE_STEP_BYTES),
+        *range(len(data) - _END_BYTES, len(data)),
+    ]
+    return [data[start:end] for start, end in zip(starts, [*starts[1:], len(data)], strict=True)]
 
 
-class AtOnePlace(Cutting):
+def divided(size: int, data: bytes) -> list[bytes]:
     """Two parts, the first of them ``size`` bytes long; what is not longer stays whole."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-
-    def parts(self, data: bytes) -> list[bytes]:
-        if len(data) <= self._size:
-            return [data]
-        return [data[: self._size], data[self._size :]]
+    return [part for part in (data[:size], data[size:]) if part]
 
 
 def places(longest_bytes: int, splits: str) -> list[int]:

@@ -14,6 +14,7 @@ not looked at; ``differ VALUE…``.
 
 from __future__ import annotations
 
+from tests.wire.broker_steps import equal
 from tests.wire.matching import difference
 from tests.wire.transcript_run import StepFunction, TranscriptRun
 
@@ -38,10 +39,6 @@ def subscribe(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     stage.frame(name, "SUBSCRIBE", [f"id:{id}", f"destination:{destination}", f"ack:{[*ack, 'auto'][0]}", *headers])
 
 
-def unsubscribe(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    stage.frame(words[0], "UNSUBSCRIBE", [f"id:{words[1]}", *headers])
-
-
 def disconnect(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     for name in words:
         stage.frame(name, "DISCONNECT", ["receipt:goodbye"])
@@ -49,27 +46,7 @@ def disconnect(stage: TranscriptRun, words: Words, headers: Headers) -> None:
         assert stage.world.client(name).is_closed, f"{name} is not closed after DISCONNECT"
 
 
-def begin(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    stage.frame(words[0], "BEGIN", [f"transaction:{words[1]}", *headers])
-
-
-def commit(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    stage.frame(words[0], "COMMIT", [f"transaction:{words[1]}", *headers])
-
-
-def abort(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    stage.frame(words[0], "ABORT", [f"transaction:{words[1]}", *headers])
-
-
-def ack(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    _settle(stage, "ACK", words, headers)
-
-
-def nack(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    _settle(stage, "NACK", words, headers)
-
-
-def _settle(stage: TranscriptRun, command: str, words: Words, headers: Headers) -> None:
+def settle(stage: TranscriptRun, command: str, words: Words, headers: Headers) -> None:
     name, *bodies = words
     for body in bodies:
         message = stage.delivered[name][body]
@@ -79,45 +56,24 @@ def _settle(stage: TranscriptRun, command: str, words: Words, headers: Headers) 
         stage.frame(name, command, [*means, *headers])
 
 
-def expect(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    stage.take(words[0], [("MESSAGE", headers, body) for body in words[1:]], "")
+def expect(stage: TranscriptRun, words: Words, headers: Headers, mode: str = "") -> None:
+    stage.take(words[0], [("MESSAGE", headers, body) for body in words[1:]], mode)
 
 
-def expect_any(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    stage.take(words[0], [("MESSAGE", headers, body) for body in words[1:]], "?")
+def frame(command: str, header: str) -> StepFunction:
+    """A step that sends a frame which names one thing."""
+    return lambda stage, words, headers: stage.frame(words[0], command, [f"{header}:{words[1]}", *headers])
 
 
-def take_each(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    name, *bodies = words
-    for body in bodies:
-        expect(stage, [name, body], headers)
-        ack(stage, [name, body], [])
-
-
-def refuse(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    nack(stage, words, headers)
-    expect(stage, words, ["redelivered:true"])
-
-
-def receipt(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    stage.take(words[0], [("RECEIPT", [f"receipt-id:{id}"], "") for id in words[1:]], "")
-
-
-def error(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    client = stage.world.client(words[0])
-    frames = client.collect()
+def error(stage: TranscriptRun, words: Words, headers: Headers, *, last: bool = False) -> None:
+    frames = stage.world.client(words[0]).collect()
+    del frames[: -1 if last else 0]
     assert frames, f"{words[0]} got no ERROR"
     wrong = difference(("ERROR", headers, "*"), frames[0], stage.captures, exact=False)
     assert wrong is None, f"{words[0]}: {wrong} in\n{frames[0].text}"
     message = frames.pop(0).header("message") or ""
     wanted = " ".join(words[1:])
     assert wanted.lower() in message.lower(), f"{words[0]}: {wanted!r} is not in the message {message!r}"
-
-
-def last_error(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    frames = stage.world.client(words[0]).collect()
-    del frames[:-1]
-    error(stage, words, headers)
 
 
 def drain(stage: TranscriptRun, words: Words, headers: Headers) -> None:
@@ -127,41 +83,38 @@ def drain(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     frames.clear()
 
 
-def leftovers(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    for name in words:
-        stage.world.client(name).collect().clear()
-
-
 def nothing(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     for name in words:
         got = stage.world.client(name).collect()
         assert not got, f"{name} got\n" + "\n".join(frame.text for frame in got)
 
 
-def differ(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    assert len(set(words)) == len(words), f"{words} do not differ"
-
-
 FRAME_STEPS: dict[str, StepFunction] = {
-    "abort": abort,
-    "ack": ack,
-    "begin": begin,
-    "commit": commit,
+    "abort": frame("ABORT", "transaction"),
+    "ack": lambda stage, words, headers: settle(stage, "ACK", words, headers),
+    "begin": frame("BEGIN", "transaction"),
+    "commit": frame("COMMIT", "transaction"),
     "connect": connect,
-    "differ": differ,
+    "differ": lambda _, words, __: equal(len(set(words)), len(words), "values that differ"),
     "disconnect": disconnect,
     "drain": drain,
     "error": error,
     "expect": expect,
-    "expect-any": expect_any,
-    "last-error": last_error,
-    "nack": nack,
-    "leftovers": leftovers,
+    "expect-any": lambda stage, words, headers: expect(stage, words, headers, "?"),
+    "last-error": lambda stage, words, headers: error(stage, words, headers, last=True),
+    "nack": lambda stage, words, headers: settle(stage, "NACK", words, headers),
+    "leftovers": lambda stage, words, _: [stage.world.client(name).collect().clear() for name in words],
     "nothing": nothing,
-    "receipt": receipt,
-    "refuse": refuse,
+    "receipt": lambda stage, words, _: stage.take(
+        words[0], [("RECEIPT", [f"receipt-id:{id}"], "") for id in words[1:]], ""
+    ),
+    "refuse": lambda stage, words, headers: (
+        settle(stage, "NACK", words, headers), expect(stage, words, ["redelivered:true"]),
+    ),
     "send": send,
     "subscribe": subscribe,
-    "take": take_each,
-    "unsubscribe": unsubscribe,
-}
+    "take": lambda stage, words, headers: [
+        (expect(stage, [words[0], body], headers), settle(stage, "ACK", [words[0], body], [])) for body in words[1:]
+    ],
+    "unsubscribe": frame("UNSUBSCRIBE", "id"),
+}  # fmt: skip

@@ -16,47 +16,39 @@ from tests.wire.transcript_run import TranscriptRun
 _STEPS = FRAME_STEPS | BROKER_STEPS
 
 
-class Player:
-    """Carries out steps on a stage."""
+def play(world: InProcessBroker, version: str, cutting: Cutting, steps: tuple[Step, ...]) -> TranscriptRun:
+    """Carry out all steps, then look for frames that nobody expected."""
+    run = TranscriptRun(world, version, cutting)
+    for step in steps:
+        try:
+            if version in step.versions:
+                _perform(run, step)
+        except AssertionError as error:
+            raise AssertionError(f"line {step.line_number}, {step.verb}: {error}") from error
+    for name, client in world.clients.items():
+        left = client.collect()
+        assert not left, f"{name} got more than the transcript expects:\n" + "\n".join(one.text for one in left)
+        assert client.stream.is_whole, f"{name} got the beginning of a frame that does not end"
+        beats = client.stream.beats - run.claimed_beats.get(name, 0)
+        assert beats == 0, f"{name} got {beats} heart-beats that the transcript does not expect"
+    return run
 
-    def __init__(self, world: InProcessBroker, version: str, cutting: Cutting) -> None:
-        self.stage = TranscriptRun(world, version, cutting)
 
-    def play(self, steps: tuple[Step, ...]) -> None:
-        """Carry out all steps, then look for frames that nobody expected."""
-        for step in steps:
-            try:
-                self.perform(step)
-            except AssertionError as error:
-                raise AssertionError(f"line {step.line_number}, {step.verb}: {error}") from error
-        for name, client in self.stage.world.clients.items():
-            left = client.collect()
-            assert not left, f"{name} got more than the transcript expects:\n" + "\n".join(one.text for one in left)
-            assert client.stream.is_whole, f"{name} got the beginning of a frame that does not end"
-            beats = client.stream.beats - self.stage.claimed_beats.get(name, 0)
-            assert beats == 0, f"{name} got {beats} heart-beats that the transcript does not expect"
+def _perform(run: TranscriptRun, step: Step) -> None:
+    """Carry out one step."""
+    if step.verb == ">>>":
+        run.write(step.words[0], sent_bytes([run.fill(line) for line in lines_for(run.version, step.block)]))
+    elif step.verb.startswith("<<<"):  # only the time is filled in before: other names may be captured just now
+        lines = [run.fill(line) if "{now" in line else line for line in lines_for(run.version, step.block)]
+        run.take(step.words[0], expected_frames(lines), step.verb[3:])
+    elif step.verb == "repeat":
+        for index in range(1, int(step.words[0]) + 1):
+            _perform_line(run, *(word.replace("%i", str(index)) for word in step.words[1:]))
+    else:
+        _perform_line(run, step.verb, *step.words)
 
-    def perform(self, step: Step) -> None:
-        """Carry out one step, if it is one of this version."""
-        stage = self.stage
-        if stage.version not in step.versions:
-            return
-        if step.verb == ">>>":
-            stage.write(step.words[0], sent_bytes([stage.fill(line) for line in lines_for(stage.version, step.block)]))
-        elif step.verb.startswith("<<<"):
-            lines = [self._with_time(line) for line in lines_for(stage.version, step.block)]
-            stage.take(step.words[0], expected_frames(lines), step.verb[3:])
-        elif step.verb == "repeat":
-            for index in range(1, int(step.words[0]) + 1):
-                self._perform_line(tuple(word.replace("%i", str(index)) for word in step.words[1:]))
-        else:
-            self._perform_line((step.verb, *step.words))
 
-    def _perform_line(self, line: tuple[str, ...]) -> None:
-        bar = line.index("|") if "|" in line else len(line)
-        words = [self.stage.fill(word) for word in line[1:bar]]
-        _STEPS[line[0]](self.stage, words, [self.stage.fill(header) for header in line[bar + 1 :]])
-
-    def _with_time(self, text: str) -> str:
-        """Only ``{now}`` is filled in beforehand: other names in expected text may be captured just now."""
-        return self.stage.fill(text) if "{now" in text else text
+def _perform_line(run: TranscriptRun, verb: str, *rest: str) -> None:
+    bar = rest.index("|") if "|" in rest else len(rest)
+    filled = [run.fill(word) for word in rest]
+    _STEPS[verb](run, filled[:bar], filled[bar + 1 :])

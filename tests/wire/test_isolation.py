@@ -39,7 +39,7 @@ class IsolationWorld(LargeBodiesBroker):
     """Three bystanders beside a victim: one reads, one sends and wants receipts, one has heart-beats."""
 
     def __init__(self) -> None:
-        super().__init__("maxUnsentBytes=1200000", core=CORE, limit=100_000)
+        super().__init__("maxUnsentBytes=300000", core=CORE, limit=100_000)
         self.said: list[str] = []
         self.stats.faults._limited_log = RateLimitedLog(self.said.append)
         self.reader = self.greeted("reader")
@@ -120,12 +120,12 @@ def does_not_read(world: IsolationWorld, victim: FaultyClient) -> None:
     victim.send(b"SUBSCRIBE\nid:1\ndestination:/queue/busy\nack:auto\nconsumer-window-size:-1\n\n\0")
     victim.stall()
     for _ in range(20):
-        world.sender.send(b"SEND\ndestination:/queue/busy\n\n" + b"y" * 90_000 + b"\0")
+        world.sender.send(b"SEND\ndestination:/queue/busy\n\n" + b"y" * 22_500 + b"\0")
     if not victim.transport.lost:
         victim.read_again()
     victim.stall()
     for _ in range(20):
-        world.sender.send(b"SEND\ndestination:/queue/busy\n\n" + b"y" * 90_000 + b"\0")
+        world.sender.send(b"SEND\ndestination:/queue/busy\n\n" + b"y" * 22_500 + b"\0")
     world.advance(3 * LINGER_MS)
 
 

@@ -13,7 +13,7 @@ from tests.kit.disk import Fault
 from tests.kit.frames import ServerFrame
 from tests.kit.in_process import Client, InProcessBroker, configuration
 from tests.wire.bodies import bodies_on_queues, files_of
-from tests.wire.cutting import ByteByByte, Cutting, Whole
+from tests.wire.cutting import Cutting, byte_by_byte, whole
 
 pytestmark = pytest.mark.wire
 
@@ -84,14 +84,14 @@ def summary(client: Client) -> list[str]:
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1", "1.2"])
-@pytest.mark.parametrize("cutting", [Whole(), ByteByByte()], ids=["whole", "cut"])
+@pytest.mark.parametrize("cutting", [whole, byte_by_byte], ids=["whole", "cut"])
 @pytest.mark.parametrize("sized", [True, False], ids=["sized", "unsized"])
 @pytest.mark.parametrize("size", [LIMIT - 1, LIMIT, LIMIT + 1, PIECE_BYTES, PIECE_BYTES + 1, len(BODY)])
 def test_a_body_comes_out_as_it_went_in(version: str, cutting: Cutting, sized: bool, size: int) -> None:
     world = LargeBodiesBroker()
     producer, consumer = world.greeted("p", version=version), world.subscribed("c", version=version)
     body = BODY[:size]
-    for part in cutting.parts(sent(body, "foo:bar", sized=sized)):
+    for part in cutting(sent(body, "foo:bar", sized=sized)):
         producer.send(part)
     assert len(files_of(world)) == (size >= LIMIT)
     frame = taken(consumer)[0]

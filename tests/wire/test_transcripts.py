@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import functools
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from artemis_py.config.settings import BrokerConfig
 from tests.kit.in_process import Client, InProcessBroker, configuration
 from tests.kit.web_client import BinaryWebClient, SlowWebClient, WebClient
 from tests.wire.bodies import bodies_on_queues, files_of
-from tests.wire.cutting import AtOnePlace, ByteByByte, Cutting, Whole, places
-from tests.wire.player import Player
+from tests.wire.cutting import Cutting, byte_by_byte, divided, places, whole
+from tests.wire.player import play as play_steps
 from tests.wire.transcript import Transcript, read_transcript
+from tests.wire.transcript_run import TranscriptRun
 
 TINY_PLACES = 10
 DIRECTORY = Path(__file__).parent / "transcripts"
@@ -41,62 +41,51 @@ SLOW_WEB_CASES = [case for case in WEB_CASES[1::8] if not str(case.id).startswit
 pytestmark = pytest.mark.wire
 
 
-def fills_no_memory(path: object) -> bool:
-    """Is the transcript the same where bodies are in files?"""
-    return isinstance(path, Path) and path.stem not in ABOUT_MEMORY
-
-
-@functools.cache
-def _configuration(core: str, acceptor: str) -> BrokerConfig:
-    return configuration(core, acceptor)
-
-
 def play(
     transcript: Transcript,
     version: str,
     cutting: Cutting,
     connect: Callable[[InProcessBroker], Client] = Client,
-) -> InProcessBroker:
+) -> TranscriptRun:
     """Play a transcript in a world of its own."""
-    world = InProcessBroker(_configuration(transcript.core, transcript.acceptor), connect=connect)
-    Player(world, version, cutting).play(transcript.steps)
-    return world
+    world = InProcessBroker(configuration(transcript.core, transcript.acceptor), connect=connect)
+    return play_steps(world, version, cutting, transcript.steps)
 
 
 @pytest.mark.parametrize(("path", "version"), CASES)
 def test_whole(path: Path, version: str) -> None:
     """Each write of a client arrives in one piece."""
-    play(read_transcript(path), version, Whole())
+    play(read_transcript(path), version, whole)
 
 
 @pytest.mark.parametrize(("path", "version"), CASES)
 def test_byte_by_byte(path: Path, version: str) -> None:
     """Each byte arrives alone, with a turn of the broker after it."""
-    play(read_transcript(path), version, ByteByByte())
+    play(read_transcript(path), version, byte_by_byte)
 
 
 @pytest.mark.parametrize(("path", "version"), CASES)
 def test_divided_in_two(path: Path, version: str, turns_of_any_size: str, rng: random.Random) -> None:
     """Each write arrives in two pieces, wherever it is divided; with tiny turns at some places, others in each run."""
     transcript = read_transcript(path)
-    whole = Whole()
-    play(transcript, version, whole)
-    sizes = places(whole.longest_bytes, transcript.splits)
+    sizes = places(play(transcript, version, whole).longest_bytes, transcript.splits)
     if turns_of_any_size == "tiny turns":
         sizes = rng.sample(sizes, min(TINY_PLACES, len(sizes)))
     for size in sizes:
         try:
-            play(transcript, version, AtOnePlace(size))
+            play(transcript, version, partial(divided, size))
         except AssertionError as error:
             raise AssertionError(f"divided after {size} bytes: {error}") from error
 
 
-@pytest.mark.parametrize(("path", "version"), [case for case in CASES if fills_no_memory(case.values[0])])
+@pytest.mark.parametrize(
+    ("path", "version"), [case for case in CASES if Path(str(case.values[0])).stem not in ABOUT_MEMORY]
+)
 def test_every_body_in_a_file(path: Path, version: str) -> None:
     """The same with bodies of one byte counted as large; in the end there are files for what is there, no others."""
     transcript = read_transcript(path)
     acceptor = ";".join(filter(None, (transcript.acceptor, "stompMinLargeMessageSize=1")))
-    world = play(replace(transcript, acceptor=acceptor), version, Whole())
+    world = play(replace(transcript, acceptor=acceptor), version, whole).world
     for client in world.clients.values():
         client.drop()
     assert files_of(world) == bodies_on_queues(world)
@@ -105,17 +94,17 @@ def test_every_body_in_a_file(path: Path, version: str) -> None:
 @pytest.mark.parametrize(("path", "version"), WEB_CASES)
 def test_over_websocket(path: Path, version: str) -> None:
     """Each write of a client is a message, or several."""
-    play(read_transcript(path), version, Whole(), WebClient)
+    play(read_transcript(path), version, whole, WebClient)
 
 
 @pytest.mark.parametrize("connect", [BinaryWebClient, SlowWebClient])
 @pytest.mark.parametrize(("path", "version"), WEB_CASES[::8])
 def test_some_over_websocket(path: Path, version: str, connect: Callable[[InProcessBroker], Client]) -> None:
     """Binary messages only, or a stream that arrives byte by byte."""
-    play(read_transcript(path), version, Whole(), connect)
+    play(read_transcript(path), version, whole, connect)
 
 
 @pytest.mark.parametrize(("path", "version"), SLOW_WEB_CASES)
 def test_some_over_websocket_byte_by_byte(path: Path, version: str) -> None:
     """Each byte of STOMP is a message of its own."""
-    play(read_transcript(path), version, ByteByByte(), BinaryWebClient)
+    play(read_transcript(path), version, byte_by_byte, BinaryWebClient)

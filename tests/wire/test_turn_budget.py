@@ -12,9 +12,9 @@ import pytest
 from artemis_py.core.budget import TURN_UNITS
 from tests.kit.fake_loop import FakeLoop, FakeTransport
 from tests.kit.in_process import Client, InProcessBroker, configuration
-from tests.wire.cutting import Whole
+from tests.wire.cutting import whole
 from tests.wire.one_turn import ABOUT_ONE_TURN
-from tests.wire.player import Player
+from tests.wire.player import play
 from tests.wire.test_transcripts import CASES
 from tests.wire.transcript import read_transcript
 
@@ -44,7 +44,7 @@ def everything_written(path: Path, version: str, units: int) -> dict[str, bytes]
     transcript = read_transcript(path)
     world = InProcessBroker(configuration(transcript.core, transcript.acceptor))
     world.turns.units = units
-    Player(world, version, Whole()).play(transcript.steps)
+    play(world, version, whole, transcript.steps)
     return {name: written(client) for name, client in world.clients.items()}
 
 

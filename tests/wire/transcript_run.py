@@ -23,6 +23,8 @@ class TranscriptRun:
         """The last MESSAGE of each client by its body, for acknowledgements."""
         self.claimed_beats: dict[str, int] = {}
         """How many heart-beats of each client the transcript has accounted for."""
+        self.longest_bytes = 0
+        """How long the longest write of a client was."""
         self._cutting = cutting
 
     def fill(self, text: str) -> str:
@@ -32,7 +34,8 @@ class TranscriptRun:
     def write(self, name: str, data: bytes) -> None:
         """Have a client write bytes, cut as this stage cuts."""
         client = self.world.client(name)
-        for part in self._cutting.parts(data):
+        self.longest_bytes = max(self.longest_bytes, len(data))
+        for part in self._cutting(data):
             client.send(part)
 
     def frame(self, name: str, command: str, headers: list[str], body: str = "") -> None:
@@ -44,24 +47,16 @@ class TranscriptRun:
         frames = self.world.client(name).collect()
         for wanted in expected:
             assert frames, f"{name} got nothing; expected {wanted}"
-            if mode == "?":
-                index = self._index_of(wanted, frames)
+            for index in range(len(frames) if mode == "?" else 1):
+                wrong = difference(wanted, frames[index], self.captures, exact=mode == "=")
+                if wrong is None:
+                    break
             else:
-                index = 0
-                wrong = difference(wanted, frames[0], self.captures, exact=mode == "=")
-                assert wrong is None, f"{name}: {wrong} in\n{frames[0].text}"
-            self._remember(name, frames.pop(index))
-
-    def _index_of(self, wanted: ExpectedFrame, frames: list[ServerFrame]) -> int:
-        for index, frame in enumerate(frames):
-            if difference(wanted, frame, self.captures, exact=False) is None:
-                return index
-        raise AssertionError(f"{wanted} is not among\n" + "\n".join(frame.text for frame in frames))
-
-    def _remember(self, name: str, frame: ServerFrame) -> None:
-        if frame.command == "MESSAGE":
-            self.delivered.setdefault(name, {})[frame.body.decode("utf-8", "backslashreplace")] = frame
+                raise AssertionError(f"{name}: {wrong} in\n" + "\n".join(one.text for one in frames[: index + 1]))
+            frame = frames.pop(index)
+            if frame.command == "MESSAGE":
+                self.delivered.setdefault(name, {})[frame.body.decode("utf-8", "backslashreplace")] = frame
 
 
-StepFunction = Callable[[TranscriptRun, list[str], list[str]], None]
+StepFunction = Callable[[TranscriptRun, list[str], list[str]], object]
 """One line of a transcript: its words, and the headers behind its bar."""
