@@ -4,8 +4,6 @@ name, or it counts as the limit that is documented.
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
 from artemis_py.config.settings import AddressSettings, BrokerConfig
@@ -15,15 +13,10 @@ from artemis_py.config.tables.fields import BYTES, DOUBLE, HONOURED, INT, LONG, 
 from artemis_py.core.events import GIVEN_UP, SET_ASIDE
 from artemis_py.errors import ConfigError
 from artemis_py.storage.format.codec import Kept, decode_message, encode_message
-from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.terminal_output import shown_time
-from tests.kit.crash.incarnation import Incarnation
-from tests.kit.crash.opening import SimStore
+from tests.kit.crash.failing_steps import World
 from tests.kit.crash.prepared import message
-from tests.kit.crash.projection import Projection
-from tests.kit.disk import SimDisk
-from tests.kit.frames import ServerFrame
-from tests.kit.in_process import START_MS, Client, configuration
+from tests.kit.in_process import configuration
 
 _WHOLE = ("-9223372036854775808", "-2147483648", "-2", "-1", "0", "1", "2147483647", "9223372036854775807")
 _BROKEN = ("-1e308", "-2.5", "0", "1e-308", "1e15", "1e308")
@@ -33,55 +26,29 @@ HUGE = "9" * 18
 _RUN = {"dead-letter-address": "dead", "expiry-address": "dead", "redelivery-delay": "50"}
 
 
-class Run:
-    """A client that does everything to a queue in which a number counts."""
-
-    def __init__(self, config: BrokerConfig) -> None:
-        self.life = Incarnation(config, SimStore(SimDisk(random.Random(1)), JournalSettings()), Projection(8), START_MS)
-        self.producer, self.consumer = self.connect(), self.connect()
-        self.count = 0
-
-    def connect(self) -> Client:
-        client = self.life.connect()
-        self.write(client, "CONNECT", "accept-version:1.2", "host:x")
-        return client
-
-    def write(self, client: Client, command: str, *headers: str, body: str = "") -> None:
-        client.send(("\n".join([command, *headers]) + f"\n\n{body}\0").encode())
-        self.life.drain()
-
-    def send(self, *headers: str) -> None:
-        self.count += 1
-        lines = ("destination:/queue/q", "persistent:true", f"receipt:{self.count}", *headers)
-        self.write(self.producer, "SEND", *lines, body=f"m{self.count}")
-
-    def messages(self, client: Client) -> list[ServerFrame]:
-        frames = client.collect()
-        found = [frame for frame in frames if frame.command == "MESSAGE"]
-        frames.clear()
-        return found
+class Run(World):
+    """Clients that do everything to a queue in which a number counts."""
 
     def carry_out(self) -> None:
         """Everything: failures, schedules, expiry, leases, a lost connection, a transaction."""
         for headers in ((), ("priority:9",), ("JMSXGroupID:g",), (f"expires:{HUGE}",), ("expires:1",)):
-            self.send(*headers)
+            self.send("q", *headers)
         for headers in ((f"AMQ_SCHEDULED_TIME:{HUGE}",), (f"AMQ_SCHEDULED_DELAY:{HUGE}",), ("AMQ_SCHEDULED_DELAY:5",)):
-            self.send(*headers)
-        self.send(f"expires:{self.life.loop.clock_ms() + 100}", f"x-qpid-not-valid-before:{2**63 - 1}")
-        self.write(self.consumer, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client-individual")
+            self.send("q", *headers)
+        self.send("q", f"expires:{self.life.loop.clock_ms() + 100}", f"x-qpid-not-valid-before:{2**63 - 1}")
+        self.write("consumer", "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client-individual")
         for _ in range(4):
-            for frame in self.messages(self.consumer)[:2]:
-                self.write(self.consumer, "NACK", f"id:{frame.header('ack')}")
-            self.life.advance(60)
-            self.life.drain()
-        self.write(self.producer, "BEGIN", "transaction:t")
-        self.write(self.producer, "SEND", "destination:/queue/q", "persistent:true", "transaction:t", body="in t")
-        self.write(self.producer, "COMMIT", "transaction:t")
-        self.consumer.drop()
-        self.life.drain()
-        self.write(self.life.connect(), "CONNECT", "accept-version:1.2", "host:x", "heart-beat:1000,1000")
-        self.life.advance(60_000)
-        self.life.drain()
+            for frame in self.messages("consumer")[:2]:
+                self.settle("consumer", "NACK", frame)
+            self.advance(60)
+        self.write("producer", "BEGIN", "transaction:t")
+        self.write("producer", "SEND", "destination:/queue/q", "persistent:true", "transaction:t", body="in t")
+        self.write("producer", "COMMIT", "transaction:t")
+        self.clients["consumer"].drop()
+        self.drain()
+        self.life.connect().send(b"CONNECT\naccept-version:1.2\nhost:x\nheart-beat:1000,1000\n\n\0")
+        self.drain()
+        self.advance(60_000)
 
     def check(self) -> None:
         counts, faults = self.life.broker.events.counts, self.life.stats.faults.counts
@@ -203,25 +170,23 @@ def test_a_number_of_a_client(number: str) -> None:
     """
     run = Run(_config({}))
     for header in (*_SEND, *_SUBSCRIBE):
-        client = run.connect()
         if header in _SEND:
-            run.write(client, "SEND", "destination:/queue/q", "persistent:true", f"{header}:{number}", body="x")
+            run.write(header, "SEND", "destination:/queue/q", "persistent:true", f"{header}:{number}", body="x")
         else:
-            run.write(client, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client", f"{header}:{number}")
-        errors = [frame for frame in client.collect() if frame.command == "ERROR"]
+            run.write(header, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client", f"{header}:{number}")
+        errors = [frame for frame in run.clients[header].collect() if frame.command == "ERROR"]
         assert not errors or header in errors[0].text or header == "content-length", errors[0].text
-        client.drop()
-    for headers in ((f"heart-beat:{number},{number}",), (f"heart-beat:{number},0",)):
+        run.clients[header].drop()
+    for beats in (f"{number},{number}", f"{number},0"):
         client = run.life.connect()
-        run.write(client, "CONNECT", "accept-version:1.2", "host:x", *headers)
+        client.send(f"CONNECT\naccept-version:1.2\nhost:x\nheart-beat:{beats}\n\n\0".encode())
+        run.drain()
         client.drop()
     for identifier in (f"1-{number}", f"{number}-1", number):
-        client = run.connect()
-        run.write(client, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client")
-        run.write(client, "ACK", f"id:{identifier}")
-        client.drop()
-    run.life.advance(60_000)
-    run.life.drain()
+        run.write(identifier, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client")
+        run.write(identifier, "ACK", f"id:{identifier}")
+        run.clients[identifier].drop()
+    run.advance(60_000)
     run.check()
     for entry in run.life.broker.queues["q"].contents.scheduled.values():
         shown_time(run.life.broker.queues["q"].contents.scheduled_dates.of(entry.message.id))

@@ -8,9 +8,9 @@ import ast
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import pytest
@@ -37,46 +37,28 @@ Operation = tuple[Callable[[World], Any], Callable[[World, Any], Any]]
 """What comes before, without a fault, and the operation itself, which gets what the first returned."""
 
 
-def _held(queue: str, count: int = 3, *headers: str) -> Callable[[World], list[ServerFrame]]:
-    def prepare(world: World) -> list[ServerFrame]:
-        for _ in range(count):
-            world.send(queue, *headers)
-        return world.subscribe("consumer", queue)
-
-    return prepare
+def _fill(world: World, queue: str, count: int = 3, *headers: str) -> None:
+    for _ in range(count):
+        world.send(queue, *headers)
 
 
-def _filled(queue: str, count: int = 3, *headers: str) -> Callable[[World], None]:
-    def prepare(world: World) -> None:
-        for _ in range(count):
-            world.send(queue, *headers)
-
-    return prepare
+def _hold(world: World, queue: str, count: int = 3, *headers: str, ack: str = "client-individual") -> list[ServerFrame]:
+    _fill(world, queue, count, *headers)
+    return world.subscribe("consumer", queue, ack)
 
 
 def _refused_once(world: World) -> list[ServerFrame]:
     """The next failure is the last."""
-    frames = _held("q", 2)(world)
-    for frame in frames:
+    for frame in _hold(world, "q", 2):
         world.settle("consumer", "NACK", frame)
     world.advance(70)
     return world.messages("consumer")
 
 
-def _ack_all(world: World, frames: list[ServerFrame]) -> None:
+def _ack(world: World, frames: list[ServerFrame], *, cumulative: bool = False) -> None:
     world.settled |= {frame.body.decode() for frame in frames}
-    for frame in frames:
+    for frame in frames[-1:] if cumulative else frames:
         world.settle("consumer", "ACK", frame)
-
-
-def _ack_to(world: World, frames: list[ServerFrame]) -> None:
-    world.settled |= {frame.body.decode() for frame in frames}
-    world.settle("consumer", "ACK", frames[-1])
-
-
-def _prepare_cumulative(world: World) -> list[ServerFrame]:
-    _filled("q")(world)
-    return world.subscribe("consumer", "q", "client")
 
 
 def _lose(world: World, _: Any) -> None:
@@ -84,22 +66,12 @@ def _lose(world: World, _: Any) -> None:
     world.drain()
 
 
-def _in_transaction(world: World) -> list[ServerFrame]:
-    frames = _held("q")(world)
+def _in_transaction(world: World, to: str = "other") -> list[ServerFrame]:
+    frames = _hold(world, "q")
     world.write("consumer", "BEGIN", "transaction:t")
     for frame in frames[:2]:
         world.settle("consumer", "ACK", frame, "transaction:t")
-    world.write("consumer", "SEND", "destination:other", "persistent:true", "transaction:t", body="in t")
-    return frames
-
-
-def _in_transaction_into_pages(world: World) -> list[ServerFrame]:
-    _filled("paged")(world)
-    frames = _held("q")(world)
-    world.write("consumer", "BEGIN", "transaction:t")
-    for frame in frames[:2]:
-        world.settle("consumer", "ACK", frame, "transaction:t")
-    world.write("consumer", "SEND", "destination:paged", "persistent:true", "transaction:t", body="in t")
+    world.write("consumer", "SEND", f"destination:{to}", "persistent:true", "transaction:t", body="in t")
     return frames
 
 
@@ -108,55 +80,33 @@ def _commit(world: World, frames: list[ServerFrame]) -> None:
     world.write("consumer", "COMMIT", "transaction:t")
 
 
-def _expiring(world: World) -> None:
-    for _ in range(3):
-        world.send("q", f"expires:{world.life.loop.clock_ms() + 50}")
+def _schedule(world: World, queue: str, *headers: str, delays: tuple[int, ...] = (30, 50, 50)) -> None:
+    for delay in delays:
+        world.send(queue, f"AMQ_SCHEDULED_DELAY:{delay}", *headers)
 
 
-def _scheduled(world: World) -> None:
-    for delay in (30, 50, 50):
-        world.send("q", f"AMQ_SCHEDULED_DELAY:{delay}")
+def _expire(world: World, queue: str) -> None:
+    expires = f"expires:{world.life.loop.clock_ms() + 50}"
+    _fill(world, queue, 3, expires)
 
 
-def _handled(begin: Callable[[World], Any], ends: str = "") -> Callable[[World, Any], None]:
-    def act(world: World, _: Any) -> None:
-        if ends:
-            world.settled |= {body for body in world.sent if body.startswith(f"{ends} ")}
-        begin(world)
-        world.finish()
-
-    return act
+def _purge(world: World, name: str) -> None:
+    world.settled |= set(world.sent)
+    world.queue(name).purge("purged", world.life.loop.clock_ms())
+    world.life.turns.schedule()
+    world.drain()
 
 
-def _purge_of(name: str) -> Callable[[World, Any], None]:
-    def purge(world: World, _: Any) -> None:
+def _filter(world: World, command: str, *headers: str) -> None:
+    if command == "ACK":
         world.settled |= set(world.sent)
-        world.queue(name).purge("purged", world.life.loop.clock_ms())
-        world.life.turns.schedule()
-        world.drain()
-
-    return purge
-
-
-def _read_due(world: World, _: Any) -> None:
-    world.advance(60)
-    world.subscribe("consumer", "paged")
-
-
-def _by_filter(command: str, queue: str, *headers: str) -> Callable[[World, Any], None]:
-    def settle(world: World, _: Any) -> None:
-        if command == "ACK":
-            world.settled |= set(world.sent)
-        world.write("other", "SUBSCRIBE", "id:1", f"destination:{queue}", "ack:client", "selector:key = 'none'")
-        world.write("other", command, f"destination:{queue}", "filter:key = 'a'", *headers)
-
-    return settle
+    world.write("other", "SUBSCRIBE", "id:1", "destination:leased", "ack:client", "selector:key = 'none'")
+    world.write("other", command, "destination:leased", "filter:key = 'a'", *headers)
 
 
 def _barrier(world: World) -> list[ServerFrame]:
     """Two messages are held, and a barrier and another message wait behind them."""
-    _filled("barriers", 2)(world)
-    frames = world.subscribe("consumer", "barriers")
+    frames = _hold(world, "barriers", 2)
     world.send("barriers", "bar:1")
     world.send("barriers")
     return frames
@@ -166,7 +116,7 @@ def _after_barrier(world: World, given: Any) -> None:
     """Let the barrier go to everybody: it is settled by that."""
     world.settled |= set(world.sent[-2:-1])
     if isinstance(given, list):
-        _ack_all(world, given)
+        _ack(world, given)
     else:
         world.subscribe("consumer", "barriers")
 
@@ -178,130 +128,156 @@ def _dead(world: World) -> None:
     assert world.queue("dead").message_count == 2
 
 
-def _send_key(queue: str) -> Callable[[World, Any], None]:
-    def act(world: World, _: Any) -> None:
-        world.settled |= {body for body in world.sent if body.startswith(f"{queue} ")}  # what a newer one replaces
-        world.send(queue, "key:a")
-        world.send(queue, "key:b")
-
-    return act
+def _replace(world: World, queue: str) -> None:
+    world.settled |= {body for body in world.sent if body.startswith(f"{queue} ")}  # what a newer one replaces
+    world.send(queue, "key:a")
+    world.send(queue, "key:b")
 
 
-def _begun(verb: str, *arguments: Any, of: str = "q") -> Callable[[World, Any], None]:
-    def begin(world: World) -> None:
-        getattr(world.life.broker.message_operations, verb)(world.queue(of), MessageFilter(), *arguments)
-
-    return _handled(begin)
+def _change(world: World, verb: str, *arguments: Any, of: str = "q", which: MessageFilter | None = None) -> None:
+    if verb == "remove":
+        world.settled |= set(world.sent)
+    getattr(world.life.broker.message_operations, verb)(world.queue(of), which or MessageFilter(), *arguments)
+    world.finish()
 
 
 OPERATIONS: dict[str, Operation] = {
-    "nack": (_held("q"), lambda world, frames: world.settle("consumer", "NACK", frames[1])),
+    "nack": (lambda world: _hold(world, "q"), lambda world, frames: world.settle("consumer", "NACK", frames[1])),
     "last nack": (_refused_once, lambda world, frames: world.settle("consumer", "NACK", frames[0])),
     "nack in a group": (
-        _held("groups", 3, "group:g"), lambda world, frames: world.settle("consumer", "NACK", frames[0])
+        lambda world: _hold(world, "groups", 3, "group:g"),
+        lambda world, frames: world.settle("consumer", "NACK", frames[0]),
     ),
-    "connection lost": (_held("q"), _lose),
+    "connection lost": (lambda world: _hold(world, "q"), _lose),
     "last connection lost": (_refused_once, _lose),
-    "unsubscribe": (_held("q"), lambda world, _: world.write("consumer", "UNSUBSCRIBE", "id:1")),
-    "unsubscribe a ring": (_held("ring", 2), lambda world, _: world.write("consumer", "UNSUBSCRIBE", "id:1")),
-    "ack": (_held("q"), _ack_all),
-    "cumulative ack": (_prepare_cumulative, _ack_to),
+    "unsubscribe": (lambda world: _hold(world, "q"), lambda world, _: world.write("consumer", "UNSUBSCRIBE", "id:1")),
+    "unsubscribe a ring": (
+        lambda world: _hold(world, "ring", 2),
+        lambda world, _: world.write("consumer", "UNSUBSCRIBE", "id:1"),
+    ),
+    "ack": (lambda world: _hold(world, "q"), _ack),
+    "cumulative ack": (
+        lambda world: _hold(world, "q", ack="client"),
+        lambda world, frames: _ack(world, frames, cumulative=True),
+    ),
     "commit": (_in_transaction, _commit),
     "abort": (_in_transaction, lambda world, _: world.write("consumer", "ABORT", "transaction:t")),
     "transaction lost": (_in_transaction, _lose),
-    "lease ends": (_held("leased"), lambda world, _: world.advance(500)),
+    "lease ends": (lambda world: _hold(world, "leased"), lambda world, _: world.advance(500)),
     "second attempt": (_refused_once, lambda world, _: world.advance(100)),
-    "schedule is due": (_scheduled, lambda world, _: world.advance(60)),
-    "expiry": (_expiring, lambda world, _: world.advance(200)),
-    "publish": (_filled("q"), lambda world, _: world.send("q")),
-    "publish to subscriptions": (_filled("news"), lambda world, _: world.send("news")),
-    "publish to a ring": (_filled("ring"), _send_key("ring")),
-    "publish to a ring by depth": (_filled("depth"), _send_key("depth")),
-    "publish a newer value": (_filled("values", 2, "key:a"), _send_key("values")),
-    "schedule": (_filled("q"), lambda world, _: world.send("q", "AMQ_SCHEDULED_DELAY:1000")),
-    "subscribe": (_filled("q"), lambda world, _: world.subscribe("consumer", "q")),
-    "subscribe at most once": (_filled("q"), lambda world, _: _take(world, "q")),
+    "schedule is due": (lambda world: _schedule(world, "q"), lambda world, _: world.advance(60)),
+    "expiry": (lambda world: _expire(world, "q"), lambda world, _: world.advance(200)),
+    "publish": (lambda world: _fill(world, "q"), lambda world, _: world.send("q")),
+    "publish to subscriptions": (lambda world: _fill(world, "news"), lambda world, _: world.send("news")),
+    "publish to a ring": (lambda world: _fill(world, "ring"), lambda world, _: _replace(world, "ring")),
+    "publish to a ring by depth": (lambda world: _fill(world, "depth"), lambda world, _: _replace(world, "depth")),
+    "publish a newer value": (
+        lambda world: _fill(world, "values", 2, "key:a"),
+        lambda world, _: _replace(world, "values"),
+    ),
+    "schedule": (lambda world: _fill(world, "q"), lambda world, _: world.send("q", "AMQ_SCHEDULED_DELAY:1000")),
+    "subscribe": (lambda world: _fill(world, "q"), lambda world, _: world.subscribe("consumer", "q")),
+    "subscribe at most once": (
+        lambda world: _fill(world, "q"),
+        lambda world, _: world.settled.update(world.sent) or world.subscribe("consumer", "q", "auto"),
+    ),
     "subscribe with a selector": (
-        _filled("q", 3, "key:a"),
+        lambda world: _fill(world, "q", 3, "key:a"),
         lambda world, _: world.subscribe("consumer", "q", "client", "selector:key = 'a'"),
     ),
-    "subscribe to groups": (_filled("groups", 3, "group:g"), lambda world, _: world.subscribe("consumer", "groups")),
-    "purge": (_filled("q"), _purge_of("q")),
-    "remove": (
-        _filled("q"),
-        _handled(
-            lambda world: world.life.broker.message_operations.remove(world.queue("q"), MessageFilter(ids=(1, 2, 3))),
-            "q",
-        ),
+    "subscribe to groups": (
+        lambda world: _fill(world, "groups", 3, "group:g"),
+        lambda world, _: world.subscribe("consumer", "groups"),
     ),
-    "move": (_filled("q"), _begun("move", "other")),
-    "copy": (_filled("q"), _begun("copy", "other")),
-    "expire": (_filled("q"), _begun("expire")),
-    "dead": (_filled("q"), _begun("send_to_dead_letters")),
-    "retry": (_dead, _begun("retry", of="dead")),
-    "prioritize": (_filled("q"), _begun("prioritize", 9)),
-    "publish into pages": (_filled("paged"), lambda world, _: world.send("paged")),
-    "publish to several in pages": (_filled("paged.news"), lambda world, _: world.send("paged.news", "key:a")),
-    "commit into pages": (_in_transaction_into_pages, _commit),
+    "purge": (lambda world: _fill(world, "q"), lambda world, _: _purge(world, "q")),
+    "remove": (
+        lambda world: _fill(world, "q"),
+        lambda world, _: _change(world, "remove", which=MessageFilter(ids=(1, 2, 3))),
+    ),
+    "move": (lambda world: _fill(world, "q"), lambda world, _: _change(world, "move", "other")),
+    "copy": (lambda world: _fill(world, "q"), lambda world, _: _change(world, "copy", "other")),
+    "expire": (lambda world: _fill(world, "q"), lambda world, _: _change(world, "expire")),
+    "dead": (lambda world: _fill(world, "q"), lambda world, _: _change(world, "send_to_dead_letters")),
+    "retry": (_dead, lambda world, _: _change(world, "retry", of="dead")),
+    "prioritize": (lambda world: _fill(world, "q"), lambda world, _: _change(world, "prioritize", 9)),
+    "publish into pages": (lambda world: _fill(world, "paged"), lambda world, _: world.send("paged")),
+    "publish to several in pages": (
+        lambda world: _fill(world, "paged.news"),
+        lambda world, _: world.send("paged.news", "key:a"),
+    ),
+    "commit into pages": (lambda world: _fill(world, "paged") or _in_transaction(world, "paged"), _commit),
     "last nack into pages": (
-        lambda world: world.send("paged.late") and _held("doomed")(world),
+        lambda world: world.send("paged.late") and _hold(world, "doomed"),
         lambda world, frames: world.settle("consumer", "NACK", frames[0]),
     ),
     "expiry into pages": (
         lambda world: world.send("paged.late")
-        and [world.send("doomed", f"expires:{world.life.loop.clock_ms() + 50}") for _ in range(3)],
+        and _expire(world, "doomed"),
         lambda world, _: world.advance(200),
     ),
-    "publish values into pages": (_filled("paged.values", 3, "key:a"), _send_key("paged.values")),
-    "read ahead": (_filled("paged", 5), lambda world, _: world.subscribe("consumer", "paged")),
+    "publish values into pages": (
+        lambda world: _fill(world, "paged.values", 3, "key:a"),
+        lambda world, _: _replace(world, "paged.values"),
+    ),
+    "read ahead": (lambda world: _fill(world, "paged", 5), lambda world, _: world.subscribe("consumer", "paged")),
     "read values ahead": (
         lambda world: [world.send("paged.values", f"key:{key}") for key in ("a", "b")],
         lambda world, _: world.subscribe("consumer", "paged.values"),
     ),
     "read pages by choice": (
-        _filled("paged", 5, "key:a"),
+        lambda world: _fill(world, "paged", 5, "key:a"),
         lambda world, _: world.subscribe("consumer", "paged", "client", "selector:key = 'a'"),
     ),
     "read what is scheduled in pages": (
-        lambda world: [world.send("paged", f"AMQ_SCHEDULED_DELAY:{delay}") for delay in (30, 50, 50)],
-        _read_due,
+        lambda world: _schedule(world, "paged"),
+        lambda world, _: world.advance(60) or world.subscribe("consumer", "paged"),
     ),
     "expiry in pages": (
-        lambda world: [world.send("paged", f"expires:{world.life.loop.clock_ms() + 50}") for _ in range(3)],
+        lambda world: _expire(world, "paged"),
         lambda world, _: world.advance(200),
     ),
-    "ack of paged messages": (_held("paged"), _ack_all),
-    "nack of a paged message": (_held("paged"), lambda world, frames: world.settle("consumer", "NACK", frames[0])),
-    "connection lost with paged messages": (_held("paged"), _lose),
-    "purge of pages": (_filled("paged"), _purge_of("paged")),
-    "move out of pages": (_filled("paged"), _begun("move", "other", of="paged")),
-    "move into pages": (_filled("q"), _begun("move", "paged")),
-    "settle by filter": (_filled("leased", 3, "key:a"), _by_filter("ACK", "leased")),
-    "settle what is leased by filter": (_held("leased", 3, "key:a"), _by_filter("ACK", "leased")),
-    "expire by filter": (_filled("leased", 3, "key:a"), _by_filter("ACK", "leased", "options:expire")),
-    "expire what is leased by filter": (_held("leased", 3, "key:a"), _by_filter("ACK", "leased", "options:expire")),
-    "give back by filter": (_held("leased", 3, "key:a"), _by_filter("NACK", "leased")),
-    "settle what waits by filter": (
-        lambda world: [world.send("leased", f"AMQ_SCHEDULED_DELAY:{delay}", "key:a") for delay in (300, 500, 500)],
-        _by_filter("ACK", "leased"),
+    "ack of paged messages": (lambda world: _hold(world, "paged"), _ack),
+    "nack of a paged message": (
+        lambda world: _hold(world, "paged"),
+        lambda world, frames: world.settle("consumer", "NACK", frames[0]),
     ),
-    "a barrier comes": (_filled("barriers"), lambda world, _: world.send("barriers", "bar:1")),
+    "connection lost with paged messages": (lambda world: _hold(world, "paged"), _lose),
+    "purge of pages": (lambda world: _fill(world, "paged"), lambda world, _: _purge(world, "paged")),
+    "move out of pages": (
+        lambda world: _fill(world, "paged"),
+        lambda world, _: _change(world, "move", "other", of="paged"),
+    ),
+    "move into pages": (lambda world: _fill(world, "q"), lambda world, _: _change(world, "move", "paged")),
+    "settle by filter": (lambda world: _fill(world, "leased", 3, "key:a"), lambda world, _: _filter(world, "ACK")),
+    "settle what is leased by filter": (
+        lambda world: _hold(world, "leased", 3, "key:a"),
+        lambda world, _: _filter(world, "ACK"),
+    ),
+    "expire by filter": (
+        lambda world: _fill(world, "leased", 3, "key:a"),
+        lambda world, _: _filter(world, "ACK", "options:expire"),
+    ),
+    "expire what is leased by filter": (
+        lambda world: _hold(world, "leased", 3, "key:a"),
+        lambda world, _: _filter(world, "ACK", "options:expire"),
+    ),
+    "give back by filter": (lambda world: _hold(world, "leased", 3, "key:a"), lambda world, _: _filter(world, "NACK")),
+    "settle what waits by filter": (
+        lambda world: _schedule(world, "leased", "key:a", delays=(300, 500, 500)),
+        lambda world, _: _filter(world, "ACK"),
+    ),
+    "a barrier comes": (lambda world: _fill(world, "barriers"), lambda world, _: world.send("barriers", "bar:1")),
     "a barrier goes out": (_barrier, _after_barrier),
     "a barrier is done": (
         lambda world: world.send("barriers", "bar:1") and world.send("barriers"), _after_barrier
     ),
     "deliver scheduled": (
-        _scheduled,
+        lambda world: _schedule(world, "q"),
         lambda world, _: world.life.broker.message_operations.deliver(
             world.queue("q"), (1, 2, 3), world.life.loop.clock_ms()
         ),
     ),
 }  # fmt: skip
-
-
-def _take(world: World, queue: str) -> None:
-    world.settled |= set(world.sent)
-    world.subscribe("consumer", queue, "auto")
 
 
 # ---- faults ----------------------------------------------------------------------------------------
@@ -362,25 +338,22 @@ _VERBS = frozenset(
 Site = tuple[str, int, str]
 
 
-def _site_of(frame: FrameType) -> Site | None:
-    """Who calls whom, where; None: no step of the core or its log."""
-    name = frame.f_code.co_filename
-    if not name.startswith(_CORE) or frame.f_code.co_name.startswith("<") or frame.f_back is None:
-        return None
-    place = name[len(_CORE) + 1 :]
-    if not place.startswith(("core/", "storage/journal/record_writer")):
-        return None
-    called = frame.f_code.co_qualname
-    if called.partition(".")[0] in _COUNTS:
-        return None
-    if place.startswith(_BOOKKEEPING) or called in _MOVES | _PAGED | _VERBS or called.endswith(".__init__"):
-        return None
-    caller = frame.f_back.f_code.co_filename
+_known: dict[tuple[int, int], tuple[bool, CodeType, CodeType]] = {}
+"""What is a step, by the two codes, which it keeps."""
+
+
+def _is_step(code: CodeType, by: CodeType) -> bool:
+    """Is this called by that a step of the core or its log? What stands in ``_PAGED`` has no steps."""
+    if not code.co_filename.startswith(_CORE) or code.co_name.startswith("<"):
+        return False
+    place, called, caller = code.co_filename[len(_CORE) + 1 :], code.co_qualname, by.co_filename
+    if not place.startswith(("core/", "storage/journal/record_writer")) or place.startswith(_BOOKKEEPING):
+        return False
+    if called.partition(".")[0] in _COUNTS or called in _MOVES | _PAGED | _VERBS or called.endswith(".__init__"):
+        return False
     if not caller.startswith((f"{_CORE}/core/", f"{_CORE}/stomp/", f"{_CORE}/storage/journal/record_writer")):
-        return None  # a step of a whole turn: the broker ends, and a restart has everything
-    if caller.startswith(f"{_CORE}/core/queue/groups.py") or frame.f_back.f_code.co_qualname in _PAGED:
-        return None
-    return caller[len(_CORE) + 1 :], frame.f_back.f_lineno, frame.f_code.co_qualname
+        return False  # a step of a whole turn: the broker ends, and a restart has everything
+    return not caller.startswith(f"{_CORE}/core/queue/groups.py") and by.co_qualname not in _PAGED
 
 
 def _names(node: ast.AST, within: str = "") -> Iterator[str]:
@@ -401,49 +374,39 @@ def test_every_exclusion_is_about_something() -> None:
     assert [place for place in _BOOKKEEPING if not Path(_CORE, place).exists()] == []
 
 
-@contextmanager
-def _calls(see: Callable[[Site], None]) -> Iterator[None]:
-    def trace(frame: FrameType, event: str, _: object) -> None:
-        site = _site_of(frame)
-        if site is not None:
-            see(site)
+def run(operation: Operation, see: Callable[[Site], None], *, retains: bool) -> World:
+    """Carry out an operation, and tell of each place of the core that it passes: who calls whom, where."""
 
+    def trace(frame: FrameType, event: str, _: object) -> None:
+        back = frame.f_back
+        if back is None:
+            return
+        code, by = frame.f_code, back.f_code
+        known = _known.get((id(code), id(by)))
+        if known is None:
+            known = _known[id(code), id(by)] = _is_step(code, by), code, by
+        if known[0]:
+            see((by.co_filename[len(_CORE) + 1 :], back.f_lineno, code.co_qualname))
+
+    prepare, act = operation
+    world = World(retains=retains)
+    given = prepare(world)
     sys.settrace(trace)
     try:
-        yield
+        act(world, given)
+    except Fault:  # an operator's request is answered with it
+        sys.settrace(None)
+        world.life.broker.step_broke_off(world.life.loop.clock_ms())
     finally:
         sys.settrace(None)
-
-
-def sites_of(operation: Operation, *, retains: bool) -> list[Site]:
-    """Every place of the core that an operation passes."""
-    prepare, act = operation
-    world = World(retains=retains)
-    given = prepare(world)
-    found: dict[Site, None] = {}
-    with _calls(lambda site: found.setdefault(site)):
-        act(world, given)
-    return list(found)
-
-
-def run(operation: Operation, at: Site, *, retains: bool) -> World:
-    """Carry out an operation that raises at this place, once."""
-    prepare, act = operation
-    world = World(retains=retains)
-    given = prepare(world)
-    has_raised = [False]
-
-    def see(site: Site) -> None:
-        if site == at and not has_raised[0]:
-            has_raised[0] = True
-            raise Fault(str(at))
-
-    with _calls(see):
-        try:
-            act(world, given)
-        except Fault:  # an operator's request is answered with it
-            world.life.broker.step_broke_off(world.life.loop.clock_ms())
     return world
+
+
+def fail(at: Site, site: Site) -> None:
+    """Raise at this place, once."""
+    if site == at:
+        sys.settrace(None)
+        raise Fault(str(at))
 
 
 def check(world: World) -> list[str]:
@@ -537,9 +500,10 @@ def test_wherever_an_operation_fails_every_message_is_there(name: str, retains: 
     """The fault comes at each place in turn."""
     operation = OPERATIONS[name]
     failures: list[str] = []
-    sites = sites_of(operation, retains=retains)
+    sites: dict[Site, None] = {}
+    run(operation, sites.setdefault, retains=retains)
     for site in sites:
-        wrong = check(run(operation, site, retains=retains))
+        wrong = check(run(operation, partial(fail, site), retains=retains))
         if wrong:
             failures.append(f"{site[0]}:{site[1]} {site[2]}: {'; '.join(wrong)}")
     assert not failures, f"{len(failures)} of {len(sites)}\n" + "\n".join(failures)

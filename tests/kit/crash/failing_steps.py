@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
+from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.queue.queue import Queue
 from artemis_py.storage.journal.settings import JournalSettings
 from tests.kit.crash.incarnation import Incarnation
@@ -57,14 +57,16 @@ CORE = """
 
 
 CONFIGURATION = configuration(CORE)
+FILE_BYTES = 1 << 16
+"""The disk is in memory: each sync copies a whole file."""
 
 
 class World:
     """A broker with its journal, whose log it perhaps ``retains``, a producer, and what is on its queues."""
 
-    def __init__(self, *, retains: bool = False) -> None:
-        settings = replace(JournalSettings(), retains=retains)
-        self.life = Incarnation(CONFIGURATION, SimStore(SimDisk(random.Random(1)), settings), Projection(8), START_MS)
+    def __init__(self, config: BrokerConfig = CONFIGURATION, *, retains: bool = False) -> None:
+        settings = JournalSettings(file_bytes=FILE_BYTES, retains=retains)
+        self.life = Incarnation(config, SimStore(SimDisk(random.Random(1)), settings), Projection(8), START_MS)
         self.retains = retains
         self.clients: dict[str, Client] = {}
         self.number = 0
@@ -120,10 +122,13 @@ class World:
         """Let what an operator has begun go on until it is over."""
         message_operations = self.life.broker.message_operations
         for _ in range(100):
-            for change in message_operations.changes:
+            changes = [change for change in message_operations.changes if not change.is_over]
+            for change in changes:
                 message_operations.nudge(change)
             self.life.turns.schedule()
             self.drain()
+            if not changes:
+                break
 
     def queue(self, name: str) -> Queue:
         return self.life.broker.queues[name]
