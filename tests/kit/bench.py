@@ -9,6 +9,8 @@ from tests.kit.frames import ServerFrame
 from tests.kit.in_process import Client, InProcessBroker, configuration
 from tests.kit.named_clients import NamedClients
 
+FLAT = "consumer-window-size:-1"
+"""A SUBSCRIBE header: as many messages as there are."""
 ONE_AT_A_TIME = "consumer-window-size:0"
 """A SUBSCRIBE header: never more than one unacknowledged message."""
 
@@ -58,6 +60,11 @@ class Bench(NamedClients):
         """A producer sends a message."""
         self.write("producer", "SEND", f"destination:/queue/{to}", *headers, body=body)
 
+    def send_all(self, bodies: str, *headers: str) -> None:
+        """A message for each character, which stands for {} in the headers."""
+        for body in bodies:
+            self.send(body, *(header.format(body) for header in headers))
+
     def subscribe(self, name: str, *headers: str, to: str = "q", ack: str = "client-individual") -> None:
         """A client subscribes, under the id 1."""
         self.write(name, "SUBSCRIBE", "id:1", f"destination:/queue/{to}", f"ack:{ack}", *headers)
@@ -66,9 +73,13 @@ class Bench(NamedClients):
         """Bodies of the messages that a client got since it was asked last."""
         return [frame.body.decode() for frame in self.messages(name)]
 
-    def settle(self, name: str, frame: ServerFrame, command: str = "ACK") -> None:
+    def join(self, name: str, *headers: str, ack: str = "client-individual") -> None:
+        """A client subscribes that may have many messages."""
+        self.subscribe(name, FLAT, "max-backlog:10", *headers, ack=ack)
+
+    def settle(self, name: str, frame: ServerFrame, command: str = "ACK", *headers: str) -> None:
         """A client acknowledges a message, or refuses it."""
-        self.write(name, command, f"id:{frame.header('ack')}")
+        self.write(name, command, f"id:{frame.header('ack')}", *headers)
 
     def one_by_one(self, name: str) -> list[str]:
         """Bodies in the order in which a client gets them that has one message at a time and acknowledges each."""

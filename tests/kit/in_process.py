@@ -6,6 +6,7 @@ import functools
 import random
 from collections.abc import Callable
 from itertools import count
+from typing import Self
 
 from artemis_py.config.reader import loads
 from artemis_py.config.settings import BrokerConfig
@@ -69,6 +70,16 @@ class Client:
         self._deliver()
         self._world.settle()
 
+    def frame(self, command: str, *headers: str, body: str = "") -> None:
+        """Write one frame."""
+        self.send(("\n".join([command, *headers]) + f"\n\n{body}\0").encode())
+
+    def greet(self, *headers: str, version: str = "1.2") -> Self:
+        """Say CONNECT, and do not look at what answers it."""
+        self.frame("CONNECT", f"accept-version:{version}", "host:x", *headers)
+        self.collect().clear()
+        return self
+
     def _deliver(self) -> bool:
         transport = self.transport
         delivered = False
@@ -122,6 +133,19 @@ class Client:
         self.stream.take(bytes(taken))
         taken.clear()
         return self.stream.frames
+
+    def heard(self) -> list[ServerFrame]:
+        """The frames that arrived since the last look."""
+        frames = self.collect()
+        found = list(frames)
+        frames.clear()
+        return found
+
+    def says(self, data: bytes | str = b"") -> list[ServerFrame]:
+        """Write, and return what came back."""
+        self.send(data if isinstance(data, bytes) else data.encode())
+        self._world.settle()
+        return self.heard()
 
 
 class InProcessBroker:

@@ -7,12 +7,10 @@ import pytest
 from artemis_py.core.memory import ID_BYTES, IDS
 from tests.kit.frames import ServerFrame
 from tests.queues.durable_bench import FLAT, DurableBench, bookmarks
+from tests.queues.outcomes import SETTINGS, TARGETS, counts
 
 pytestmark = pytest.mark.wire
 
-TARGETS = """<address name="dead"><anycast><queue name="dead"/></anycast></address>
-<address name="over"><anycast><queue name="over"/></anycast></address>"""
-SETTINGS = "<dead-letter-address>dead</dead-letter-address><expiry-address>over</expiry-address>"
 SUBLET = "leasing='sublet' max-per-subscription-backlog='9'"
 STRICT = "leasing='strict' max-per-subscription-backlog='9'"
 MANY = "max-backlog:9"
@@ -29,11 +27,6 @@ def held(bench: DurableBench, bodies: str = "abc", name: str = "c1", *headers: s
     frames = bench.messages(name)
     assert "".join(frame.body.decode() for frame in frames) == bodies
     return frames
-
-
-def counts(bench: DurableBench) -> tuple[int, int, int]:
-    """Messages on the queue, on the expiry address and on the dead-letter address."""
-    return bench.count(), bench.count("over"), bench.count("dead")
 
 
 # ---- bookmarks -----------------------------------------------------------------------------------

@@ -5,26 +5,14 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.core.order.entry import PURGED
-from tests.kit.bench import Bench
+from tests.kit.bench import FLAT, Bench
 from tests.kit.frames import ServerFrame
 from tests.kit.life import Life
 
 pytestmark = pytest.mark.wire
 
-FLAT = "consumer-window-size:-1"
 MANY = "max-backlog:10"
 TWO = "target-queue-depth='2' max-per-subscription-backlog='10'"
-
-
-def send_all(bench: Bench, bodies: str, *headers: str) -> None:
-    """A message for each character, which its header ``n`` tells."""
-    for body in bodies:
-        bench.send(body, f"n:{body}", *headers)
-
-
-def join(bench: Bench, name: str, *headers: str, ack: str = "client-individual") -> None:
-    """A consumer with a large backlog and window."""
-    bench.subscribe(name, FLAT, MANY, *headers, ack=ack)
 
 
 def browsed(bench: Bench, name: str) -> list[str]:
@@ -48,8 +36,8 @@ def taken(bench: Bench, name: str) -> list[ServerFrame]:
 
 def test_A_53_the_subscription_must_want_it(cut: bool) -> None:
     bench = Bench("max-per-subscription-backlog='10'", cut=cut)
-    join(bench, "c", "selector:n = '2'")
-    send_all(bench, "12")
+    bench.join("c", "selector:n = '2'")
+    bench.send_all("12", "n:{}")
     assert bench.got("c") == ["2"]
 
 
@@ -58,8 +46,8 @@ def test_A_53_it_must_be_the_oldest_that_matches_or_that_of_the_highest_priority
     cut: bool, order: str, first: str
 ) -> None:
     bench = Bench(f"max-per-subscription-backlog='1' {order}", cut=cut)
-    send_all(bench, "132")
-    join(bench, "c", "selector:n <> '9'")
+    bench.send_all("132", "n:{}")
+    bench.join("c", "selector:n <> '9'")
     assert bench.got("c") == [first]
 
 
@@ -67,8 +55,8 @@ def test_A_53_it_must_be_the_oldest_that_matches_or_that_of_the_highest_priority
 def test_A_53_the_backlog_must_have_room(cut: bool, limit: str) -> None:
     """That of the subscription, and that of the queue."""
     bench = Bench(f"max-per-subscription-backlog='10' {limit}" if "sub" not in limit else limit, cut=cut)
-    join(bench, "c")
-    send_all(bench, "123")
+    bench.join("c")
+    bench.send_all("123", "n:{}")
     first, second = bench.messages("c")
     assert (first.body, second.body) == (b"1", b"2")
     bench.settle("c", first)
@@ -80,7 +68,7 @@ def test_A_53_fairness_must_pick_it(cut: bool) -> None:
     bench = Bench("max-per-subscription-backlog='10' fairness-model='proportional'", cut=cut)
     bench.subscribe("ten", FLAT, MANY)
     bench.subscribe("two", FLAT, "max-backlog:2")
-    send_all(bench, "1234")
+    bench.send_all("1234", "n:{}")
     assert (bench.got("ten"), bench.got("two")) == (["1", "3", "4"], ["2"])
 
 
@@ -90,8 +78,8 @@ def test_A_53_fairness_must_pick_it(cut: bool) -> None:
 @pytest.mark.parametrize("lease", ["", "lease-period='1s'"], ids=["until it leaves", "with a lease"])
 def test_A_65_what_is_leased_is_hidden_until_it_is_back(cut: bool, lease: str) -> None:
     bench = Bench(f"max-per-subscription-backlog='2' {lease}", cut=cut)
-    send_all(bench, "123")
-    join(bench, "c")
+    bench.send_all("123", "n:{}")
+    bench.join("c")
     first, second = bench.messages("c")
     assert browsed(bench, "while leased") == ["3"]
     bench.settle("c", first)
@@ -104,11 +92,11 @@ def test_A_65_what_is_leased_is_hidden_until_it_is_back(cut: bool, lease: str) -
 
 def test_A_65_a_lease_that_ends_shows_it_again(cut: bool) -> None:
     bench = Bench("max-per-subscription-backlog='1' lease-period='1s' max-backlog='1'", cut=cut)
-    send_all(bench, "12")
-    join(bench, "c", "selector:n = '1'")
+    bench.send_all("12", "n:{}")
+    bench.join("c", "selector:n = '1'")
     assert bench.got("c") == ["1"]
     bench.leave("c")
-    join(bench, "d", "selector:n = '1'")
+    bench.join("d", "selector:n = '1'")
     assert bench.got("d") == ["1"]
     assert browsed(bench, "before") == ["2"]
     bench.queue().pause()
@@ -119,9 +107,9 @@ def test_A_65_a_lease_that_ends_shows_it_again(cut: bool) -> None:
 def test_A_65_A_66_what_is_not_active_is_not_shown(cut: bool) -> None:
     """It appears as soon as it is."""
     bench = Bench(TWO, cut=cut)
-    send_all(bench, "1234")
+    bench.send_all("1234", "n:{}")
     assert browsed(bench, "looker") == ["1", "2"]
-    join(bench, "c", "selector:n = '1'")
+    bench.join("c", "selector:n = '1'")
     (one,) = bench.messages("c")
     assert bench.got("looker") == [], "what is out takes a place"
     bench.settle("c", one)
@@ -135,8 +123,8 @@ def test_A_65_A_66_what_is_not_active_is_not_shown(cut: bool) -> None:
 def test_A_66_only_so_many_are_active(cut: bool) -> None:
     """In order of arrival, whatever is out counts, and each that is done makes room for one."""
     bench = Bench(TWO, cut=cut)
-    join(bench, "c")
-    send_all(bench, "12345")
+    bench.join("c")
+    bench.send_all("12345", "n:{}")
     first, second = bench.messages("c")
     assert (first.body, second.body, bench.count()) == (b"1", b"2", 5)
     bench.settle("c", second)
@@ -150,10 +138,10 @@ def test_A_66_only_so_many_are_active(cut: bool) -> None:
 def test_A_66_a_consumer_does_not_see_past_it(cut: bool) -> None:
     """Even if what it wants is only behind."""
     bench = Bench(TWO, cut=cut)
-    join(bench, "wants 4", "selector:n = '4'")
-    send_all(bench, "1234")
+    bench.join("wants 4", "selector:n = '4'")
+    bench.send_all("1234", "n:{}")
     assert bench.got("wants 4") == []
-    join(bench, "others", "selector:n <> '4'")
+    bench.join("others", "selector:n <> '4'")
     assert [frame.body for frame in taken(bench, "others")] == [b"1", b"2", b"3"]
     assert bench.got("wants 4") == ["4"]
 
@@ -162,32 +150,32 @@ def test_A_66_a_consumer_does_not_see_past_it(cut: bool) -> None:
 def test_A_66_A_40_a_filter_settles_nothing_that_is_not_active(cut: bool, condition: str, left: str) -> None:
     """Neither what stands behind, nor what is scheduled there."""
     bench = Bench(TWO, cut=cut)
-    send_all(bench, "1234")
-    send_all(bench, "5", "AMQ_SCHEDULED_DELAY:1000")
+    bench.send_all("1234", "n:{}")
+    bench.send_all("5", "n:{}", "AMQ_SCHEDULED_DELAY:1000")
     bench.write("c", "ACK", "destination:/queue/q", f"filter:{condition}")
     assert bench.count() == len(left)
     bench.world.advance(1000)
-    join(bench, "all")
+    bench.join("all")
     assert [frame.body.decode() for frame in taken(bench, "all")] == list(left)
 
 
 def test_A_66_one_that_comes_back_keeps_its_place(cut: bool) -> None:
     bench = Bench("target-queue-depth='1' max-per-subscription-backlog='10'", cut=cut)
-    join(bench, "c")
-    send_all(bench, "12")
+    bench.join("c")
+    bench.send_all("12", "n:{}")
     (one,) = bench.messages("c")
     bench.settle("c", one, "NACK")
     (again,) = bench.messages("c")
     assert (again.body, again.header("redelivered")) == (b"1", "true")
     bench.lose("c")
-    join(bench, "d")
+    bench.join("d")
     assert [frame.body for frame in taken(bench, "d")] == [b"1", b"2"]
 
 
 def test_A_66_one_that_waits_for_another_attempt_is_active(cut: bool) -> None:
     bench = Bench("target-queue-depth='1'", settings="<redelivery-delay>1000</redelivery-delay>", cut=cut)
-    join(bench, "c")
-    send_all(bench, "12")
+    bench.join("c")
+    bench.send_all("12", "n:{}")
     (one,) = bench.messages("c")
     bench.settle("c", one, "NACK")
     bench.world.advance(999)
@@ -200,8 +188,8 @@ def test_A_66_one_that_is_scheduled_is_passed_over(cut: bool) -> None:
     """It takes no place until it is due; then it is active, and one more than the target may be."""
     bench = Bench("target-queue-depth='1'", cut=cut)
     bench.send("later", "AMQ_SCHEDULED_DELAY:1000")
-    send_all(bench, "12")
-    join(bench, "c")
+    bench.send_all("12", "n:{}")
+    bench.join("c")
     (one,) = bench.messages("c")
     assert one.body == b"1"
     bench.world.advance(1000)
@@ -213,8 +201,8 @@ def test_A_66_one_that_is_scheduled_is_passed_over(cut: bool) -> None:
 @pytest.mark.parametrize("cleared", ["expires", "purged"])
 def test_A_66_what_goes_makes_room(cut: bool, cleared: str) -> None:
     bench = Bench(TWO, cut=cut)
-    send_all(bench, "12", *(["expires:" + str(bench.world.now_ms + 500)] if cleared == "expires" else []))
-    send_all(bench, "34")
+    bench.send_all("12", "n:{}", *(["expires:" + str(bench.world.now_ms + 500)] if cleared == "expires" else []))
+    bench.send_all("34", "n:{}")
     if cleared == "expires":
         assert browsed(bench, "before") == ["1", "2"]
         bench.world.advance(500)
@@ -222,25 +210,25 @@ def test_A_66_what_goes_makes_room(cut: bool, cleared: str) -> None:
     else:
         assert bench.queue().unheld_count == 4
         bench.queue().purge(PURGED, bench.world.now_ms)
-        send_all(bench, "5")
+        bench.send_all("5", "n:{}")
         assert browsed(bench, "after") == ["5"]
 
 
 def test_A_66_what_is_not_active_expires(cut: bool) -> None:
     bench = Bench(f"{TWO} max-message-ttl='600000'", cut=cut)  # so it goes at its time, and not with the next round
-    send_all(bench, "12")
-    send_all(bench, "3", "expires:" + str(bench.world.now_ms + 500))
-    send_all(bench, "4")
+    bench.send_all("12", "n:{}")
+    bench.send_all("3", "n:{}", "expires:" + str(bench.world.now_ms + 500))
+    bench.send_all("4", "n:{}")
     bench.world.advance(500)
     assert bench.count() == 3
-    join(bench, "c")
+    bench.join("c")
     assert [frame.body for frame in taken(bench, "c")] == [b"1", b"2", b"4"]
 
 
 def test_A_66_in_a_transaction_a_place_is_free_with_its_commit(cut: bool) -> None:
     bench = Bench("target-queue-depth='1'", cut=cut)
-    join(bench, "c")
-    send_all(bench, "12")
+    bench.join("c")
+    bench.send_all("12", "n:{}")
     (one,) = bench.messages("c")
     bench.write("c", "BEGIN", "transaction:t")
     bench.write("c", "ACK", f"id:{one.header('ack')}", "transaction:t")
@@ -252,8 +240,8 @@ def test_A_66_in_a_transaction_a_place_is_free_with_its_commit(cut: bool) -> Non
 @pytest.mark.parametrize("ack", ["auto", "client"])
 def test_A_66_all_come_in_the_end(cut: bool, ack: str) -> None:
     bench = Bench("target-queue-depth='1' max-per-subscription-backlog='10'", cut=cut)
-    join(bench, "c", ack=ack)
-    send_all(bench, "123")
+    bench.join("c", ack=ack)
+    bench.send_all("123", "n:{}")
     got = bench.got("c") if ack == "auto" else [frame.body.decode() for frame in taken(bench, "c")]
     assert (got, bench.count()) == (["1", "2", "3"], 0)
 

@@ -8,30 +8,12 @@ from tests.kit.bench import Bench
 from tests.kit.frames import ServerFrame
 from tests.kit.life import Life
 from tests.queues.durable_bench import DurableBench
+from tests.queues.outcomes import refused, shown
 
 pytestmark = pytest.mark.wire
 
 SOME = "consumer-window-size:-1"
 EACH_10 = "max-per-subscription-backlog='10'"
-
-
-def send_all(bench: Bench, bodies: str) -> None:
-    """A message for each character."""
-    for body in bodies:
-        bench.send(body)
-
-
-def shown(frames: list[ServerFrame]) -> str:
-    """The bodies, one character each."""
-    return b"".join(frame.body for frame in frames).decode()
-
-
-def refused(bench: Bench, *headers: str) -> str:
-    """What the ERROR says to a client that subscribes like this."""
-    bench.subscribe("bad", *headers)
-    (frame,) = bench.frames("bad")
-    assert frame.command == "ERROR"
-    return frame.header("message") or ""
 
 
 # ---- the queue as a view -------------------------------------------------------------------------
@@ -69,15 +51,15 @@ def test_A_10_queues_of_one_address_are_independent(cut: bool) -> None:
 def test_A_04_messages_are_pushed_while_the_backlog_has_room(cut: bool) -> None:
     bench = Bench(EACH_10, cut=cut)
     bench.subscribe("c1", "max-backlog:2")
-    send_all(bench, "a")
+    bench.send_all("a")
     assert bench.got("c1") == ["a"], "nobody asked for it"
-    send_all(bench, "bc")
+    bench.send_all("bc")
     assert bench.got("c1") == ["b"]
 
 
 def test_A_05_A_08_counts_of_what_is_delivered_and_what_is_done(cut: bool) -> None:
     bench = Bench(EACH_10, cut=cut)
-    send_all(bench, "abc")
+    bench.send_all("abc")
     bench.subscribe("c1")
     (frame,) = bench.messages("c1")
     queue = bench.queue()
@@ -90,7 +72,7 @@ def test_A_06_A_16_each_message_goes_to_one_consumer(cut: bool) -> None:
     bench = Bench(EACH_10, cut=cut)
     for name in ("c1", "c2", "c3"):
         bench.subscribe(name, "max-backlog:10")
-    send_all(bench, "abcdefghi")
+    bench.send_all("abcdefghi")
     got = [bench.got(name) for name in ("c1", "c2", "c3")]
     assert sorted(body for each in got for body in each) == list("abcdefghi")
     assert [len(each) for each in got] == [3, 3, 3]
@@ -99,7 +81,7 @@ def test_A_06_A_16_each_message_goes_to_one_consumer(cut: bool) -> None:
 @pytest.mark.parametrize("ack", ["client", "client-individual"])
 def test_A_07_A_59_an_acknowledgement_makes_room_for_the_next(cut: bool, ack: str) -> None:
     bench = Bench(EACH_10, cut=cut)
-    send_all(bench, "0123456789")
+    bench.send_all("0123456789")
     bench.subscribe("c1", "max-backlog:3", ack=ack)
     frames = bench.messages("c1")
     assert shown(frames) == "012"
@@ -124,7 +106,7 @@ def test_A_09_what_is_done_is_done_after_a_restart() -> None:
 
 def test_A_64_acknowledgements_in_any_order(cut: bool) -> None:
     bench = Bench(EACH_10, cut=cut)
-    send_all(bench, "abc")
+    bench.send_all("abc")
     bench.subscribe("c1", "max-backlog:3")
     frames = bench.messages("c1")
     for place in (2, 0, 1):
@@ -152,7 +134,7 @@ def test_A_54_a_selector_gets_the_oldest_that_matches(cut: bool) -> None:
 @pytest.mark.parametrize(("asked", "most"), [(10, 5), (3, 3), (5, 5)])
 def test_A_29_A_31_the_smaller_of_queue_and_request(cut: bool, asked: int, most: int) -> None:
     bench = Bench("max-per-subscription-backlog='5'", cut=cut)
-    send_all(bench, "0123456789")
+    bench.send_all("0123456789")
     bench.subscribe("c1", SOME, f"max-backlog:{asked}")
     assert len(bench.got("c1")) == most
 
@@ -162,7 +144,7 @@ def test_A_29_A_31_the_smaller_of_queue_and_request(cut: bool, asked: int, most:
 )
 def test_A_30_one_message_for_who_asks_for_nothing(cut: bool, attributes: str) -> None:
     bench = Bench(attributes, cut=cut)
-    send_all(bench, "abc")
+    bench.send_all("abc")
     bench.subscribe("c1", SOME)
     assert bench.got("c1") == ["a"]
 
@@ -170,7 +152,7 @@ def test_A_30_one_message_for_who_asks_for_nothing(cut: bool, attributes: str) -
 def test_A_30_a_queue_without_these_attributes_knows_no_backlog(cut: bool) -> None:
     """A consumer may have one all the same; windows go on to count."""
     bench = Bench(cut=cut)
-    send_all(bench, "abc")
+    bench.send_all("abc")
     bench.subscribe("c1", "max-backlog:2", SOME)
     assert bench.got("c1") == ["a", "b"]
     bench.lose("c1")
@@ -184,20 +166,20 @@ def test_A_30_a_queue_without_these_attributes_knows_no_backlog(cut: bool) -> No
 def test_A_30_the_default_of_an_address_setting(cut: bool) -> None:
     setting = "<default-max-per-subscription-backlog>2</default-max-per-subscription-backlog>"
     bench = Bench(settings=setting, cut=cut)
-    send_all(bench, "abc")
+    bench.send_all("abc")
     bench.subscribe("c1", "max-backlog:9")
     assert bench.got("c1") == ["a", "b"]
 
 
 @pytest.mark.parametrize("asked", ["0", "-1", "many", ""])
 def test_A_31_a_backlog_that_is_no_number_of_messages(asked: str) -> None:
-    assert "max-backlog" in refused(Bench(EACH_10), f"max-backlog:{asked}")
+    assert "max-backlog" in refused(Bench(EACH_10), "bad", f"max-backlog:{asked}")
 
 
 def test_A_32_the_pipe_stays_full(cut: bool) -> None:
     """As soon as one acknowledgement arrives the next message is out."""
     bench = Bench(EACH_10, cut=cut)
-    send_all(bench, "0123456789")
+    bench.send_all("0123456789")
     bench.subscribe("c1", "max-backlog:2")
     waiting = bench.messages("c1")
     seen = ""
@@ -214,7 +196,7 @@ def test_A_66_the_backlog_of_a_whole_queue(cut: bool) -> None:
     bench = Bench(f"max-backlog='3' {EACH_10}", cut=cut)
     bench.subscribe("c1", "max-backlog:2")
     bench.subscribe("c2", "max-backlog:2")
-    send_all(bench, "abcdef")
+    bench.send_all("abcdef")
     first, second = bench.messages("c1"), bench.messages("c2")
     assert len(first) + len(second) == 3
     bench.subscribe("looker", "browser:true")
@@ -229,7 +211,7 @@ def test_A_66_the_backlog_of_a_whole_queue(cut: bool) -> None:
 
 def test_A_66_what_a_transaction_has_acknowledged_counts_until_it_commits(cut: bool) -> None:
     bench = Bench(f"max-backlog='1' {EACH_10}", cut=cut)
-    send_all(bench, "ab")
+    bench.send_all("ab")
     bench.subscribe("c1", "max-backlog:5")
     (frame,) = bench.messages("c1")
     bench.write("c1", "BEGIN", "transaction:t")
@@ -246,9 +228,9 @@ def test_A_33_fast_the_first_with_room(cut: bool) -> None:
     bench = Bench(f"fairness-model='fast' {EACH_10}", cut=cut)
     for name in ("c1", "c2"):
         bench.subscribe(name, "max-backlog:5")
-    send_all(bench, "abcde")
+    bench.send_all("abcde")
     assert bench.got("c1") == list("abcde")
-    send_all(bench, "fg")
+    bench.send_all("fg")
     assert (bench.got("c1"), bench.got("c2")) == ([], ["f", "g"])
 
 
@@ -256,9 +238,9 @@ def test_A_34_round_robin_passes_over_who_is_full(cut: bool) -> None:
     bench = Bench(f"fairness-model='round-robin' {EACH_10}", cut=cut)
     bench.subscribe("c1", "max-backlog:1")
     bench.subscribe("c2", "max-backlog:5")
-    send_all(bench, "ab")
+    bench.send_all("ab")
     assert (bench.got("c1"), bench.got("c2")) == (["a"], ["b"])
-    send_all(bench, "cd")
+    bench.send_all("cd")
     assert (bench.got("c1"), bench.got("c2")) == ([], ["c", "d"])
 
 
@@ -268,7 +250,7 @@ def test_A_35_proportional_the_example_of_the_document(cut: bool) -> None:
     ghosts: dict[str, list[ServerFrame]] = {}
     for name, backlog, sent in (("inky", 2, 2), ("blinky", 4, 4), ("clyde", 10, 4)):
         bench.subscribe(name, f"max-backlog:{backlog}")
-        send_all(bench, "x" * sent)
+        bench.send_all("x" * sent)
         ghosts[name] = bench.messages(name)
         assert len(ghosts[name]) == sent
     bench.settle("inky", ghosts["inky"][0])
@@ -281,7 +263,7 @@ def test_A_35_consumer_priority_counts_first(cut: bool) -> None:
     bench = Bench(EACH_10, cut=cut)
     bench.subscribe("low", "max-backlog:10")
     bench.subscribe("high", "max-backlog:2", "consumer-priority:5")
-    send_all(bench, "abc")
+    bench.send_all("abc")
     assert (bench.got("high"), bench.got("low")) == (["a", "b"], ["c"])
 
 
@@ -289,7 +271,7 @@ def test_A_36_a_tie_goes_to_the_first(cut: bool) -> None:
     bench = Bench(EACH_10, cut=cut)
     for name in ("c1", "c2"):
         bench.subscribe(name, "max-backlog:4")
-    send_all(bench, "abc")
+    bench.send_all("abc")
     assert (bench.got("c1"), bench.got("c2")) == (["a", "c"], ["b"])
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.core.order.entry import PURGED
-from tests.kit.bench import Bench
+from tests.kit.bench import FLAT, Bench
 from tests.kit.frames import ServerFrame
 from tests.kit.life import Life
+from tests.queues.outcomes import shown
 
 pytestmark = pytest.mark.wire
 
 EXPIRES = "<expiry-address>over</expiry-address>"
 OVER = '<address name="over"><anycast><queue name="over"/></anycast></address>'
-FLAT = "consumer-window-size:-1"
 BARRIER = "barrier-expression=\"kind = 'barrier'\" max-per-subscription-backlog='10'"
 MANY = "max-backlog:10"
 IS_BARRIER = "kind:barrier"
@@ -24,31 +24,21 @@ def with_barriers(cut: bool, attributes: str = "", **options: str) -> Bench:
     return Bench(f"{BARRIER} {attributes}", cut=cut, **options)
 
 
+def settle_all(bench: Bench, name: str, frames: list[ServerFrame], command: str = "ACK") -> None:
+    for frame in frames:
+        bench.settle(name, frame, command)
+
+
 def send_all(bench: Bench, bodies: str) -> None:
     """A message for each character; B and C are barriers."""
     for body in bodies:
         bench.send(body, *([IS_BARRIER] if body in "BC" else []))
 
 
-def join(bench: Bench, name: str, *headers: str, ack: str = "client-individual") -> None:
-    """A consumer with a large backlog and window."""
-    bench.subscribe(name, FLAT, MANY, *headers, ack=ack)
-
-
-def shown(frames: list[ServerFrame]) -> str:
-    """The bodies, one character each."""
-    return b"".join(frame.body for frame in frames).decode()
-
-
-def settle_all(bench: Bench, name: str, frames: list[ServerFrame], command: str = "ACK") -> None:
-    for frame in frames:
-        bench.settle(name, frame, command)
-
-
 def test_A_50_a_barrier_waits_for_all_before_it_and_all_behind_it_wait_for_the_barrier(cut: bool) -> None:
     bench = with_barriers(cut)
     send_all(bench, "12B3")
-    join(bench, "c")
+    bench.join("c")
     first, second = bench.messages("c")
     assert (first.body, second.body) == (b"1", b"2")
     bench.settle("c", second)
@@ -62,7 +52,7 @@ def test_A_50_a_barrier_waits_for_all_before_it_and_all_behind_it_wait_for_the_b
 def test_A_50_in_each_ack_mode(cut: bool, ack: str) -> None:
     """With ``auto`` what is written is done."""
     bench = with_barriers(cut)
-    join(bench, "c", ack=ack)
+    bench.join("c", ack=ack)
     send_all(bench, "1B2C3")
     got = ""
     while frames := bench.messages("c"):
@@ -84,10 +74,10 @@ def test_A_50_every_way_in_which_an_earlier_message_ends_opens_it(cut: bool) -> 
                 bench.queue().purge(PURGED, bench.world.now_ms)
                 send_all(bench, "B2")
             bench.world.advance(60_000)
-            join(bench, "c")
+            bench.join("c")
             assert bench.got("c") == ["B", "2"], way
             continue
-        join(bench, "c")
+        bench.join("c")
         send_all(bench, "B2")
         (frame,) = bench.messages("c")
         option = ["options:expire"] if way == "expire" else []
@@ -99,10 +89,10 @@ def test_A_50_one_that_comes_back_is_still_before_it(cut: bool) -> None:
     """A NACK, a lease that ends, a lost connection: the message goes out again, and the barrier waits for that."""
     for way in ("NACK", "lease", "lose"):
         bench = with_barriers(cut, "lease-period='1s'" if way == "lease" else "")
-        join(bench, "one")
+        bench.join("one")
         send_all(bench, "1B2")
         (frame,) = bench.messages("one")
-        join(bench, "two")
+        bench.join("two")
         if way == "NACK":
             bench.settle("one", frame, "NACK")
         elif way == "lease":
@@ -119,7 +109,7 @@ def test_A_50_one_that_comes_back_is_still_before_it(cut: bool) -> None:
 
 def test_A_50_one_that_waits_for_another_attempt_holds_it(cut: bool) -> None:
     bench = with_barriers(cut, settings="<redelivery-delay>1000</redelivery-delay>")
-    join(bench, "c")
+    bench.join("c")
     send_all(bench, "1B2")
     (frame,) = bench.messages("c")
     bench.settle("c", frame, "NACK")
@@ -135,7 +125,7 @@ def test_A_50_one_that_waits_for_another_attempt_holds_it(cut: bool) -> None:
 def test_A_50_one_that_is_scheduled_holds_it_if_it_came_before(cut: bool) -> None:
     """And one that came behind the barrier comes to its place there, however early it is due."""
     bench = with_barriers(cut)
-    join(bench, "c")
+    bench.join("c")
     bench.send("early", "AMQ_SCHEDULED_DELAY:1000")
     send_all(bench, "1B")
     bench.send("late", "AMQ_SCHEDULED_DELAY:500")
@@ -154,7 +144,7 @@ def test_A_50_one_that_is_scheduled_holds_it_if_it_came_before(cut: bool) -> Non
 def test_A_50_a_scheduled_barrier_holds_what_comes_behind_it(cut: bool) -> None:
     """It has its place from when it comes, as every message here."""
     bench = with_barriers(cut)
-    join(bench, "c")
+    bench.join("c")
     bench.send("1")
     bench.send("B", IS_BARRIER, "AMQ_SCHEDULED_DELAY:1000")
     bench.send("2")
@@ -171,7 +161,7 @@ def test_A_50_one_barrier_behind_the_other(cut: bool) -> None:
     """They follow each other at once."""
     bench = with_barriers(cut)
     send_all(bench, "BCBC1B")
-    join(bench, "c")
+    bench.join("c")
     frames = bench.messages("c")
     assert shown(frames) == "BCBC1"
     assert bench.count() == 2
@@ -186,7 +176,7 @@ def test_A_50_it_is_arrival_that_counts(cut: bool) -> None:
     bench.send("2", "priority:9")
     bench.send("B", IS_BARRIER, "priority:9")
     bench.send("3", "priority:9")
-    join(bench, "c")
+    bench.join("c")
     frames = bench.messages("c")
     assert shown(frames) == "12"
     settle_all(bench, "c", frames)
@@ -197,9 +187,9 @@ def test_A_50_consumers_that_choose_are_held_as_well(cut: bool) -> None:
     bench = with_barriers(cut)
     send_all(bench, "1B")
     bench.send("2", "t:x")
-    join(bench, "chooser", "selector:t = 'x' OR kind = 'barrier'")
+    bench.join("chooser", "selector:t = 'x' OR kind = 'barrier'")
     assert bench.got("chooser") == [], "1 is before the barrier, and nobody has taken it"
-    join(bench, "other")
+    bench.join("other")
     (one,) = bench.messages("other")
     bench.settle("other", one)
     assert bench.got("chooser") == ["B", "2"]
@@ -210,7 +200,7 @@ def test_A_50_expired_barriers_hold_nothing(cut: bool) -> None:
     bench.send("B", IS_BARRIER, f"expires:{bench.world.now_ms + 500}")
     send_all(bench, "1")
     bench.world.advance(500)
-    join(bench, "c")
+    bench.join("c")
     assert bench.got("c") == ["1"]
     assert bench.count("over") == 1
 
@@ -219,7 +209,7 @@ def test_A_51_it_goes_to_every_consumer(cut: bool) -> None:
     """Whatever they hold, without an acknowledgement, and it is gone at once."""
     bench = with_barriers(cut)
     for name in ("c1", "c2", "c3"):
-        join(bench, name)
+        bench.join(name)
     send_all(bench, "B")
     for name in ("c1", "c2", "c3"):
         (frame,) = bench.messages(name)
@@ -238,7 +228,7 @@ def test_A_51_it_takes_nothing_of_window_and_backlog(cut: bool, window: str) -> 
 
 def test_A_51_it_says_nothing_of_a_lease(cut: bool) -> None:
     bench = with_barriers(cut, "lease-period='1s'")
-    join(bench, "c")
+    bench.join("c")
     send_all(bench, "B1")
     barrier, other = bench.messages("c")
     assert (barrier.header("lease-expires"), barrier.header("ack")) == (None, None)
@@ -249,7 +239,7 @@ def test_A_51_it_says_nothing_of_a_lease(cut: bool) -> None:
 
 def test_A_51_without_its_body_it_needs_no_acknowledgement_either(cut: bool) -> None:
     bench = with_barriers(cut, "lease-period='1s'")
-    join(bench, "heads", "headers-only:true")
+    bench.join("heads", "headers-only:true")
     send_all(bench, "B1")
     barrier, other = bench.messages("heads")
     assert (barrier.header("ack"), barrier.header("lease-expires"), barrier.header("body-size")) == (None, None, "1")
@@ -258,8 +248,8 @@ def test_A_51_without_its_body_it_needs_no_acknowledgement_either(cut: bool) -> 
 
 def test_A_51_who_does_not_want_it_waits_all_the_same(cut: bool) -> None:
     bench = with_barriers(cut)
-    join(bench, "other", "selector:kind IS NULL")
-    join(bench, "all")
+    bench.join("other", "selector:kind IS NULL")
+    bench.join("all")
     send_all(bench, "1B")
     bench.send("2")
     holder, (one,) = next((name, frames) for name in ("other", "all") if (frames := bench.messages(name)))
@@ -275,10 +265,10 @@ def test_A_51_it_waits_for_somebody_who_wants_it(cut: bool) -> None:
     send_all(bench, "B1")
     bench.world.advance(60_000)
     assert bench.count() == 2
-    join(bench, "other", "selector:kind IS NULL")
+    bench.join("other", "selector:kind IS NULL")
     bench.subscribe("looker", "browser:true")
     assert (bench.got("other"), bench.got("looker"), bench.count()) == ([], [], 2)
-    join(bench, "all")
+    bench.join("all")
     assert sorted(bench.got("all") + bench.got("other")) == ["1", "B"]
 
 
@@ -287,7 +277,7 @@ def test_A_51_no_local(cut: bool) -> None:
     bench.subscribe("producer", FLAT, MANY, "no-local:true")
     send_all(bench, "B")
     assert (bench.frames("producer"), bench.count()) == ([], 1)
-    join(bench, "other")
+    bench.join("other")
     assert (bench.got("other"), bench.frames("producer"), bench.count()) == (["B"], [], 0)
 
 
@@ -295,8 +285,8 @@ def test_A_51_those_that_wait_in_line_do_not_get_it(cut: bool) -> None:
     """On an exclusive queue, and with a limit of live consumers, they are not served."""
     for attribute in ("exclusive='true'", "max-live-consumers='1'"):
         bench = with_barriers(cut, attribute)
-        join(bench, "first")
-        join(bench, "standby")
+        bench.join("first")
+        bench.join("standby")
         send_all(bench, "B1")
         assert (bench.got("first"), bench.got("standby")) == (["B", "1"], [])
 
@@ -304,8 +294,8 @@ def test_A_51_those_that_wait_in_line_do_not_get_it(cut: bool) -> None:
 def test_A_51_a_client_that_does_not_read_is_waited_for() -> None:
     """Others have the barrier meanwhile, and nobody gets what is behind it; other queues go on."""
     bench = with_barriers(False, more=OVER)
-    join(bench, "slow")
-    join(bench, "quick")
+    bench.join("slow")
+    bench.join("quick")
     bench.world.client("slow").stall()
     large = "B" + "x" * 200_000  # more than a connection takes in a turn
     bench.write("producer", "SEND", "destination:/queue/q", IS_BARRIER, body=large)
@@ -323,8 +313,8 @@ def test_A_51_a_client_that_does_not_read_is_waited_for() -> None:
 
 def test_A_51_a_client_that_goes_is_not_waited_for() -> None:
     bench = with_barriers(False)
-    join(bench, "slow")
-    join(bench, "quick")
+    bench.join("slow")
+    bench.join("quick")
     bench.world.client("slow").stall()
     large = "B" + "x" * 200_000
     bench.write("producer", "SEND", "destination:/queue/q", IS_BARRIER, body=large)
@@ -337,8 +327,8 @@ def test_A_51_a_client_that_goes_is_not_waited_for() -> None:
 def test_A_52_sent_at_most_once_it_waits_for_acknowledgements(cut: bool) -> None:
     """What it waits for is gone already, and not acknowledged."""
     bench = Bench(f"{BARRIER} delivery-semantics='at-most-once'", cut=cut)
-    join(bench, "c1")
-    join(bench, "c2")
+    bench.join("c1")
+    bench.join("c2")
     send_all(bench, "12B3")
     first, second = bench.messages("c1"), bench.messages("c2")
     assert sorted(shown(first) + shown(second)) == ["1", "2"]
@@ -351,10 +341,10 @@ def test_A_52_sent_at_most_once_it_waits_for_acknowledgements(cut: bool) -> None
 
 def test_A_52_a_client_that_goes_with_unacknowledged_ones_opens_it(cut: bool) -> None:
     bench = Bench(f"{BARRIER} delivery-semantics='at-most-once'", cut=cut)
-    join(bench, "c1")
+    bench.join("c1")
     send_all(bench, "1B2")
     assert bench.got("c1") == ["1"]
-    join(bench, "c2")
+    bench.join("c2")
     assert bench.got("c2") == []
     bench.lose("c1")
     assert bench.got("c2") == ["B", "2"]
@@ -407,7 +397,7 @@ def naming(frame: ServerFrame, version: str) -> list[str]:
 def test_A_51_many_acks_in_a_row_with_barriers_among_them() -> None:
     """A client that acknowledges everything in one go."""
     bench = with_barriers(False)
-    join(bench, "c")
+    bench.join("c")
     send_all(bench, "BCB123")
     frames = bench.messages("c")
     assert shown(frames) == "BCB123"
@@ -419,7 +409,7 @@ def test_A_51_many_acks_in_a_row_with_barriers_among_them() -> None:
 def test_A_50_a_commit_with_barriers_in_it(cut: bool) -> None:
     """Nothing of it is there before; then its messages are in their order."""
     bench = with_barriers(cut)
-    join(bench, "c")
+    bench.join("c")
     bench.write("producer", "BEGIN", "transaction:t")
     for body in "1B2":
         more = [IS_BARRIER] if body == "B" else []
@@ -435,7 +425,7 @@ def test_A_50_a_commit_with_barriers_in_it(cut: bool) -> None:
 @pytest.mark.parametrize("end", ["COMMIT", "ABORT"])
 def test_A_50_what_is_acknowledged_in_a_transaction_is_done_with_its_commit(cut: bool, end: str) -> None:
     bench = with_barriers(cut)
-    join(bench, "c")
+    bench.join("c")
     send_all(bench, "1B2")
     (one,) = bench.messages("c")
     bench.write("c", "BEGIN", "transaction:t")
@@ -451,7 +441,7 @@ def test_A_65_a_browser_sees_nothing_behind_a_barrier(cut: bool) -> None:
     send_all(bench, "12B3")
     bench.subscribe("looker", "browser:true")
     assert bench.got("looker") == ["1", "2"]
-    join(bench, "c")
+    bench.join("c")
     settle_all(bench, "c", bench.messages("c"))
     assert bench.got("c") == ["B", "3"]
     assert bench.got("looker") == [], "3 was with the consumer before the browser could see it"

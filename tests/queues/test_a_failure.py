@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kit.bench import Bench
+from tests.kit.bench import FLAT, Bench
 from tests.kit.frames import ServerFrame
 from tests.kit.life import Life
+from tests.queues.outcomes import SETTINGS, TARGETS, counts, opened
 
 pytestmark = pytest.mark.wire
 
-TARGETS = """<address name="dead"><anycast><queue name="dead"/></anycast></address>
-<address name="over"><anycast><queue name="over"/></anycast></address>"""
-SETTINGS = "<dead-letter-address>dead</dead-letter-address><expiry-address>over</expiry-address>"
-FLAT = "consumer-window-size:-1"
 ACK_AND_NACK = pytest.mark.parametrize("command", ["ACK", "NACK"])
-
-
-def opened(cut: bool, attributes: str = "") -> Bench:
-    """A queue with somewhere to go for what fails and for what expires."""
-    return Bench(attributes, settings=SETTINGS, more=TARGETS, cut=cut)
 
 
 def held(bench: Bench, bodies: str = "a", ack: str = "client-individual") -> list[ServerFrame]:
@@ -28,16 +20,6 @@ def held(bench: Bench, bodies: str = "a", ack: str = "client-individual") -> lis
         bench.send(body, "k:v")
     bench.subscribe("c1", FLAT, ack=ack)
     return bench.messages("c1")
-
-
-def settle(bench: Bench, command: str, frame: ServerFrame, *headers: str) -> None:
-    """c1 settles a message, with further headers."""
-    bench.write("c1", command, f"id:{frame.header('ack')}", *headers)
-
-
-def counts(bench: Bench) -> tuple[int, int, int]:
-    """Messages on the queue, on the expiry address and on the dead-letter address."""
-    return bench.count(), bench.count("over"), bench.count("dead")
 
 
 def reason_of(bench: Bench, name: str) -> str | None:
@@ -54,7 +36,7 @@ def test_A_42_cancel_gives_it_back(cut: bool, command: str) -> None:
     """What NACK does without a word, ACK does with one."""
     bench = opened(cut)
     (frame,) = held(bench)
-    settle(bench, command, frame, "options:cancel")
+    bench.settle("c1", frame, command, "options:cancel")
     (again,) = bench.messages("c1")
     assert (again.body, again.header("redelivered")) == (b"a", "true")
     assert counts(bench) == (1, 0, 0)
@@ -63,9 +45,9 @@ def test_A_42_cancel_gives_it_back(cut: bool, command: str) -> None:
 def test_A_42_cancel_counts_as_an_attempt(cut: bool) -> None:
     bench = opened(cut, "max-delivery-attempts='2'")
     (frame,) = held(bench)
-    settle(bench, "ACK", frame, "options:cancel")
+    bench.settle("c1", frame, "ACK", "options:cancel")
     (frame,) = bench.messages("c1")
-    settle(bench, "ACK", frame, "options:cancel")
+    bench.settle("c1", frame, "ACK", "options:cancel")
     assert counts(bench) == (0, 0, 1)
     assert reason_of(bench, "dead") == "max_deliveries"
 
@@ -74,7 +56,7 @@ def test_A_42_cancel_counts_as_an_attempt(cut: bool) -> None:
 def test_A_45_A_28_expire_sends_it_to_the_expiry_address(cut: bool, command: str) -> None:
     bench = opened(cut)
     (frame,) = held(bench)
-    settle(bench, command, frame, "options:expire")
+    bench.settle("c1", frame, command, "options:expire")
     assert bench.got("c1") == []
     assert counts(bench) == (0, 1, 0)
     assert bench.queue().contents.counters.expired == 1
@@ -84,7 +66,7 @@ def test_A_45_A_28_expire_sends_it_to_the_expiry_address(cut: bool, command: str
 def test_A_45_without_an_expiry_address_it_is_gone(cut: bool) -> None:
     bench = Bench(cut=cut)
     (frame,) = held(bench)
-    settle(bench, "ACK", frame, "options:expire")
+    bench.settle("c1", frame, "ACK", "options:expire")
     assert bench.count() == 0
     bench.lose("c1")
     assert bench.count() == 0
@@ -94,9 +76,9 @@ def test_A_45_cumulative(cut: bool) -> None:
     """With ack:client it means all that were sent before, as always."""
     bench = opened(cut)
     frames = held(bench, "abc", ack="client")
-    settle(bench, "ACK", frames[1], "options:expire")
+    bench.settle("c1", frames[1], "ACK", "options:expire")
     assert counts(bench) == (1, 2, 0)
-    settle(bench, "ACK", frames[2])
+    bench.settle("c1", frames[2], "ACK")
     assert counts(bench) == (0, 2, 0)
 
 
@@ -105,7 +87,7 @@ def test_A_45_in_a_transaction(cut: bool, end: str, expected: tuple[int, int, in
     bench = opened(cut)
     (frame,) = held(bench)
     bench.write("c1", "BEGIN", "transaction:t")
-    settle(bench, "ACK", frame, "options:expire", "transaction:t")
+    bench.settle("c1", frame, "ACK", "options:expire", "transaction:t")
     assert counts(bench) == (1, 0, 0)
     bench.write("c1", end, "transaction:t")
     assert counts(bench) == expected
@@ -127,14 +109,14 @@ def test_A_45_many_at_once_take_several_turns() -> None:
     """Each of them makes a copy."""
     bench = opened(cut=False)
     frames = held(bench, "x" * 3000, ack="client")
-    settle(bench, "ACK", frames[-1], "options:expire")
+    bench.settle("c1", frames[-1], "ACK", "options:expire")
     assert counts(bench) == (0, 3000, 0)
 
 
 def test_A_46_without_a_word_it_is_done(cut: bool) -> None:
     bench = opened(cut)
     (frame,) = held(bench)
-    settle(bench, "ACK", frame)
+    bench.settle("c1", frame, "ACK")
     assert counts(bench) == (0, 0, 0)
 
 
@@ -143,7 +125,7 @@ def test_A_46_without_a_word_it_is_done(cut: bool) -> None:
 def test_A_47_at_most_once_the_options_mean_nothing(cut: bool, command: str, option: str) -> None:
     bench = opened(cut, "delivery-semantics='at-most-once'")
     (frame,) = held(bench, "ab")
-    settle(bench, command, frame, f"options:{option}")
+    bench.settle("c1", frame, command, f"options:{option}")
     assert bench.got("c1") == ["b"]
     assert counts(bench) == (0, 0, 0)
 
@@ -152,7 +134,7 @@ def test_A_47_at_most_once_the_options_mean_nothing(cut: bool, command: str, opt
 def test_an_option_that_nobody_knows(cut: bool, command: str) -> None:
     bench = opened(cut)
     (frame,) = held(bench)
-    settle(bench, command, frame, "options:explode")
+    bench.settle("c1", frame, command, "options:explode")
     (error,) = bench.frames("c1")
     assert error.command == "ERROR"
     assert "must be cancel or expire, not 'explode'" in (error.header("message") or "")
@@ -162,7 +144,7 @@ def test_an_option_that_nobody_knows(cut: bool, command: str) -> None:
 def test_on_a_queue_that_keeps_what_it_shows_nothing_expires(cut: bool) -> None:
     bench = opened(cut, "non-destructive='true'")
     (frame,) = held(bench)
-    settle(bench, "ACK", frame, "options:expire")
+    bench.settle("c1", frame, "ACK", "options:expire")
     assert counts(bench) == (1, 0, 0)
 
 
@@ -186,9 +168,9 @@ def test_A_20_the_most_deliveries(cut: bool) -> None:
 def test_A_20_the_last_delivery_may_be_acknowledged(cut: bool) -> None:
     bench = opened(cut, "max-deliveries='2'")
     (frame,) = held(bench)
-    settle(bench, "NACK", frame)
+    bench.settle("c1", frame, "NACK")
     (frame,) = bench.messages("c1")
-    settle(bench, "ACK", frame)
+    bench.settle("c1", frame, "ACK")
     assert counts(bench) == (0, 0, 0)
 
 
@@ -221,7 +203,7 @@ def test_A_21_A_43_the_most_cancels(cut: bool, option: str) -> None:
     for _ in range(2):
         assert counts(bench) == (1, 0, 0)
         (frame,) = bench.messages("c1")
-        settle(bench, "NACK" if not option else "ACK", frame, *([option] if option else []))
+        bench.settle("c1", frame, *(["ACK", option] if option else ["NACK"]))
     assert bench.got("c1") == []
     assert counts(bench) == (0, 0, 1)
     assert reason_of(bench, "dead") == "max_cancels"
@@ -230,12 +212,12 @@ def test_A_21_A_43_the_most_cancels(cut: bool, option: str) -> None:
 def test_A_44_cancels_are_counted_for_each_message(cut: bool) -> None:
     bench = opened(cut, "max-cancels='2'")
     (frame,) = held(bench, "ab")
-    settle(bench, "NACK", frame)
+    bench.settle("c1", frame, "NACK")
     (frame,) = bench.messages("c1")
-    settle(bench, "NACK", frame)
+    bench.settle("c1", frame, "NACK")
     (frame,) = bench.messages("c1")
     assert frame.body == b"b"
-    settle(bench, "NACK", frame)
+    bench.settle("c1", frame, "NACK")
     assert bench.got("c1") == ["b"]
     assert counts(bench) == (1, 0, 1)
 
@@ -245,7 +227,7 @@ def test_A_21_a_cancel_counts_with_the_commit(cut: bool, end: str, expected: tup
     bench = opened(cut, "max-cancels='1'")
     (frame,) = held(bench)
     bench.write("c1", "BEGIN", "transaction:t")
-    settle(bench, "NACK", frame, "transaction:t")
+    bench.settle("c1", frame, "NACK", "transaction:t")
     bench.write("c1", end, "transaction:t")
     assert counts(bench) == expected
 
@@ -255,8 +237,8 @@ def test_what_has_left_is_counted_no_more(cut: bool) -> None:
     delivery_attempts = bench.queue().contents.delivery_attempts
     assert delivery_attempts is not None
     (frame,) = held(bench)
-    settle(bench, "NACK", frame)
+    bench.settle("c1", frame, "NACK")
     (frame,) = bench.messages("c1")
     assert len(delivery_attempts._counts) == 1
-    settle(bench, "ACK", frame)
+    bench.settle("c1", frame, "ACK")
     assert not delivery_attempts._counts

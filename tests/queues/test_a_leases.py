@@ -7,24 +7,16 @@ from datetime import datetime
 import pytest
 
 from artemis_py.errors import ConfigError
-from tests.kit.bench import Bench
+from tests.kit.bench import FLAT, Bench
 from tests.kit.frames import ServerFrame
 from tests.kit.life import Life
+from tests.queues.outcomes import counts, opened
 
 pytestmark = pytest.mark.wire
 
-TARGETS = """<address name="dead"><anycast><queue name="dead"/></anycast></address>
-<address name="over"><anycast><queue name="over"/></anycast></address>"""
-SETTINGS = "<dead-letter-address>dead</dead-letter-address><expiry-address>over</expiry-address>"
-FLAT = "consumer-window-size:-1"
 SECOND = "lease-period='1s' max-per-subscription-backlog='9'"
 STRICT = f"{SECOND} leasing='strict'"
 EACH_LEASING = pytest.mark.parametrize("attributes", [SECOND, STRICT], ids=["sublet", "strict"])
-
-
-def opened(cut: bool, attributes: str = SECOND) -> Bench:
-    """A queue with leases, and somewhere to go for what fails and for what expires."""
-    return Bench(attributes, settings=SETTINGS, more=TARGETS, cut=cut)
 
 
 def leased(bench: Bench, body: str = "a", *headers: str, ack: str = "client-individual") -> ServerFrame:
@@ -42,16 +34,6 @@ def lapsed(bench: Bench) -> tuple[ServerFrame, ServerFrame]:
     bench.world.advance(1000)
     (second,) = bench.messages("c2")
     return first, second
-
-
-def counts(bench: Bench) -> tuple[int, int, int]:
-    """Messages on the queue, on the expiry address and on the dead-letter address."""
-    return bench.count(), bench.count("over"), bench.count("dead")
-
-
-def settle(bench: Bench, name: str, frame: ServerFrame, command: str = "ACK", *headers: str) -> None:
-    """A client settles a message, with further headers."""
-    bench.write(name, command, f"id:{frame.header('ack')}", *headers)
 
 
 @EACH_LEASING
@@ -74,21 +56,21 @@ def test_A_18_without_a_period_it_has_no_end(cut: bool) -> None:
     assert frame.header("lease-expires") is None
     bench.world.advance(10**9)
     assert (bench.got("c1"), bench.got("c2")) == ([], [])
-    settle(bench, "c1", frame)
+    bench.settle("c1", frame)
     assert counts(bench) == (0, 0, 0)
 
 
 def test_A_18_what_is_acknowledged_in_time_is_gone(cut: bool) -> None:
-    bench = opened(cut)
+    bench = opened(cut, SECOND)
     frame = leased(bench)
     bench.world.advance(999)
-    settle(bench, "c1", frame)
+    bench.settle("c1", frame)
     bench.world.advance(2000)
     assert (counts(bench), bench.got("c2")) == ((0, 0, 0), [])
 
 
 def test_A_18_the_wall_clock_does_not_matter(cut: bool) -> None:
-    bench = opened(cut)
+    bench = opened(cut, SECOND)
     leased(bench)
     bench.world.set_clock(3_600_000)
     bench.world.advance(999)
@@ -124,20 +106,20 @@ def test_A_19_each_lease_ends_at_its_own_time(cut: bool, attributes: str) -> Non
 
 def test_A_19_sublet_a_late_ack_counts(cut: bool) -> None:
     """The new holder's message goes from under it; its own ACK then changes nothing."""
-    bench = opened(cut)
+    bench = opened(cut, SECOND)
     first, second = lapsed(bench)
-    settle(bench, "c1", first)
+    bench.settle("c1", first)
     assert counts(bench) == (0, 0, 0)
-    settle(bench, "c2", second)
+    bench.settle("c2", second)
     assert (counts(bench), bench.got("c1"), bench.got("c2")) == ((0, 0, 0), [], [])
 
 
 def test_A_19_A_41_strict_a_late_ack_is_ignored(cut: bool) -> None:
     bench = opened(cut, STRICT)
     first, second = lapsed(bench)
-    settle(bench, "c1", first)
+    bench.settle("c1", first)
     assert counts(bench) == (1, 0, 0)
-    settle(bench, "c2", second)
+    bench.settle("c2", second)
     assert (counts(bench), bench.got("c1")) == ((0, 0, 0), [])
 
 
@@ -150,7 +132,7 @@ def test_A_41_what_nobody_holds_anybody_settles(cut: bool, attributes: str, opti
     (frame,) = bench.messages("c1")
     bench.queue().pause()
     bench.world.advance(1000)
-    settle(bench, "c1", frame, "ACK", *filter(None, [option]))
+    bench.settle("c1", frame, "ACK", *filter(None, [option]))
     assert counts(bench) == (0, 1 if option else 0, 0)
 
 
@@ -162,7 +144,7 @@ def test_A_42_a_late_cancel_changes_nothing_where_nobody_holds_it(cut: bool, att
     (frame,) = bench.messages("c1")
     bench.queue().pause()
     bench.world.advance(1000)
-    settle(bench, "c1", frame, "NACK")
+    bench.settle("c1", frame, "NACK")
     assert counts(bench) == (1, 0, 0)
 
 
@@ -173,17 +155,17 @@ def test_A_19_a_late_ack_in_a_transaction(cut: bool, attributes: str) -> None:
         bench = opened(cut, attributes)
         first, _ = lapsed(bench)
         bench.write("c1", "BEGIN", "transaction:t")
-        settle(bench, "c1", first, "ACK", "transaction:t")
+        bench.settle("c1", first, "ACK", "transaction:t")
         assert counts(bench) == (1, 0, 0)
         bench.write("c1", end, "transaction:t")
         assert counts(bench) == (0 if end == "COMMIT" and attributes == SECOND else 1, 0, 0)
 
 
 def test_A_18_an_ack_in_a_transaction_ends_the_lease(cut: bool) -> None:
-    bench = opened(cut)
+    bench = opened(cut, SECOND)
     frame = leased(bench)
     bench.write("c1", "BEGIN", "transaction:t")
-    settle(bench, "c1", frame, "ACK", "transaction:t")
+    bench.settle("c1", frame, "ACK", "transaction:t")
     bench.world.advance(5000)
     assert bench.got("c2") == []
     bench.write("c1", "COMMIT", "transaction:t")
@@ -203,7 +185,7 @@ def test_A_23_a_lost_connection_ends_them_at_once(cut: bool, attributes: str) ->
 
 
 def test_A_55_what_nobody_takes_expires(cut: bool) -> None:
-    bench = opened(cut)
+    bench = opened(cut, SECOND)
     bench.send("a", f"expires:{bench.world.now_ms + 500}")
     bench.world.advance(60_000)
     assert counts(bench) == (0, 1, 0)
@@ -215,7 +197,7 @@ def test_A_56_expiration_waits_for_the_lease(cut: bool, attributes: str) -> None
     frame = leased(bench, "a", f"expires:{bench.world.now_ms + 500}")
     bench.world.advance(900)
     assert counts(bench) == (1, 0, 0)
-    settle(bench, "c1", frame)
+    bench.settle("c1", frame)
     assert counts(bench) == (0, 0, 0)
 
 
@@ -267,25 +249,25 @@ def test_A_59_the_end_of_a_lease_frees_the_backlog(cut: bool) -> None:
     bench.world.advance(1000)
     (frame,) = bench.messages("c1")
     assert frame.body == b"a"
-    settle(bench, "c1", frame)
+    bench.settle("c1", frame)
     assert bench.got("c1") == ["b"]
 
 
 def test_A_19_with_ack_client(cut: bool) -> None:
     """An ACK covers what is still leased before it; one that is late is for the named message alone."""
-    bench = opened(cut)
+    bench = opened(cut, SECOND)
     bench.subscribe("c1", FLAT, "max-backlog:9", ack="client")
     for body in "abc":
         bench.send(body)
         bench.world.advance(400)
     frames = bench.messages("c1")
     assert [frame.body for frame in frames] == [b"a", b"b", b"c", b"a"]
-    settle(bench, "c1", frames[2])
+    bench.settle("c1", frames[2])
     assert counts(bench) == (1, 0, 0)
 
 
 def test_A_19_with_auto_there_is_no_lease(cut: bool) -> None:
-    bench = opened(cut)
+    bench = opened(cut, SECOND)
     bench.subscribe("c1", ack="auto")
     bench.send("a")
     (frame,) = bench.messages("c1")

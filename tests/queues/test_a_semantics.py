@@ -16,12 +16,6 @@ LEAST = "delivery-semantics='at-least-once'"
 CLIENT_MODES = pytest.mark.parametrize("ack", ["client", "client-individual"])
 
 
-def send_all(bench: Bench, bodies: str) -> None:
-    """A message for each character."""
-    for body in bodies:
-        bench.send(body)
-
-
 def out(bench: Bench) -> tuple[int, int]:
     """What the queue has, and how many of its messages are gone and not acknowledged."""
     return bench.count(), bench.queue().gate.unconfirmed_count
@@ -45,7 +39,7 @@ def test_A_12_consumers_of_a_queue_with_the_address_s_name_compete(cut: bool) ->
     bench = Bench(LEAST, cut=cut)
     for name in ("c1", "c2"):
         bench.subscribe(name)
-    send_all(bench, "ab")
+    bench.send_all("ab")
     assert sorted(bench.got("c1") + bench.got("c2")) == ["a", "b"]
     assert bench.queue().contents.delivering_count == 2
 
@@ -132,7 +126,7 @@ def test_A_24_an_acknowledgement_is_confirmed_when_no_crash_brings_the_message_b
 @CLIENT_MODES
 def test_A_25_an_acknowledgement_frees_the_backlog(cut: bool, ack: str) -> None:
     bench = Bench(ONCE, cut=cut)
-    send_all(bench, "ab")
+    bench.send_all("ab")
     bench.subscribe("c1", ack=ack)
     (frame,) = bench.messages("c1")
     assert out(bench) == (1, 1)
@@ -143,7 +137,7 @@ def test_A_25_an_acknowledgement_frees_the_backlog(cut: bool, ack: str) -> None:
 
 def test_A_25_with_ack_auto_the_backlog_is_never_full(cut: bool) -> None:
     bench = Bench(ONCE, cut=cut)
-    send_all(bench, "abc")
+    bench.send_all("abc")
     bench.subscribe("c1", ack="auto")
     assert bench.got("c1") == ["a", "b", "c"]
     assert out(bench) == (0, 0)
@@ -153,19 +147,19 @@ def test_A_25_the_backlog_of_all_counts_what_is_gone_and_not_acknowledged(cut: b
     bench = Bench(f"{ONCE_MANY} max-backlog='2'", cut=cut)
     for name in ("c1", "c2"):
         bench.subscribe(name, "max-backlog:5")
-    send_all(bench, "abc")
+    bench.send_all("abc")
     (frame,) = bench.messages("c1")
     assert bench.got("c2") == ["b"]
     bench.settle("c1", frame)
     assert bench.got("c1") == ["c"]
-    send_all(bench, "d")
+    bench.send_all("d")
     bench.lose("c2")
     assert bench.got("c1") == ["d"], "who leaves frees its backlog, too"
 
 
 def test_A_25_a_window_counts_what_is_not_acknowledged(cut: bool) -> None:
     bench = Bench(ONCE_MANY, cut=cut)
-    send_all(bench, "ab")
+    bench.send_all("ab")
     bench.subscribe("c1", "max-backlog:5", "consumer-window-size:0")
     (frame,) = bench.messages("c1")
     bench.settle("c1", frame)
@@ -177,7 +171,7 @@ def test_A_26_nothing_comes_again(cut: bool, ack: str) -> None:
     """Not after a NACK, which frees the backlog like an ACK, and nothing becomes a dead letter."""
     bench = Bench(f"{ONCE} dead-letter-address='dead'", more="<address name='dead'><anycast><queue name='dead'/>"
         "</anycast></address>", cut=cut)  # fmt: skip
-    send_all(bench, "ab")
+    bench.send_all("ab")
     bench.subscribe("c1", ack=ack)
     (frame,) = bench.messages("c1")
     bench.settle("c1", frame, "NACK")
@@ -192,7 +186,7 @@ def test_A_26_nothing_comes_again(cut: bool, ack: str) -> None:
 def test_A_26_in_a_transaction(cut: bool, end: str, command: str) -> None:
     """The next message may come as soon as the client is done with this one; the backlog of all counts at the end."""
     bench = Bench(f"{ONCE} max-backlog='1'", cut=cut)
-    send_all(bench, "ab")
+    bench.send_all("ab")
     bench.subscribe("c1")
     (frame,) = bench.messages("c1")
     bench.write("c1", "BEGIN", "transaction:t")
@@ -227,7 +221,7 @@ def test_what_is_not_acknowledged_keeps_no_body() -> None:
 
 def test_a_browser_takes_nothing(cut: bool) -> None:
     bench = Bench(ONCE, cut=cut)
-    send_all(bench, "ab")
+    bench.send_all("ab")
     bench.subscribe("c1", "browser:true", "consumer-window-size:-1")
     assert bench.got("c1") == ["a", "b"]
     assert out(bench) == (2, 0)
@@ -242,9 +236,9 @@ def test_A_37_by_share_for_at_least_once_and_in_turn_for_at_most_once(cut: bool,
     bench = Bench(f"{attributes} max-per-subscription-backlog='4'", cut=cut)
     for name, backlog in (("c1", 4), ("c2", 2)):
         bench.subscribe(name, f"max-backlog:{backlog}", "consumer-window-size:-1")
-    send_all(bench, "abc")
+    bench.send_all("abc")
     assert (bench.got("c1"), bench.got("c2")) == (["a", "c"], ["b"])
-    send_all(bench, "d")
+    bench.send_all("d")
     assert bench.got(fourth) == ["d"]
 
 

@@ -31,14 +31,6 @@ def reader(life: Life, *headers: str) -> Client:
     return client
 
 
-def got(client: Client) -> list[ServerFrame]:
-    """What came since it was asked last."""
-    collected = client.collect()
-    taken = list(collected)
-    collected.clear()
-    return taken
-
-
 def settle(life: Life, client: Client, frame: ServerFrame, command: str = "ACK") -> None:
     """ACK or NACK."""
     life.write(client, command, f"id:{frame.header('ack')}")
@@ -47,7 +39,7 @@ def settle(life: Life, client: Client, frame: ServerFrame, command: str = "ACK")
 def drain(life: Life, *clients: Client) -> list[str]:
     """Bodies in the order in which clients get them, each acknowledged."""
     bodies = []
-    while frames := [(client, frame) for client in clients for frame in got(client)]:
+    while frames := [(client, frame) for client in clients for frame in client.heard()]:
         for client, frame in frames:
             bodies.append(frame.body.decode())
             settle(life, client, frame)
@@ -59,10 +51,10 @@ def test_order_in_groups_over_a_restart(attributes: str) -> None:
     life = Life(attributes)
     send_all(life, ["a1", "b1", "a2", "b2", "a3"])
     first, second = reader(life), reader(life)
-    assert [frame.body for frame in got(first) + got(second)] == [b"a1", b"b1"]
+    assert [frame.body for frame in first.heard() + second.heard()] == [b"a1", b"b1"]
     life = life.again()
     first, second = reader(life), reader(life)
-    (held,) = got(first)
+    (held,) = first.heard()
     assert (held.body, drain(life, second)) == (b"a1", ["b1", "b2"])
     settle(life, first, held)
     assert drain(life, first, second) == ["a2", "a3"]
@@ -74,7 +66,7 @@ def test_a_redelivery_delay_holds_its_group_over_a_restart(attributes: str) -> N
     life = Life(attributes, settings="<redelivery-delay>60000</redelivery-delay>")
     send_all(life, ["a1", "a2", "b1"])
     first = reader(life)
-    (held,) = got(first)
+    (held,) = first.heard()
     settle(life, first, held, "NACK")
     life = life.again()
     assert drain(life, reader(life)) == ["b1"]
@@ -96,7 +88,7 @@ def test_a_group_of_which_a_failed_message_is_held_is_not_held_up_for_ever(ends:
     life.send(producer, "a1", "JMSXGroupID:a", f"x-qpid-not-valid-before:{now_ms + 1000}", expires)
     life.send(producer, "a2", "JMSXGroupID:a")
     first = reader(life)
-    (held,) = got(first)
+    (held,) = first.heard()
     settle(life, first, held, "NACK")
     life = life.again("hold-on-publish='true'")
     life.broker.advance(1001)
@@ -113,7 +105,7 @@ def test_groups_in_pages(attributes: str, restart: bool) -> None:
     if restart:
         life = life.again()
     first, second = reader(life), reader(life)
-    (held,) = got(first)
+    (held,) = first.heard()
     assert (held.body, drain(life, second)) == (b"a1", ["b1", "b2"])
     settle(life, first, held)
     assert drain(life, first, second) == ["a2", "a3", "a4", "a5"]
@@ -128,13 +120,13 @@ def test_what_waits_in_memory_is_limited_by_max_read_page_messages() -> None:
     life = Life("", settings=room)
     send_all(life, ["a1", "a2", "a3", "a4", "b1"])
     first, second = reader(life), reader(life)
-    (held,) = got(first)
-    assert got(second) == []
+    (held,) = first.heard()
+    assert second.heard() == []
     settle(life, first, held)
-    (held,) = got(first)
+    (held,) = first.heard()
     assert held.body == b"a2"
     settle(life, first, held)
-    assert [frame.body for frame in got(second)] == [b"b1"]
+    assert [frame.body for frame in second.heard()] == [b"b1"]
 
 
 def test_a_selector_on_a_grouped_queue_that_pages() -> None:

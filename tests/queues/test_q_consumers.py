@@ -8,26 +8,12 @@ from artemis_py.core.order.entry import PURGED
 from artemis_py.errors import ConfigError
 from tests.kit.bench import ONE_AT_A_TIME, Bench
 from tests.kit.life import Life
+from tests.queues.outcomes import refused
 
 pytestmark = pytest.mark.wire
 
 SOME = "consumer-window-size:-1"
 NON_DESTRUCTIVE = "non-destructive='true'"
-
-
-def send_all(bench: Bench, bodies: str) -> None:
-    """A message for each character."""
-    for body in bodies:
-        bench.send(body)
-
-
-def refused(bench: Bench, name: str, *headers: str) -> str:
-    """A client whose SUBSCRIBE is refused; what the ERROR says."""
-    bench.subscribe(name, *headers)
-    (frame,) = bench.frames(name)
-    assert frame.command == "ERROR"
-    del bench.world.clients[name]
-    return frame.header("message") or ""
 
 
 # ---- taking and looking --------------------------------------------------------------------------
@@ -54,7 +40,7 @@ def test_Q_35_taken_is_invisible_and_comes_back(cut: bool) -> None:
 def test_Q_36_a_browser_removes_nothing_and_blocks_nobody(cut: bool) -> None:
     """Nor does it count a delivery, or see what comes back a second time."""
     bench = Bench(cut=cut)
-    send_all(bench, "ab")
+    bench.send_all("ab")
     bench.subscribe("looker", "browser:true")
     assert bench.got("looker") == ["a", "b"]
     bench.subscribe("c1")
@@ -108,7 +94,7 @@ def test_Q_36_a_browser_sees_what_is_on_a_paused_queue(cut: bool) -> None:
 def test_Q_36_a_browser_of_a_paused_queue_goes_on_when_it_has_room(cut: bool) -> None:
     bench = Bench(cut=cut)
     bench.world.broker.queue_operations.pause("q")
-    send_all(bench, "abc")
+    bench.send_all("abc")
     bench.subscribe("looker", "browser:true", ONE_AT_A_TIME)
     assert bench.one_by_one("looker") == ["a", "b", "c"]
     assert bench.count() == 3
@@ -125,7 +111,7 @@ def test_Q_37_browsers_of_last_values(cut: bool) -> None:
 
 def test_Q_38_runtime_2_17_9_everybody_gets_everything(cut: bool) -> None:
     bench = Bench(NON_DESTRUCTIVE, cut=cut)
-    send_all(bench, "12345")
+    bench.send_all("12345")
     bench.subscribe("c1")
     bench.subscribe("c2")
     assert bench.got("c1") == bench.got("c2") == list("12345")
@@ -141,7 +127,7 @@ def test_Q_38_runtime_2_17_9_everybody_gets_everything(cut: bool) -> None:
 def test_Q_39_acknowledging_takes_nothing_away(ack: str) -> None:
     """The queue decides, whatever the consumer asks for."""
     bench = Bench(settings="<default-non-destructive>true</default-non-destructive>")
-    send_all(bench, "ab")
+    bench.send_all("ab")
     bench.subscribe("c1", ack=ack)
     for frame in bench.messages("c1"):
         if ack != "auto":
@@ -331,7 +317,7 @@ def test_Q_81_the_default_is_0() -> None:
     bench = Bench()
     bench.subscribe("below", SOME, "consumer-priority:-1")
     bench.subscribe("usual", SOME)
-    send_all(bench, "ab")
+    bench.send_all("ab")
     assert (bench.got("usual"), bench.got("below")) == (["a", "b"], [])
 
 
@@ -354,7 +340,7 @@ def test_Q_82_live_consumers(cut: bool) -> None:
     bench.subscribe("c1", ONE_AT_A_TIME)
     bench.subscribe("c2", SOME)
     bench.subscribe("c3", SOME, "consumer-priority:9")
-    send_all(bench, "abc")
+    bench.send_all("abc")
     assert [bench.got(name) for name in ("c1", "c2", "c3")] == [["a"], [], []]
     bench.lose("c1")
     frames = bench.messages("c2")
@@ -373,7 +359,7 @@ def test_Q_82_two_live_consumers_take_turns_and_browsers_do_not_count() -> None:
     bench.subscribe("looker", "browser:true")
     for name in ("c1", "c2", "c3"):
         bench.subscribe(name, SOME)
-    send_all(bench, "abcd")
+    bench.send_all("abcd")
     assert [bench.got(name) for name in ("c1", "c2", "c3")] == [["a", "c"], ["b", "d"], []]
     bench.leave("c2")
     assert sorted(bench.got("c1") + bench.got("c3")) == ["b", "d"]

@@ -38,14 +38,6 @@ def world() -> InProcessBroker:
     return world
 
 
-def greeted(world: InProcessBroker, name: str, *headers: str) -> Client:
-    client = world.client(name)
-    lines = "".join(f"{header}\n" for header in ("accept-version:1.2", "host:x", *headers))
-    client.send(f"CONNECT\n{lines}\n\0".encode())
-    client.collect().clear()
-    return client
-
-
 def send(client: Client, queue: str, *headers: str) -> None:
     lines = "".join(f"{header}\n" for header in (f"destination:/queue/{queue}", *headers))
     client.send(f"SEND\n{lines}\nx\0".encode())
@@ -55,19 +47,12 @@ def subscribe(client: Client, queue: str, ack: str = "auto") -> None:
     client.send(f"SUBSCRIBE\nid:1\ndestination:/queue/{queue}\nack:{ack}\n\n\0".encode())
 
 
-def messages(client: Client) -> int:
-    frames = client.collect()
-    count = sum(frame.command == "MESSAGE" for frame in frames)
-    frames.clear()
-    return count
-
-
 # ---- what is no date -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("step_ms", STEPS)
 def test_heart_beats_go_on_and_silence_counts_as_before(world: InProcessBroker, step_ms: int) -> None:
-    client = greeted(world, "beating", "heart-beat:1000,1000")
+    client = world.client("beating").greet("heart-beat:1000,1000")
     world.set_clock(step_ms)
     world.advance(1900)
     client.collect()
@@ -89,7 +74,7 @@ def test_a_handshake_has_its_time(world: InProcessBroker, step_ms: int) -> None:
 
 @pytest.mark.parametrize("step_ms", STEPS)
 def test_a_closing_connection_lingers_as_long_as_before(world: InProcessBroker, step_ms: int) -> None:
-    client = greeted(world, "leaving")
+    client = world.client("leaving").greet()
     client.send(b"DISCONNECT\n\n\0")
     world.set_clock(step_ms)
     world.advance(1900)
@@ -100,47 +85,47 @@ def test_a_closing_connection_lingers_as_long_as_before(world: InProcessBroker, 
 
 @pytest.mark.parametrize("step_ms", STEPS)
 def test_a_delayed_message_comes_after_its_delay(world: InProcessBroker, step_ms: int) -> None:
-    consumer = greeted(world, "consumer")
+    consumer = world.client("consumer").greet()
     subscribe(consumer, "q")
-    send(greeted(world, "sender"), "q", "AMQ_SCHEDULED_DELAY:5000")
+    send(world.client("sender").greet(), "q", "AMQ_SCHEDULED_DELAY:5000")
     world.set_clock(step_ms)
     world.advance(4900)
-    assert messages(consumer) == 0
+    assert len(consumer.heard()) == 0
     world.advance(200)
-    assert messages(consumer) == 1
+    assert len(consumer.heard()) == 1
 
 
 @pytest.mark.parametrize("step_ms", STEPS)
 def test_another_attempt_comes_after_its_delay(world: InProcessBroker, step_ms: int) -> None:
-    consumer = greeted(world, "consumer")
+    consumer = world.client("consumer").greet()
     subscribe(consumer, "q", "client-individual")
-    send(greeted(world, "sender"), "q", f"AMQ_SCHEDULED_TIME:{world.now_ms + 10}")
+    send(world.client("sender").greet(), "q", f"AMQ_SCHEDULED_TIME:{world.now_ms + 10}")
     world.advance(20)
     (frame,) = [frame for frame in consumer.collect() if frame.command == "MESSAGE"]
     consumer.collect().clear()
     consumer.send(f"NACK\nid:{frame.header('ack')}\n\n\0".encode())
     world.set_clock(step_ms)
     world.advance(4900)
-    assert messages(consumer) == 0
+    assert len(consumer.heard()) == 0
     world.advance(200)
-    assert messages(consumer) == 1
+    assert len(consumer.heard()) == 1
 
 
 @pytest.mark.parametrize("step_ms", STEPS)
 def test_a_gate_opens_after_its_delay(world: InProcessBroker, step_ms: int) -> None:
-    send(greeted(world, "sender"), "gated")
-    consumer = greeted(world, "consumer")
+    send(world.client("sender").greet(), "gated")
+    consumer = world.client("consumer").greet()
     subscribe(consumer, "gated")
     world.set_clock(step_ms)
     world.advance(3900)
-    assert messages(consumer) == 0
+    assert len(consumer.heard()) == 0
     world.advance(200)
-    assert messages(consumer) == 1
+    assert len(consumer.heard()) == 1
 
 
 @pytest.mark.parametrize("step_ms", STEPS)
 def test_what_nobody_uses_goes_after_its_delay(world: InProcessBroker, step_ms: int) -> None:
-    consumer = greeted(world, "consumer")
+    consumer = world.client("consumer").greet()
     subscribe(consumer, "unused")
     consumer.drop()
     world.set_clock(step_ms)
@@ -154,7 +139,7 @@ def test_what_nobody_uses_goes_after_its_delay(world: InProcessBroker, step_ms: 
 
 @pytest.mark.parametrize("step_ms", STEPS)
 def test_alerts_keep_their_gap(world: InProcessBroker, step_ms: int) -> None:
-    send(greeted(world, "sender"), "deep")
+    send(world.client("sender").greet(), "deep")
     alerts = world.queue("deep").alerts
     assert alerts is not None
     assert alerts.alerts.raised_count == 1
@@ -166,7 +151,7 @@ def test_alerts_keep_their_gap(world: InProcessBroker, step_ms: int) -> None:
 
 
 def test_alarms_do_not_multiply(world: InProcessBroker) -> None:
-    send(greeted(world, "sender"), "deep")
+    send(world.client("sender").greet(), "deep")
     send(world.client("sender"), "life")
     before = len(world.broker.timers.alarms.times)
     for step_ms in (-HOUR_MS, HOUR_MS) * 10:
@@ -178,25 +163,25 @@ def test_alarms_do_not_multiply(world: InProcessBroker) -> None:
 
 
 def test_a_message_for_a_date_comes_at_that_date(world: InProcessBroker) -> None:
-    consumer = greeted(world, "consumer")
+    consumer = world.client("consumer").greet()
     subscribe(consumer, "q")
-    sender = greeted(world, "sender")
+    sender = world.client("sender").greet()
     send(sender, "q", f"AMQ_SCHEDULED_TIME:{world.now_ms + HOUR_MS + 5000}")
     world.set_clock(HOUR_MS)
     world.advance(4900)
-    assert messages(consumer) == 0
+    assert len(consumer.heard()) == 0
     world.advance(200)
-    assert messages(consumer) == 1
+    assert len(consumer.heard()) == 1
     send(sender, "q", f"AMQ_SCHEDULED_TIME:{world.now_ms + 5000}")
     world.set_clock(-HOUR_MS)
     world.advance(HOUR_MS + 4000)
-    assert messages(consumer) == 0
+    assert len(consumer.heard()) == 0
     world.advance(2000)
-    assert messages(consumer) == 1
+    assert len(consumer.heard()) == 1
 
 
 def test_dates_and_delays_that_fall_due_together_come_in_order(world: InProcessBroker) -> None:
-    sender = greeted(world, "sender")
+    sender = world.client("sender").greet()
     now_ms = world.now_ms
     for delay_ms in (3000, 1000):
         send(sender, "q", f"AMQ_SCHEDULED_DELAY:{delay_ms}", f"place:{delay_ms}")
@@ -204,20 +189,20 @@ def test_dates_and_delays_that_fall_due_together_come_in_order(world: InProcessB
     world.loop.now_ms += 10_000  # one turn for all of them
     world.turns.schedule()
     world.settle()
-    consumer = greeted(world, "consumer")
+    consumer = world.client("consumer").greet()
     subscribe(consumer, "q")
     places = [frame.header("place") for frame in consumer.collect() if frame.command == "MESSAGE"]
     assert places == ["1000", "1500", "3000", "3500"]
 
 
 def test_expiry_and_timestamps_follow_the_clock(world: InProcessBroker) -> None:
-    sender = greeted(world, "sender")
+    sender = world.client("sender").greet()
     send(sender, "q", f"expires:{world.now_ms + 60_000}", "first:yes")
     send(sender, "life")
     world.set_clock(HOUR_MS)
     assert world.queue("life").message_count == 0, "its time on the queue is over by the date"
     send(sender, "q", f"expires:{world.now_ms + 60_000}")
-    consumer = greeted(world, "consumer")
+    consumer = world.client("consumer").greet()
     subscribe(consumer, "q")
     (frame,) = [frame for frame in consumer.collect() if frame.command == "MESSAGE"]
     assert frame.header("first") is None
@@ -240,6 +225,6 @@ def test_what_is_kept_for_a_restart_is_a_date() -> None:
     log = KeepingLog()
     world = InProcessBroker(configuration(CORE), log=log)
     world.set_clock(HOUR_MS)
-    send(greeted(world, "sender"), "q", "AMQ_SCHEDULED_DELAY:5000", "persistent:true")
+    send(world.client("sender").greet(), "q", "AMQ_SCHEDULED_DELAY:5000", "persistent:true")
     assert log.due_ms == [world.now_ms + 5000]
     assert log.now_ms == world.now_ms

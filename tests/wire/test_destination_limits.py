@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kit.frames import ServerFrame
 from tests.kit.in_process import Client, InProcessBroker, configuration
 from tests.kit.life import Life
 
@@ -13,16 +12,8 @@ pytestmark = pytest.mark.wire
 
 def connected(world: InProcessBroker, name: str = "a", *headers: str) -> Client:
     client = world.client(name)
-    client.send(("\n".join(["CONNECT", "accept-version:1.1", "host:x", *headers]) + "\n\n\0").encode())
+    client.frame("CONNECT", "accept-version:1.1", "host:x", *headers)
     return client
-
-
-def says(client: Client, *frames: str) -> list[ServerFrame]:
-    client.collect().clear()
-    client.send("".join(frames).encode())
-    answers = list(client.collect())
-    client.collect().clear()
-    return answers
 
 
 def send(name: str, body: str = "x") -> str:
@@ -33,16 +24,14 @@ def subscribe(number: int, destination: str) -> str:
     return f"SUBSCRIBE\nid:{number}\ndestination:{destination}\nreceipt:{number}\n\n\0"
 
 
-def commands(answers: list[ServerFrame]) -> list[str]:
-    return [answer.command for answer in answers]
-
-
 def test_one_too_many_loses_nothing_else() -> None:
     """The frame is refused with the limit's name; what stands before and behind it is carried out."""
     world = InProcessBroker(configuration("<max-queues>2</max-queues>"))
-    client = connected(world)
-    answers = says(client, send("one"), send("two"), send("three"), send("one"), subscribe(1, "/topic/t"), send("two"))
-    assert commands(answers) == ["RECEIPT", "RECEIPT", "ERROR", "RECEIPT", "ERROR", "RECEIPT"]
+    client = world.client("a").greet(version="1.1")
+    answers = client.says(
+        send("one") + send("two") + send("three") + send("one") + subscribe(1, "/topic/t") + send("two")
+    )
+    assert [answer.command for answer in answers] == ["RECEIPT", "RECEIPT", "ERROR", "RECEIPT", "ERROR", "RECEIPT"]
     assert "max-queues" in str(answers[2].header("message"))
     assert answers[2].header("receipt-id") == "three"
     assert [world.broker.queues[name].message_count for name in ("one", "two")] == [2, 2]
@@ -55,31 +44,32 @@ def test_max_connections_of_a_user() -> None:
     world = InProcessBroker(configuration(core))
     first = connected(world, "a", "login:ann")
     second = connected(world, "b", "login:ann")
-    (error,) = second.collect()
+    (error,) = second.heard()
     assert error.command == "ERROR"
     assert "max-connections" in str(error.header("message"))
     assert second.is_closed
     connected(world, "c", "login:bob")
     first.drop()
-    (answer,) = connected(world, "d", "login:ann").collect()
+    (answer,) = connected(world, "d", "login:ann").heard()
     assert answer.command == "CONNECTED"
 
 
 def test_temporary_destinations_of_a_connection() -> None:
     """Those that it has can be used; each connection has its own."""
     world = InProcessBroker(configuration(acceptor="maxTemporaryDestinations=2"))
-    client = connected(world)
-    answers = says(
-        client,
-        subscribe(1, "/temp-queue/one"),
-        "SEND\ndestination:/queue/q\nreply-to:/temp-queue/two\nreceipt:r\n\nx\0",
-        subscribe(3, "/temp-queue/three"),
-        subscribe(2, "/temp-queue/two"),
-        "SEND\ndestination:/temp-topic/four\nreceipt:r\n\nx\0",
+    client = world.client("a").greet(version="1.1")
+    answers = client.says(
+        subscribe(1, "/temp-queue/one")
+        + "SEND\ndestination:/queue/q\nreply-to:/temp-queue/two\nreceipt:r\n\nx\0"
+        + subscribe(3, "/temp-queue/three")
+        + subscribe(2, "/temp-queue/two")
+        + "SEND\ndestination:/temp-topic/four\nreceipt:r\n\nx\0",
     )
-    assert commands(answers) == ["RECEIPT", "RECEIPT", "ERROR", "RECEIPT", "ERROR"]
+    assert [answer.command for answer in answers] == ["RECEIPT", "RECEIPT", "ERROR", "RECEIPT", "ERROR"]
     assert "maxTemporaryDestinations" in str(answers[2].header("message"))
-    assert commands(says(connected(world, "b"), subscribe(1, "/temp-queue/one"))) == ["RECEIPT"]
+    assert [one.command for one in world.client("b").greet(version="1.1").says(subscribe(1, "/temp-queue/one"))] == [
+        "RECEIPT"
+    ]
 
 
 LIMITS = """<max-addresses>3</max-addresses><max-queues>4</max-queues>
@@ -99,11 +89,11 @@ def test_what_is_there_after_a_restart_counts() -> None:
     assert broker.quota.queues_max == 4
     client = life.client()
     life.write(client, "SEND", "destination:/queue/q::three", "receipt:1", body="x")
-    (error,) = client.collect()
+    (error,) = client.heard()
     assert "clients without a login have 2 queues" in str(error.header("message"))
     client = life.client()
     life.send(client, "x", to="four")
-    (error,) = client.collect()
+    (error,) = client.heard()
     assert "there are 3 addresses" in str(error.header("message"))
 
 
@@ -117,8 +107,8 @@ def test_what_is_there_after_a_restart_counts() -> None:
     ],
 )
 def test_a_limit_of_the_acceptor_says_its_name(parameter: str, frame: str) -> None:
-    client = connected(InProcessBroker(configuration("", parameter)))
-    (error,) = says(client, frame)
+    client = InProcessBroker(configuration("", parameter)).client("a").greet(version="1.1")
+    (error,) = client.says(frame)
     name, _, limit = parameter.partition("=")
     assert f"more than {limit} bytes ({name} of the acceptor)" in str(error.header("message"))
 
@@ -126,7 +116,7 @@ def test_a_limit_of_the_acceptor_says_its_name(parameter: str, frame: str) -> No
 def test_a_full_acceptor_says_what_to_do() -> None:
     world = InProcessBroker(configuration("", "connectionsAllowed=1"))
     connected(world)
-    (error,) = world.client("b").collect()
+    (error,) = world.client("b").heard()
     message = str(error.header("message"))
     assert message.startswith("This acceptor allows 1 connection")
     assert "raise its connectionsAllowed" in message
@@ -136,5 +126,5 @@ def test_a_client_that_says_nothing_is_told_the_limit() -> None:
     world = InProcessBroker(configuration("", "handshakeTimeout=3000"))
     client = world.client("a")
     world.advance(3001)
-    (error,) = client.collect()
+    (error,) = client.heard()
     assert "within 3000 ms (handshakeTimeout of the acceptor)" in str(error.header("message"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kit.in_process import Client, InProcessBroker, configuration
+from tests.kit.in_process import InProcessBroker, configuration
 
 
 def _divert(name: str, address: str, *targets: str, exclusive: bool = True) -> str:
@@ -27,14 +27,7 @@ CONFIGURATION = f"""<diverts>
 </address-setting></address-settings>"""
 
 
-def _connected(world: InProcessBroker, more: bytes) -> Client:
-    client = world.client("a")
-    client.send(b"CONNECT\naccept-version:1.2\nhost:x\n%b\n\0" % more)
-    client.collect().clear()
-    return client
-
-
-@pytest.mark.parametrize("more", [b"", b"receipt-routing:true\n"], ids=["unasked", "asked"])
+@pytest.mark.parametrize("more", [(), ("receipt-routing:true",)], ids=["unasked", "asked"])
 @pytest.mark.parametrize("transaction", [b"", b"transaction:t\n"], ids=["alone", "committed"])
 @pytest.mark.parametrize(
     ("name", "is_there"),
@@ -43,9 +36,9 @@ def _connected(world: InProcessBroker, more: bytes) -> Client:
         ("copied", True), ("to.forbidden", False),
     ],
 )  # fmt: skip
-def test_it_counts_where_it_was_sent(name: str, is_there: bool, transaction: bytes, more: bytes) -> None:
+def test_it_counts_where_it_was_sent(name: str, is_there: bool, transaction: bytes, more: tuple[str, ...]) -> None:
     world = InProcessBroker(configuration(CONFIGURATION))
-    client = _connected(world, more)
+    client = world.client("a").greet(*more)
     if transaction:
         client.send(b"BEGIN\n%b\n\0" % transaction)
     client.send(b"SEND\ndestination:%b\n%b\nx\0" % (name.encode(), transaction) * 3)
@@ -60,7 +53,7 @@ def test_it_counts_where_it_was_sent(name: str, is_there: bool, transaction: byt
 @pytest.mark.parametrize("name", ["to.nobody", "to.first"])
 def test_the_receipt_tells_where_the_divert_leads(name: str) -> None:
     world = InProcessBroker(configuration(CONFIGURATION))
-    client = _connected(world, b"receipt-routing:true\n")
+    client = world.client("a").greet("receipt-routing:true")
     client.send(b"SEND\ndestination:/queue/%b\nreceipt:r\n\nx\0" % name.encode())
     (told,) = client.collect()
     assert [told.header(header) for header in ("queues", "reason", "address", "diverted-to")] == [

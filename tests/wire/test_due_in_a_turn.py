@@ -60,13 +60,6 @@ CAUSES: dict[str, Cause] = {
 causes = pytest.mark.parametrize("cause", CAUSES.values(), ids=CAUSES.keys())
 
 
-def greeted(world: InProcessBroker, name: str, heart_beat: str = "0,0") -> Client:
-    client = world.client(name)
-    client.send(f"CONNECT\naccept-version:1.2\nhost:x\nheart-beat:{heart_beat}\n\n\0".encode())
-    client.collect().clear()
-    return client
-
-
 @pytest.fixture
 def loop() -> Iterator[asyncio.AbstractEventLoop]:
     """Makes futures, and does not run."""
@@ -85,8 +78,8 @@ def begin(world: InProcessBroker, loop: asyncio.AbstractEventLoop, work: AnyStep
 @causes
 def test_heart_beats_and_silence_keep_their_times(cause: Cause) -> None:
     world = InProcessBroker(configuration(CORE))
-    client = greeted(world, "beating", "1000,1000")
-    cause(world, greeted(world, "other"))
+    client = world.client("beating").greet("heart-beat:1000,1000")
+    cause(world, world.client("other").greet())
     client.collect()
     before = client.stream.beats
     world.advance(1000)
@@ -100,7 +93,7 @@ def test_heart_beats_and_silence_keep_their_times(cause: Cause) -> None:
 def test_a_handshake_keeps_its_time(cause: Cause) -> None:
     world = InProcessBroker(configuration(CORE, "handshakeTimeout=3000"))
     client = world.client("slow")
-    cause(world, greeted(world, "other"))
+    cause(world, world.client("other").greet())
     world.advance(3000)
     assert client.is_closed
 
@@ -116,7 +109,7 @@ def test_an_operators_work_keeps_its_time(cause: Cause, loop: asyncio.AbstractEv
 
     due_ms = world.now_ms + 1000
     begin(world, loop, work())
-    cause(world, greeted(world, "other"))
+    cause(world, world.client("other").greet())
     world.advance(2000)
     assert woken_ms == [due_ms]
 
@@ -125,8 +118,8 @@ def test_an_operators_work_keeps_its_time(cause: Cause, loop: asyncio.AbstractEv
 def test_a_clock_that_is_set_during_a_turn_moves_no_steady_time(step_ms: int, loop: asyncio.AbstractEventLoop) -> None:
     """A login or an operator's work reads the clock, too, and may notice it first."""
     world = InProcessBroker(configuration(CORE))
-    client = greeted(world, "beating", "1000,1000")
-    greeted(world, "consumer").send(b"SUBSCRIBE\nid:1\ndestination:/queue/gated\n\n\0")
+    client = world.client("beating").greet("heart-beat:1000,1000")
+    world.client("consumer").greet().send(b"SUBSCRIBE\nid:1\ndestination:/queue/gated\n\n\0")
     gate = world.queue("gated").gate
 
     def work() -> AnySteps:

@@ -10,7 +10,7 @@ from itertools import product
 
 import pytest
 
-from tests.kit.in_process import Client, InProcessBroker, configuration
+from tests.kit.in_process import InProcessBroker, configuration
 
 VERSIONS = ("1.0", "1.1", "1.2")
 RESERVED = (
@@ -32,14 +32,6 @@ def acceptable(text: str, version: str) -> bool:
     return all(one[:1] in KNOWN[version] for one in escapes) and not (version == "1.2" and "\r" in text)
 
 
-def connected(world: InProcessBroker, name: str, version: str) -> Client:
-    client = world.client(name)
-    client.send(f"CONNECT\naccept-version:{version}\nhost:x\n\n\0".encode())
-    world.settle()
-    assert client.collect().pop().command == "CONNECTED"
-    return client
-
-
 def read_weakly(data: bytes) -> dict[str, set[str]]:
     """Every value that some reader would find under each name."""
     head = data.partition(b"\n\n")[0].decode()
@@ -54,7 +46,7 @@ def read_weakly(data: bytes) -> dict[str, set[str]]:
 @pytest.mark.parametrize(("sends", "reads"), list(product(VERSIONS, VERSIONS)))
 def test_no_header_is_forged(sends: str, reads: str) -> None:
     world = InProcessBroker(configuration())
-    sender, reader = connected(world, "sender", sends), connected(world, "reader", reads)
+    sender, reader = world.client("sender").greet(version=sends), world.client("reader").greet(version=reads)
     reader.send(b"SUBSCRIBE\nid:1\ndestination:/queue/q\nack:client\nconsumer-window-size:-1\n\n\0")
     world.settle()
     count = 0
@@ -82,7 +74,7 @@ def test_no_header_is_forged(sends: str, reads: str) -> None:
 def test_plain_names_pass_the_quick_way() -> None:
     """What is stripped is only what hides a name of the broker's own."""
     world = InProcessBroker(configuration())
-    sender, reader = connected(world, "sender", "1.2"), connected(world, "reader", "1.2")
+    sender, reader = world.client("sender").greet(version="1.2"), world.client("reader").greet(version="1.2")
     reader.send(b"SUBSCRIBE\nid:1\ndestination:/queue/q\nack:auto\n\n\0")
     for _ in range(3):
         sender.send(b"SEND\ndestination:/queue/q\n padded :1\nMessage-Id:2\nack:3\n ack:4\nother:5\n\nbody\0")

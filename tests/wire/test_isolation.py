@@ -42,10 +42,10 @@ class IsolationWorld(LargeBodiesBroker):
         super().__init__("maxUnsentBytes=300000", core=CORE, limit=100_000)
         self.said: list[str] = []
         self.stats.faults._limited_log = RateLimitedLog(self.said.append)
-        self.reader = self.greeted("reader")
+        self.reader = self.client("reader").greet()
         self.reader.send(b"SUBSCRIBE\nid:1\ndestination:/queue/news\nack:client\nconsumer-window-size:-1\n\n\0")
-        self.sender = self.greeted("sender")
-        self.beating = self.greeted("beating", f"heart-beat:0,{BEAT_MS}")
+        self.sender = self.client("sender").greet()
+        self.beating = self.client("beating").greet(f"heart-beat:0,{BEAT_MS}")
         self.number = 0
 
     def check_bystanders(self) -> None:

@@ -9,8 +9,7 @@ import pytest
 from artemis_py.errors import ArtemisError
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.login import CONNECTIONS, DEADLINE, EXPIRED, WRONG, Login
-from tests.kit.frames import ServerFrame
-from tests.kit.in_process import START_MS, Client, InProcessBroker, configuration
+from tests.kit.in_process import START_MS, InProcessBroker, configuration
 
 CONNECT = b"CONNECT\naccept-version:1.2\nhost:x\nlogin:ann\npasscode:secret\n\n\0"
 SEND = b"SEND\ndestination:/queue/q\n\nhello\0"
@@ -42,19 +41,6 @@ class LoginService:
         wake()
 
 
-def heard(client: Client) -> list[ServerFrame]:
-    """What came since the last look."""
-    frames = client.collect()
-    new = list(frames)
-    frames.clear()
-    return new
-
-
-def reads(client: Client) -> bool:
-    """Does the broker read from its socket?"""
-    return client.transport.reading
-
-
 class World(InProcessBroker):
     """A broker where everybody must log in."""
 
@@ -62,25 +48,19 @@ class World(InProcessBroker):
         self.logins = LoginService()
         super().__init__(configuration(core, acceptor), logins=self.logins, before_login_max=before_login_max)
 
-    def says(self, client: Client, data: bytes = b"") -> list[ServerFrame]:
-        """Send, and return what came back."""
-        client.send(data)
-        self.settle()
-        return heard(client)
-
 
 def test_nothing_is_carried_out_before_the_login_is_decided() -> None:
     world = World()
     client = world.client("a")
-    assert world.says(client, CONNECT + SEND + SEND) == []
+    assert client.says(CONNECT + SEND + SEND) == []
     assert client.connection.state == "new"
     assert "q" not in world.broker.queues
     assert world.stats.sessions_open == 0
-    assert not reads(client)
+    assert not client.transport.reading
     world.logins.admit()
-    assert [frame.command for frame in world.says(client)] == ["CONNECTED"]
+    assert [frame.command for frame in client.says()] == ["CONNECTED"]
     assert world.queue("q").message_count == 2
-    assert reads(client)
+    assert client.transport.reading
     credentials = world.logins.begun[0][0]
     assert (credentials.user, credentials.password, credentials.peer) == ("ann", "secret", "")
 
@@ -88,19 +68,19 @@ def test_nothing_is_carried_out_before_the_login_is_decided() -> None:
 def test_what_comes_behind_connect_is_bounded() -> None:
     world = World()
     client = world.client("a")
-    world.says(client, CONNECT)
+    client.says(CONNECT)
     client.send(SEND * 20_000)
     assert sum(client.connection.session.held_bytes) <= 3 * 65536
     assert "q" not in world.broker.queues
     world.logins.admit()
-    world.says(client)
+    client.says()
     assert world.queue("q").message_count == 20_000
 
 
 def test_a_login_decided_at_once_needs_no_second_turn() -> None:
     world = World()
     world.logins.at_once = Identity("ann", frozenset())
-    assert [frame.command for frame in world.says(world.client("a"), CONNECT)] == ["CONNECTED"]
+    assert [frame.command for frame in world.client("a").says(CONNECT)] == ["CONNECTED"]
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1", "1.2"])
@@ -108,9 +88,9 @@ def test_a_login_decided_at_once_needs_no_second_turn() -> None:
 def test_a_refusal_has_artemis_text_in_every_version(version: str, login: str, shown: str) -> None:
     world = World()
     client = world.client("a")
-    world.says(client, f"CONNECT\naccept-version:{version}\n{login}passcode:secret\n\n\0".encode())
+    client.says(f"CONNECT\naccept-version:{version}\n{login}passcode:secret\n\n\0".encode())
     world.logins.refuse()
-    (error,) = world.says(client)
+    (error,) = client.says()
     assert error.command == "ERROR"
     text = f"Security Error occurred: User name [{shown}] or password is invalid"
     assert str(error.header("message")).replace("\\c", ":") == text
@@ -122,9 +102,9 @@ def test_a_refusal_has_artemis_text_in_every_version(version: str, login: str, s
 def test_what_is_wrong_with_a_token_is_said() -> None:
     world = World()
     client = world.client("a")
-    world.says(client, CONNECT)
+    client.says(CONNECT)
     world.logins.refuse("the token expired at noon")
-    (error,) = world.says(client)
+    (error,) = client.says()
     assert error.body == b"Security Error occurred: the token expired at noon"
     assert client.is_closed
 
@@ -132,15 +112,15 @@ def test_what_is_wrong_with_a_token_is_said() -> None:
 def test_who_could_not_be_checked_is_told_so() -> None:
     world = World()
     client = world.client("a")
-    world.says(client, CONNECT)
+    client.says(CONNECT)
     world.logins.refuse("Too many logins are waiting; try again later", is_open=True)
-    (error,) = world.says(client)
+    (error,) = client.says()
     assert error.header("message") == "Too many logins are waiting; try again later"
 
 
 def test_a_token_may_come_without_a_name() -> None:
     world = World()
-    world.says(world.client("a"), b"CONNECT\naccept-version:1.2\nhost:x\npasscode:token\n\n\0")
+    world.client("a").says(b"CONNECT\naccept-version:1.2\nhost:x\npasscode:token\n\n\0")
     assert world.logins.begun[0][0].user is None
 
 
@@ -150,11 +130,11 @@ def test_the_user_is_who_the_authenticator_says() -> None:
         "</max-connections></resource-limit-setting></resource-limit-settings>"
     )
     for name in "ab":
-        world.says(world.client(name), CONNECT)
+        world.client(name).says(CONNECT)
     world.logins.admit(0, "cn=ann")
     world.logins.admit(1, "cn=ann")
-    assert [frame.command for frame in world.says(world.client("a"))] == ["CONNECTED"]
-    (error,) = world.says(world.client("b"))
+    assert [frame.command for frame in world.client("a").says()] == ["CONNECTED"]
+    (error,) = world.client("b").says()
     assert "max-connections" in str(error.header("message"))
     assert world.client("a").connection.session.state.user == "cn=ann"
 
@@ -162,34 +142,34 @@ def test_the_user_is_who_the_authenticator_says() -> None:
 def test_the_handshake_timeout_covers_the_login() -> None:
     world = World("handshakeTimeout=3000")
     client = world.client("a")
-    world.says(client, CONNECT)
+    client.says(CONNECT)
     world.advance(2999)
-    assert heard(client) == []
+    assert client.heard() == []
     world.advance(2)
-    (error,) = heard(client)
+    (error,) = client.heard()
     assert error.header("message") == "The login was not decided within 3000 ms (handshakeTimeout of the acceptor)"
     assert world.logins.begun[0][1].is_given_up
     assert world.stats.logins.refusals[DEADLINE] == 1
     world.logins.admit()  # too late
-    assert world.says(client) == []
+    assert client.says() == []
     assert world.stats.sessions_total == 0
 
 
 def test_the_handshake_timeout_does_not_touch_who_is_in() -> None:
     world = World("handshakeTimeout=3000")
     client = world.client("a")
-    world.says(client, CONNECT)
+    client.says(CONNECT)
     world.advance(2000)
     world.logins.admit()
-    assert [frame.command for frame in world.says(client)] == ["CONNECTED"]
+    assert [frame.command for frame in client.says()] == ["CONNECTED"]
     world.advance(20_000)
-    assert heard(client) == []
+    assert client.heard() == []
 
 
 def test_a_client_that_leaves_gives_up_its_login() -> None:
     world = World()
     client = world.client("a")
-    world.says(client, CONNECT)
+    client.says(CONNECT)
     client.transport.abort()
     world.settle()
     assert world.logins.begun[0][1].is_given_up
@@ -206,7 +186,7 @@ def test_a_client_that_only_closes_its_side_is_still_answered() -> None:
     client.connection.eof_received()
     world.settle()
     world.logins.admit()
-    assert [frame.command for frame in world.says(client)] == ["CONNECTED"]
+    assert [frame.command for frame in client.says()] == ["CONNECTED"]
     assert world.queue("q").message_count == 1
     assert client.is_closed
 
@@ -214,13 +194,13 @@ def test_a_client_that_only_closes_its_side_is_still_answered() -> None:
 def test_a_session_ends_with_its_token() -> None:
     world = World()
     client = world.client("a")
-    world.says(client, CONNECT)
+    client.says(CONNECT)
     world.logins.admit(expires_ms=START_MS + 60_000)
-    assert [frame.command for frame in world.says(client)] == ["CONNECTED"]
+    assert [frame.command for frame in client.says()] == ["CONNECTED"]
     world.advance(59_999 - (world.now_ms - START_MS))
-    assert heard(client) == []
+    assert client.heard() == []
     world.advance(2)
-    (error,) = heard(client)
+    (error,) = client.heard()
     assert error.header("message") == "Your login has ended because its token expired; connect again with a new one"
     assert world.stats.logins.refusals[EXPIRED] == 1
     assert world.stats.sessions_open == 0
@@ -229,13 +209,13 @@ def test_a_session_ends_with_its_token() -> None:
 def test_a_session_with_heart_beats_ends_with_its_token() -> None:
     world = World()
     client = world.client("a")
-    world.says(client, CONNECT.replace(b"host:x", b"host:x\nheart-beat:0,1000"))
+    client.says(CONNECT.replace(b"host:x", b"host:x\nheart-beat:0,1000"))
     world.logins.admit(expires_ms=START_MS + 5_500)
-    world.says(client)
+    client.says()
     world.advance(5_400)
-    assert heard(client) == []
+    assert client.heard() == []
     world.advance(101)
-    assert [frame.command for frame in heard(client)] == ["ERROR"]
+    assert [frame.command for frame in client.heard()] == ["ERROR"]
 
 
 @pytest.mark.parametrize("step_ms", [3_600_000, -3_600_000])
@@ -243,28 +223,28 @@ def test_a_token_ends_at_its_date_also_when_the_clock_is_set(step_ms: int) -> No
     """At the latest a minute later."""
     world = World()
     client = world.client("a")
-    world.says(client, CONNECT)
+    client.says(CONNECT)
     ends_ms = START_MS + 2 * 3_600_000
     world.logins.admit(expires_ms=ends_ms)
-    world.says(client)
+    client.says()
     world.set_clock(step_ms)
     world.advance(ends_ms - world.now_ms - 1)
-    assert heard(client) == []
+    assert client.heard() == []
     world.advance(60_001)
-    assert [frame.command for frame in heard(client)] == ["ERROR"]
+    assert [frame.command for frame in client.heard()] == ["ERROR"]
 
 
 def test_connections_without_a_login_are_limited_by_address() -> None:
     world = World(before_login_max=2)
     first, _, third = (world.client(name) for name in "abc")
-    (error,) = heard(third)
+    (error,) = third.heard()
     assert "2 connections from your address have not logged in yet" in str(error.header("message"))
     assert third.is_closed
     assert world.stats.logins.refusals[CONNECTIONS] == 1
-    world.says(first, CONNECT)
+    first.says(CONNECT)
     world.logins.admit()
-    world.says(first)
-    assert world.says(world.client("d"), CONNECT) == []  # one has logged in, so there is room
+    first.says()
+    assert world.client("d").says(CONNECT) == []  # one has logged in, so there is room
     assert world.client("e").is_closed
     world.client("d").transport.abort()
     world.settle()
@@ -280,13 +260,13 @@ def test_the_acceptor_sets_that_limit() -> None:
 def test_connect_is_small() -> None:
     world = World("maxConnectBytes=200;maxHeaderBytes=1000")
     long = b"x:%b\n" % (b"y" * 300)
-    (error,) = world.says(world.client("a"), CONNECT.replace(b"\n\n", b"\n" + long + b"\n"))
+    (error,) = world.client("a").says(CONNECT.replace(b"\n\n", b"\n" + long + b"\n"))
     assert "more than 200 bytes (maxConnectBytes of the acceptor)" in str(error.header("message"))
     other = world.client("b")
-    world.says(other, CONNECT)
+    other.says(CONNECT)
     world.logins.admit()
-    world.says(other)
-    assert world.says(other, SEND.replace(b"\n\n", b"\n" + long + b"\n")) == []
+    other.says()
+    assert other.says(SEND.replace(b"\n\n", b"\n" + long + b"\n")) == []
     assert world.queue("q").message_count == 1
 
 
@@ -297,9 +277,9 @@ def test_a_desk_that_fails_ends_only_this_connection() -> None:
         raise ArtemisError("no")
 
     begin, world.logins.begin = world.logins.begin, fail  # type: ignore[method-assign]
-    world.says(world.client("a"), CONNECT)
+    world.client("a").says(CONNECT)
     assert world.client("a").is_closed
     world.logins.begin = begin  # type: ignore[method-assign]
-    assert world.says(world.client("b"), CONNECT) == []
+    assert world.client("b").says(CONNECT) == []
     world.logins.admit()
-    assert [frame.command for frame in world.says(world.client("b"))] == ["CONNECTED"]
+    assert [frame.command for frame in world.client("b").says()] == ["CONNECTED"]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.kit.in_process import Client, InProcessBroker, configuration
+from tests.kit.in_process import InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire
 
@@ -15,13 +15,6 @@ LIMITS = "maxHeaderBytes=20000;maxHeaderLineBytes=5000;maxHeaders=500;maxBodyByt
 CHUNK_BYTES = 50_000
 CHUNKS = 30
 HELD_BYTES_MAX = 1_000_000
-
-
-def greeted(world: InProcessBroker, name: str, version: str = "1.2") -> Client:
-    client = world.client(name)
-    client.send(f"CONNECT\naccept-version:{version}\nhost:x\n\n\0".encode())
-    client.collect().clear()
-    return client
 
 
 def peak_bytes(work: Callable[[], object]) -> int:
@@ -49,7 +42,7 @@ def peak_bytes(work: Callable[[], object]) -> int:
 )
 def test_check_28_endless_input_is_not_kept(version: str, start: bytes, unit: bytes) -> None:
     world = InProcessBroker(configuration("", LIMITS))
-    client = greeted(world, "a", version)
+    client = world.client("a").greet(version=version)
     chunk = unit * (CHUNK_BYTES // len(unit))
     client.send(start)
 
@@ -67,7 +60,7 @@ def test_check_28_endless_input_is_not_kept(version: str, start: bytes, unit: by
 def test_check_28_errors_that_nobody_reads() -> None:
     """1.0 goes on after an ERROR: a client that provokes them and never reads is given up."""
     world = InProcessBroker(configuration("", LIMITS.replace("maxUnsentBytes=2000000", "maxUnsentBytes=500000")))
-    client = greeted(world, "a", "1.0")
+    client = world.client("a").greet(version="1.0")
     client.stall()
     rubbish = b"NONSENSE\n\n\0" * 1000
     assert peak_bytes(lambda: [client.send(rubbish) for _ in range(40)]) < 1_500_000
@@ -79,7 +72,7 @@ def test_check_28_a_blocked_sender_is_not_read() -> None:
     settings = "<max-size-messages>1</max-size-messages><address-full-policy>BLOCK</address-full-policy>"
     core = f'<address-settings><address-setting match="q">{settings}</address-setting></address-settings>'
     world = InProcessBroker(configuration(core))
-    client = greeted(world, "a")
+    client = world.client("a").greet()
     frame = b"SEND\ndestination:/queue/q\n\n" + b"x" * 1000 + b"\0"
     client.send(frame * 5000)
     assert client.connection.session.blocked_by is not None
@@ -91,7 +84,7 @@ def test_check_28_a_lost_sender_is_not_waited_for() -> None:
     settings = "<max-size-messages>1</max-size-messages><address-full-policy>BLOCK</address-full-policy>"
     core = f'<address-settings><address-setting match="q">{settings}</address-setting></address-settings>'
     world = InProcessBroker(configuration(core))
-    client = greeted(world, "a")
+    client = world.client("a").greet()
     client.send(b"SEND\ndestination:/queue/q\n\nx\0" * 3)
     assert list(world.turns.input.blocked) == [client.connection]
     client.drop()
@@ -103,8 +96,8 @@ def test_check_28_a_lost_sender_is_not_waited_for() -> None:
 def test_check_28_a_subscriber_that_does_not_read() -> None:
     """Its messages wait on the queue, in one piece, and are not rendered for it."""
     world = InProcessBroker(configuration())
-    producer = greeted(world, "p")
-    consumer = greeted(world, "c")
+    producer = world.client("p").greet()
+    consumer = world.client("c").greet()
     consumer.send(b"SUBSCRIBE\nid:1\ndestination:/queue/q\n\n\0")
     consumer.stall()
     frame = b"SEND\ndestination:/queue/q\n\n" + b"x" * 10_000 + b"\0"

@@ -13,13 +13,6 @@ QUEUES = """<addresses>
 </addresses>"""
 
 
-def connected(world: InProcessBroker, name: str) -> Client:
-    client = world.client(name)
-    client.send(b"CONNECT\naccept-version:1.2\nhost:x\nreceipt-routing:true\n\n\0")
-    client.collect().clear()
-    return client
-
-
 def told(client: Client, destination: str, count: int) -> list[str | None]:
     """What the RECEIPTs of messages tell that come all at once."""
     client.send(b"".join(b"SEND\ndestination:%s\nk:1\nreceipt:r\n\nx\0" % destination.encode() for _ in range(count)))
@@ -39,5 +32,7 @@ def told(client: Client, destination: str, count: int) -> list[str | None]:
 )
 def test_what_gave_way_is_told(destination: str, replaced: list[str | None]) -> None:
     world = InProcessBroker(configuration(QUEUES))
-    assert told(connected(world, "a"), destination, 5) == replaced
-    assert told(connected(world, "b"), destination, 1) == [None], "what others have sent is nothing to this one"
+    assert told(world.client("a").greet("receipt-routing:true"), destination, 5) == replaced
+    assert told(world.client("b").greet("receipt-routing:true"), destination, 1) == [None], (
+        "what others have sent is nothing to this one"
+    )

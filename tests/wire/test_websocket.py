@@ -47,13 +47,6 @@ def subscribed(
     return client
 
 
-def taken(client: WebClient) -> list[ServerFrame]:
-    """The frames that arrived since the last look."""
-    frames = list(client.collect())
-    client.collect().clear()
-    return frames
-
-
 def text(frames: list[ServerFrame]) -> str:
     """Commands and messages."""
     return " ".join(f"{one.command} {one.header('message') or ''}".strip() for one in frames)
@@ -67,7 +60,7 @@ def test_plain_and_web_clients_share_the_port() -> None:
     web = subscribed(world)
     plain = world.client("plain")
     plain.send(CONNECT + sent(b"hello"))
-    assert [one.body for one in taken(web)] == [b"hello"]
+    assert [one.body for one in web.heard()] == [b"hello"]
 
 
 @pytest.mark.parametrize("start", [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"POST / HTTP/1.1\r\n", b"DELETE /x"])
@@ -149,7 +142,7 @@ def test_the_kind_of_messages(acceptor: str, make: Callable[..., WebClient], opc
     client = subscribed(world, make)
     for body in ("Ж".encode(), b"\xff\0\xfe"):
         client.send(sent(body))
-    assert [one.body for one in taken(client)] == ["Ж".encode(), b"\xff\0\xfe"]
+    assert [one.body for one in client.heard()] == ["Ж".encode(), b"\xff\0\xfe"]
     assert [message.opcode for message in client.got] == opcodes
 
 
@@ -162,7 +155,7 @@ def test_frames_share_binary_messages(make: Callable[..., WebClient], most: int,
     client = subscribed(world, make)
     before = len(client.got)
     client.send(b"".join(sent(b"%d" % number) for number in range(100)))
-    assert [one.body for one in taken(client)] == [b"%d" % number for number in range(100)]
+    assert [one.body for one in client.heard()] == [b"%d" % number for number in range(100)]
     messages = client.got[before:]
     assert len(messages) <= most
     assert max(len(message.payload) for message in messages) <= SHARED_BYTES_MAX
@@ -177,7 +170,7 @@ def test_no_frame_is_longer_than_allowed(make: Callable[..., WebClient], size: i
     client.web._frame_bytes_max = 60000
     body = b"x" * size
     client.send(sent(body))
-    assert [one.body for one in taken(client)] == [body]
+    assert [one.body for one in client.heard()] == [body]
     last = client.got[-1]
     assert last.frames == -(-len(last.payload) // 60000)
 
@@ -196,7 +189,7 @@ def test_a_large_body(make: Callable[..., WebClient], is_text: bool, size: int) 
     body = ("Ж" * size).encode()[:size] if is_text and size % 2 == 0 else (b"x" if is_text else b"\xff") * size
     large = sent(body) if is_text else sent(b"x" * (size - 1) + b"\xff")
     client.send(sent(b"first") + large + sent(b"last"))
-    frames = taken(client)
+    frames = client.heard()
     assert [len(one.body) for one in frames] == [5, size, 4]
     found = next(message for message in client.got if len(message.payload) > size)
     assert found.opcode == (TEXT if make is WebClient and is_text else BINARY)
@@ -238,7 +231,7 @@ def test_disconnect_is_a_normal_end() -> None:
     world = world_with()
     client = greeted(world)
     client.send(b"DISCONNECT\nreceipt:bye\n\n\0")
-    assert [one.header("receipt-id") for one in taken(client)] == ["bye"]
+    assert [one.header("receipt-id") for one in client.heard()] == ["bye"]
     assert client.web.closed == (1000, "")
     assert client.is_closed
 
@@ -262,7 +255,7 @@ def test_close_codes(case: str) -> None:
     world = world_with("maxBodyBytes=1000;maxHeaderBytes=2000")
     client = greeted(world)
     end(client)
-    error = taken(client)[-1]
+    error = client.heard()[-1]
     assert error.command == "ERROR"
     assert words in (error.header("message") or "")
     assert client.web.closed is not None
@@ -276,7 +269,7 @@ def test_what_came_before_a_bad_frame_is_carried_out() -> None:
     world = world_with()
     client = greeted(world)
     client.send_wire(frame(TEXT, sent(b"kept", "receipt:1")) + frame(BINARY, b"x", mask=None))
-    assert [one.command for one in taken(client)] == ["RECEIPT", "ERROR"]
+    assert [one.command for one in client.heard()] == ["RECEIPT", "ERROR"]
     assert world.queue("q").message_count == 1
 
 
@@ -292,7 +285,7 @@ def test_close_counts_as_a_lost_connection(payload: bytes) -> None:
     assert client.transport.lost
     assert world.queue("q").message_count == 2
     again = subscribed(world, WebClient, "again")
-    assert [one.header("redelivered") for one in taken(again)] == ["true", "true"]
+    assert [one.header("redelivered") for one in again.heard()] == ["true", "true"]
 
 
 def test_close_behind_disconnect() -> None:
@@ -401,7 +394,7 @@ def test_a_flood_spends_the_share_of_its_own_connection(flood: bytes, turns_of_a
             client.send_wire(flood * (65536 // len(flood)))
             other.send(sent(b"x", "receipt:1"))
             turns.run()
-            assert [one.command for one in taken(other)] == ["RECEIPT"]
+            assert [one.command for one in other.heard()] == ["RECEIPT"]
         world.together = False
         world.settle()
     finally:
@@ -420,7 +413,7 @@ def test_a_message_without_an_end_is_limited_as_any_body() -> None:
             break
         client.send_wire(frame(CONTINUATION, b"x" * 10000, fin=False))
     assert client.web is not None
-    assert "maxBodyBytes" in text(taken(client))
+    assert "maxBodyBytes" in text(client.heard())
     assert client.web.closed is not None
     assert client.web.closed[0] == 1009
 
@@ -497,7 +490,7 @@ def test_a_blocked_sender_goes_on(ends_badly: bool) -> None:
     assert not sender.transport.reading
     reader = subscribed(world, WebClient, "reader")
     world.settle()
-    assert [one.body for one in taken(reader)] == [b"%d" % number for number in range(200)]
-    answers = [one.command for one in taken(sender)]
+    assert [one.body for one in reader.heard()] == [b"%d" % number for number in range(200)]
+    answers = [one.command for one in sender.heard()]
     assert answers == ["RECEIPT"] * 200 + ["ERROR"] * ends_badly
     assert sender.is_closed == ends_badly

@@ -12,12 +12,6 @@ pytestmark = pytest.mark.wire
 BODIES = ["a", "bb" * 40, "c" * 700, "d", "e" * 33]
 
 
-def greet(world: InProcessBroker, name: str, version: str) -> None:
-    client = world.client(name)
-    client.send(f"CONNECT\naccept-version:{version}\nhost:x\n\n\0".encode())
-    client.collect().clear()
-
-
 def publish(world: InProcessBroker) -> None:
     for body in BODIES:
         world.client("p").send(f"SEND\ndestination:/queue/q\nfoo:bar\n\n{body}\0".encode())
@@ -32,7 +26,7 @@ def frame_sizes(version: str) -> list[int]:
     """How long the frames of the bodies are that the first consumer of a new broker gets."""
     world = InProcessBroker(configuration())
     for name in "pc":
-        greet(world, name, version)
+        world.client(name).greet(version=version)
     publish(world)
     sizes: list[int] = []
     subscribe(world, "c", 0)
@@ -58,7 +52,7 @@ def test_a_window_is_exact(version: str, count: int, short: int) -> None:
     assert len(set(sizes)) > 2
     world = InProcessBroker(configuration())
     for name in "pc":
-        greet(world, name, version)
+        world.client(name).greet(version=version)
     publish(world)
     subscribe(world, "c", sum(sizes[:count]) + short)
     assert [frame.body.decode() for frame in world.client("c").collect()] == BODIES[: count + short]
@@ -70,7 +64,7 @@ def test_an_ack_gives_its_bytes_back() -> None:
     sizes = frame_sizes("1.2")
     world = InProcessBroker(configuration())
     for name in "pc":
-        greet(world, name, "1.2")
+        world.client(name).greet(version="1.2")
     publish(world)
     subscribe(world, "c", sizes[0] + sizes[1] + sizes[2])
     frames = world.client("c").collect()
