@@ -1,21 +1,24 @@
-"""Clients under whose hands a broker is killed: producers, consumers and a mover, each a thread with one connection.
+"""Clients under whose hands a broker is killed or stopped, each a thread with one connection.
 
 Every actor ends when its connection does. What it asked for and what was confirmed goes into the ledger, the asking
-before the bytes leave and the confirmation after they came.
+before the bytes leave and the confirmation after they came. What an actor does is a function of it and its connection.
 """
 
 from __future__ import annotations
 
 import itertools
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from random import Random
 from threading import Thread
+from typing import TypeAlias
 
-from tests.e2e.kill_ledger import Key, Ledger, Session
+from tests.e2e.kill_ledger import Key, Ledger
 from tests.kit.client import Closed, StompSocket, connected, frame
 from tests.kit.frames import ServerFrame
+from tests.kit.process import WAIT_S
 
 ALIKE = {"persistent": "true"}
 KEEP_EVERY = 40
@@ -34,94 +37,78 @@ def body_of(producer: str, number: int, group: int) -> bytes:
     return text + b"." * size
 
 
-def key_of(queue: str, message: ServerFrame) -> Key:
+def key_of(queue: str, body: bytes) -> Key:
     """Which message it is. Fails when its body is not the one that was sent."""
-    producer, number, group, _ = message.body.split(b" ", 3)
+    producer, number, group, _ = body.split(b" ", 3)
     key = Key(queue, producer.decode(), int(number), int(group))
-    assert message.body == body_of(*key[1:]), f"{key} has a body that was never sent"
+    assert body == body_of(*key[1:]), f"{key} has a body that was never sent"
     return key
 
 
-class Actor(ABC, Thread):
-    """One client. ``trouble`` is what went wrong beside its connection's end."""
+Live: TypeAlias = Callable[["Actor", StompSocket], None]
+"""What an actor does, on its connection."""
 
-    def __init__(self, name: str, ledger: Ledger, seed: int) -> None:
+
+class Actor(Thread):
+    """One client, which lives like this. ``trouble`` is what went wrong beside its connection's end."""
+
+    def __init__(self, name: str, ledger: Ledger, seed: int, live: Live) -> None:
         super().__init__(name=name, daemon=True)
         self.ledger = ledger
         self.random = Random(f"{seed} {name}")
         self.trouble: str | None = None
         self.client: StompSocket | None = None
+        self._live = live
+
+    def connect(self, port: int) -> None:
+        """Connects; raises OSError or Closed when the broker is gone already."""
+        self.client = connected(port)
 
     def run(self) -> None:
         assert self.client is not None
         try:
-            self.live(self.client)
-        except (OSError, Closed):
+            self._live(self, self.client)
+        except (OSError, Closed, HTTPException):
             return
         except Exception as error:  # a thread has nobody to raise to: the round asks afterwards
             self.trouble = f"{self.name}: {error!r}"
         finally:
             self.client.close()
 
-    def connect(self, port: int) -> None:
-        """Connects; raises OSError or Closed when the broker is gone already."""
-        self.client = connected(port)
 
-    @abstractmethod
-    def live(self, client: StompSocket) -> None:
-        """Works until the connection ends."""
+# ---- producers -----------------------------------------------------------------------------------
 
 
-class Producer(Actor):
+def produce(actor: Actor, client: StompSocket, *, destination: str, queues: Sequence[str]) -> None:
     """Sends persistent messages with receipts, some of them one by one and some with several under way."""
-
-    def __init__(self, name: str, ledger: Ledger, seed: int, destination: str, queues: Sequence[str]) -> None:
-        super().__init__(name, ledger, seed)
-        self.destination = destination
-        self.queues = queues
-        self.numbers = itertools.count(1)
-
-    def live(self, client: StompSocket) -> None:
-        while True:
-            batch = [next(self.numbers) for _ in range(self.random.choice((1, 1, 2, 5, 20)))]
-            self.ledger.sending(Key(queue, self.name, number) for number in batch for queue in self.queues)
-            frames = [
-                frame(
-                    "SEND",
-                    {"destination": self.destination, "receipt": number, **ALIKE},
-                    body_of(self.name, number, 0),
-                )
-                for number in batch
-            ]
-            client.raw(b"".join(frames))
-            for number in batch:
-                assert client.expect("RECEIPT").header("receipt-id") == str(number)
-                self.ledger.sent(Key(queue, self.name, number) for queue in self.queues)
+    numbers = itertools.count(1)
+    while True:
+        batch = [next(numbers) for _ in range(actor.random.choice((1, 1, 2, 5, 20)))]
+        actor.ledger.sending(Key(queue, actor.name, number) for number in batch for queue in queues)
+        head: dict[str, object] = {"destination": destination, **ALIKE}
+        client.raw(
+            b"".join(frame("SEND", {**head, "receipt": number}, body_of(actor.name, number, 0)) for number in batch)
+        )
+        for number in batch:
+            assert client.expect("RECEIPT").header("receipt-id") == str(number)
+            actor.ledger.sent(Key(queue, actor.name, number) for queue in queues)
 
 
-class TransactedProducer(Actor):
+def commit(actor: Actor, client: StompSocket, *, queues: Sequence[str]) -> None:
     """Sends to several queues in one transaction."""
-
-    def __init__(self, name: str, ledger: Ledger, seed: int, queues: Sequence[str]) -> None:
-        super().__init__(name, ledger, seed)
-        self.queues = queues
-        self.numbers = itertools.count(1)
-
-    def live(self, client: StompSocket) -> None:
-        while True:
-            group = next(_groups)
-            sends = [
-                Key(queue, self.name, next(self.numbers), group)
-                for _ in range(self.random.choice((1, 1, 2, 6, 60)))
-                for queue in self.queues
-            ]
-            frames = [frame("BEGIN", {"transaction": group})]
-            frames += [transacted_send(key, group) for key in sends]
-            self.ledger.sending(sends)
-            self.ledger.committing(group, sends, [])
-            client.raw(b"".join(frames) + frame("COMMIT", {"transaction": group, "receipt": group}))
-            assert client.expect("RECEIPT").header("receipt-id") == str(group)
-            self.ledger.committed(group)
+    numbers = itertools.count(1)
+    while True:
+        group = next(_groups)
+        sends = [
+            Key(queue, actor.name, next(numbers), group)
+            for _ in range(actor.random.choice((1, 1, 2, 6, 60)))
+            for queue in queues
+        ]
+        actor.ledger.sending(sends)
+        actor.ledger.committing(group, sends, [])
+        client.raw(transaction(group, sends, ()))
+        assert client.expect("RECEIPT").header("receipt-id") == str(group)
+        actor.ledger.committed(group)
 
 
 @dataclass
@@ -136,125 +123,152 @@ class Unfinished:
     duplicate_count: int = 0
 
 
-class RepeatingProducer(Actor):
+def commit_again(actor: Actor, client: StompSocket, *, queue: str, unfinished: Unfinished) -> None:
     """Sends each transaction under an id, and once more to the broker's next life when it was not confirmed: a message
     that comes twice breaks a promise.
     """
-
-    def __init__(self, name: str, ledger: Ledger, seed: int, queue: str, unfinished: Unfinished) -> None:
-        super().__init__(name, ledger, seed)
-        self.queue = queue
-        self.unfinished = unfinished
-
-    def live(self, client: StompSocket) -> None:
-        unfinished = self.unfinished
-        unfinished.repeated_count += bool(unfinished.sends)
-        while True:
-            if not unfinished.sends:
-                unfinished.group = next(_groups)
-                count = self.random.choice((1, 2, 6, 60))
-                unfinished.sends = [
-                    Key(self.queue, self.name, next(unfinished.numbers), unfinished.group) for _ in range(count)
-                ]
-                self.ledger.sending(unfinished.sends)
-                self.ledger.committing(unfinished.group, unfinished.sends, [])
-            group = unfinished.group
-            frames = [frame("BEGIN", {"transaction": group})]
-            frames += [transacted_send(key, group) for key in unfinished.sends]
-            ids = {"_AMQ_DUPL_ID": f"{self.name}-{group}", "digest": len(unfinished.sends)}
-            client.raw(b"".join(frames) + frame("COMMIT", {"transaction": group, "receipt": group, **ids}))
-            receipt = client.expect("RECEIPT")
-            assert receipt.header("receipt-id") == str(group)
-            unfinished.duplicate_count += receipt.header("duplicate") == "true"
-            self.ledger.committed(group)
-            unfinished.sends = []
+    unfinished.repeated_count += bool(unfinished.sends)
+    while True:
+        if not unfinished.sends:
+            unfinished.group = next(_groups)
+            count = actor.random.choice((1, 2, 6, 60))
+            unfinished.sends = [
+                Key(queue, actor.name, next(unfinished.numbers), unfinished.group) for _ in range(count)
+            ]
+            actor.ledger.sending(unfinished.sends)
+            actor.ledger.committing(unfinished.group, unfinished.sends, [])
+        group = unfinished.group
+        ids: dict[str, object] = {"_AMQ_DUPL_ID": f"{actor.name}-{group}", "digest": len(unfinished.sends)}
+        client.raw(transaction(group, unfinished.sends, (), **ids))
+        receipt = client.expect("RECEIPT")
+        assert receipt.header("receipt-id") == str(group)
+        unfinished.duplicate_count += receipt.header("duplicate") == "true"
+        actor.ledger.committed(group)
+        unfinished.sends = []
 
 
-def transacted_send(key: Key, group: int) -> bytes:
-    """A SEND that belongs to a transaction."""
-    headers = {"destination": f"/queue/{key.queue}", "transaction": group, **ALIKE}
-    return frame("SEND", headers, body_of(key.producer, key.number, key.group))
+def transaction(group: int, sends: Sequence[Key], acks: Sequence[ServerFrame], **headers: object) -> bytes:
+    """The frames of a transaction, with headers of its COMMIT, which asks for a receipt."""
+    named = {"transaction": group}
+    frames = [frame("BEGIN", named)]
+    frames += [frame("ACK", {"id": message.header("ack"), **named}) for message in acks]
+    frames += [
+        frame("SEND", {"destination": f"/queue/{key.queue}", **named, **ALIKE}, body_of(*key[1:])) for key in sends
+    ]
+    return b"".join(frames) + frame("COMMIT", {**named, "receipt": group, **headers})
 
 
-class Consumer(Actor):
-    """Reads one queue and acknowledges with receipts. ``cumulative``: mode client, one ACK for many."""
-
-    def __init__(
-        self, name: str, ledger: Ledger, seed: int, destination: str, *, cumulative: bool, keeps: bool = False
-    ) -> None:
-        super().__init__(name, ledger, seed)
-        self.destination = destination
-        self.queue = destination.removeprefix("/queue/").rpartition("::")[2]
-        self.cumulative = cumulative
-        self.keeps = keeps
-        self.receipts = itertools.count(1)
-
-    def live(self, client: StompSocket) -> None:
-        session = self.ledger.open_session(self.queue)
-        mode = "client" if self.cumulative else "client-individual"
-        client.subscribe(self.destination, ack=mode)
-        waiting: dict[str, list[Key]] = {}
-        unacknowledged: list[Key] = []
-        while True:
-            for got in client.receive_all():
-                if got.command == "RECEIPT":
-                    self.ledger.acknowledged(waiting.pop(str(got.header("receipt-id"))))
-                    continue
-                assert got.command == "MESSAGE", got.text
-                key = key_of(self.queue, got)
-                self.ledger.delivered(session, key)
-                unacknowledged.append(key)
-                if self._acknowledges(key, len(unacknowledged)):
-                    keys = unacknowledged if self.cumulative else [key]
-                    unacknowledged = []
-                    receipt = str(next(self.receipts))
-                    waiting[receipt] = keys
-                    self.ledger.acknowledging(session, keys)
-                    client.send("ACK", {"id": got.header("ack"), "receipt": receipt})
-
-    def _acknowledges(self, key: Key, unacknowledged: int) -> bool:
-        if self.keeps and key.number % KEEP_EVERY == 0:
-            return False
-        return not self.cumulative or unacknowledged >= self.random.choice((1, 5, 30))
+# ---- consumers -----------------------------------------------------------------------------------
 
 
-class Mover(Actor):
+def consume(
+    actor: Actor, client: StompSocket, *, destination: str, cumulative: bool = False, keeps: bool = False
+) -> None:
+    """Reads one queue and acknowledges with receipts. ``cumulative``: mode client, one ACK for many. One that ``keeps``
+    leaves out some.
+    """
+    queue = destination.removeprefix("/queue/").rpartition("::")[2]
+    session = actor.ledger.open_session(queue)
+    client.subscribe(destination, ack="client" if cumulative else "client-individual")
+    receipts = itertools.count(1)
+    waiting: dict[str, list[Key]] = {}
+    unacknowledged: list[Key] = []
+    while True:
+        for got in client.receive_all():
+            if got.command == "RECEIPT":
+                actor.ledger.acknowledged(waiting.pop(str(got.header("receipt-id"))))
+                continue
+            assert got.command == "MESSAGE", got.text
+            key = key_of(queue, got.body)
+            actor.ledger.delivered(session, key)
+            unacknowledged.append(key)
+            if keeps and key.number % KEEP_EVERY == 0:
+                continue
+            if not cumulative or len(unacknowledged) >= actor.random.choice((1, 5, 30)):
+                keys = unacknowledged if cumulative else [key]
+                unacknowledged = []
+                receipt = str(next(receipts))
+                waiting[receipt] = keys
+                actor.ledger.acknowledging(session, keys)
+                client.send("ACK", {"id": got.header("ack"), "receipt": receipt})
+
+
+def move(actor: Actor, client: StompSocket, *, source: str, target: str) -> None:
     """Acknowledges what it takes from one queue in the transaction that sends it to another."""
-
-    def __init__(self, name: str, ledger: Ledger, seed: int, source: str, target: str) -> None:
-        super().__init__(name, ledger, seed)
-        self.source = source
-        self.target = target
-
-    def live(self, client: StompSocket) -> None:
-        session = self.ledger.open_session(self.source)
-        client.subscribe(f"/queue/{self.source}")
-        while True:
-            group = next(_groups)
-            taken = [client.message()]
-            taken += client.take_waiting(self.random.choice((0, 1, 9)))
-            acks = [key_of(self.source, message) for message in taken]
-            for key in acks:
-                self.ledger.delivered(session, key)
-            sends = [Key(self.target, key.producer, key.number, group) for key in acks]
-            frames = [frame("BEGIN", {"transaction": group})]
-            for message, key in zip(taken, sends, strict=True):
-                frames.append(frame("ACK", {"id": message.header("ack"), "transaction": group}))
-                frames.append(transacted_send(key, group))
-            self.ledger.sending(sends)
-            self.ledger.acknowledging(session, acks)
-            self.ledger.committing(group, sends, acks)
-            client.raw(b"".join(frames) + frame("COMMIT", {"transaction": group, "receipt": group}))
-            client.await_receipt(str(group))
-            self.ledger.committed(group)
+    session = actor.ledger.open_session(source)
+    client.subscribe(f"/queue/{source}")
+    while True:
+        group = next(_groups)
+        taken = [client.message()]
+        taken += client.take_waiting(actor.random.choice((0, 1, 9)))
+        acks = [key_of(source, message.body) for message in taken]
+        for key in acks:
+            actor.ledger.delivered(session, key)
+        sends = [Key(target, key.producer, key.number, group) for key in acks]
+        actor.ledger.sending(sends)
+        actor.ledger.acknowledging(session, acks)
+        actor.ledger.committing(group, sends, acks)
+        client.raw(transaction(group, sends, taken))
+        client.await_receipt(str(group))
+        actor.ledger.committed(group)
 
 
 def read_to_the_end(port: int, ledger: Ledger, destination: str) -> None:
     """Reads what a queue holds, acknowledging nothing. A last message of our own says that it was all."""
     queue = destination.removeprefix("/queue/").rpartition("::")[2]
-    session: Session = ledger.open_session(queue)
+    session = ledger.open_session(queue)
     with connected(port) as client:
         client.subscribe(destination)
         client.ask("SEND", {"destination": destination}, b"the end")
         while (message := client.message()).body != b"the end":
-            ledger.delivered(session, key_of(queue, message))
+            ledger.delivered(session, key_of(queue, message.body))
+
+
+# ---- replays of the log --------------------------------------------------------------------------
+
+
+@dataclass
+class Seen:
+    """What a client has seen of the replay of a queue, over all of its connections."""
+
+    queue: str
+    headers: dict[str, str] = field(default_factory=dict)
+    bookmarks: list[int] = field(default_factory=list)
+    keys: list[Key] = field(default_factory=list)
+
+
+def replay(_: Actor, client: StompSocket, *, seen: Seen) -> None:
+    """Replays on from where ``seen`` ends; returns when the broker says that this was everything, if it is asked to."""
+    bookmark = seen.bookmarks[-1] if seen.bookmarks else "EPOCH"
+    destination = f"/queue/{seen.queue}"
+    client.send("SUBSCRIBE", {"id": "r", "destination": destination, "bookmark": bookmark, **seen.headers})
+    while (message := client.message()).header("completed") is None:
+        assert message.header("body-removed") is None, message.text
+        seen.keys.append(key_of(seen.queue, message.body))
+        seen.bookmarks.append(int(message.header("bookmark") or -1))
+
+
+# ---- others --------------------------------------------------------------------------------------
+
+
+def come_and_go(actor: Actor, _: StompSocket, *, port: int) -> None:
+    """Connections that the broker accepts just before it ends, and queues that go with them."""
+    for number in itertools.count():
+        with connected(port) as client:
+            client.subscribe(f"/queue/{actor.name}.{number}")
+            client.send("SEND", {"destination": f"/queue/{actor.name}.{number}", **ALIKE}, b"x")
+            client.message()
+
+
+def schedule(_: Actor, client: StompSocket) -> None:
+    """Messages that fall due at any time, also when the broker is about to end: that is a record."""
+    while True:
+        for delay_ms in range(2, 600, 6):
+            client.send("SEND", {"destination": "/queue/ring", "AMQ_SCHEDULED_DELAY": delay_ms, **ALIKE}, b"x")
+        client.nothing_waits()
+
+
+def scrape(_: Actor, __: StompSocket, *, url: str) -> None:
+    """Reads the metrics again and again."""
+    while True:
+        urllib.request.urlopen(url, timeout=WAIT_S).read()

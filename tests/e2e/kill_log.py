@@ -3,47 +3,50 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from artemis_py.message import LargeBody, Message
 from artemis_py.storage.format.log_events import Changed, Published, Settled
 from artemis_py.storage.format.reader import LogReader
+from tests.e2e.kill_actors import Seen, key_of
 from tests.e2e.kill_ledger import Key, Ledger
 
 
-def problems_of_log(folder: Path, ledger: Ledger) -> list[str]:
-    """What the log of a run lacks, has twice or has though nobody sent it; empty when it agrees with the ledger."""
+def problems_of_log(folder: Path, ledger: Ledger, replays: Sequence[Seen] = ()) -> list[str]:
+    """What the log of a run lacks, has twice or has though nobody sent it, and which replays did not show what it has;
+    empty when all agree.
+    """
     log = LogReader([folder / "kept", folder / "journal"], bodies=[folder / "large"])
-    published, settled = told_by(log)
-    problems = [f"damage in the log: {damage}" for damage in log.damages if not damage.torn]
-    for key, fate in ledger.fates.items():
-        if (fate.promised or fate.seen) and not published[key]:
-            problems.append(f"{key} is not in the log")
-        if fate.settled_round and not settled[key]:
-            problems.append(f"the acknowledgement of {key} is not in the log")
-    problems += [f"{key} is {count} times in the log" for key, count in published.items() if count > 1]
-    problems += [f"{key} is settled {count} times in the log" for key, count in settled.items() if count > 1]
-    problems += [f"{key} is in the log and was never sent" for key in published if key not in ledger.fates]
-    return problems
-
-
-def told_by(log: LogReader) -> tuple[Counter[Key], Counter[Key]]:
-    """How often each message was published and settled, by queue."""
-    queues: dict[int, str] = {}
-    texts: dict[int, tuple[str, int, int]] = {}
-    published: Counter[Key] = Counter()
+    published: list[tuple[int, Key]] = []
     settled: Counter[Key] = Counter()
+    queues: dict[int, str] = {}
+    keys: dict[int, Key] = {}
     for event in log.events():
         match event:
             case Changed(kind="queue", fields=fields):
                 queues[fields["id"]] = fields["name"]
             case Published(kept=kept):
-                producer, number, group, _ = body_of(log, kept.message).split(b" ", 3)
-                texts[kept.message.id] = (producer.decode(), int(number), int(group))
-                published.update(Key(queues[queue_id], *texts[kept.message.id]) for queue_id in kept.queue_ids)
+                key = keys[kept.message.id] = key_of("", body_of(log, kept.message))
+                published += [(event.lsn, key._replace(queue=queues[queue_id])) for queue_id in kept.queue_ids]
             case Settled(queue_id=queue_id, message_ids=message_ids):
-                settled.update(Key(queues[queue_id], *texts[message_id]) for message_id in message_ids)
-    return published, settled
+                settled.update(keys[message_id]._replace(queue=queues[queue_id]) for message_id in message_ids)
+    counts = Counter(key for _, key in published)
+    problems = [f"damage in the log: {damage}" for damage in log.damages if not damage.torn]
+    for key, fate in ledger.fates.items():
+        if (fate.promised or fate.seen) and not counts[key]:
+            problems.append(f"{key} is not in the log")
+        if fate.settled_round and not settled[key]:
+            problems.append(f"the acknowledgement of {key} is not in the log")
+    problems += [f"{key} is {count} times in the log" for key, count in counts.items() if count > 1]
+    problems += [f"{key} is settled {count} times in the log" for key, count in settled.items() if count > 1]
+    problems += [f"{key} is in the log and was never sent" for key in counts if key not in ledger.fates]
+    for seen in replays:
+        there = [(lsn, key) for lsn, key in published if key.queue == seen.queue]
+        shown = list(zip(seen.bookmarks, seen.keys, strict=True))
+        if shown != there:
+            problems.append(f"a replay of {seen.queue} showed {len(shown)} messages, the log has {len(there)}")
+    return problems
 
 
 def body_of(log: LogReader, message: Message) -> bytes:

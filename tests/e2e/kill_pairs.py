@@ -9,16 +9,14 @@ from __future__ import annotations
 import itertools
 import statistics
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.e2e.kill_actors import Actor
 from tests.e2e.kill_rounds import KILLED_WHILE_STARTING, PAGING, START_S, WORK_S, KillRun
 from tests.e2e.pair import Member
-from tests.kit.client import Closed, StompSocket, connected, frame
-from tests.kit.process import BrokerProcess, eventually
+from tests.kit.client import Closed, connected, frame
+from tests.kit.process import BrokerProcess
 
 POLICY = """
     <ha-policy><shared-store><{role}>{settings}</{role}></shared-store></ha-policy>
@@ -83,21 +81,15 @@ class PairKillRun(KillRun):
         else:
             self._await_takeover(broker)
             self._waiting = self._member(paging)  # not before: the two would compete for the lock
-            actors = self._send_in(broker.port)
+            actors = self._send_in(broker)
             time.sleep(self.random.uniform(*WORK_S))  # any moment of the work
             self._await_waiting()
             self._kill(broker)
             self._heard = max((actor.client.heard for actor in actors if actor.client), default=0.0)
-            self._end(actors)
+            self._join(actors)
         self._kill(broker)
         self.tally.kills += 1
         self._look_at_what_it_said(broker)
-
-    def _end(self, actors: Sequence[Actor]) -> None:
-        for actor in actors:
-            actor.join()
-            if actor.trouble is not None:
-                self.trouble.append(f"round {self.ledger.round}: {actor.trouble}")
 
     def _await_waiting(self) -> None:
         """The other one is there and waits; otherwise the gap would be the start of a process."""
@@ -106,26 +98,21 @@ class PairKillRun(KillRun):
 
     def _await_takeover(self, broker: BrokerProcess) -> None:
         """As a client sees it: it tries until somebody answers CONNECTED."""
+        assert isinstance(broker, Member)
         journal_bytes = sum(path.stat().st_size for path in (self.folder / "journal").glob("artemis-journal-*.log"))
 
         def is_taken_over() -> bool:
-            assert broker.process.poll() is None, broker.said
-            return self._is_connected(broker)
+            broker.await_ports()
+            if "stomp" in broker.ports:
+                with suppress(OSError, Closed):
+                    connected(broker.port).close()
+                    return True
+            return False
 
-        eventually("somebody takes over", is_taken_over, bool)
+        broker.eventually("somebody takes over", is_taken_over, bool)
         if self._heard:
             self.gaps.append(Gap((time.monotonic() - self._heard) * 1000, journal_bytes))
         broker.await_ready()
-
-    def _is_connected(self, broker: BrokerProcess) -> bool:
-        assert isinstance(broker, Member)
-        broker.await_ports()
-        if "stomp" not in broker.ports:
-            return False
-        with suppress(OSError, Closed), StompSocket(broker.port) as client:
-            client.connect()
-            return True
-        return False
 
     # ---- before and after ------------------------------------------------------------------------
 
@@ -150,16 +137,13 @@ class PairKillRun(KillRun):
 
     def summary(self) -> str:
         """The line about the run, and one about the gaps."""
-        return f"{super().summary()}\n{self.summary_of_gaps()}"
-
-    def summary_of_gaps(self) -> str:
-        """How long nobody answered, and how large the journal was."""
         if not self.gaps:
-            return "no takeover was measured"
+            return f"{super().summary()}\nno takeover was measured"
         gaps = sorted(gap.gap_ms for gap in self.gaps)
         sizes = [gap.journal_bytes / 1e6 for gap in self.gaps]
         nine = gaps[min(len(gaps) - 1, int(len(gaps) * 0.95))]
         return (
+            f"{super().summary()}\n"
             f"{len(gaps)} takeovers: nobody answered for {statistics.median(gaps):.0f} ms (median),"
             f" {nine:.0f} ms (95 %), {gaps[-1]:.0f} ms at most; live journal {statistics.median(sizes):.1f} MB"
             f" (median), {max(sizes):.1f} MB at most"

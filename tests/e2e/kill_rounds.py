@@ -1,25 +1,34 @@
-"""A broker that is killed and started again on the same files, with clients at work all the while."""
+"""A broker that is killed or stopped and started again on the same files, with clients at work all the while."""
 
 from __future__ import annotations
 
+import signal
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 
 from tests.e2e.kill_actors import (
     Actor,
-    Consumer,
-    Mover,
-    Producer,
-    RepeatingProducer,
-    TransactedProducer,
+    Live,
+    Seen,
     Unfinished,
+    come_and_go,
+    commit,
+    commit_again,
+    consume,
+    move,
+    produce,
     read_to_the_end,
+    replay,
+    schedule,
+    scrape,
 )
 from tests.e2e.kill_ledger import Ledger
 from tests.kit.client import Closed
-from tests.kit.process import STOMP, BrokerProcess, configuration, retained
+from tests.kit.process import BOTH, STOP_S, SWEPT, BrokerProcess, configuration, retained
 
 WORK_S = (0.02, 0.7)
 START_S = (0.0, 0.4)
@@ -28,13 +37,20 @@ PAGING = 0.5
 """How often a broker starts with room for a few messages in memory; what it pages, the next one finds."""
 DRAWS = "plain", "single", "left", "right", "in", "out", "again", "fan::fan.one", "fan::fan.two"
 """Every queue, as a destination to read it by."""
+STOPS = [signal.SIGTERM], [signal.SIGTERM, signal.SIGTERM], [signal.SIGINT]
 
 CORE = """\
     <journal-file-size>256K</journal-file-size>
     <journal-compact-min-files>3</journal-compact-min-files>
     <journal-compact-percentage>50</journal-compact-percentage>
 """
-FAN = '<address name="fan"><multicast><queue name="fan.one"/><queue name="fan.two"/></multicast></address>'
+ADDRESSES = """\
+      <address name="fan"><multicast><queue name="fan.one"/><queue name="fan.two"/></multicast></address>
+      <address name="single"><anycast><queue name="single" queue-type="standard"/></anycast></address>
+      <address name="out"><anycast>
+        <queue name="out" queue-type="standard" overflow-policy="FLOW_TO_DISK" max-depth-messages="9"/></anycast>
+      </address>
+"""
 PAGES = """
         <max-size-messages>{messages}</max-size-messages>
         <max-size-bytes>{size}</max-size-bytes>
@@ -57,10 +73,11 @@ class Tally:
 
 class KillRun:
     """Rounds of work and sudden death on one data directory. ``seed`` decides the moments and the clients' choices; how
-    bytes and threads interleave it does not decide.
+    bytes and threads interleave it does not decide. With ``retention`` the log is kept and replayed meanwhile. With
+    ``stops`` each round ends in good order, which must lose nothing and say nothing.
     """
 
-    def __init__(self, folder: Path, seed: int, *, retention: bool = False) -> None:
+    def __init__(self, folder: Path, seed: int, *, retention: bool = False, stops: bool = False) -> None:
         self.folder = folder
         self.seed = seed
         self.random = Random(seed)
@@ -70,6 +87,8 @@ class KillRun:
         self.unfinished = Unfinished()
         self._file = folder / "broker.xml"
         self._retention = retained(folder) if retention else ""
+        self._stops = stops
+        self.replays = [Seen("plain"), Seen("left", {"rate": "2MB"})] if retention else []
         self._broker: BrokerProcess | None = None
 
     def run(self, kills: int) -> None:
@@ -88,21 +107,33 @@ class KillRun:
 
     def _round(self) -> None:
         broker = self._start(self._paging() if self.random.random() < PAGING else "")
-        if self.random.random() < KILLED_WHILE_STARTING:
+        if self.random.random() < KILLED_WHILE_STARTING and not self._stops:
             time.sleep(self.random.uniform(*START_S))  # any moment of the start
             self.tally.kills_while_starting += 1
         else:
             broker.await_ready()
-            actors = self._send_in(broker.port)
+            actors = self._send_in(broker)
             time.sleep(self.random.uniform(*WORK_S))  # any moment of the work
+            if self._stops:
+                self._stop(broker, self.random.choice(STOPS))
             self._kill(broker)
-            for actor in actors:
-                actor.join()
-                if actor.trouble is not None:
-                    self.trouble.append(f"round {self.ledger.round}: {actor.trouble}")
+            self._join(actors)
         self._kill(broker)
         self.tally.kills += 1
         self._look_at_what_it_said(broker)
+
+    def _join(self, actors: Sequence[Actor]) -> None:
+        for actor in actors:
+            actor.join()
+            if actor.trouble is not None:
+                self.trouble.append(f"round {self.ledger.round}: {actor.trouble}")
+
+    def _stop(self, broker: BrokerProcess, signals: Sequence[signal.Signals]) -> None:
+        for number in signals:
+            broker.process.send_signal(number)
+        code = broker.process.wait(STOP_S)
+        if code or "warning" in broker.said.partition("is ready")[2]:
+            self.trouble.append(f"round {self.ledger.round}: the broker ended with {code}: {broker.said}")
 
     def _paging(self) -> str:
         """Little room, and pages of a few messages or of a few hundred."""
@@ -113,9 +144,10 @@ class KillRun:
         """The broker.xml of one process."""
         settings = (
             f'<address-setting match="#"><max-delivery-attempts>-1</max-delivery-attempts>{paging}</address-setting>'
+            '<address-setting match="ring"><default-ring-size>1</default-ring-size></address-setting>'
         )
-        core = CORE + self._retention + policy
-        return configuration({"stomp": STOMP}, folder=self.folder, core=core, addresses=FAN, settings=settings)
+        core = CORE + (SWEPT if self._stops else "") + self._retention + policy
+        return configuration(BOTH, folder=self.folder, core=core, addresses=ADDRESSES, settings=settings)
 
     def _start(self, paging: str) -> BrokerProcess:
         self._file.write_text(self.configuration(paging), "utf-8")
@@ -125,7 +157,7 @@ class KillRun:
 
     def _kill(self, broker: BrokerProcess) -> None:
         code = broker.process.poll()
-        if code is not None and code != -9:
+        if code not in (None, 0 if self._stops else -9):
             self.trouble.append(f"round {self.ledger.round}: the broker ended by itself with {code}: {broker.said}")
         broker.kill()
 
@@ -141,43 +173,58 @@ class KillRun:
         self.tally.segments = max([self.tally.segments, *numbers])
         self.tally.segments_left = len(numbers)
 
-    def _send_in(self, port: int) -> list[Actor]:
+    def _send_in(self, broker: BrokerProcess) -> list[Actor]:
         """Everybody connects, consumers first, then all begin to work."""
-        ledger, seed, number = self.ledger, self.random.getrandbits(32), self.ledger.round
-        actors: list[Actor] = [
-            Consumer("c-plain", ledger, seed, "/queue/plain", cumulative=True),
-            Consumer("c-single-1", ledger, seed, "/queue/single", cumulative=False, keeps=True),
-            Consumer("c-single-2", ledger, seed, "/queue/single", cumulative=False, keeps=True),
-            Consumer("c-left", ledger, seed, "/queue/left", cumulative=False),
-            Consumer("c-right", ledger, seed, "/queue/right", cumulative=True),
-            Consumer("c-one", ledger, seed, "fan::fan.one", cumulative=True),
-            Consumer("c-two", ledger, seed, "fan::fan.two", cumulative=False),
-            Consumer("c-out", ledger, seed, "/queue/out", cumulative=False),
-            Consumer("c-again", ledger, seed, "/queue/again", cumulative=False),
-            Mover("mover", ledger, seed, "in", "out"),
-            Producer(f"plain-{number}a", ledger, seed, "/queue/plain", ["plain"]),
-            Producer(f"plain-{number}b", ledger, seed, "/queue/plain", ["plain"]),
-            Producer(f"single-{number}", ledger, seed, "/queue/single", ["single"]),
-            Producer(f"in-{number}", ledger, seed, "/queue/in", ["in"]),
-            Producer(f"fan-{number}", ledger, seed, "/topic/fan", ["fan.one", "fan.two"]),
-            TransactedProducer(f"pair-{number}", ledger, seed, ["left", "right"]),
-            RepeatingProducer("again", ledger, seed, "again", self.unfinished),
-        ]
+        seed, number, port = self.random.getrandbits(32), self.ledger.round, broker.port
+        lives: dict[str, Live] = {
+            "c-plain": partial(consume, destination="/queue/plain", cumulative=True),
+            "c-single-1": partial(consume, destination="/queue/single", keeps=True),
+            "c-single-2": partial(consume, destination="/queue/single", keeps=True),
+            "c-left": partial(consume, destination="/queue/left"),
+            "c-right": partial(consume, destination="/queue/right", cumulative=True),
+            "c-one": partial(consume, destination="fan::fan.one", cumulative=True),
+            "c-two": partial(consume, destination="fan::fan.two"),
+            "c-out": partial(consume, destination="/queue/out"),
+            "c-again": partial(consume, destination="/queue/again"),
+            **{f"replay-{place}": partial(replay, seen=seen) for place, seen in enumerate(self.replays)},
+            "mover": partial(move, source="in", target="out"),
+            f"plain-{number}a": partial(produce, destination="/queue/plain", queues=["plain"]),
+            f"plain-{number}b": partial(produce, destination="/queue/plain", queues=["plain"]),
+            f"single-{number}": partial(produce, destination="/queue/single", queues=["single"]),
+            f"in-{number}": partial(produce, destination="/queue/in", queues=["in"]),
+            f"fan-{number}": partial(produce, destination="/topic/fan", queues=["fan.one", "fan.two"]),
+            f"pair-{number}": partial(commit, queues=["left", "right"]),
+            "again": partial(commit_again, queue="again", unfinished=self.unfinished),
+        }
+        if self._stops:
+            lives |= {
+                "guest-1": partial(come_and_go, port=port),
+                "guest-2": partial(come_and_go, port=port),
+                "scheduler": schedule,
+                "scraper": partial(scrape, url=f"{broker.url}/metrics"),
+            }
+        actors = [Actor(name, self.ledger, seed, live) for name, live in lives.items()]
         for actor in actors:
             try:
                 actor.connect(port)
             except (OSError, Closed, AssertionError) as error:
                 self.trouble.append(f"round {number}: {actor.name} cannot connect: {error!r}")
-        connected = [actor for actor in actors if actor.client is not None]
-        for actor in connected:
+        there = [actor for actor in actors if actor.client is not None]
+        for actor in there:
             actor.start()
-        return connected
+        return there
 
     # ---- the end ---------------------------------------------------------------------------------
 
     def _read_all(self) -> None:
         broker = self._start("")
         broker.await_ready()
+        for seen in self.replays:
+            seen.headers["completed"] = "true"
+            catching_up = Actor("catching up", self.ledger, 0, partial(replay, seen=seen))
+            catching_up.connect(broker.port)
+            catching_up.start()
+            self._join([catching_up])
         self.ledger.is_end = True
         for destination in DRAWS:
             read_to_the_end(broker.port, self.ledger, destination)

@@ -37,7 +37,7 @@ def main() -> int:
         )
         run.run(options.kills)
         if options.retention and not options.pair:
-            run.trouble += problems_of_log(folder, run.ledger)
+            run.trouble += problems_of_log(folder, run.ledger, run.replays)
         print(run.summary(), flush=True)
         for problem in run.problems[:50]:
             print(f"  {problem}")

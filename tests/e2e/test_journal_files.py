@@ -1,32 +1,18 @@
-"""A broker and its files: one broker per directory, a disk that fails, damage that is told, and what is retained."""
+"""A broker and its files: one broker per directory, a disk that fails, and damage that is told."""
 
 from __future__ import annotations
 
 import resource
-import shutil
 from pathlib import Path
 from zlib import crc32
 
 import pytest
 
-from artemis_py.storage.format import reader
-from artemis_py.storage.format.log_events import (
-    Attempted,
-    Changed,
-    Consumer,
-    Delivered,
-    Depths,
-    Published,
-    Session,
-    Settled,
-    Started,
-)
-from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.scan import log_files
 from tests.e2e.small_files import PERSISTENT, configured
 from tests.kit.client import Closed, StompSocket, connected
 from tests.kit.forks import run_text
-from tests.kit.process import BOTH, WAIT_S, retained, started
+from tests.kit.process import BOTH, WAIT_S, started
 
 pytestmark = pytest.mark.e2e
 
@@ -180,102 +166,3 @@ def test_files_of_another_version_are_left_alone(tmp_path: Path) -> None:
     assert "format version 2" in refused.stderr
     assert "Traceback" not in refused.stderr
     assert path.read_bytes() == data
-
-
-# ---- retention -----------------------------------------------------------------------------------
-
-
-def test_the_retained_log_tells_what_became_of_every_message(tmp_path: Path) -> None:
-    file = configured(tmp_path, core=retained(tmp_path))
-    with started(file) as broker:
-        with connected(broker.port) as client:
-            live_a_life(client)
-        assert broker.stop() == 0
-    assert log_files([tmp_path / "kept"]), "no segment was retired"
-    log = LogReader([tmp_path / "kept", tmp_path / "journal"])
-    lives = lives_in(log)
-    assert log.damages == []
-    assert lives["acked"] == ["published", "delivered", "acked"]
-    assert lives["replaced"] == ["published", "replaced"]
-    assert lives["expired"] == ["published", "expired"]
-    assert lives["dead"] == ["published", "delivered", "failed", "dead", "published", "delivered", "acked"]
-    assert lives["nobody"] == ["published"]
-    assert lives["newer"] == ["published", "delivered", "acked"]
-    assert lives["last"] == ["published"]
-    go_on_without_the_journal(tmp_path, file)
-
-
-def go_on_without_the_journal(folder: Path, file: Path) -> None:
-    """A journal that begins anew beside retained files goes on with their numbers."""
-    shutil.rmtree(folder / "journal")
-    before = [event.lsn for event in LogReader([folder / "kept"]).events()]
-    with started(file) as broker:
-        with connected(broker.port) as client:
-            client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, b"a new beginning")
-        assert broker.stop() == 0
-    events = list(LogReader([folder / "kept", folder / "journal"]).events())
-    lsns = [event.lsn for event in events]
-    assert lsns == sorted(set(lsns))
-    assert lsns[: len(before)] == before
-    messages = [event.kept.message for event in events if isinstance(event, Published)]
-    ids = [message.id for message in messages]
-    assert len(ids) == len(set(ids))
-    assert messages[-1].body == b"a new beginning"
-
-
-def live_a_life(client: StompSocket) -> None:
-    """Messages with every end; then enough others that the first segments are closed and not needed any more."""
-
-    def send(destination: str, body: bytes, **headers: object) -> None:
-        client.ask("SEND", {"destination": destination, **PERSISTENT, **headers}, body)
-
-    send("/queue/q", b"acked")
-    client.subscribe("/queue/q", id="q")
-    client.acknowledge(client.message())
-    client.ask("UNSUBSCRIBE", {"id": "q"})
-    send("/queue/ring", b"replaced")
-    send("/queue/ring", b"newer")
-    client.subscribe("/queue/ring", id="ring")
-    client.acknowledge(client.message())
-    send("/queue/e", b"expired", expires="1")
-    client.subscribe("/queue/e", id="e")  # a consumer's offer finds it expired, however soon the broker is stopped
-    client.ask("UNSUBSCRIBE", {"id": "e"})
-    client.subscribe("/queue/DLQ", id="dlq")
-    send("/queue/d", b"dead")
-    client.subscribe("/queue/d", id="d")
-    client.ask("NACK", {"id": client.message().header("ack")})
-    client.acknowledge(client.message())
-    client.subscribe("/topic/t", id="t", ack="auto")
-    send("/topic/t", b"nobody")
-    client.message()
-    client.subscribe("/queue/q", id="q")
-    for number in range(200):
-        send("/queue/q", b"filling %d " % number + bytes(1000))
-        client.acknowledge(client.message())
-    send("/queue/e", b"last")
-
-
-def lives_in(log: LogReader) -> dict[str, list[str]]:
-    """What happened to each message, by its body, in order."""
-    texts: dict[int, str] = {}
-    lives: dict[str, list[str]] = {}
-    for event in log.events(reader.EVERYTHING):
-        match event:
-            case Published(kept=kept):
-                assert isinstance(kept.message.body, bytes)
-                text = kept.message.body.decode().rstrip("\0")
-                texts[kept.message.id] = text
-                lives.setdefault(text, []).append("published")
-            case Delivered(message_ids=message_ids):
-                for number in message_ids:
-                    lives[texts[number]].append("delivered")
-            case Settled(message_ids=message_ids, reason=reason):
-                for number in message_ids:
-                    lives[texts[number]].append(reason)
-            case Attempted(message_id=number):
-                lives[texts[number]].append("failed")
-            case Changed() | Session() | Consumer() | Started() | Depths():
-                continue
-            case _:
-                raise AssertionError(event)
-    return lives

@@ -59,7 +59,8 @@ def test_the_retained_log_tells_the_same(tmp_path: Path, seed: int) -> None:
     run.run(RETAINED_KILLS)
     assert run.problems == [], run.summary()
     assert any((tmp_path / "kept").iterdir()), "nothing was retained"
-    assert problems_of_log(tmp_path, run.ledger) == []
+    assert all(len(seen.keys) > RETAINED_KILLS for seen in run.replays), run.summary()
+    assert problems_of_log(tmp_path, run.ledger, run.replays) == []
 
 
 def run_pair_and_judge(folder: Path, seed: int, kills: int) -> str:

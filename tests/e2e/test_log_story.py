@@ -4,6 +4,9 @@ kill.
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -68,6 +71,18 @@ SETTINGS = """\
 """
 
 
+@contextmanager
+def telling(folder: Path) -> Iterator[BrokerProcess]:
+    """A broker that keeps its log below a folder."""
+    core = CORE + retained(folder)
+    text = configuration({"stomp": STOMP}, folder=folder, core=core, addresses=ADDRESSES, settings=SETTINGS)
+    file = folder / "broker.xml"
+    file.write_text(text, "utf-8")
+    with started(file) as broker:
+        yield broker
+        assert broker.process.poll() is not None or broker.stop() == 0
+
+
 def client(broker: BrokerProcess, name: str, version: str = "1.2") -> StompSocket:
     """A client with a login and a client-id of that name."""
     return connected(broker.port, version, login=name, client_id=name)
@@ -116,14 +131,14 @@ class Biographies:
                 assert not isinstance(kept.message.body, LargeBody)
                 self._bodies[kept.message.id] = kept.message.body.decode()
                 paged = " in a page" if event.place else ""
-                self._add(kept.message.id, f"to {kept.message.head.address} from {self._names[session]}{paged}")
+                self._add((kept.message.id,), f"to {kept.message.head.address} from {self._names[session]}{paged}")
             case Delivered(message_ids=message_ids, consumer=consumer):
-                self._add_all(message_ids, f"to {self._names[consumer]}")
+                self._add(message_ids, f"to {self._names[consumer]}")
             case Attempted(message_id=number, consumer=consumer):
-                self._add(number, f"failure {event.attempts} of {self._names[consumer]}: {event.cause}")
+                self._add((number,), f"failure {event.attempts} of {self._names[consumer]}: {event.cause}")
             case Settled(message_ids=message_ids, reason=reason, consumer=consumer):
                 by = f" by {self._names[consumer]}" if consumer else ""
-                self._add_all(message_ids, f"{reason}{by}")
+                self._add(message_ids, f"{reason}{by}")
             case Refused(address=address, policy=policy, session=session, count=count):
                 self.refused.append((address, policy, self._names[session], count))
             case Purged(reason=reason, count=count):
@@ -132,12 +147,9 @@ class Biographies:
                 assert name == "e2e"
                 self.starts.add(start)
 
-    def _add_all(self, message_ids: tuple[int, ...], words: str) -> None:
+    def _add(self, message_ids: tuple[int, ...], words: str) -> None:
         for number in message_ids:
-            self._add(number, words)
-
-    def _add(self, message_id: int, words: str) -> None:
-        self.of.setdefault(self._bodies[message_id], []).append(words)
+            self.of.setdefault(self._bodies[number], []).append(words)
 
 
 def adds_up(folder: Path) -> Telling:
@@ -149,12 +161,18 @@ def adds_up(folder: Path) -> Telling:
     return telling
 
 
-# ---- the traffic ---------------------------------------------------------------------------------
+def fills_segments(broker: BrokerProcess, rounds: int) -> None:
+    """Enough traffic that earlier segments are retired."""
+    with client(broker, "erin") as erin:
+        erin.subscribe("/queue/bulk", id="b", ack="client")
+        for number in range(rounds):
+            send(erin, "erin", "/queue/bulk", f"bulk {number} " + "x" * 1000)
+            erin.acknowledge(erin.message())
 
 
-def works(broker: BrokerProcess) -> None:
+def test_every_way_of_giving_a_message_back(tmp_path: Path) -> None:
     """One queue, two consumers, and every way of giving a message back."""
-    with client(broker, "alice") as alice, client(broker, "carol") as carol:
+    with telling(tmp_path) as broker, client(broker, "alice") as alice, client(broker, "carol") as carol:
         send(alice, "alice", "/queue/work", "acked", "refused", "dead", "aborted")
         carol.subscribe("/queue/work", id="c")
         messages = {}
@@ -178,79 +196,8 @@ def works(broker: BrokerProcess) -> None:
         carol.ask("UNSUBSCRIBE", {"id": "c"})
         carol.ask("COMMIT", {"transaction": "u"})
         carol.ask("DISCONNECT")
-
-
-def loses_a_consumer(broker: BrokerProcess) -> None:
-    """A client that vanishes with a message; another gets it."""
-    with client(broker, "alice") as alice, client(broker, "dave") as dave, client(broker, "carol") as carol:
-        dave.subscribe("/queue/fragile", id="d")
-        send(alice, "alice", "/queue/fragile", "dropped")
-        dave.message()
-        dave.nothing_waits_but_messages()
-        dave.reset()
-        carol.subscribe("/queue/fragile", id="f", ack="auto")
-        assert carol.message().header("redelivered") == "true"
-        carol.nothing_waits_but_messages()
-
-
-def overflows(broker: BrokerProcess) -> None:
-    """Addresses that take no more, rings, time limits, duplicates."""
-    with client(broker, "bob") as bob, client(broker, "carol") as carol:
-        send(bob, "bob", "/queue/ring", "replaced", "newer")
-        send(bob, "bob", "/queue/door", "diverted")
-        send(bob, "bob", "/queue/narrow", "n1", "n2", "n3", "n4")
-        send(bob, "bob", "/queue/seen", "original", _AMQ_DUPL_ID="one")
-        send(bob, "bob", "/queue/seen", "repeated", _AMQ_DUPL_ID="one")
-        send(bob, "bob", "/queue/hasty", "expired", expires="1")
-        carol.subscribe("/queue/late", id="l")
-        carol.acknowledge(carol.message())
-        send(bob, "bob", "/queue/strict", "s1")
-        bob.send("SEND", {"destination": "/queue/strict", "persistent": "true", SENDER: "bob", "receipt": "r"}, b"s2")
-        bob.expect("ERROR")
-    with client(broker, "alice", "1.1") as alice:
-        alice.ask("BEGIN", {"transaction": "t"})
-        for body in (b"s3", b"s4"):
-            fields = {"destination": "/queue/strict", "persistent": "true", SENDER: "alice", "transaction": "t"}
-            alice.ask("SEND", fields, body)
-        alice.send("COMMIT", {"transaction": "t", "receipt": "c"})
-        alice.expect("ERROR")
-
-
-def pages(broker: BrokerProcess) -> None:
-    """More than an address holds in memory: some are read, the rest is deleted with its queue."""
-    with client(broker, "bob") as bob, client(broker, "carol") as carol:
-        send(bob, "bob", "/queue/deep", *(f"deep {number}" for number in range(8)))
-        carol.subscribe("/queue/deep", id="p", ack="client")
-        messages = [carol.message() for _ in range(8)]
-        carol.acknowledge(messages[5])
-        carol.ask("NACK", {"id": messages[7].header("ack")})
-        carol.ask("UNSUBSCRIBE", {"id": "p"})
-        carol.ask("SUBSCRIBE", {"id": "n", "destination": "/topic/deep.news", "durable-subscription-name": "paper"})
-        carol.ask("UNSUBSCRIBE", {"id": "n"})  # by its id alone: its queue stays
-    with client(broker, "bob") as bob, client(broker, "carol") as carol:
-        send(bob, "bob", "/topic/deep.news", *(f"news {number}" for number in range(40)))
-        carol.ask("UNSUBSCRIBE", {"id": "n", "durable-subscription-name": "paper"})
-
-
-def abandons(broker: BrokerProcess) -> None:
-    """The last consumer leaves a queue that keeps nothing then."""
-    with client(broker, "bob") as bob, client(broker, "carol") as carol:
-        carol.subscribe("/queue/mayfly", id="m", consumer_window_size="0")
-        send(bob, "bob", "/queue/mayfly", "mayfly 1", "mayfly 2")
-        carol.message()
-        carol.ask("UNSUBSCRIBE", {"id": "m"})
-
-
-def fills_segments(broker: BrokerProcess, rounds: int) -> None:
-    """Enough traffic that earlier segments are retired."""
-    with client(broker, "erin") as erin:
-        erin.subscribe("/queue/bulk", id="b", ack="client")
-        for number in range(rounds):
-            send(erin, "erin", "/queue/bulk", f"bulk {number} " + "x" * 1000)
-            erin.acknowledge(erin.message())
-
-
-def check_works(lives: dict[str, list[str]]) -> None:
+    told = Biographies(tmp_path)
+    lives = told.of
     got, published = "to carol/c", "to work from alice"
     assert lives["acked"] == [published, got, "acked by carol/c"]
     assert lives["refused"] == [published, got, "failure 1 of carol/c: nacked", got, "acked by carol/c"]
@@ -265,6 +212,27 @@ def check_works(lives: dict[str, list[str]]) -> None:
     ]
     assert lives["aborted"] == [published, got, "failure 1 of carol/c: aborted", got, "acked by carol/c"]
     assert lives["2"] == ["to out from carol"]
+    assert told.closed["carol/c"] == "left"
+
+
+def test_a_consumer_that_is_lost(tmp_path: Path) -> None:
+    """A client that vanishes with a message; another gets it."""
+    with (
+        telling(tmp_path) as broker,
+        client(broker, "alice") as alice,
+        client(broker, "dave") as dave,
+        client(broker, "carol") as carol,
+    ):
+        dave.subscribe("/queue/fragile", id="d")
+        send(alice, "alice", "/queue/fragile", "dropped")
+        dave.message()
+        dave.nothing_waits_but_messages()
+        dave.reset()
+        carol.subscribe("/queue/fragile", id="f", ack="auto")
+        assert carol.message().header("redelivered") == "true"
+        carol.nothing_waits_but_messages()
+    told = Biographies(tmp_path)
+    lives = told.of
     assert lives["dropped"] == [
         "to fragile from alice",
         "to dave/d",
@@ -272,9 +240,34 @@ def check_works(lives: dict[str, list[str]]) -> None:
         "to carol/f",
         "acked by carol/f",
     ]
+    assert told.closed["dave/d"] == "lost"
 
 
-def check_overflows(told: Biographies) -> None:
+def test_what_overflows(tmp_path: Path) -> None:
+    """Addresses that take no more, rings, time limits, duplicates."""
+    with telling(tmp_path) as broker:
+        with client(broker, "bob") as bob, client(broker, "carol") as carol:
+            send(bob, "bob", "/queue/ring", "replaced", "newer")
+            send(bob, "bob", "/queue/door", "diverted")
+            send(bob, "bob", "/queue/narrow", "n1", "n2", "n3", "n4")
+            send(bob, "bob", "/queue/seen", "original", _AMQ_DUPL_ID="one")
+            send(bob, "bob", "/queue/seen", "repeated", _AMQ_DUPL_ID="one")
+            send(bob, "bob", "/queue/hasty", "expired", expires="1")
+            carol.subscribe("/queue/late", id="l")
+            carol.acknowledge(carol.message())
+            send(bob, "bob", "/queue/strict", "s1")
+            bob.send(
+                "SEND", {"destination": "/queue/strict", "persistent": "true", SENDER: "bob", "receipt": "r"}, b"s2"
+            )
+            bob.expect("ERROR")
+        with client(broker, "alice", "1.1") as alice:
+            alice.ask("BEGIN", {"transaction": "t"})
+            for body in (b"s3", b"s4"):
+                fields = {"destination": "/queue/strict", "persistent": "true", SENDER: "alice", "transaction": "t"}
+                alice.ask("SEND", fields, body)
+            alice.send("COMMIT", {"transaction": "t", "receipt": "c"})
+            alice.expect("ERROR")
+    told = Biographies(tmp_path)
     lives = told.of
     assert lives["replaced"] == ["to ring from bob", "replaced"]
     assert lives["newer"] == ["to ring from bob"]
@@ -298,7 +291,22 @@ def check_overflows(told: Biographies) -> None:
     ]
 
 
-def check_pages(told: Biographies) -> None:
+def test_pages(tmp_path: Path) -> None:
+    """More than an address holds in memory: some are read, the rest is deleted with its queue."""
+    with telling(tmp_path) as broker:
+        with client(broker, "bob") as bob, client(broker, "carol") as carol:
+            send(bob, "bob", "/queue/deep", *(f"deep {number}" for number in range(8)))
+            carol.subscribe("/queue/deep", id="p", ack="client")
+            messages = [carol.message() for _ in range(8)]
+            carol.acknowledge(messages[5])
+            carol.ask("NACK", {"id": messages[7].header("ack")})
+            carol.ask("UNSUBSCRIBE", {"id": "p"})
+            carol.ask("SUBSCRIBE", {"id": "n", "destination": "/topic/deep.news", "durable-subscription-name": "paper"})
+            carol.ask("UNSUBSCRIBE", {"id": "n"})  # by its id alone: its queue stays
+        with client(broker, "bob") as bob, client(broker, "carol") as carol:
+            send(bob, "bob", "/topic/deep.news", *(f"news {number}" for number in range(40)))
+            carol.ask("UNSUBSCRIBE", {"id": "n", "durable-subscription-name": "paper"})
+    told = Biographies(tmp_path)
     lives = told.of
     for number in range(8):
         where = "" if number < 3 else " in a page"
@@ -310,18 +318,22 @@ def check_pages(told: Biographies) -> None:
     assert all(life[0] == "to deep.news from bob in a page" for life in news)
     assert {reason for reason, _ in told.purged} == {"deleted"}
     assert sum(count for _, count in told.purged) + sum(len(life) == 2 for life in news) == 38
+
+
+def test_a_queue_that_keeps_nothing_without_a_consumer(tmp_path: Path) -> None:
+    """The last consumer leaves a queue that keeps nothing then."""
+    with telling(tmp_path) as broker, client(broker, "bob") as bob, client(broker, "carol") as carol:
+        carol.subscribe("/queue/mayfly", id="m", consumer_window_size="0")
+        send(bob, "bob", "/queue/mayfly", "mayfly 1", "mayfly 2")
+        carol.message()
+        carol.ask("UNSUBSCRIBE", {"id": "m"})
+    lives = Biographies(tmp_path).of
     assert lives["mayfly 1"] == ["to mayfly from bob", "to carol/m", "abandoned"]
     assert lives["mayfly 2"] == ["to mayfly from bob", "abandoned"]
 
 
-def test_every_message_has_its_biography(tmp_path: Path) -> None:
-    file = tmp_path / "broker.xml"
-    core = CORE + retained(tmp_path)
-    text = configuration({"stomp": STOMP}, folder=tmp_path, core=core, addresses=ADDRESSES, settings=SETTINGS)
-    file.write_text(text, "utf-8")
-    with started(file) as broker:
-        for part in (works, loses_a_consumer, overflows, pages, abandons):
-            part(broker)
+def test_the_story_goes_on_after_a_kill(tmp_path: Path) -> None:
+    with telling(tmp_path) as broker:
         fills_segments(broker, 100)
         with client(broker, "frank") as frank, client(broker, "alice") as alice:
             frank.subscribe("/queue/held", id="h")
@@ -333,21 +345,33 @@ def test_every_message_has_its_biography(tmp_path: Path) -> None:
     before = Biographies(tmp_path)
     assert before.of["held"] == ["to held from alice", "to frank/h"]
     assert adds_up(tmp_path).depths > 2
-    with started(file) as broker:
+    with telling(tmp_path) as broker:
         with client(broker, "gina") as gina:
             gina.subscribe("/queue/held", id="g")
             gina.acknowledge(gina.message())
         fills_segments(broker, 100)
-        assert broker.stop() == 0
     told = Biographies(tmp_path)
     assert told.of["held"] == ["to held from alice", "to frank/h", "to gina/g", "acked by gina/g"]
     for body, life in before.of.items():
         assert told.of[body][: len(life)] == life, body
-    check_works(told.of)
-    check_overflows(told)
-    check_pages(told)
-    assert told.closed["carol/c"] == "left"
-    assert told.closed["dave/d"] == "lost"
     assert "frank/h" not in told.closed
     assert len(told.starts) == 2
     assert adds_up(tmp_path).depths > 4
+
+
+def test_a_journal_that_begins_anew_goes_on_behind_what_is_retained(tmp_path: Path) -> None:
+    """With the numbers of records, and of messages."""
+    with telling(tmp_path) as broker:
+        fills_segments(broker, 100)
+    shutil.rmtree(tmp_path / "journal")
+    before = [event.lsn for event in LogReader([tmp_path / "kept"]).events()]
+    assert before, "no segment was retired"
+    with telling(tmp_path) as broker, client(broker, "alice") as alice:
+        send(alice, "alice", "/queue/q", "a new beginning")
+    events = list(LogReader([tmp_path / "kept", tmp_path / "journal"]).events())
+    lsns = [event.lsn for event in events]
+    assert lsns == sorted(set(lsns))
+    assert lsns[: len(before)] == before
+    messages = [event.kept.message for event in events if isinstance(event, Published)]
+    assert len({message.id for message in messages}) == len(messages)
+    assert messages[-1].body == b"a new beginning"

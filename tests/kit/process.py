@@ -199,6 +199,11 @@ class BrokerProcess:
         """The port of the acceptor named stomp."""
         return self.ports["stomp"]
 
+    @property
+    def url(self) -> str:
+        """The acceptor named http."""
+        return f"http://{LOOPBACK}:{self.ports['http']}"
+
     def eventually(
         self, what: str, probe: Callable[[], Value], wanted: Callable[[Value], bool], wait_s: float = WAIT_S
     ) -> Value:
@@ -234,8 +239,7 @@ class BrokerProcess:
 
     def metrics(self, name: str, **labels: str) -> list[float]:
         """The values of all series of this name that have these labels."""
-        url = f"http://{LOOPBACK}:{self.ports['http']}/metrics"
-        with urllib.request.urlopen(url, timeout=WAIT_S) as answer:
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=WAIT_S) as answer:
             text = answer.read().decode()
         return [
             float(sample["value"])
@@ -251,6 +255,11 @@ class BrokerProcess:
     def longest_turn_share(self) -> float:
         """The part of the time of all turns that the longest one took: whatever the machine is, and does beside."""
         return self.metric("artemis_turn_duration_seconds_max") / self.metric("artemis_turn_duration_seconds_sum")
+
+    def await_said(self, words: str | re.Pattern[str]) -> str:
+        """Waits until it has said this; returns everything it has printed."""
+        pattern = re.escape(words) if isinstance(words, str) else words
+        return self.eventually(f"said: {words}", lambda: self.said, lambda text: re.search(pattern, text) is not None)
 
     def await_metric(self, value: float, name: str, **labels: str) -> None:
         """Waits until the metric has this value."""

@@ -70,6 +70,16 @@ def _fell_due_from_page(entry: Entry) -> bool:
     return entry.sequence < 0 and isinstance(entry.message, PagedMessage)
 
 
+def rings_fit(broker: Broker) -> None:
+    """A start trims each ring, because what consumers held comes back beside what took its room. The last message of a
+    depth stays, however large it is.
+    """
+    for queue in broker.queues.values():
+        ready_count = queue.contents.order.count
+        if queue.flow.excess(ready_count, arriving=True) > 0 and queue.flow.is_beyond:
+            raise Broken(f"{queue.name} is a ring and has {ready_count} ready messages after a start")
+
+
 def files_match(life: Incarnation) -> None:
     """There is a file for each large body that lives, and no other. Call it when the disk rests and nobody is there."""
     index = life.journal.index

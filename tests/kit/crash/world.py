@@ -14,6 +14,7 @@ from tests.kit.crash.check import (
     nothing_half_done,
     promises_hold,
     records_match,
+    rings_fit,
     survivors_match,
 )
 from tests.kit.crash.incarnation import Incarnation
@@ -199,6 +200,7 @@ class CrashWorld:
 
     def _act(self, life: Incarnation, traders: list[Trader], promised: list[Fact]) -> None:
         life.settle()
+        rings_fit(life.broker)
         for _ in range(self.rng.randrange(1, self._steps)):
             if life.failure is not None:
                 self._outputs_have_stopped(life, traders)
