@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.management.told import ADDRESSES, BRIDGE, SETTINGS, Told, stored
-from tests.kit.process import SWEPT, configuration, running
+from tests.kit.process import SWEPT, BrokerProcess, configuration, running
 
 
 @pytest.fixture
 def told_to_store(tmp_path: Path) -> Iterator[Told]:
     """A broker of its own, with a journal."""
     with running(stored(tmp_path, settings=SETTINGS), tmp_path) as broker:
-        yield Told(broker)
+        yield from _told(broker)
 
 
 @pytest.fixture
@@ -23,4 +23,11 @@ def told(tmp_path: Path) -> Iterator[Told]:
     """A broker of its own."""
     text = configuration(core=SWEPT + BRIDGE, addresses=ADDRESSES, settings=SETTINGS)
     with running(text, tmp_path) as broker:
-        yield Told(broker)
+        yield from _told(broker)
+
+
+def _told(broker: BrokerProcess) -> Iterator[Told]:
+    told = Told(broker)
+    yield told
+    for guest in told.guests:
+        guest.close()

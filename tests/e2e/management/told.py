@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -50,9 +50,10 @@ def stored(folder: Path, *, settings: str = "", core: str = "") -> str:
 
 @dataclass
 class Told:
-    """A broker, and what one can do with it."""
+    """A broker, and what one can do with it. ``guests`` are clients that stay until the fixture closes them."""
 
     broker: BrokerProcess
+    guests: list[StompSocket] = field(default_factory=list)
 
     @property
     def url(self) -> str:
@@ -81,11 +82,16 @@ class Told:
         client.connect(**headers)
         return client
 
-    def send(self, queue: str, count: int) -> None:
+    def guest(self, **headers: object) -> StompSocket:
+        """A client that stays."""
+        self.guests.append(self.client(**headers))
+        return self.guests[-1]
+
+    def send(self, queue: str, count: int, **headers: object) -> None:
         """Messages for a queue."""
         with self.client() as client:
             for _ in range(count):
-                client.ask("SEND", {"destination": f"/queue/{queue}"}, b"x")
+                client.ask("SEND", {"destination": f"/queue/{queue}", **headers}, b"x")
 
     def bridge(self) -> dict[str, Any]:
         """What is told of the bridge."""

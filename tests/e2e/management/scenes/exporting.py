@@ -10,10 +10,6 @@ from tests.e2e.management.scenes.messages import send
 from tests.e2e.management.told import Told
 
 
-def _some(told: Told) -> None:
-    send(told, "orders", ["a", "b"], region="eu")
-
-
 def _are_lines(_told: Told, answer: bytes) -> None:
     first, second, told = [json.loads(line) for line in answer.splitlines()]
     assert (first["message"]["text"], second["message"]["text"]) == ("a", "b")
@@ -47,7 +43,9 @@ def _are_there(told: Told, answer: Any) -> None:
 
 
 EXPORTING: Final[dict[str, Scene]] = {
-    "queue.exportMessages": Scene({"queue": "orders"}, _are_lines, _some),
+    "queue.exportMessages": Scene(
+        {"queue": "orders"}, _are_lines, lambda told: send(told, "orders", ["a", "b"], region="eu")
+    ),
     "exportDestinations": Scene({}, _are_destinations),
     "importMessages": Scene({"lines": _LINES}, _are_there),
 }

@@ -10,9 +10,7 @@ from tests.e2e.management.told import Told
 
 def _send(told: Told) -> None:
     """Three messages, which are on the disk."""
-    with told.client() as client:
-        for _ in range(3):
-            client.ask("SEND", {"destination": "/queue/orders", "persistent": "true"}, b"x")
+    told.send("orders", 3, persistent="true")
 
 
 def _segments(_told: Told, answer: Any) -> None:

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
-from tests.e2e.management.scene import Scene
+from tests.e2e.management.scene import Check, Scene, holds, sent
 from tests.e2e.management.told import Told
-from tests.kit.client import StompSocket
-
-_CLIENTS: Final[list[StompSocket]] = []
 
 
-def _comes(told: Told) -> None:
-    _CLIENTS.append(told.client())
-
-
-def _goes(_told: Told) -> None:
-    _CLIENTS.pop().close()
-
-
-def _says(*wanted: tuple[str, str]) -> Callable[[Told, Any], None]:
+def _says(*wanted: tuple[str, str]) -> Check:
     """These words, each in a sentence with this text."""
 
     def check(_told: Told, answer: Any) -> None:
@@ -32,17 +20,15 @@ def _says(*wanted: tuple[str, str]) -> Callable[[Told, Any], None]:
     return check
 
 
-def _has_no_history(_told: Told, answer: Any) -> None:
-    """A broker that has just begun has taken one sample at most; test_trends_in_the_console has more."""
-    assert (answer["count"], answer["data"]) == (0, [])
-
+_NO_HISTORY: Final = holds(count=0, data=[])
+"""A broker that has just begun has taken one sample at most; test_trends_in_the_console has more."""
 
 WHY: Final[dict[str, Scene]] = {
     "queue.whyNotDelivered": Scene(
-        {"queue": "orders"}, _says(("no-consumer", "no consumer is attached")), lambda told: told.send("orders", 1)
+        {"queue": "orders"}, _says(("no-consumer", "no consumer is attached")), sent("orders", 1)
     ),
     "address.whyBlocked": Scene({"address": "orders"}, _says(("not-blocked", "it takes messages"))),
-    "whyConnectionBlocked": Scene({"connection": "1"}, _says(("not-blocked", "its state is open")), _comes, _goes),
+    "whyConnectionBlocked": Scene({"connection": "1"}, _says(("not-blocked", "its state is open")), Told.guest),
     "whyDropped": Scene(
         {"name": "orders"},
         _says(("purged", "2 messages were removed by an operator")),
@@ -50,7 +36,7 @@ WHY: Final[dict[str, Scene]] = {
     ),
     "queue.whyDead": Scene({"queue": "orders"}, _says(("no-dead-letters", "orders has no dead letters"))),
     "whySlow": Scene({}, lambda _told, answer: answer["data"][0]["reason"]),
-    "queue.getHistory": Scene({"queue": "orders"}, _has_no_history),
-    "getHistory": Scene({}, _has_no_history),
+    "queue.getHistory": Scene({"queue": "orders"}, _NO_HISTORY),
+    "getHistory": Scene({}, _NO_HISTORY),
     "queue.whyGrowing": Scene({"queue": "orders"}, _says(("not-growing", "0/s come in"))),
 }
