@@ -37,6 +37,7 @@ PAGING = 0.5
 """How often a broker starts with room for a few messages in memory; what it pages, the next one finds."""
 DRAWS = "plain", "single", "left", "right", "in", "out", "again", "fan::fan.one", "fan::fan.two"
 """Every queue, as a destination to read it by."""
+SCHEDULED = "artemis_scheduled_message_count"
 STOPS = [signal.SIGTERM], [signal.SIGTERM, signal.SIGTERM], [signal.SIGINT]
 
 CORE = """\
@@ -113,6 +114,8 @@ class KillRun:
         else:
             broker.await_ready()
             actors = self._send_in(broker)
+            if self._stops:
+                broker.eventually("schedules", lambda: broker.metric(SCHEDULED, queue="ring"), lambda n: n > 50)
             time.sleep(self.random.uniform(*WORK_S))  # any moment of the work
             if self._stops:
                 self._stop(broker, self.random.choice(STOPS))
