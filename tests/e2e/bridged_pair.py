@@ -7,18 +7,13 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
-from tests.kit.client import StompSocket
+from tests.kit.client import connected
 from tests.kit.http import ask
 from tests.kit.ports import free_port
 from tests.kit.process import HTTP, LOOPBACK, SWEPT, BrokerProcess, configuration
 
 PERSISTENT = {"persistent": "true"}
 STOMP_AT = "tcp://127.0.0.1:{port}?protocols=STOMP;anycastPrefix=/queue/;multicastPrefix=/topic/"
-
-
-def queue(name: str, attributes: str = "") -> str:
-    """XML for addresses."""
-    return f'<address name="{name}"><anycast><queue name="{name}" {attributes}/></anycast></address>'
 
 
 def bridge_xml(settings: Mapping[str, object] | None = None, *uris: str, name: str = "b") -> str:
@@ -103,21 +98,15 @@ class Place:
             str(values), self.bridge, lambda row: all(row[name] == value for name, value in values.items())
         )
 
-    def client(self) -> StompSocket:
-        """A client that is connected."""
-        client = StompSocket(self.port)
-        client.connect()
-        return client
-
     def send(self, *bodies: bytes, to: str = "/queue/orders", **headers: str) -> None:
         """Persistent messages, confirmed."""
-        with self.client() as client:
+        with connected(self.port) as client:
             for body in bodies:
                 client.ask("SEND", {"destination": to, **PERSISTENT, **headers}, body)
 
     def take(self, count: int, name: str) -> list[bytes]:
         """The bodies of so many messages, which are acknowledged."""
-        with self.client() as client:
+        with connected(self.port) as client:
             client.subscribe(f"/queue/{name}")
             found = [client.message() for _ in range(count)]
             for message in found:

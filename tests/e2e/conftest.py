@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
@@ -47,17 +45,10 @@ def shared_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerPr
 
 
 @pytest.fixture
-def start_broker(tmp_path: Path) -> Iterator[Callable[[str], BrokerProcess]]:
+def start_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], BrokerProcess]]:
     """Starts brokers of configurations given as text; all are ended with the test."""
-    numbers = itertools.count(1)
     with ExitStack() as stack:
-
-        def start(text: str) -> BrokerProcess:
-            folder = tmp_path / f"broker{next(numbers)}"
-            folder.mkdir()
-            return stack.enter_context(running(text, folder))
-
-        yield start
+        yield lambda text: stack.enter_context(running(text, tmp_path_factory.mktemp("broker")))
 
 
 @pytest.fixture

@@ -6,12 +6,13 @@ import json
 import os
 import subprocess
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from tests.kit.client import StompSocket
 from tests.kit.forks import run_text
-from tests.kit.process import BOTH, LOOPBACK, BrokerProcess, configuration
+from tests.kit.process import BOTH, configuration
 
 ACCEPTORS = {name: f"{uri};stompMinLargeMessageSize=100000" for name, uri in BOTH.items()}
 
@@ -71,9 +72,12 @@ def lines(path: Path, kind: str) -> list[Any]:
     return [line[kind] for line in found if kind in line]
 
 
-def http(broker: BrokerProcess) -> str:
-    """Its HTTP acceptor."""
-    return f"http://{LOOPBACK}:{broker.ports['http']}"
+def noted_by(path: Path, ending: str = "imported") -> Any:
+    """What a command that reads or writes a file has noted beside it; empty while there is nothing whole."""
+    try:
+        return json.loads(Path(f"{path}.{ending}").read_text("utf-8").partition("\n")[0])
+    except (OSError, ValueError):
+        return Counter()
 
 
 def take(client: StompSocket, destination: str, count: int) -> list[Any]:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.data_command import data, http
+from tests.e2e.data_command import data
 from tests.kit.client import StompSocket
 from tests.kit.http import ask
 from tests.kit.process import HTTP, STOMP, SWEPT, BrokerProcess, configuration, running
@@ -66,6 +66,6 @@ def send(client: StompSocket, destination: str, count: int, **headers: object) -
 def an_export(folder: Path, broker: BrokerProcess) -> Path:
     """What a running broker has."""
     path = folder / "out.jsonl"
-    told = data("exp", "--url", http(broker), "--output", path)
+    told = data("exp", "--url", broker.url, "--output", path)
     assert told.returncode == 0, told.stderr
     return path

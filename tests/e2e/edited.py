@@ -5,17 +5,13 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tests.e2e.management.told import Told
 from tests.kit.forks import run_text
-from tests.kit.process import BOTH, WAIT_S, BrokerProcess, configuration, started
-
-
-def queue(name: str, attributes: str = "") -> str:
-    return f'<address name="{name}"><anycast><queue name="{name}" {attributes}/></anycast></address>'
+from tests.kit.process import BOTH, WAIT_S, anycast, configuration, started
 
 
 def text_of(
@@ -32,21 +28,16 @@ def text_of(
         folder=Path("data"),
         persists=persistent,
         core=core,
-        addresses="".join(addresses) or queue("other"),
+        addresses="".join(addresses) or anycast("other"),
         settings=settings,
     )
 
 
 @dataclass
-class Edited:
+class Edited(Told):
     """A broker and its file."""
 
-    told: Told
-    file: Path
-
-    @property
-    def broker(self) -> BrokerProcess:
-        return self.told.broker
+    file: Path = field(kw_only=True)
 
     @property
     def reads(self) -> int:
@@ -56,7 +47,7 @@ class Edited:
 
     @property
     def state(self) -> dict[str, Any]:
-        return dict(self.told.ask("GET", "/api/broker/configuration")[1])
+        return dict(self.ask("GET", "/api/broker/configuration")[1])
 
     def write(self, text: str) -> None:
         """As ``sed -i`` and most editors: a new file takes the place of the old one."""
@@ -65,18 +56,15 @@ class Edited:
         beside.rename(self.file)
 
     def reload(self) -> dict[str, Any]:
-        status, answer = self.told.ask("POST", "/api/broker/reload")
+        status, answer = self.ask("POST", "/api/broker/reload")
         assert status == 200, answer
         return dict(answer)
 
-    def attribute(self, name: str, field: str) -> Any:
-        return self.told.queue(name)[field]
-
     def await_attribute(self, name: str, field: str, value: object) -> None:
-        self.broker.eventually(f"{field} of {name}", lambda: self.attribute(name, field), lambda seen: seen == value)
+        self.broker.eventually(f"{field} of {name}", lambda: self.queue(name)[field], lambda seen: seen == value)
 
     def names(self) -> set[str]:
-        return {row["name"] for row in self.told.ask("GET", "/api/queues?fields=name&size=1000")[1]["data"]}
+        return {row["name"] for row in self.ask("GET", "/api/queues?fields=name&size=1000")[1]["data"]}
 
     def diff(self, *words: str) -> subprocess.CompletedProcess[str]:
         return run_text(["diff", *words], timeout=WAIT_S)
@@ -88,6 +76,6 @@ def edited(text: str, folder: Path, named: Path | None = None) -> Iterator[Edite
     if named is None:
         file.write_text(text, "utf-8")
     with started(file, log=folder / "broker.log", folder=folder) as broker:
-        yield Edited(Told(broker), file)
+        yield Edited(broker, file=file)
         if broker.process.poll() is None:
             assert broker.stop() == 0, broker.said

@@ -91,11 +91,6 @@ def ruby(file: Path) -> list[str]:
     return [*command, str(file)]
 
 
-def perl(file: Path) -> list[str]:
-    """The module of this machine, else out of Debian's packages."""
-    return [*perl_with_net_stomp(), str(file)]
-
-
 def php(file: Path) -> list[str]:
     """The extension must be there: it is compiled for one version of PHP."""
     program = tool("php")
@@ -165,7 +160,7 @@ PREPARE: Final[Mapping[str, Prepare]] = {
     "greet-stompit.cjs": node("stompit"),
     "main.go": go,
     "greet.rb": ruby,
-    "greet.pl": perl,
+    "greet.pl": lambda file: [*perl_with_net_stomp(), str(file)],
     "greet.php": php,
     "greet-stomp-php.php": composed_php,
     "Greet.java": java("org.fusesource.stomp.client.Stomp"),

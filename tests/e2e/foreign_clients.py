@@ -189,17 +189,11 @@ def node_with(home: Path, *packages: str) -> tuple[str, Path]:
     return node, modules
 
 
-def prepare_stompjs() -> Launch:
-    """@stomp/stompjs and its TCP wrapper for Node. Raises Absent."""
-    home = PROGRAMS / "stompjs"
-    node, modules = node_with(home, "@stomp/stompjs", "@stomp/tcp-wrapper")
-    return Launch([node, str(home / "client.cjs")], {"NODE_PATH": str(modules)})
-
-
-def prepare_stompjs_over_websocket() -> Launch:
-    """The same program over WebSocket, with the package ws. Raises Absent."""
-    node, modules = node_with(PROGRAMS / "web", "@stomp/stompjs", "ws")
-    return Launch([node, str(PROGRAMS / "stompjs" / "client.cjs")], {"NODE_PATH": str(modules), "OVER": "websocket"})
+def prepare_stompjs(manifest: str, package: str, **environment: str) -> Launch:
+    """@stomp/stompjs for Node, with a package for its connection. Raises Absent."""
+    node, modules = node_with(PROGRAMS / manifest, "@stomp/stompjs", package)
+    program = str(PROGRAMS / "stompjs" / "client.cjs")
+    return Launch([node, program], {"NODE_PATH": str(modules), **environment})
 
 
 GO_STOMP = "github.com/go-stomp/stomp/v3"
@@ -251,14 +245,13 @@ def perl_with_net_stomp() -> list[str]:
     return command
 
 
-def prepare_net_stomp() -> Launch:
-    """The program in Perl. Raises Absent."""
-    return Launch([*perl_with_net_stomp(), str(PROGRAMS / "perl" / "client.pl")])
-
-
 CLIENTS = (
-    ForeignClient("stompjs", prepare_stompjs),
-    ForeignClient("stompjs over WebSocket", prepare_stompjs_over_websocket),
+    ForeignClient("stompjs", lambda: prepare_stompjs("stompjs", "@stomp/tcp-wrapper")),
+    ForeignClient("stompjs over WebSocket", lambda: prepare_stompjs("web", "ws", OVER="websocket")),
     ForeignClient("go-stomp", prepare_go_stomp),
-    ForeignClient("Net::Stomp", prepare_net_stomp, frozenset({"keeps_heart_beats"})),
+    ForeignClient(
+        "Net::Stomp",
+        lambda: Launch([*perl_with_net_stomp(), str(PROGRAMS / "perl" / "client.pl")]),
+        frozenset({"keeps_heart_beats"}),
+    ),
 )

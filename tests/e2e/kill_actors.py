@@ -50,22 +50,19 @@ Live: TypeAlias = Callable[["Actor", StompSocket], None]
 
 
 class Actor(Thread):
-    """One client, which lives like this. ``trouble`` is what went wrong beside its connection's end."""
+    """One client, which is connected, and from its start lives like this. ``trouble`` is what went wrong beside its
+    connection's end.
+    """
 
-    def __init__(self, name: str, ledger: Ledger, seed: int, live: Live) -> None:
+    def __init__(self, name: str, ledger: Ledger, seed: int, live: Live, port: int) -> None:
         super().__init__(name=name, daemon=True)
         self.ledger = ledger
         self.random = Random(f"{seed} {name}")
         self.trouble: str | None = None
-        self.client: StompSocket | None = None
+        self.client = connected(port)
         self._live = live
 
-    def connect(self, port: int) -> None:
-        """Connects; raises OSError or Closed when the broker is gone already."""
-        self.client = connected(port)
-
     def run(self) -> None:
-        assert self.client is not None
         try:
             self._live(self, self.client)
         except (OSError, Closed, HTTPException):
@@ -174,7 +171,7 @@ def consume(
     waiting: dict[str, list[Key]] = {}
     unacknowledged: list[Key] = []
     while True:
-        for got in client.receive_all():
+        for got in (client.receive(), *client.take_waiting()):
             if got.command == "RECEIPT":
                 actor.ledger.acknowledged(waiting.pop(str(got.header("receipt-id"))))
                 continue

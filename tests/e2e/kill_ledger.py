@@ -50,27 +50,27 @@ class Group:
     """Messages that came again although the transaction acknowledged them: so it did not happen."""
 
 
+@dataclass
 class Session:
     """One consumer: the last number it saw of each producer."""
 
-    def __init__(self, number: int, queue: str) -> None:
-        self.number = number
-        self.queue = queue
-        self.last_by_producer: dict[str, int] = {}
+    number: int
+    queue: str
+    last_by_producer: dict[str, int] = field(default_factory=dict)
 
 
+@dataclass
 class Ledger:
     """Filled by many threads; ``violations`` are sentences, empty when every promise was kept."""
 
-    def __init__(self) -> None:
-        self.round = 1
-        self.is_end = False
-        self.fates: dict[Key, Fate] = {}
-        self.groups: dict[int, Group] = {}
-        self.violations: list[str] = []
-        self.delivered_count = 0
-        self._sessions = 0
-        self._lock = Lock()
+    round: int = 1
+    is_end: bool = False
+    fates: dict[Key, Fate] = field(default_factory=dict)
+    groups: dict[int, Group] = field(default_factory=dict)
+    violations: list[str] = field(default_factory=list)
+    delivered_count: int = 0
+    _sessions: int = 0
+    _lock: Lock = field(default_factory=Lock)
 
     def open_session(self, queue: str) -> Session:
         """A consumer subscribes."""

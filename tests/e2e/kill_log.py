@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from artemis_py.message import LargeBody, Message
+from artemis_py.message import LargeBody
 from artemis_py.storage.format.log_events import Changed, Published, Settled
 from artemis_py.storage.format.reader import LogReader
 from tests.e2e.kill_actors import Seen, key_of
@@ -27,7 +27,12 @@ def problems_of_log(folder: Path, ledger: Ledger, replays: Sequence[Seen] = ()) 
             case Changed(kind="queue", fields=fields):
                 queues[fields["id"]] = fields["name"]
             case Published(kept=kept):
-                key = keys[kept.message.id] = key_of("", body_of(log, kept.message))
+                body = kept.message.body
+                if isinstance(body, LargeBody):  # with retention it has to be somewhere
+                    path = log.body_path(body)
+                    assert path is not None, f"body {body.number:016x} of message {kept.message.id} is nowhere"
+                    body = path.read_bytes()
+                key = keys[kept.message.id] = key_of("", body)
                 published += [(event.lsn, key._replace(queue=queues[queue_id])) for queue_id in kept.queue_ids]
             case Settled(queue_id=queue_id, message_ids=message_ids):
                 settled.update(keys[message_id]._replace(queue=queues[queue_id]) for message_id in message_ids)
@@ -47,15 +52,3 @@ def problems_of_log(folder: Path, ledger: Ledger, replays: Sequence[Seen] = ()) 
         if shown != there:
             problems.append(f"a replay of {seen.queue} showed {len(shown)} messages, the log has {len(there)}")
     return problems
-
-
-def body_of(log: LogReader, message: Message) -> bytes:
-    """A message's body, wherever it is; with retention it has to be somewhere."""
-    body = message.body
-    if not isinstance(body, LargeBody):
-        return body
-    path = log.body_path(body)
-    assert path is not None, f"the log speaks of body {body.number:016x} of message {message.id}, which is nowhere"
-    found = path.read_bytes()
-    assert len(found) == body.size_bytes, path
-    return found

@@ -9,13 +9,12 @@ from __future__ import annotations
 import itertools
 import statistics
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.e2e.kill_rounds import KILLED_WHILE_STARTING, PAGING, START_S, WORK_S, KillRun
 from tests.e2e.pair import Member
-from tests.kit.client import Closed, connected, frame
+from tests.kit.client import connected, frame, is_greeted
 from tests.kit.process import BrokerProcess
 
 POLICY = """
@@ -50,7 +49,16 @@ class PairKillRun(KillRun):
         """Kills the working broker so many times, then reads everything that is left, and judges."""
         try:
             if self._backlog:
-                self._fill()
+                broker = self._start("")
+                broker.await_ready()
+                send = frame("SEND", {"destination": "/queue/backlog", "persistent": "true"}, BACKLOG_BODY)
+                with connected(broker.port) as client:
+                    for _ in range(0, self._backlog, BACKLOG_BATCH):
+                        client.raw(send * (BACKLOG_BATCH - 1))
+                        client.ask("SEND", {"destination": "/queue/backlog", "persistent": "true"}, BACKLOG_BODY)
+                self._waiting = self._member("")
+                self._waiting.await_state("the lock of ")
+                broker.kill()
             super().run(kills)
         finally:
             if self._waiting is not None:
@@ -83,50 +91,29 @@ class PairKillRun(KillRun):
             self._waiting = self._member(paging)  # not before: the two would compete for the lock
             actors = self._send_in(broker)
             time.sleep(self.random.uniform(*WORK_S))  # any moment of the work
-            self._await_waiting()
+            self._waiting.await_state("the lock of ")  # otherwise the gap would be the start of a process
             self._kill(broker)
-            self._heard = max((actor.client.heard for actor in actors if actor.client), default=0.0)
+            self._heard = max((actor.client.heard for actor in actors), default=0.0)
             self._join(actors)
         self._kill(broker)
         self.tally.kills += 1
         self._look_at_what_it_said(broker)
-
-    def _await_waiting(self) -> None:
-        """The other one is there and waits; otherwise the gap would be the start of a process."""
-        assert self._waiting is not None
-        self._waiting.await_state("the lock of ")
 
     def _await_takeover(self, broker: BrokerProcess) -> None:
         """As a client sees it: it tries until somebody answers CONNECTED."""
         assert isinstance(broker, Member)
         journal_bytes = sum(path.stat().st_size for path in (self.folder / "journal").glob("artemis-journal-*.log"))
 
-        def is_taken_over() -> bool:
-            broker.await_ports()
-            if "stomp" in broker.ports:
-                with suppress(OSError, Closed):
-                    connected(broker.port).close()
-                    return True
-            return False
-
-        broker.eventually("somebody takes over", is_taken_over, bool)
+        broker.eventually(
+            "somebody takes over",
+            lambda: (broker.await_ports(), is_greeted(broker.ports.get("stomp", 0))),
+            lambda seen: seen[1],
+        )
         if self._heard:
             self.gaps.append(Gap((time.monotonic() - self._heard) * 1000, journal_bytes))
         broker.await_ready()
 
     # ---- before and after ------------------------------------------------------------------------
-
-    def _fill(self) -> None:
-        broker = self._start("")
-        broker.await_ready()
-        send = frame("SEND", {"destination": "/queue/backlog", "persistent": "true"}, BACKLOG_BODY)
-        with connected(broker.port) as client:
-            for _ in range(0, self._backlog, BACKLOG_BATCH):
-                client.raw(send * (BACKLOG_BATCH - 1))
-                client.ask("SEND", {"destination": "/queue/backlog", "persistent": "true"}, BACKLOG_BODY)
-        self._waiting = self._member("")
-        self._await_waiting()
-        broker.kill()
 
     def _read_all(self) -> None:
         """By a new broker: one that waits may have too little room for everything at once."""

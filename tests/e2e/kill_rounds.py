@@ -27,7 +27,6 @@ from tests.e2e.kill_actors import (
     scrape,
 )
 from tests.e2e.kill_ledger import Ledger
-from tests.kit.client import Closed
 from tests.kit.process import BOTH, STOP_S, SWEPT, BrokerProcess, configuration, retained
 
 WORK_S = (0.02, 0.7)
@@ -118,7 +117,11 @@ class KillRun:
                 broker.eventually("schedules", lambda: broker.metric(SCHEDULED, queue="ring"), lambda n: n > 50)
             time.sleep(self.random.uniform(*WORK_S))  # any moment of the work
             if self._stops:
-                self._stop(broker, self.random.choice(STOPS))
+                for one in self.random.choice(STOPS):
+                    broker.process.send_signal(one)
+                code = broker.process.wait(STOP_S)
+                if code or "warning" in broker.said.partition("is ready")[2]:
+                    self.trouble.append(f"round {self.ledger.round}: the broker ended with {code}: {broker.said}")
             self._kill(broker)
             self._join(actors)
         self._kill(broker)
@@ -130,13 +133,6 @@ class KillRun:
             actor.join()
             if actor.trouble is not None:
                 self.trouble.append(f"round {self.ledger.round}: {actor.trouble}")
-
-    def _stop(self, broker: BrokerProcess, signals: Sequence[signal.Signals]) -> None:
-        for number in signals:
-            broker.process.send_signal(number)
-        code = broker.process.wait(STOP_S)
-        if code or "warning" in broker.said.partition("is ready")[2]:
-            self.trouble.append(f"round {self.ledger.round}: the broker ended with {code}: {broker.said}")
 
     def _paging(self) -> str:
         """Little room, and pages of a few messages or of a few hundred."""
@@ -206,16 +202,15 @@ class KillRun:
                 "scheduler": schedule,
                 "scraper": partial(scrape, url=f"{broker.url}/metrics"),
             }
-        actors = [Actor(name, self.ledger, seed, live) for name, live in lives.items()]
-        for actor in actors:
+        actors: list[Actor] = []
+        for name, live in lives.items():
             try:
-                actor.connect(port)
-            except (OSError, Closed, AssertionError) as error:
-                self.trouble.append(f"round {number}: {actor.name} cannot connect: {error!r}")
-        there = [actor for actor in actors if actor.client is not None]
-        for actor in there:
+                actors.append(Actor(name, self.ledger, seed, live, port))
+            except (OSError, AssertionError) as error:
+                self.trouble.append(f"round {number}: {name} cannot connect: {error!r}")
+        for actor in actors:
             actor.start()
-        return there
+        return actors
 
     # ---- the end ---------------------------------------------------------------------------------
 
@@ -224,8 +219,7 @@ class KillRun:
         broker.await_ready()
         for seen in self.replays:
             seen.headers["completed"] = "true"
-            catching_up = Actor("catching up", self.ledger, 0, partial(replay, seen=seen))
-            catching_up.connect(broker.port)
+            catching_up = Actor("catching up", self.ledger, 0, partial(replay, seen=seen), broker.port)
             catching_up.start()
             self._join([catching_up])
         self.ledger.is_end = True

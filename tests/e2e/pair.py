@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.kit.http import ask
-from tests.kit.process import BOTH, BrokerProcess, configuration, eventually
+from tests.kit.process import BOTH, BrokerProcess, configuration
 
 _STATES = re.compile(
     r"^(?:\S+Z \S+ )?broker \S+ is (?:a stand-by: it waits for (?P<waits_for>.*)|(?P<ready>ready): .*)$", re.MULTILINE
@@ -101,10 +101,3 @@ def pair_in(folder: Path, core: str = "", http: str = "") -> Iterator[Pair]:
     finally:
         for member in pair.members:
             member.kill()
-
-
-def gone(member: Member) -> int:
-    """The exit code of a process that ends by itself."""
-    code = eventually("the end", member.process.poll, lambda code: code is not None)
-    assert code is not None
-    return code

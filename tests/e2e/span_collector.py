@@ -34,7 +34,14 @@ class SpanCollector:
 
     def take(self, request: BaseHTTPRequestHandler) -> None:
         """One request."""
-        body = _body(request)
+        if "content-length" in request.headers:
+            body = request.rfile.read(int(request.headers["content-length"]))
+        else:  # in chunks, as Node sends it
+            body = b""
+            while size := int(request.rfile.readline(), 16):
+                body += request.rfile.read(size)
+                request.rfile.readline()
+            request.rfile.readline()
         if request.headers.get("content-encoding") == "gzip":
             body = gzip.decompress(body)
         if self.status == 200:
@@ -51,18 +58,6 @@ class SpanCollector:
     def named(self, name: str) -> list[Span]:
         """The spans of this name."""
         return [span for span in [*self.spans] if span.name == name]
-
-
-def _body(request: BaseHTTPRequestHandler) -> bytes:
-    """The body of a request, of known length or in chunks (as Node sends it)."""
-    if "content-length" in request.headers:
-        return request.rfile.read(int(request.headers["content-length"]))
-    body = b""
-    while size := int(request.rfile.readline(), 16):
-        body += request.rfile.read(size)
-        request.rfile.readline()
-    request.rfile.readline()
-    return body
 
 
 @contextmanager

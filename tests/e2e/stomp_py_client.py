@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import queue
 import threading
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
@@ -51,7 +52,7 @@ class Listener(stomp.ConnectionListener):  # type: ignore[misc]
         self.gone.set()
 
 
-class StompPy:
+class StompPy(AbstractContextManager["StompPy"]):
     """A connected client."""
 
     def __init__(
@@ -64,9 +65,6 @@ class StompPy:
         self.connection.connect(wait=True, headers=connect_headers or {})
         # The library wakes whoever waits for the connection before it tells its listeners of it.
         eventually("greeting", lambda: self.listener.greeting, bool)
-
-    def __enter__(self) -> StompPy:
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self.connection.is_connected():
@@ -86,12 +84,9 @@ class StompPy:
 
     def await_receipt(self, receipt: str) -> None:
         """Waits for it; fails with the ERROR that came instead."""
-
-        def has_come() -> bool:
-            assert self.listener.errors.empty(), self.listener.errors.get().body
-            return receipt in self.listener.receipts
-
-        eventually(f"receipt {receipt}", has_come, bool)
+        listener = self.listener
+        eventually(f"receipt {receipt}", lambda: receipt in listener.receipts or not listener.errors.empty(), bool)
+        assert receipt in listener.receipts, listener.errors.get().body
 
     def send(self, destination: str, body: str | bytes, **headers: str) -> None:
         """Sends and waits for the receipt."""
@@ -111,15 +106,9 @@ class StompPy:
         self.connection.unsubscribe(id=id, headers={**headers, "receipt": receipt})
         self.await_receipt(receipt)
 
-    def ack(self, message: Frame, transaction: str | None = None) -> None:
-        """Acknowledges as the version wants it, and waits for the receipt."""
-        self._settle(self.connection.ack, message, transaction)
-
-    def nack(self, message: Frame, transaction: str | None = None) -> None:
-        """Refuses a message, and waits for the receipt."""
-        self._settle(self.connection.nack, message, transaction)
-
-    def _settle(self, verb: Any, message: Frame, transaction: str | None) -> None:
+    def ack(self, message: Frame, transaction: str | None = None, *, refuses: bool = False) -> None:
+        """Acknowledges or refuses as the version wants it, and waits for the receipt."""
+        verb = self.connection.nack if refuses else self.connection.ack
         receipt = self.new_receipt()
         headers = message.headers
         if self.version == "1.2":

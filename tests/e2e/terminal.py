@@ -11,6 +11,7 @@ import struct
 import termios
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from tests.kit.process import WAIT_S
@@ -18,7 +19,7 @@ from tests.kit.process import WAIT_S
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]|\r")
 
 
-class Terminal:
+class Terminal(AbstractContextManager["Terminal"]):
     """The command's terminal: what it printed, and what is typed."""
 
     def __init__(
@@ -44,9 +45,6 @@ class Terminal:
             finally:
                 os._exit(127)
         fcntl.ioctl(self._descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-
-    def __enter__(self) -> Terminal:
-        return self
 
     def __exit__(self, *_: object) -> None:
         if self.code is None:

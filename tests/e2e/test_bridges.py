@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import random
-import threading
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
-from tests.e2e.bridged_pair import PERSISTENT, Place, bridge_xml, queue
+from tests.e2e.bridged_pair import PERSISTENT, Place, bridge_xml
 from tests.e2e.management.beans import post
 from tests.e2e.management.told import Told
 from tests.e2e.pair import pair_in
 from tests.kit.certificates import Authority
-from tests.kit.client import Closed, StompSocket, connected
+from tests.kit.client import StompSocket, connected
 from tests.kit.forks import run_text
 from tests.kit.http import ask
+from tests.kit.meanwhile import meanwhile
 from tests.kit.ports import free_port
-from tests.kit.process import BrokerProcess
+from tests.kit.process import BrokerProcess, anycast
 from tests.kit.secured import USERS, secured_broker
 from tests.kit.tls import uri
 
@@ -36,8 +37,10 @@ class Both:
     """The one with the bridge, and the other."""
 
     def __init__(self, folder: Path, settings: str = "") -> None:
-        self.far = Place(folder, "far", queue("incoming"))
-        self.near = Place(folder, "near", queue("orders") + queue("dead"), bridge_xml(INCOMING, self.far.uri), settings)
+        self.far = Place(folder, "far", anycast("incoming"))
+        self.near = Place(
+            folder, "near", anycast("orders") + anycast("dead"), bridge_xml(INCOMING, self.far.uri), settings
+        )
 
     def end(self) -> None:
         for place in (self.near, self.far):
@@ -57,7 +60,7 @@ def test_messages_arrive_as_they_were_sent(both: Both) -> None:
     both.far.start()
     both.near.start()
     large = random.Random(1).randbytes(3_000_000)
-    with both.near.client() as client:
+    with connected(both.near.port) as client:
         headers = {"destination": "orders", **PERSISTENT}
         client.ask("SEND", {**headers, "priority": "7", "correlation-id": "c", "colour": "red", "type": "t"}, b"first")
         client.ask("SEND", headers, b"by\0tes")
@@ -65,7 +68,7 @@ def test_messages_arrive_as_they_were_sent(both: Both) -> None:
         client.ask("SEND", {**headers, "expires": "4102444800000", "JMSXGroupID": "g"}, b"last")
     both.far.running.await_count("incoming", 4)
     both.near.running.await_count("orders", 0)
-    with both.far.client() as client:
+    with connected(both.far.port) as client:
         client.subscribe("/queue/incoming")
         got = [client.message() for _ in range(4)]
     assert [len(each.body) for each in got] == [5, 6, len(large), 4]
@@ -102,7 +105,7 @@ def test_a_large_text_without_a_length(both: Both) -> None:
     both.far.start()
     both.near.start()
     text = b"text " * 100_000
-    with both.near.client() as client:
+    with connected(both.near.port) as client:
         client.raw(b"SEND\ndestination:orders\npersistent:true\nreceipt:r\n\n%b\0" % text)
         client.await_receipt("r")
     assert both.far.take(1, "incoming") == [text]
@@ -136,7 +139,7 @@ def test_it_gives_up_where_the_file_says_so_and_starts_again(both: Both) -> None
     assert row["reason"].startswith("gave up after 2 attempts: ")
     both.far.start()
     both.near.send(b"1")
-    url = f"http://127.0.0.1:{both.near.running.ports['http']}"
+    url = both.near.running.url
     done = run_text(["bridge", "start", "b", "--url", url])
     assert (done.returncode, done.stderr) == (0, "")
     assert both.far.take(1, "incoming") == [b"1"]
@@ -151,8 +154,8 @@ def test_it_gives_up_where_the_file_says_so_and_starts_again(both: Both) -> None
 
 def test_the_second_connector_is_used_while_the_first_is_down(tmp_path: Path) -> None:
     nobody = free_port()
-    far = Place(tmp_path, "far", queue("incoming"))
-    near = Place(tmp_path, "near", queue("orders"), bridge_xml(INCOMING, f"tcp://127.0.0.1:{nobody}", far.uri))
+    far = Place(tmp_path, "far", anycast("incoming"))
+    near = Place(tmp_path, "near", anycast("orders"), bridge_xml(INCOMING, f"tcp://127.0.0.1:{nobody}", far.uri))
     try:
         far.start()
         near.start()
@@ -200,7 +203,7 @@ def test_tls_a_login_and_a_masked_password(tmp_path: Path) -> None:
     with secured_broker(own, tls=uri("STOMP", keyStorePath=store)) as far:
         login = {"forwarding-address": "jobs", "user": "eve", "password": masked}
         there = f"tcp://localhost:{far.ports['tls']}?sslEnabled=true;trustStorePath="
-        near = Place(tmp_path, "near", queue("orders"), bridge_xml(login, there + quote(str(stranger))))
+        near = Place(tmp_path, "near", anycast("orders"), bridge_xml(login, there + quote(str(stranger))))
         try:
             near.start()
             near.send(b"secret")
@@ -227,8 +230,8 @@ def test_a_message_that_the_other_broker_refuses_gets_to_the_dead_letters(tmp_pa
         '<address-setting match="#"><max-delivery-attempts>2</max-delivery-attempts>'
         "<dead-letter-address>dead</dead-letter-address></address-setting>"
     )
-    far = Place(tmp_path, "far", queue("incoming"), acceptor=";maxBodyBytes=1000")
-    near = Place(tmp_path, "near", queue("orders") + queue("dead"), settings=settings)
+    far = Place(tmp_path, "far", anycast("incoming"), acceptor=";maxBodyBytes=1000")
+    near = Place(tmp_path, "near", anycast("orders") + anycast("dead"), settings=settings)
     near.write(bridge_xml(INCOMING, far.uri))
     try:
         far.start()
@@ -281,7 +284,7 @@ def test_a_message_goes_around_a_circle_of_bridges_once(circle: Both, request: p
         row = circle.near.await_bridge(state="waiting")
         assert "bridges form a loop: message " in row["reason"]
         assert "it stays: the queue has no dead-letter-address" in circle.near.running.said
-    with circle.near.client() as client:
+    with connected(circle.near.port) as client:
         client.subscribe(f"/queue/{found}")
         message = client.message()
         assert (message.body, message.header("colour")) == (b"1", "red")
@@ -299,7 +302,7 @@ def test_a_dead_letter_of_a_circle_goes_out_again_when_the_circle_is_broken(tmp_
         both.near.running.await_count("dead", 1)
         both.far.write("")
         assert ask(both.far.running.ports["http"], "POST", "/api/broker/reload").status == 200
-        url = f"http://127.0.0.1:{both.near.running.ports['http']}"
+        url = both.near.running.url
         assert run_text(["dead", "retry", "--url", url]).returncode == 0
         assert both.far.take(1, "incoming") == [b"1"]
     finally:
@@ -307,7 +310,7 @@ def test_a_dead_letter_of_a_circle_goes_out_again_when_the_circle_is_broken(tmp_
 
 
 def test_a_queue_that_is_not_there_yet_is_waited_for_without_a_connection(tmp_path: Path) -> None:
-    far = Place(tmp_path, "far", queue("incoming"))
+    far = Place(tmp_path, "far", anycast("incoming"))
     near = Place(tmp_path, "near", "", bridge_xml(INCOMING, far.uri))
     try:
         far.start()
@@ -335,7 +338,7 @@ def test_a_bridged_queue_is_deleted_with_its_consumers(both: Both) -> None:
 
 
 def test_a_stand_by_forwards_when_it_has_taken_over(tmp_path: Path) -> None:
-    far = Place(tmp_path, "far", queue("incoming"))
+    far = Place(tmp_path, "far", anycast("incoming"))
     try:
         far.start()
         (tmp_path / "pair").mkdir()
@@ -405,54 +408,44 @@ def test_an_orderly_stop_leaves_nothing_half_done(both: Both) -> None:
 # ---- kill -9 ---------------------------------------------------------------------------------------
 
 
-class Producer:
-    """Sends numbered messages, and notes which were confirmed. It goes on whatever becomes of the broker."""
-
-    def __init__(self, near: Place) -> None:
-        self.asked: list[int] = []
-        self.promised: list[int] = []
-        self._near = near
-        self._ends = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        number = 0
-        while not self._ends.is_set():
-            try:
-                with self._near.client() as client:
-                    while not self._ends.is_set():
-                        number += 1
-                        self.asked.append(number)
-                        client.ask("SEND", {"destination": "/queue/orders", **PERSISTENT}, b"%d" % number)
-                        self.promised.append(number)
-            except (OSError, Closed, AssertionError):
-                self._ends.wait(0.002)
-
-    def end(self) -> None:
-        self._ends.set()
-        self._thread.join()
+LONG = (
+    pytest.mark.slow,
+    pytest.mark.timeout(3600),
+    pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak"),
+)
 
 
-def _await_forwarded(near: Place, wanted: int) -> None:
-    def count() -> int:
-        return int(near.bridge()["messagesAcknowledged"])
-
-    near.running.eventually(f"{wanted} forwarded", count, lambda seen: seen >= wanted)
-
-
-def kill_and_judge(both: Both, rounds: int, seed: int) -> str:
-    """Kill the one, the other, or both of them, in the middle of forwarding. Returns a summary."""
+@pytest.mark.parametrize(
+    "rounds", [pytest.param(ROUNDS, marks=pytest.mark.timeout(300)), pytest.param(SOAK_ROUNDS, marks=LONG)]
+)
+def test_no_kill_loses_or_doubles_a_message(
+    both: Both, seed: int, rounds: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Kill the one, the other, or both of them, in the middle of forwarding."""
     chance = random.Random(seed)
     both.far.start()
     both.near.start()
-    producer = Producer(both.near)
+    asked: list[int] = []
+    promised: list[int] = []
+
+    def publish() -> None:
+        """Numbered messages, whatever becomes of the broker."""
+        with suppress(OSError, AssertionError), connected(both.near.port) as client:
+            for _ in range(20):
+                asked.append(len(asked) + 1)
+                client.ask("SEND", {"destination": "/queue/orders", **PERSISTENT}, b"%d" % asked[-1])
+                promised.append(asked[-1])
+
     kills: Counter[str] = Counter()
     again: list[BrokerProcess] = []
-    try:
+    with meanwhile(publish, pause_s=0.002):
         for _ in range(rounds):
             wanted = int(both.near.bridge()["messagesAcknowledged"]) + chance.randint(1, 60)
-            _await_forwarded(both.near, wanted)
+            both.near.running.eventually(
+                f"{wanted} forwarded",
+                lambda: int(both.near.bridge()["messagesAcknowledged"]),
+                lambda seen: seen >= wanted,  # noqa: B023
+            )
             which = chance.choice(("near", "far", "both"))
             kills[which] += 1
             places = {"near": (both.near,), "far": (both.far,), "both": (both.near, both.far)}[which]
@@ -460,33 +453,14 @@ def kill_and_judge(both: Both, rounds: int, seed: int) -> str:
                 place.running.kill()
             for place in places:
                 again.append(place.start())
-    finally:
-        producer.end()
     both.near.running.eventually(
         "all forwarded", lambda: both.near.running.metric("artemis_message_count", queue="orders"), lambda n: n == 0
     )
     count = int(both.far.running.metric("artemis_message_count", queue="incoming"))
     got = Counter(map(int, both.far.take(count, "incoming")))
-    assert not set(producer.promised) - set(got), "lost"
-    assert not set(got) - set(producer.asked), "invented"
+    assert not set(promised) - set(got), "lost"
+    assert not set(got) - set(asked), "invented"
     twice = [number for number, times in got.items() if times > 1]
     assert not twice, "more than once, although duplicates are detected"
-    return f"{rounds} kills {dict(kills)}, {len(producer.promised)} promised, {len(got)} arrived once"
-
-
-@pytest.mark.timeout(300)
-def test_no_kill_loses_or_doubles_a_message(both: Both, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
-    summary = kill_and_judge(both, ROUNDS, seed)
     with capsys.disabled():
-        print(f"\nkilled bridge: {summary}")
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-@pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")
-def test_no_kill_loses_or_doubles_a_message_in_a_long_run(
-    both: Both, seed: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    summary = kill_and_judge(both, SOAK_ROUNDS, seed)
-    with capsys.disabled():
-        print(f"\nkilled bridge, long: {summary}")
+        print(f"\n{rounds} kills {dict(kills)}, {len(promised)} promised, {len(got)} arrived once")

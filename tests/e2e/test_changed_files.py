@@ -160,12 +160,12 @@ ROWS: Final = {
 
 
 def counts(it: Edited) -> dict[str, int]:
-    rows = it.told.ask("GET", "/api/queues?fields=name,messageCount&size=1000")[1]["data"]
+    rows = it.ask("GET", "/api/queues?fields=name,messageCount&size=1000")[1]["data"]
     return {row["name"]: row["messageCount"] for row in rows if row["name"] != "other"}
 
 
 def fill(it: Edited, headers: Mapping[str, str]) -> None:
-    with it.told.client() as sender:
+    with it.client() as sender:
         for number in range(_COUNT):
             headers = {"destination": "a::q", "persistent": "true", "rank": str(number), **headers}
             sender.ask("SEND", headers, b"x" * 2000)
@@ -184,12 +184,12 @@ def test_nothing_durable_goes_without_a_word(name: str, tmp_path: Path) -> None:
         with edited(config(row.after, settings), tmp_path) as it:
             it.broker.eventually("the messages", lambda: counts(it), lambda seen: seen == row.left)
             if "q" in row.left:
-                assert it.attribute("q", "address") == row.address
+                assert it.queue("q")["address"] == row.address
             lines = [line for line in it.broker.said.splitlines() if "queue=q " in line or "queue q" in line]
             assert not told or any(told in line for line in lines), it.broker.said
             said = [line for line in lines if " CFG-" in line]
             assert told or not said, said
-            with it.told.client() as sender:  # what gave way is written down before this
+            with it.client() as sender:  # what gave way is written down before this
                 sender.ask("SEND", {"destination": "other::other", "persistent": "true"}, b"x")
             it.broker.kill()
         told = told if row.left == {"q": _COUNT} else ""  # what is gone is told once, what stays with each start
@@ -221,7 +221,7 @@ def pending(it: Edited) -> int:
 
 
 def warned(it: Edited) -> str:
-    status, answer = it.told.ask("GET", "/health/ready")
+    status, answer = it.ask("GET", "/health/ready")
     assert status == 200
     return str(answer)
 
@@ -230,20 +230,20 @@ def test_a_reload_leaves_a_queue_with_messages_where_it_is_until_it_is_deleted(t
     with edited(config(OTHER + on("a", queue()), ""), tmp_path) as it:
         fill(it, {})
         it.write(config(OTHER + on("b", queue()), ""))
-        said = it.diff("--running", "--url", it.told.url).stdout
+        said = it.diff("--running", "--url", it.broker.url).stdout
         assert "queue q: address a → b" in said
         assert "queue q (5 messages): it stays on address a, with its 5 messages" in said
         answer = it.reload()
         assert (answer["result"], len(answer["pendingRestart"])) == ("partly", 1)
         assert MOVED in answer["failures"][0]
         assert "artemis-py queue delete q" in answer["failures"][0]
-        assert (counts(it), it.attribute("q", "address"), pending(it)) == ({"q": 5}, "a", 1)
+        assert (counts(it), it.queue("q")["address"], pending(it)) == ({"q": 5}, "a", 1)
         assert MOVED in warned(it)
-        assert it.told.command("queue", "move", "q", "other").returncode == 0
-        assert it.told.command("queue", "delete", "q", "--yes").returncode == 0
+        assert it.command("queue", "move", "q", "other").returncode == 0
+        assert it.command("queue", "delete", "q", "--yes").returncode == 0
         assert it.reload()["result"] == "applied"
-        assert (it.attribute("q", "address"), it.attribute("q", "life"), pending(it)) == ("b", "declared", 0)
-        assert it.attribute("other", "messageCount") == _COUNT
+        assert (it.queue("q")["address"], it.queue("q")["life"], pending(it)) == ("b", "declared", 0)
+        assert it.queue("other")["messageCount"] == _COUNT
         assert MOVED not in warned(it)
 
 
@@ -253,19 +253,19 @@ def test_with_force_it_goes_with_its_messages_and_nothing_waits(setting_name: st
     with edited(config(on("a", queue()), force), tmp_path) as it:
         fill(it, {})
         it.write(config(on("b", queue()), force))
-        said = it.diff("--running", "--url", it.told.url).stdout
+        said = it.diff("--running", "--url", it.broker.url).stdout
         assert "queue q (5 messages): deleted, with its messages" in said
         assert "needs a restart" not in said
         answer = it.reload()
         assert (answer["result"], answer["removedMessages"], answer["pendingRestart"]) == ("applied", 5, [])
-        assert (counts(it), it.attribute("q", "address"), pending(it)) == ({"q": 0}, "b", 0)
+        assert (counts(it), it.queue("q")["address"], pending(it)) == ({"q": 0}, "b", 0)
 
 
 def test_a_queue_stays_durable_until_it_is_empty(tmp_path: Path) -> None:
     with edited(config(on("a", queue()), ""), tmp_path) as it:
         fill(it, {})
         it.write(config(on("a", NOT_DURABLE), ""))
-        said = it.diff("--running", "--url", it.told.url).stdout
+        said = it.diff("--running", "--url", it.broker.url).stdout
         assert "queue q (5 messages): it stays durable, with its 5 messages" in said
         assert it.reload()["result"] == "partly"
         assert "operation=reloadConfigurationFile" in it.broker.said
@@ -273,30 +273,30 @@ def test_a_queue_stays_durable_until_it_is_empty(tmp_path: Path) -> None:
         assert pending(it) == 1
         it.broker.kill()
     with edited(config(on("a", NOT_DURABLE), ""), tmp_path) as it:
-        assert (counts(it), it.attribute("q", "durable"), pending(it)) == ({"q": 5}, True, 1)
+        assert (counts(it), it.queue("q")["durable"], pending(it)) == ({"q": 5}, True, 1)
         assert "it stays durable, with its 5 messages" in warned(it)
         it.write(config(on("a", queue()), ""))
         assert it.reload()["result"] == "applied"
         assert (pending(it), "it stays durable" in warned(it)) == (0, False)
         it.write(config(on("a", NOT_DURABLE), ""))
         it.reload()
-        assert it.told.command("queue", "purge", "q", "--yes").returncode == 0
+        assert it.command("queue", "purge", "q", "--yes").returncode == 0
         it.reload()
-        assert (it.attribute("q", "durable"), pending(it)) == (True, 1)
+        assert (it.queue("q")["durable"], pending(it)) == (True, 1)
         it.broker.kill()
     with edited(config(on("a", NOT_DURABLE), ""), tmp_path) as it:
-        assert (it.attribute("q", "durable"), pending(it)) == (False, 0)
+        assert (it.queue("q")["durable"], pending(it)) == (False, 0)
 
 
 def test_an_empty_queue_moves_with_a_start_and_stays_paused(tmp_path: Path) -> None:
     with edited(config(on("a", queue()), ""), tmp_path) as it:
         fill(it, {})
-        assert it.told.command("queue", "purge", "q", "--yes").returncode == 0
-        assert it.told.command("queue", "pause", "q").returncode == 0
+        assert it.command("queue", "purge", "q", "--yes").returncode == 0
+        assert it.command("queue", "pause", "q").returncode == 0
         it.broker.kill()
     for _ in range(2):
         with edited(config(on("b", queue()), ""), tmp_path) as it:
-            assert (counts(it), it.attribute("q", "address"), it.attribute("q", "paused")) == ({"q": 0}, "b", True)
+            assert (counts(it), it.queue("q")["address"], it.queue("q")["paused"]) == ({"q": 0}, "b", True)
             assert (pending(it), " CFG-" in it.broker.said) == (0, False)
             it.broker.kill()
 
@@ -307,31 +307,31 @@ def test_what_waited_for_a_restart_waits_no_more_when_it_is_made_anew(tmp_path: 
         it.write(config(on("a", queue(more='sort-key="rank"')), ""))
         it.reload()
         assert pending(it) == 1
-        assert it.told.command("queue", "delete", "q", "--yes").returncode == 0
+        assert it.command("queue", "delete", "q", "--yes").returncode == 0
         it.reload()
         assert pending(it) == 0
         it.write(config(on("a", queue()), ""))
-        assert "needs a restart" in it.diff("--running", "--url", it.told.url).stdout
+        assert "needs a restart" in it.diff("--running", "--url", it.broker.url).stdout
         it.reload()
         assert pending(it) > 0
         it.write(config(on("a", queue(more='sort-key="rank"')), ""))
-        assert "needs a restart" not in it.diff("--running", "--url", it.told.url).stdout
+        assert "needs a restart" not in it.diff("--running", "--url", it.broker.url).stdout
         it.reload()
         assert pending(it) == 0
 
 
 def test_a_queue_of_a_reload_is_declared_as_those_of_the_start(tmp_path: Path) -> None:
     with edited(config(on("a", queue()), ""), tmp_path) as it:
-        started = {name: it.attribute("q", name) for name in ("life", "declaredAt", "autoCreated")}
+        started = {name: it.queue("q")[name] for name in ("life", "declaredAt", "autoCreated")}
         it.write(config(on("a", queue()) + on("b", queue("r")), ""))
         it.reload()
         assert started["life"] == "declared"
-        assert {name: it.attribute("r", name) for name in started} == started
+        assert {name: it.queue("r")[name] for name in started} == started
         it.write(config("\n\n" + on("a", queue()), ""))
         it.reload()
         line = int(started["declaredAt"].rpartition(":")[2])
-        assert it.attribute("q", "declaredAt").endswith(f":{line + 2}")
-        assert (it.attribute("r", "life"), it.attribute("r", "declaredAt")) == ("created", None)
+        assert it.queue("q")["declaredAt"].endswith(f":{line + 2}")
+        assert (it.queue("r")["life"], it.queue("r")["declaredAt"]) == ("created", None)
 
 
 CHECKED: Final = {

@@ -6,7 +6,6 @@ import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.request import urlopen
 
 import pytest
 
@@ -30,13 +29,6 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     give_user(folder, "user", "password")
     with running(shipped, folder) as process:
         yield process
-
-
-def waiting(broker: BrokerProcess) -> float:
-    """How many greetings nobody has acknowledged."""
-    metrics = urlopen(f"http://127.0.0.1:{broker.ports['http']}/metrics", timeout=120).read().decode()
-    found = re.search(r'^artemis_message_count\{address="greetings".*\} (\S+)$', metrics, re.MULTILINE)
-    return float(found[1]) if found else 0.0
 
 
 def test_each_example_is_run() -> None:
@@ -101,4 +93,4 @@ def test_example(broker: BrokerProcess, tmp_path: Path, name: str) -> None:
         pytest.skip(f"no client for {name}: {absent}")
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=RUN_S_MAX, check=False)
     assert (done.stdout.split(), done.returncode) == (["received", "hello"], 0), done.stderr
-    broker.eventually("no greeting is left", lambda: waiting(broker), lambda count: count == 0)
+    broker.await_metric(0, "artemis_message_count", address="greetings")

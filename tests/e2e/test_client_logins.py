@@ -20,7 +20,7 @@ from artemis_py.spark.consume.unsettled import Unsettled
 from artemis_py.spark.read.options import QueueOptions
 from artemis_py.spark.write.transactions import Transaction, TransactionSender
 from artemis_py.stomp.client import VERSIONS, frame
-from tests.e2e.data_command import END, FIRST, a_line, http
+from tests.e2e.data_command import END, FIRST, a_line
 from tests.kit.forks import run_text
 from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess
 from tests.kit.secured import basic, secured_broker
@@ -36,7 +36,7 @@ LOGIN = ClientLogin(USER, PASSWORD)
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     with secured_broker(tmp_path_factory.mktemp("secured")) as broker:
         user = {"name": USER, "password": PASSWORD, "role": "editors,workers"}
-        request = urllib.request.Request(http(broker) + "/api/users", json.dumps(user).encode(), method="POST")
+        request = urllib.request.Request(broker.url + "/api/users", json.dumps(user).encode(), method="POST")
         request.add_header("Authorization", basic("ann"))
         urllib.request.urlopen(request, timeout=WAIT_S).close()
         yield broker
@@ -50,7 +50,7 @@ def test_commands(broker: BrokerProcess, tmp_path: Path) -> None:
     for words in (
         ["send", "jobs", "first", "--stomp", stomp],
         ["receive", "jobs", "--stomp", stomp],
-        ["data", "imp", str(path), "--url", http(broker)],
+        ["data", "imp", str(path), "--url", broker.url],
         ["browse", "jobs", "--stomp", stomp],
         ["perf", "--list"],
     ):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from typing import Any
 
 import pytest
 
@@ -32,11 +31,7 @@ def version(request: pytest.FixtureRequest) -> str:
 def connect(shared_broker: BrokerProcess, version: str) -> Iterator[Connect]:
     """Opens connections of that version, which end with the test."""
     with ExitStack() as stack:
-
-        def open_one(**options: Any) -> StompPy:
-            return stack.enter_context(StompPy(shared_broker.port, version, **options))
-
-        yield open_one
+        yield lambda **options: stack.enter_context(StompPy(shared_broker.port, version, **options))
 
 
 def test_connect_and_disconnect(connect: Connect, version: str) -> None:
@@ -116,7 +111,7 @@ def test_nack_brings_the_message_back(connect: Connect, place: str, shared_broke
     consumer = connect()
     consumer.send(f"/queue/{place}", "no, thanks")
     consumer.subscribe(f"/queue/{place}")
-    consumer.nack(consumer.next())
+    consumer.ack(consumer.next(), refuses=True)
     again = consumer.next()
     assert (again.body, again.headers["redelivered"]) == ("no, thanks", "true")
     consumer.ack(again)

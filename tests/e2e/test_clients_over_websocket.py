@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterator
+from functools import partial
 
 import pytest
 import stomp
-from stomp.utils import Frame
 
 from tests.e2e.foreign_clients import PROGRAMS, Absent, node_with, read_verdicts
-from tests.kit.process import LOOPBACK, STOMP, BrokerProcess, configuration, eventually, running
+from tests.e2e.stomp_py_client import Listener
+from tests.kit.process import LOOPBACK, STOMP, WAIT_S, BrokerProcess, configuration, eventually, for_the_module, running
 
 pytestmark = pytest.mark.e2e
 
@@ -19,10 +19,7 @@ CHECKS = re.findall(r"^  (?:async )?(\w+)(?:\(\) \{|: \(\) =>)", (PROGRAMS / "we
 ACCEPTORS = {"stomp": STOMP, "wide": STOMP + ";webSocketMaxFramePayloadLength=4194304"}
 
 
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    with running(configuration(ACCEPTORS), tmp_path_factory.mktemp("web")) as process:
-        yield process
+broker = for_the_module(partial(running, configuration(ACCEPTORS)))
 
 
 @pytest.fixture(scope="module")
@@ -57,31 +54,17 @@ def test_no_check_is_forgotten(verdicts: dict[str, str] | Absent) -> None:
     assert len(CHECKS) > 10
 
 
-class Inbox(stomp.ConnectionListener):  # type: ignore[misc]
-    """What stomp.py got."""
-
-    def __init__(self) -> None:
-        self.bodies: list[object] = []
-        self.receipts: list[str] = []
-
-    def on_message(self, frame: Frame) -> None:
-        self.bodies.append(frame.body)
-
-    def on_receipt(self, frame: Frame) -> None:
-        self.receipts.append(frame.headers["receipt-id"])
-
-
 def test_stomp_py(broker: BrokerProcess) -> None:
     """Its connection over WebSocket sends text and binary messages, and wants heart-beats."""
     pytest.importorskip("websocket", reason="websocket-client is not installed (pip install stomp.py[websocket])")
     connection = stomp.WSStompConnection([(LOOPBACK, broker.port)], heartbeats=(1000, 1000), ws_path="/stomp")
-    inbox = Inbox()
+    inbox = Listener()
     connection.set_listener("inbox", inbox)
     connection.connect(wait=True)
     connection.subscribe("/queue/ws.py", id="1", ack="auto")
     bodies = ["hello", "Ж", "x" * 50_000]
     for body in bodies:
         connection.send("/queue/ws.py", body)
-    eventually("the bodies", lambda: list(inbox.bodies), lambda got: got == bodies)
+    assert [inbox.messages.get(timeout=WAIT_S).body for _ in bodies] == bodies
     connection.disconnect(receipt="bye")
-    eventually("the receipt", lambda: list(inbox.receipts), lambda got: got == ["bye"])
+    eventually("the receipt", lambda: set(inbox.receipts), lambda got: got == {"bye"})

@@ -15,7 +15,7 @@ import pytest
 from artemis_py.security.users.accounts import NEW_PASSWORD
 from tests.kit.client import connected
 from tests.kit.forks import run_text
-from tests.kit.process import LOOPBACK, BrokerProcess
+from tests.kit.process import BrokerProcess
 from tests.kit.sources import ROOT
 
 pytestmark = pytest.mark.e2e
@@ -25,19 +25,6 @@ CONTAINERFILE = PACKAGING / "Containerfile"
 CONFIGURATION = PACKAGING / "container" / "broker.xml"
 PASSWORD = "chosen for the container"
 READ_ONLY = 'mount --make-rprivate / && mount --bind "$0" "$0" && mount -o remount,bind,ro / && exec "$@"'
-
-
-def read_only_root(writable: Path) -> list[str]:
-    """A command that runs another one where only this directory can be written. Skips where that is not allowed."""
-    if shutil.which("unshare") is None:
-        pytest.skip("no unshare on this machine: a read-only root file system needs it")
-    within = ["unshare", "--mount", "sh", "-c", READ_ONLY, str(writable)]
-    tried = subprocess.run(
-        [*within, "sh", "-c", f"! touch {writable.parent}/x && touch {writable}/x"], capture_output=True, check=False
-    )
-    if tried.returncode:
-        pytest.skip(f"unshare may not make the root file system read-only: {tried.stderr.decode().strip()}")
-    return within
 
 
 def started(folder: Path, within: list[str]) -> BrokerProcess:
@@ -50,27 +37,28 @@ def started(folder: Path, within: list[str]) -> BrokerProcess:
     return broker
 
 
-def health(broker: BrokerProcess, *arguments: str) -> subprocess.CompletedProcess[str]:
-    url = f"http://{LOOPBACK}:{broker.ports['http']}"
-    return run_text(["health", url, *arguments])
-
-
 def test_its_configuration_on_a_read_only_root(tmp_path: Path) -> None:
     """A durable message outlives the container; the password is the one chosen; health needs no login, metrics do."""
     data = tmp_path / "data"
     data.mkdir()
-    within = read_only_root(data)
+    if shutil.which("unshare") is None:
+        pytest.skip("no unshare on this machine: a read-only root file system needs it")
+    within = ["unshare", "--mount", "sh", "-c", READ_ONLY, str(data)]
+    try_it = ["sh", "-c", f"! touch {tmp_path}/x && touch {data}/x"]
+    tried = subprocess.run([*within, *try_it], capture_output=True, check=False)
+    if tried.returncode:
+        pytest.skip(f"unshare may not make the root file system read-only: {tried.stderr.decode().strip()}")
     broker = started(tmp_path, within)
     try:
         assert "warning" not in broker.said
         with connected(broker.port, login="admin", passcode=PASSWORD) as client:
             client.ask("SEND", {"destination": "/queue/kept", "persistent": "true"}, b"hello")
-        asked = health(broker)
+        asked = run_text(["health", broker.url])
         assert (asked.returncode, asked.stdout) == (0, "UP\n"), asked.stderr
         with pytest.raises(OSError, match="401"):
             broker.metrics("artemis_active")
         assert broker.stop() == 0, broker.said
-        assert health(broker).returncode == 1
+        assert run_text(["health", broker.url]).returncode == 1
 
         broker = started(tmp_path, within)
         with connected(broker.port, login="admin", passcode=PASSWORD) as client:

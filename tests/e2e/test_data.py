@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,8 @@ from tests.e2e.data_command import (
     a_broker,
     a_line,
     data,
-    http,
     lines,
+    noted_by,
     send_many_things,
     take,
 )
@@ -57,23 +58,25 @@ def test_everything_arrives_once(tmp_path: Path) -> None:
     assert (tried["attempts"], tried["queues"]) == ({"news.a": 1}, ["news.a", "news.b"])
     text, place = a_broker(tmp_path, "new", in_memory=-1)
     with running(text, place) as broker:
-        told = data("imp", path, "--url", http(broker))
+        told = data("imp", path, "--url", broker.url)
         assert (told.returncode, told.stderr) == (0, "")
-        assert told.stdout == f"imported 26 messages into 27 places on queues of {http(broker)}, and made 0 queues\n"
+        assert told.stdout == f"imported 26 messages into 27 places on queues of {broker.url}, and made 0 queues\n"
         with connected(broker.port) as client:
             orders = take(client, "/queue/orders", 22)
             assert [one.body for one in orders[:2]] == [BINARY, LARGE], "of the default priority, 4"
             assert orders[1].header("kind") == "large"
-            assert [one.body for one in orders[2:]] == _by_priority(range(20))
+            by_priority = sorted(range(20), key=lambda number: (-(number % 3), number))
+            assert [int(one.body) for one in orders[2:]] == by_priority
             assert {one.header("color") for one in orders[2:]} == {"green\\cblue"}
             assert [one.body for one in take(client, "/queue/news::news.a", 1)] == [b"second"]
             assert [one.body for one in take(client, "/queue/news::news.b", 2)] == ["für zwei".encode(), b"second"]
             (today,) = take(client, "/queue/later", 1)
             assert today.body == b"today"
-            assert today.header("expires") == str(_expires(path))
-        told = data("imp", path, "--url", http(broker), "--json")  # a second time: each is known
+            (expires,) = [one["expires"] for one in lines(path, "message") if "expires" in one]
+            assert int(today.header("expires") or 0) == round(datetime.fromisoformat(expires).timestamp() * 1000)
+        told = data("imp", path, "--url", broker.url, "--json")  # a second time: each is known
         assert told.returncode == 0
-        known = {"url": http(broker), "queuesMade": 0, "messagesBefore": 0, "notes": []}
+        known = {"url": broker.url, "queuesMade": 0, "messagesBefore": 0, "notes": []}
         counts = {"orders": 0, "news.a": 0, "news.b": 0, "later": 1}
         again = {"messages": 26, "places": 0, "knownPlaces": 27, "messageCounts": counts}
         assert json.loads(told.stdout) == {**known, **again}
@@ -90,17 +93,6 @@ def test_everything_arrives_once(tmp_path: Path) -> None:
     assert "add --output FILE" in data("exp", place / "broker.xml", "--json").stderr
 
 
-def _by_priority(numbers: range) -> list[bytes]:
-    return [b"%d" % number for number in sorted(numbers, key=lambda number: (-(number % 3), number))]
-
-
-def _expires(path: Path) -> int:
-    from datetime import datetime
-
-    (one,) = [one for one in lines(path, "message") if "expires" in one]
-    return round(datetime.fromisoformat(one["expires"]).timestamp() * 1000)
-
-
 def _five_thousand(client: StompSocket) -> None:
     frames = [
         frame("SEND", {"destination": "/queue/orders", "persistent": "true"}, b"%d" % number) for number in range(5000)
@@ -114,44 +106,31 @@ def test_an_import_that_is_killed_goes_on(tmp_path: Path) -> None:
     text, place = a_broker(tmp_path, "old", in_memory=-1)
     path = exported(text, place, _five_thousand)
     text, place = a_broker(tmp_path, "new", in_memory=-1)
-    notes = Path(f"{path}.imported")
     whole = path.rename(tmp_path / "whole.jsonl")
     os.mkfifo(path)
     with running(text, place) as broker:
-        for line_count in (1200, 2400, 3600):
-            _import_and_kill(path, whole, line_count, http(broker))
+        command = [sys.executable, "-m", "artemis_py", "data", "imp", str(path), "--url", broker.url]
+        for line_count in (1200, 2400, 3600):  # it gets so many lines through a pipe, and waits for more
+            with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process, path.open("wb") as feed:
+                with whole.open("rb") as file:
+                    feed.writelines(islice(file, line_count))
+                feed.flush()
+                enough = line_count - MESSAGES_PER_REQUEST
+                broker.eventually("noted", lambda: noted_by(path)["lines"], lambda lines: lines > enough)  # noqa: B023
+                assert process.poll() is None, "it waits for more"
+                process.send_signal(signal.SIGKILL)
         path.unlink()
         whole.rename(path)
-        told = data("imp", path, "--url", http(broker))
+        told = data("imp", path, "--url", broker.url)
         assert told.returncode == 0, told.stderr
         assert re.match(r"continued after line \d+: [\d,]+ messages were imported before\n", told.stdout)
-        assert not notes.exists()
+        assert not Path(f"{path}.imported").exists()
         with connected(broker.port) as client:
             assert [one.body for one in take(client, "/queue/orders", 5000)] == [b"%d" % n for n in range(5000)]
             assert [one.body for one in take(client, "/queue/later", 1)] == [b"last"]
             client.subscribe("/queue/orders", id="more")
             client.ask("SEND", {"destination": "/queue/orders"}, b"end")
             assert client.message().body == b"end", "there is none twice"
-
-
-def _import_and_kill(pipe: Path, whole: Path, line_count: int, to: str) -> None:
-    """An import gets so many lines through a pipe, and waits for more. It is killed when it has noted what it had."""
-    command = [sys.executable, "-m", "artemis_py", "data", "imp", str(pipe), "--url", to]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process, pipe.open("wb") as feed:
-        with whole.open("rb") as file:
-            feed.writelines(islice(file, line_count))
-        feed.flush()
-        enough = line_count - MESSAGES_PER_REQUEST
-        eventually("noted", lambda: _noted(Path(f"{pipe}.imported")), lambda noted: noted > enough)
-        assert process.poll() is None, "it waits for more"
-        process.send_signal(signal.SIGKILL)
-
-
-def _noted(notes: Path) -> int:
-    try:
-        return int(json.loads(notes.read_text("utf-8"))["lines"])
-    except (OSError, ValueError):
-        return 0
 
 
 def test_only_some_queues(tmp_path: Path) -> None:
@@ -193,7 +172,7 @@ def test_what_cannot_be_done(tmp_path: Path) -> None:
             ),
         ):
             bad.write_text(content, "utf-8")
-            told = data("imp", bad, "--url", http(broker))
+            told = data("imp", bad, "--url", broker.url)
             assert told.returncode == 1, content
             assert said in told.stderr
             assert "Traceback" not in told.stderr

@@ -14,7 +14,7 @@ import pytest
 
 from artemis_py.cli.data.artemis_xml import ArtemisExport, is_artemis_export
 from artemis_py.management.export_format import ExportError
-from tests.e2e.data_command import data, http
+from tests.e2e.data_command import data
 from tests.e2e.data_targets import a_broker, rows
 
 pytestmark = pytest.mark.e2e
@@ -44,13 +44,13 @@ def a_file(folder: Path, old: str, new: str) -> Path:
 
 def test_everything_comes_once(tmp_path: Path) -> None:
     with a_broker(tmp_path, "new") as broker:
-        done = data("imp", EXPORT, "--url", http(broker))
-        told = f"imported 15 messages into 16 places on queues of {http(broker)}, and made 11 queues\n"
+        done = data("imp", EXPORT, "--url", broker.url)
+        told = f"imported 15 messages into 16 places on queues of {broker.url}, and made 11 queues\n"
         assert (done.returncode, done.stdout, done.stderr) == (0, told, "")
         found = {name: row["messageCount"] for name, row in rows(broker, "queues").items() if row["messageCount"]}
         wanted = {"orders": 5, "big": 2, "jms": 2, "bytes": 1, "amqp": 1, "dead": 1, "ExpiryQueue": 1, "sub1": 1}
         assert found == {**wanted, "sub2": 2}
-        assert "16 places got them in an earlier import" in data("imp", EXPORT, "--url", http(broker)).stdout
+        assert "16 places got them in an earlier import" in data("imp", EXPORT, "--url", broker.url).stdout
 
 
 def test_what_a_message_was() -> None:
@@ -92,7 +92,7 @@ def test_a_large_body_comes_in_pieces(tmp_path: Path) -> None:
 def test_bodies_of_java_are_told(tmp_path: Path) -> None:
     path = a_file(tmp_path, 'timestamp="1795877609688" type="bytes"', 'timestamp="1795877609688" type="object"')
     with a_broker(tmp_path, "new") as broker:
-        done = data("imp", path, "--url", http(broker))
+        done = data("imp", path, "--url", broker.url)
     assert done.returncode == 1
     assert "OPAQUE 1 message of the type object: the body is in an encoding of Java's" in done.stderr
 

@@ -8,19 +8,20 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.data_command import BINARY, LARGE, a_broker, data, http, lines, send_many_things, take
+from tests.e2e.data_command import BINARY, LARGE, a_broker, data, lines, noted_by, send_many_things, take
 from tests.e2e.turnstile import Turnstile, turnstile
 from tests.kit.client import connected, frame
 from tests.kit.forks import run_text
+from tests.kit.http import ask
+from tests.kit.meanwhile import meanwhile
 from tests.kit.process import WAIT_S, BrokerProcess, running
 from tests.kit.secured import USERS, secured_broker
 
@@ -56,7 +57,7 @@ def test_it_has_the_lines_that_a_stopped_broker_has(tmp_path: Path) -> None:
     with running(text, place) as broker:
         with connected(broker.port) as client:
             send_many_things(client)
-        told = data("exp", "--url", http(broker), "--output", tmp_path / "live.jsonl")
+        told = data("exp", "--url", broker.url, "--output", tmp_path / "live.jsonl")
         assert (told.returncode, told.stdout) == (0, ""), told.stderr
         assert broker.stop() == 0
     assert (tmp_path / "live.jsonl").stat().st_mode & 0o777 == 0o600
@@ -77,12 +78,12 @@ def test_another_broker_gets_the_same_messages(tmp_path: Path) -> None:
     text, place = a_broker(tmp_path, "old", in_memory=-1)
     with running(text, place) as broker, connected(broker.port) as client:
         send_many_things(client)
-        told = data("exp", "--url", http(broker), "--output", tmp_path / "out.jsonl")
+        told = data("exp", "--url", broker.url, "--output", tmp_path / "out.jsonl")
         assert told.returncode == 0, told.stderr
         there = take(client, "/queue/orders", 23)
     text, place = a_broker(tmp_path, "new", in_memory=-1)
     with running(text, place) as broker:
-        told = data("imp", tmp_path / "out.jsonl", "--url", http(broker))
+        told = data("imp", tmp_path / "out.jsonl", "--url", broker.url)
         assert told.returncode == 0, told.stderr
         with connected(broker.port) as client:
             here = take(client, "/queue/orders", 23)
@@ -105,31 +106,6 @@ def _fill(broker: BrokerProcess, first: int, end: int, queue: str = "orders") ->
         client.ask("SEND", headers, b"%d" % end)
 
 
-@contextmanager
-def _busy(work: Callable[[], object], times: int = sys.maxsize) -> Iterator[None]:
-    """Something that others do again and again meanwhile, at most so often."""
-    ended = threading.Event()
-    failures: list[BaseException] = []
-
-    def go_on() -> None:
-        try:
-            for _ in range(times):
-                if ended.is_set():
-                    return
-                work()
-        except BaseException as error:
-            failures.append(error)
-
-    thread = threading.Thread(target=go_on)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
-    assert not failures
-
-
 @pytest.mark.parametrize("in_memory", [-1, 500], ids=["memory", "pages"])
 def test_what_stays_is_in_it_once_whatever_others_do(tmp_path: Path, in_memory: int) -> None:
     """A consumer takes messages from the front and settles some; others come."""
@@ -146,8 +122,8 @@ def test_what_stays_is_in_it_once_whatever_others_do(tmp_path: Path, in_memory: 
                 settled.add(int(taken.body))
                 sender.send("SEND", {"destination": "/queue/orders", "persistent": "true"}, b"99999")
 
-            with _busy(work):
-                told = data("exp", "--url", http(broker), "--output", tmp_path / "out.jsonl")
+            with meanwhile(work):
+                told = data("exp", "--url", broker.url, "--output", tmp_path / "out.jsonl")
         assert told.returncode == 0, told.stderr
     found = Counter(int(one["text"]) for one in lines(tmp_path / "out.jsonl", "message"))
     found.pop(99999, None)
@@ -173,8 +149,8 @@ def test_what_comes_back_meanwhile_is_in_it_once(tmp_path: Path) -> None:
                 client.message()
             rounds.append(1)
 
-        with _busy(work, ROUNDS):
-            told = data("exp", "--url", http(broker), "--output", tmp_path / "out.jsonl")
+        with meanwhile(work, ROUNDS):
+            told = data("exp", "--url", broker.url, "--output", tmp_path / "out.jsonl")
         assert told.returncode in (0, 1), told.stderr
     assert rounds
     found = Counter(int(one["text"]) for one in lines(tmp_path / "out.jsonl", "message"))
@@ -188,14 +164,6 @@ def test_what_comes_back_meanwhile_is_in_it_once(tmp_path: Path) -> None:
 # ---- kills -----------------------------------------------------------------------------------------
 
 
-def _noted(path: Path) -> int:
-    """How many messages an export that is under way has."""
-    try:
-        return int(json.loads(Path(f"{path}.progress").read_text("utf-8").partition("\n")[0])["messages"])
-    except (OSError, ValueError):
-        return 0
-
-
 @contextmanager
 def _exporting(gate: Turnstile, path: Path, requests: int) -> Iterator[subprocess.Popen[str]]:
     """An export that has made so many requests more, and waits for the answer to the next one."""
@@ -206,13 +174,6 @@ def _exporting(gate: Turnstile, path: Path, requests: int) -> Iterator[subproces
         yield process
 
 
-def _killed(gate: Turnstile, path: Path, requests: int) -> None:
-    with _exporting(gate, path, requests) as process:
-        process.send_signal(signal.SIGKILL)
-    with Path(f"{path}.part").open("ab") as file:
-        file.write(b'{"message":{"id":1,"addr')  # as if it had been killed while it wrote a page
-
-
 def test_an_export_that_is_killed_goes_on(tmp_path: Path) -> None:
     text, place = a_broker(tmp_path, "old", 5000)
     path = tmp_path / "out.jsonl"
@@ -221,10 +182,13 @@ def test_an_export_that_is_killed_goes_on(tmp_path: Path) -> None:
         _fill(broker, 0, 10, "later")
         counts = []
         for _ in range(3):
-            _killed(gate, path, FIRST_REQUESTS + 3)
-            counts.append(_noted(path))
+            with _exporting(gate, path, FIRST_REQUESTS + 3) as process:
+                process.send_signal(signal.SIGKILL)
+            with Path(f"{path}.part").open("ab") as file:
+                file.write(b'{"message":{"id":1,"addr')  # as if it had been killed while it wrote a page
+            counts.append(noted_by(path, "progress")["messages"])
         assert 0 < counts[0] < counts[1] < counts[2] < 12_000
-        told = data("exp", "--url", http(broker), "--output", path)
+        told = data("exp", "--url", broker.url, "--output", path)
         assert f"{path}.progress is about the export from {gate.url}; remove both" in told.stderr
         gate.let(100)
         told = data("exp", "--url", gate.url, "--output", path)
@@ -272,7 +236,7 @@ def test_a_broker_that_is_killed_and_started_meanwhile(tmp_path: Path) -> None:
             broker.kill()
         assert process.returncode == 1
         assert errors.rstrip().endswith("; run the same command again to continue")
-        before = _noted(path)
+        before = noted_by(path, "progress")["messages"]
         assert 0 < before < 12_000
         with running(text, place) as broker:
             gate.to_port = broker.ports["http"]
@@ -294,14 +258,14 @@ def test_what_somebody_may_not_see_is_named(tmp_path: Path) -> None:
         password = tmp_path / "password"
         password.write_text(USERS["bob"], "utf-8")
         password.chmod(0o600)
-        login = ("--url", http(broker), "--user", "bob", "--password-file", password)
+        login = ("--url", broker.url, "--user", "bob", "--password-file", password)
         told = data("exp", *login, "--output", tmp_path / "out.jsonl")
         assert told.returncode == 1
         assert "MISSING queue locked: you may not browse it" in told.stderr
         assert [one["text"] for one in lines(tmp_path / "out.jsonl", "message")] == ["jobs"]
         password.write_text(USERS["eve"], "utf-8")
         told = data(
-            "exp", "--url", http(broker), "--user", "eve", "--password-file", password, "--output", tmp_path / "x"
+            "exp", "--url", broker.url, "--user", "eve", "--password-file", password, "--output", tmp_path / "x"
         )
         assert told.returncode == 1
         assert "does not have permission" in told.stderr
@@ -313,16 +277,16 @@ def test_what_makes_no_sense(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     with running(text, place) as broker:
         _fill(broker, 0, 3)
-        told = data("exp", place / "broker.xml", "--url", http(broker))
+        told = data("exp", place / "broker.xml", "--url", broker.url)
         assert "is for a stopped broker, and --url and --context for a running one" in told.stderr
-        told = data("exp", "--url", http(broker), "--queue", "nix", "--output", path)
-        assert told.stderr == f"artemis-py: there is no durable queue nix on {http(broker).removeprefix('http://')}\n"
+        told = data("exp", "--url", broker.url, "--queue", "nix", "--output", path)
+        assert told.stderr == f"artemis-py: there is no durable queue nix on {broker.url.removeprefix('http://')}\n"
         assert list(tmp_path.glob("out*")) == []
-        told = data("exp", "--url", http(broker), "--queue", "later")
+        told = data("exp", "--url", broker.url, "--queue", "later")
         assert [line for line in told.stdout.splitlines() if "message" in json.loads(line)] == []
         named = run_text(
             ["data", "exp", "--queue", "orders"],
-            environment={**os.environ, "ARTEMIS_PY_URL": http(broker)}, folder=tmp_path, timeout=120,
+            environment={**os.environ, "ARTEMIS_PY_URL": broker.url}, folder=tmp_path, timeout=120,
         )  # fmt: skip
         kept = [json.loads(line) for line in named.stdout.splitlines()]
         assert Counter(next(iter(line)) for line in kept) == {
@@ -330,7 +294,7 @@ def test_what_makes_no_sense(tmp_path: Path) -> None:
         }  # fmt: skip
         assert [line["queue"]["name"] for line in kept if "queue" in line] == ["orders"]
         path.touch()
-        told = data("exp", "--url", http(broker), "--output", path)
+        told = data("exp", "--url", broker.url, "--output", path)
         assert told.stderr == f"artemis-py: {path} is there already; name another file, or remove it\n"
 
 
@@ -340,7 +304,7 @@ def test_a_queue_that_is_deleted_meanwhile_is_named(tmp_path: Path) -> None:
     with running(text, place) as broker, turnstile(broker.ports["http"]) as gate:
         _fill(broker, 0, 3000, "gone")
         with _exporting(gate, path, FIRST_REQUESTS + 2) as process:
-            command = [sys.executable, "-m", "artemis_py", "queue", "delete", "gone", "--yes", "--url", http(broker)]
+            command = [sys.executable, "-m", "artemis_py", "queue", "delete", "gone", "--yes", "--url", broker.url]
             subprocess.run(command, check=True, capture_output=True)
             gate.let(100)
             _, errors = process.communicate(timeout=WAIT_S)
@@ -348,24 +312,16 @@ def test_a_queue_that_is_deleted_meanwhile_is_named(tmp_path: Path) -> None:
         assert "queue gone was deleted meanwhile" in errors
 
 
-def as_pages(broker: BrokerProcess, size: int) -> list[Any]:
-    """The bodies of orders, page after page."""
-    import urllib.request
-
-    found: list[Any] = []
-    after = ""
-    while after is not None:
-        asked = f"{http(broker)}/api/queues/orders/messages?size={size}&after={after}&fields=BodyPreview"
-        with urllib.request.urlopen(asked) as answer:
-            page = json.load(answer)
-        found += [row["BodyPreview"] for row in page["data"]]
-        after = page["next"]
-    return found
-
-
 @pytest.mark.parametrize("in_memory", [-1, 50], ids=["memory", "pages"])
 def test_a_browse_goes_on_from_a_cursor(tmp_path: Path, in_memory: int) -> None:
     text, place = a_broker(tmp_path, "old", in_memory)
     with running(text, place) as broker:
         _fill(broker, 0, 999)
-        assert as_pages(broker, 7) == [str(number) for number in range(1000)]
+        found: list[Any] = []
+        after = ""
+        while after is not None:
+            path = f"/api/queues/orders/messages?size=7&after={after}&fields=BodyPreview"
+            page = ask(broker.ports["http"], "GET", path).json
+            found += [row["BodyPreview"] for row in page["data"]]
+            after = page["next"]
+        assert found == [str(number) for number in range(1000)]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.data_command import END, FIRST, a_line, data, http, take
+from tests.e2e.data_command import END, FIRST, a_line, data, noted_by, take
 from tests.e2e.data_targets import a_broker, an_export, asked, rows, send
 from tests.kit.client import connected
 from tests.kit.forks import run_text
@@ -105,11 +105,11 @@ def test_a_broker_that_has_nothing_gets_everything(tmp_path: Path, is_stopped: b
     assert before["stopped"]["paused"] is True
     assert before["automatic"]["life"] == "auto-created"
     with a_broker(tmp_path, "new") as broker:
-        told = data("imp", path, "--url", http(broker))
+        told = data("imp", path, "--url", broker.url)
         assert (told.returncode, told.stderr) == (0, "")
-        assert told.stdout.endswith(f"on queues of {http(broker)}, and made 16 queues\n")
+        assert told.stdout.endswith(f"on queues of {broker.url}, and made 16 queues\n")
         _is_the_same(broker, before, types)
-        told = data("imp", path, "--url", http(broker))
+        told = data("imp", path, "--url", broker.url)
         assert (told.returncode, told.stderr) == (0, "")
         assert told.stdout.endswith("and made 0 queues\n")
         _is_the_same(broker, before, types)
@@ -142,9 +142,9 @@ def test_what_is_there_stays_as_it_is(tmp_path: Path) -> None:
       <address name="elsewhere"><anycast><queue name="leased"/></anycast></address>
     """
     with a_broker(tmp_path, "new", mine) as broker:
-        told = data("imp", path, "--url", http(broker), "--queue", "jobs", "--queue", "leased", "--queue", "ring")
+        told = data("imp", path, "--url", broker.url, "--queue", "jobs", "--queue", "leased", "--queue", "ring")
         assert told.returncode == 1
-        assert told.stdout == (f"imported 5 messages into 5 places on queues of {http(broker)}, and made 1 queue\n"), (
+        assert told.stdout == (f"imported 5 messages into 5 places on queues of {broker.url}, and made 1 queue\n"), (
             told.stderr
         )
         assert told.stderr == (
@@ -170,7 +170,7 @@ def test_a_queue_that_the_broker_refuses(tmp_path: Path) -> None:
     one = a_line(address="bad", queues=["bad", "good"], text="x").replace('"id": 1', '"id": 2')
     path.write_text(FIRST + made + a_line(address="good", queues=["good"], text="x") + one + END, "utf-8")
     with a_broker(tmp_path, "new") as broker:
-        told = data("imp", path, "--url", http(broker))
+        told = data("imp", path, "--url", broker.url)
         assert told.returncode == 1
         assert "and made 1 queue\n" in told.stdout
         bad, new, own = told.stderr.splitlines()
@@ -181,7 +181,7 @@ def test_a_queue_that_the_broker_refuses(tmp_path: Path) -> None:
         assert own.startswith("MISSING queue own: it is a broker's own")
         assert rows(broker, "queues")["good"]["messageCount"] == 2
         asked(broker, "POST", "/api/queues", {"name": "bad", "routing-type": "ANYCAST", "auto-create-address": True})
-        told = data("imp", path, "--url", http(broker), "--queue", "bad")
+        told = data("imp", path, "--url", broker.url, "--queue", "bad")
         assert told.returncode == 0, told.stderr
         assert rows(broker, "queues")["bad"]["messageCount"] == 1
 
@@ -206,29 +206,29 @@ def test_an_import_that_is_killed_after_it_made_queues(tmp_path: Path) -> None:
     notes = Path(f"{path}.imported")
     os.mkfifo(path)
     with a_broker(tmp_path, "new") as broker:
-        command = [sys.executable, "-m", "artemis_py", "data", "imp", str(path), "--url", http(broker)]
+        command = [sys.executable, "-m", "artemis_py", "data", "imp", str(path), "--url", broker.url]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process, path.open("w") as feed:
             feed.write(head + messages(range(1)))
             feed.flush()
             eventually("made", lambda: rows(broker, "queues"), lambda seen: seen.get("still", {}).get("paused") is True)
             process.send_signal(signal.SIGKILL)
-        assert (_noted(notes)["lines"], _noted(notes)["unsettled"]) == (0, ["queue.good", "queue.still"])
+        assert (noted_by(path)["lines"], noted_by(path)["unsettled"]) == (0, ["queue.good", "queue.still"])
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process, path.open("w") as feed:
             feed.write(head + messages(range(600)))
             feed.flush()
-            eventually("noted", lambda: _noted(notes), lambda noted: noted.get("lines", 0) > 500)
+            eventually("noted", lambda: noted_by(path), lambda noted: noted["lines"] > 500)
             process.send_signal(signal.SIGKILL)
-        noted = _noted(notes)
+        noted = noted_by(path)
         assert (noted["unsettled"], noted["left_out"]["bad"]) == (["queue.good", "queue.still"], noted["messages"])
         path.unlink()
         path.write_text(head + messages(range(1000)) + END, "utf-8")
         found = rows(broker, "queues")
         assert (found["good"]["enabled"], found["still"]["paused"]) == (True, True)
         asked(broker, "POST", "/api/queues/still/resume")  # as if it had been killed before it paused the queue
-        told = data("imp", path, "--url", http(broker), "--queue", "good")
+        told = data("imp", path, "--url", broker.url, "--queue", "good")
         assert "is about an import with other --queue" in told.stderr
         asked(broker, "POST", "/api/queues", {"name": "bad", "routing-type": "ANYCAST", "auto-create-address": True})
-        told = data("imp", path, "--url", http(broker))
+        told = data("imp", path, "--url", broker.url)
         assert told.returncode == 1
         missing = noted["left_out"]["bad"]
         assert told.stderr.startswith("MISSING queue bad: filter of queue 'bad' is not a valid selector: ")
@@ -243,14 +243,6 @@ def test_an_import_that_is_killed_after_it_made_queues(tmp_path: Path) -> None:
         assert not notes.exists()
 
 
-def _noted(notes: Path) -> dict[str, Any]:
-    try:
-        found: dict[str, Any] = json.loads(notes.read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found
-
-
 def test_what_lies_on_other_addresses(tmp_path: Path) -> None:
     """Queues of wildcard addresses, and views, get their messages alone."""
     addresses = """
@@ -263,9 +255,9 @@ def test_what_lies_on_other_addresses(tmp_path: Path) -> None:
             send(client, "/topic/news.a", 3)
         path = an_export(tmp_path, broker)
     with a_broker(tmp_path, "new") as broker:
-        told = data("imp", path, "--url", http(broker))
+        told = data("imp", path, "--url", broker.url)
         assert (told.returncode, told.stderr) == (0, "")
-        assert told.stdout == f"imported 6 messages into 6 places on queues of {http(broker)}, and made 2 queues\n"
+        assert told.stdout == f"imported 6 messages into 6 places on queues of {broker.url}, and made 2 queues\n"
         assert {name: row["messageCount"] for name, row in rows(broker, "queues").items()} == {"all": 3, "view": 3}
         with connected(broker.port) as client:
             send(client, "/topic/news.a", 1)
@@ -294,7 +286,7 @@ def test_a_user_who_may_not_look(tmp_path: Path) -> None:
     with secured_broker(tmp_path, permissions=may_import) as broker:
         with connected(broker.port, login="ann", passcode=USERS["ann"]) as client:
             send(client, "jobs", 1)
-        login = ("--url", http(broker), "--user", "eve", "--password-file", password)
+        login = ("--url", broker.url, "--user", "eve", "--password-file", password)
         told = data("imp", path, *login)
         assert told.returncode == 1
         warning, missing = told.stderr.splitlines()
@@ -302,7 +294,7 @@ def test_a_user_who_may_not_look(tmp_path: Path) -> None:
         assert missing == (
             "MISSING queue fresh: there is no queue fresh; 1 message of it was not imported (later: --queue fresh)"
         )
-        assert told.stdout == f"imported 1 message into 1 place on queues of {http(broker)}\n"
+        assert told.stdout == f"imported 1 message into 1 place on queues of {broker.url}\n"
 
 
 def test_a_user_who_may_not_make_queues(tmp_path: Path) -> None:
@@ -313,7 +305,7 @@ def test_a_user_who_may_not_make_queues(tmp_path: Path) -> None:
     password.touch(0o600)
     password.write_text(USERS["bob"], "utf-8")
     with secured_broker(tmp_path) as broker:
-        told = data("imp", path, "--url", http(broker), "--user", "bob", "--password-file", password)
+        told = data("imp", path, "--url", broker.url, "--user", "bob", "--password-file", password)
         assert told.returncode == 1
         assert told.stderr.startswith("MISSING queue fresh: its address fresh could not be made: ")
         assert "createAddress" in told.stderr
@@ -337,19 +329,19 @@ def test_the_words_of_other_commands(tmp_path: Path) -> None:
         password.touch(0o600)
         password.write_text(USERS["ann"], "utf-8")
         (config / "contexts.toml").write_text(
-            f'[here]\nurl = "{http(broker)}"\nuser = "ann"\npassword-file = "password"\n', "utf-8"
+            f'[here]\nurl = "{broker.url}"\nuser = "ann"\npassword-file = "password"\n', "utf-8"
         )
         environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path / "config")}
         for words, variables in (
             (["--context", "here"], {}),
             ([], {"ARTEMIS_PY_CONTEXT": "here"}),
-            ([], {"ARTEMIS_PY_URL": http(broker), "ARTEMIS_PY_USER": "ann", "ARTEMIS_PY_PASSWORD": USERS["ann"]}),
+            ([], {"ARTEMIS_PY_URL": broker.url, "ARTEMIS_PY_USER": "ann", "ARTEMIS_PY_PASSWORD": USERS["ann"]}),
         ):
             done = run_text(
                 ["data", "imp", str(path), *words], environment={**environment, **variables}, timeout=WAIT_S
             )
             assert (done.returncode, done.stderr) == (0, "")
-            assert done.stdout == f"imported 0 messages into 0 places on queues of {http(broker)}\n"
+            assert done.stdout == f"imported 0 messages into 0 places on queues of {broker.url}\n"
 
 
 def test_a_destination_that_is_none(tmp_path: Path) -> None:
@@ -367,7 +359,7 @@ def test_a_destination_that_is_none(tmp_path: Path) -> None:
             ({"queue": 3}, "out.jsonl:2: this queue is incomplete or wrong"),
         ):
             path.write_text(FIRST + json.dumps(line) + "\n" + END, "utf-8")
-            told = data("imp", path, "--url", http(broker))
+            told = data("imp", path, "--url", broker.url)
             assert told.returncode == 1
             assert said in told.stderr
             assert "Traceback" not in told.stderr

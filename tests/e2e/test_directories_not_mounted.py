@@ -11,10 +11,10 @@ import pytest
 
 from artemis_py.storage.disk.disk import FileDisk
 from artemis_py.storage.recovery.missing_files import read_given_up
-from tests.e2e.test_journal_lost import run
 from tests.e2e.test_large_messages import PERSISTENT, configured
 from tests.kit.client import connected
-from tests.kit.process import started
+from tests.kit.forks import run_text
+from tests.kit.process import WAIT_S, started
 
 pytestmark = pytest.mark.e2e
 
@@ -27,19 +27,6 @@ SETTINGS = """\
 """
 
 
-def filled(folder: Path) -> Path:
-    """A stopped broker with large bodies and with pages; returns its configuration."""
-    file = configured(folder, settings=SETTINGS)
-    with started(file) as broker:
-        with connected(broker.port) as client:
-            for number in range(LARGE):
-                client.ask("SEND", {"destination": "/queue/big", **PERSISTENT}, b"%d" % number + BODY)
-            for number in range(SMALL):
-                client.ask("SEND", {"destination": "/queue/many", **PERSISTENT}, b"%d" % number)
-        assert broker.stop() == 0
-    return file
-
-
 def files_of(folder: Path) -> dict[str, bytes]:
     """All files below a folder but locks."""
     paths = (path for path in folder.rglob("*") if path.is_file() and path.name != "server.lock")
@@ -47,14 +34,22 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 def test_directories_that_are_not_mounted_cost_nothing(tmp_path: Path) -> None:
-    file = filled(tmp_path)
+    """Of a broker with large bodies and with pages."""
+    file = configured(tmp_path, settings=SETTINGS)
+    with started(file) as broker:
+        with connected(broker.port) as client:
+            for number in range(LARGE):
+                client.ask("SEND", {"destination": "/queue/big", **PERSISTENT}, b"%d" % number + BODY)
+            for number in range(SMALL):
+                client.ask("SEND", {"destination": "/queue/many", **PERSISTENT}, b"%d" % number)
+        assert broker.stop() == 0
     large, paging, journal = tmp_path / "large", tmp_path / "paging", tmp_path / "journal"
     away = {folder: tmp_path / f"{folder.name}-away" for folder in (large, paging)}
     before = files_of(journal)
     for folder, elsewhere in away.items():
         folder.rename(elsewhere)
     paging.mkdir()  # where it is mounted, when it is
-    refused = run("run", str(file))
+    refused = run_text(["run", str(file)], timeout=WAIT_S)
     assert refused.returncode == 4
     assert f"{paging} and {large} lack more than a broker may give up by itself" in refused.stderr
     assert (
@@ -68,7 +63,9 @@ def test_directories_that_are_not_mounted_cost_nothing(tmp_path: Path) -> None:
     assert not large.exists()
     assert not list(paging.iterdir())
     assert files_of(journal) == before
-    verified = run("journal", "verify", str(journal), "--large", str(large), "--paging", str(paging))
+    verified = run_text(
+        ["journal", "verify", str(journal), "--large", str(large), "--paging", str(paging)], timeout=WAIT_S
+    )
     assert verified.returncode == 4
     assert f"LOST: {large} lacks all {LARGE} large bodies" in verified.stdout
     assert f"LOST: {paging} lacks all " in verified.stdout

@@ -29,8 +29,7 @@ def _configured(folder: Path, timeout_ms: int) -> Path:
 
 def _told_to_stop(broker: BrokerProcess, count: int) -> None:
     broker.process.send_signal(signal.SIGTERM)
-    told = f"until clients settle {count} message"
-    broker.eventually("it waits", lambda: broker.said, lambda said: told in said)
+    broker.await_said(f"until clients settle {count} message")
 
 
 def test_what_is_in_delivery_is_settled_and_nothing_more_is_delivered(tmp_path: Path) -> None:
@@ -113,7 +112,7 @@ def _stops_soon(folder: Path) -> bool:
         client.send("SUBSCRIBE", {"id": "1", "destination": "/queue/q", "consumer-window-size": "-1"})
         broker.eventually("it stalls", lambda: broker.metric("artemis_connections", state="stalled"), bool)
         broker.process.send_signal(signal.SIGTERM)
-        broker.eventually("it stops", lambda: broker.said, lambda said: " BRK-1003 stopping" in said)
+        broker.await_said(" BRK-1003 stopping")
         began_s = time.monotonic()
         assert broker.stop() == 0
         return time.monotonic() - began_s < 4

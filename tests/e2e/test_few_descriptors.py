@@ -36,11 +36,6 @@ def _configured(folder: Path, *, core: str = "", addresses: str = "", **acceptor
     return configured(folder, core=core, addresses=addresses, settings=pages, acceptors=acceptors)
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return _configured(tmp_path)
-
-
 def _many(stack: ExitStack, port: int) -> list[StompSocket]:
     needs_descriptors(len(os.listdir("/proc/self/fd")) + CLIENTS + 100)
     return [stack.enter_context(StompSocket(port)) for _ in range(CLIENTS)]
@@ -89,9 +84,9 @@ def test_health_and_metrics_answer_whatever_the_others_do(tmp_path: Path, data: 
     assert "Traceback" not in broker.said
 
 
-def test_a_request_takes_the_place_of_whoever_is_idle(file: Path) -> None:
+def test_a_request_takes_the_place_of_whoever_is_idle(tmp_path: Path) -> None:
     """Not only health and metrics: as long as somebody is idle, nobody who asks is turned away."""
-    with _limited(file) as broker, ExitStack() as stack:
+    with _limited(_configured(tmp_path)) as broker, ExitStack() as stack:
         _many(stack, broker.port)
         broker.await_metric(1, "artemis_acceptors_paused")
         for _ in range(LIMIT // 4):
@@ -122,8 +117,8 @@ def test_readers_of_the_log_leave_descriptors_to_storage(tmp_path: Path) -> None
     assert "Traceback" not in broker.said
 
 
-def test_a_thousand_connections_and_few_descriptors(file: Path) -> None:
-    with _limited(file) as broker, ExitStack() as stack:
+def test_a_thousand_connections_and_few_descriptors(tmp_path: Path) -> None:
+    with _limited(_configured(tmp_path)) as broker, ExitStack() as stack:
         working = stack.enter_context(connected(broker.port))
         idle = _many(stack, broker.port)
         broker.await_metric(1, "artemis_acceptors_paused")

@@ -207,7 +207,7 @@ def test_without_a_journal_pages_wait_for_room(disk: Path) -> None:
         fill(disk)
         for number in range(200, 5000):
             sender.send("SEND", {"destination": "/queue/pages.a", "number": number}, bytes(1000))
-        broker.eventually("a warning", lambda: broker.said, lambda text: "when there is room again" in text)
+        broker.await_said("when there is room again")
         (disk / FILLER).unlink()
         sender.ask("BEGIN", {"transaction": "all were read"})
         assert take(broker.port, "pages.a", 5000) == [str(number) for number in range(5000)]
@@ -233,7 +233,7 @@ def test_history_goes_before_an_acknowledgement_finds_no_room(disk: Path, reserv
             fill(disk)
             assert take(broker.port, "fails.a", 100) == [str(number) for number in range(taken, taken + 100)]
             taken += 100
-        broker.eventually("room", lambda: broker.said, lambda text: GONE in text)
+        broker.await_said(GONE)
         (disk / FILLER).unlink()
         assert take(broker.port, "fails.a", total - taken) == [str(number) for number in range(taken, total)]
         broker.await_metric(0, "artemis_disk_full")

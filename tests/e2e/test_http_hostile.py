@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e.log_reader import logged
+from tests.kit.http import exchanged
 from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess
 
 pytestmark = pytest.mark.e2e
@@ -28,12 +29,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
 
 def said_to(broker: BrokerProcess, data: bytes) -> tuple[int, bytes]:
     """The status and the rest of what is answered to these bytes, after which the client says no more."""
-    with socket.create_connection((LOOPBACK, broker.ports["http"]), WAIT_S) as client:
-        client.sendall(data)
-        client.shutdown(socket.SHUT_WR)
-        got = b""
-        while piece := client.recv(65536):
-            got += piece
+    got = exchanged(broker.ports["http"], data)
     assert got.startswith(b"HTTP/1.1 "), (data[:200], got[:200])
     return int(got[9:12]), got.partition(b"\r\n\r\n")[2]
 

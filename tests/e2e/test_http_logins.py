@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.kit.certificates import PASSWORD, Authority
 from tests.kit.forks import run_text
-from tests.kit.http import HttpClient
+from tests.kit.http import HttpClient, exchanged
 from tests.kit.process import HTTP, LOOPBACK, WAIT_S, BrokerProcess, eventually
 from tests.kit.secured import USERS, basic, secured_broker
 from tests.kit.tls import trusting, uri
@@ -117,23 +117,12 @@ def test_a_refusal_says_who_may_not_do_what_and_what_would_help(broker: BrokerPr
     assert '<permission type="edit"' in said
 
 
-def said_to(broker: BrokerProcess, data: bytes, wait_s: float = WAIT_S) -> bytes:
-    """What is answered to these bytes, after which the client says no more."""
-    with socket.create_connection((LOOPBACK, broker.ports["http"]), wait_s) as client:
-        client.sendall(data)
-        client.shutdown(socket.SHUT_WR)
-        got = b""
-        while piece := client.recv(65536):
-            got += piece
-    return got
-
-
 @pytest.mark.parametrize("path", ["/metrics", "/health/live", "/log", "/memory"])
 @pytest.mark.parametrize("header", ["Host: evil.example", "Host: localhost\r\nOrigin: http://evil.example"])
 def test_a_browser_on_this_machine_is_no_way_in(broker: BrokerProcess, path: str, header: str) -> None:
     """Neither with the name of a page that resolves to the broker, nor with the login that the browser remembers."""
     data = f"GET {path} HTTP/1.1\r\n{header}\r\nAuthorization: {basic('ann')}\r\nConnection: close\r\n\r\n"
-    assert said_to(broker, data.encode()).startswith(b"HTTP/1.1 403 ")
+    assert exchanged(broker.ports["http"], data.encode()).startswith(b"HTTP/1.1 403 ")
 
 
 def test_guesses_hold_up_nobody(broker: BrokerProcess) -> None:
@@ -154,11 +143,7 @@ def test_guesses_hold_up_nobody(broker: BrokerProcess) -> None:
         one.close()
     assert statuses <= {b"HTTP/1.1 401", b"HTTP/1.1 503"}
     assert not any(f"guess{number}" in broker.said for number in range(30))
-
-    def asked_again() -> int:
-        return reader.ask("GET", "/log").status
-
-    eventually("the slowing is over", asked_again, lambda status: status == 200)
+    eventually("the slowing is over", lambda: reader.ask("GET", "/log").status, lambda status: status == 200)
 
 
 def _is_open(client: socket.socket) -> bool:
@@ -301,7 +286,7 @@ REQUESTS = st.builds(
 @given(requests=st.lists(st.one_of(REQUESTS, REQUESTS, st.binary(min_size=1, max_size=60)), min_size=1, max_size=3))
 def test_no_request_is_the_broker_s_own_failure_or_hangs(broker: BrokerProcess, requests: list[bytes]) -> None:
     """Whatever a stranger says, each answer is one, none says 5xx, and the end comes."""
-    got = said_to(broker, b"".join(requests))
+    got = exchanged(broker.ports["http"], b"".join(requests))
     assert got == b"" or got.startswith(b"HTTP/1.1 "), got[:100]
     for part in got.split(b"HTTP/1.1 ")[1:]:
         status = part[:3]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import shutil
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
+from http.client import HTTPMessage
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,8 @@ from cryptography.x509.oid import NameOID
 
 from tests.kit.certificates import Authority, Issued
 from tests.kit.client import StompSocket
-from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess
+from tests.kit.http import ask
+from tests.kit.process import LOOPBACK, BrokerProcess, started
 from tests.kit.secured import basic
 from tests.kit.tls import trusting, uri
 
@@ -29,12 +29,8 @@ def shop(tmp_path: Path) -> Iterator[BrokerProcess]:
     """A broker on a copy of the recorded instance, started in another folder."""
     shutil.copytree(RECORDED, tmp_path / "shop")
     (tmp_path / "elsewhere").mkdir()
-    broker = BrokerProcess(["run", str(tmp_path / "shop")], tmp_path / "log", folder=tmp_path / "elsewhere")
-    try:
-        broker.await_ready()
+    with started(tmp_path / "shop", log=tmp_path / "log", folder=tmp_path / "elsewhere") as broker:
         yield broker
-    finally:
-        broker.kill()
 
 
 def answer(broker: BrokerProcess, port: str, **headers: str) -> str:
@@ -55,8 +51,7 @@ def test_people_log_in_through_the_ports_of_an_instance(shop: BrokerProcess, tmp
     assert answer(shop, "tills").startswith(
         "ERROR Security Error occurred\\c User name [null]"
     )  # no visitors at the till
-    with urllib.request.urlopen(f"http://{LOOPBACK}:{shop.ports['web']}/health/ready", timeout=120) as health:
-        assert health.status == 200
+    assert ask(shop.ports["web"], "GET", "/health/ready").status == 200
     with (tmp_path / "shop" / "etc" / "artemis-users.properties").open("a") as users:
         users.write("\neve = new\n")
     assert answer(shop, "stomp", login="eve", passcode="new") == "CONNECTED"
@@ -71,30 +66,25 @@ def test_a_file_of_xml_that_is_cut_is_told_while_the_broker_runs(shop: BrokerPro
     """Also one that comes into being: with it the next start would fail."""
     file = tmp_path / "shop" / "etc" / "jolokia-access.xml"
     file.write_text("<restrict><cors>")
-    shop.eventually("told", lambda: shop.said, lambda said: " CFG-1002 " in said and "jolokia-access.xml:1" in said)
+    assert "jolokia-access.xml:1" in shop.await_said(" CFG-1002 ")
     file.unlink()
-    shop.eventually("mended", lambda: shop.said, lambda said: " CFG-1001 " in said)
+    shop.await_said(" CFG-1001 ")
 
 
 def test_another_access_to_jolokia_is_told_to_need_a_restart(shop: BrokerProcess, tmp_path: Path) -> None:
     file = tmp_path / "shop" / "etc" / "jolokia-access.xml"
     file.write_text("<restrict><cors><allow-origin>http://shop.example</allow-origin></cors></restrict>")
-    shop.eventually("told", lambda: shop.said, lambda said: "pending_restart=1" in said)
+    shop.await_said("pending_restart=1")
     assert "jolokia-access.xml" in shop.said
 
 
 ACCESS = "<restrict><cors><allow-origin>http://ui.example</allow-origin><strict-checking/></cors></restrict>"
 
 
-def headers_of(broker: BrokerProcess, method: str, **headers: str) -> tuple[int, dict[str, str]]:
+def headers_of(broker: BrokerProcess, method: str, **headers: str) -> tuple[int, HTTPMessage]:
     """The status and the headers of an answer of Jolokia."""
-    sent = {name.replace("_", "-"): text for name, text in headers.items()}
-    url = f"http://{LOOPBACK}:{broker.ports['web']}/console/jolokia/version"
-    try:
-        with urllib.request.urlopen(urllib.request.Request(url, None, sent, method=method), timeout=WAIT_S) as answer:
-            return answer.status, dict(answer.headers)
-    except urllib.error.HTTPError as error:
-        return error.code, dict(error.headers)
+    reply = ask(broker.ports["web"], method, "/console/jolokia/version", **headers)
+    return reply.status, reply.headers
 
 
 def test_pages_of_others_use_jolokia_where_the_instance_lets_them(tmp_path: Path) -> None:
@@ -103,9 +93,7 @@ def test_pages_of_others_use_jolokia_where_the_instance_lets_them(tmp_path: Path
     (folder / "etc" / "jolokia-access.xml").write_text(ACCESS)
     ui, login = "http://ui.example", basic("ann", "welcome")
     asks = {"Access_Control_Request_Method": "POST", "Access_Control_Request_Headers": "Authorization, X-Evil"}
-    broker = BrokerProcess(["run", str(folder)], tmp_path / "log")
-    try:
-        broker.await_ready()
+    with started(folder, log=tmp_path / "log") as broker:
         status, headers = headers_of(broker, "OPTIONS", Origin=ui, **asks)
         assert (status, headers["Access-Control-Allow-Origin"]) == (200, ui)
         assert headers["Access-Control-Allow-Headers"] == "authorization"
@@ -119,9 +107,6 @@ def test_pages_of_others_use_jolokia_where_the_instance_lets_them(tmp_path: Path
         own = f"http://{LOOPBACK}:{broker.ports['web']}"
         assert headers_of(broker, "GET", Referer=f"{own}/console/", Authorization=login)[0] == 200
         assert headers_of(broker, "GET", Origin=own, Authorization=login)[0] == 200
-    finally:
-        broker.stop()
-        broker.kill()
 
 
 def test_a_domain_that_cannot_be_opened_stops_the_start(tmp_path: Path) -> None:
@@ -147,22 +132,17 @@ def test_certificates_log_in(tmp_path: Path) -> None:
     text = (folder / "etc" / "broker.xml").read_text()
     acceptors = f'<acceptors><acceptor name="tls">{port}</acceptor>'
     (folder / "etc" / "broker.xml").write_text(text.replace("<acceptors>", acceptors))
-    broker = BrokerProcess(["run", str(folder)], tmp_path / "log")
-    try:
-        broker.await_ready()
-        baker, butcher = (authority.issue(_partner(name)) for name in ("Bakery", "Butcher"))
+    names = {NameOID.ORGANIZATION_NAME: "Shop", NameOID.ORGANIZATIONAL_UNIT_NAME: "Partners"}
+    baker, butcher = (
+        authority.issue(x509.Name([x509.NameAttribute(*one) for one in {**names, NameOID.COMMON_NAME: name}.items()]))
+        for name in ("Bakery", "Butcher")
+    )
+    with started(folder, log=tmp_path / "log") as broker:
         assert "User: baker does not have permission" in _sent(broker, authority, baker, tmp_path)
         refused = _sent(broker, authority, butcher, tmp_path, login="ann", passcode="welcome")
         assert refused.startswith("Security Error occurred")
         assert _sent(broker, authority, None, tmp_path, login="ann", passcode="welcome") == "sent"
         assert "guest" not in broker.said.replace("guests", "")
-    finally:
-        broker.kill()
-
-
-def _partner(name: str) -> x509.Name:
-    parts = {NameOID.ORGANIZATION_NAME: "Shop", NameOID.ORGANIZATIONAL_UNIT_NAME: "Partners", NameOID.COMMON_NAME: name}
-    return x509.Name([x509.NameAttribute(oid, value) for oid, value in parts.items()])
 
 
 def _sent(broker: BrokerProcess, authority: Authority, own: Issued | None, folder: Path, **headers: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -34,11 +33,6 @@ def filled(folder: Path) -> Path:
     return file
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """A command of the broker that ends by itself."""
-    return run_text([*arguments], timeout=WAIT_S)
-
-
 def drained(port: int, count: int) -> int:
     """How many different messages a queue gives; it has to be exactly so many."""
     with connected(port) as client:
@@ -58,7 +52,7 @@ def test_a_missing_file_is_named_and_nothing_else_goes(tmp_path: Path) -> None:
     assert 0 < lost < COUNT / 2
     files[1].path.unlink()
     before = {path.name: path.read_bytes() for path in journal.glob("*.log")}
-    refused = run("run", str(file))
+    refused = run_text(["run", str(file)], timeout=WAIT_S)
     assert refused.returncode == 4
     assert f"  {files[1].path.name} is missing: its messages were of q\n" in refused.stderr
     assert "artemis-py journal repair" in refused.stderr
@@ -67,7 +61,7 @@ def test_a_missing_file_is_named_and_nothing_else_goes(tmp_path: Path) -> None:
     files[1].path.write_bytes(data)
     with started(file) as broker:
         assert broker.stop() == 0
-    assert f"  q (queue 1): {COUNT} messages\n" in run("journal", "verify", str(journal)).stdout
+    assert f"  q (queue 1): {COUNT} messages\n" in run_text(["journal", "verify", str(journal)], timeout=WAIT_S).stdout
     files[1].path.unlink()
     (tmp_path / "paging").mkdir(exist_ok=True)
     page = tmp_path / "paging" / "000000001-000000007.page"
@@ -82,7 +76,7 @@ def test_a_missing_file_is_named_and_nothing_else_goes(tmp_path: Path) -> None:
     assert (folder / files[2].path.name).read_bytes() == before[files[2].path.name]
     assert page.with_name(f"quarantined-{page.name}").exists()
     assert body.with_name(f"quarantined-{body.name}").exists()
-    assert run("journal", "verify", str(journal)).returncode == 0
+    assert run_text(["journal", "verify", str(journal)], timeout=WAIT_S).returncode == 0
 
 
 def test_a_damaged_queue_record_costs_nothing(tmp_path: Path) -> None:

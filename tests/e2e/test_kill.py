@@ -22,34 +22,28 @@ SOAK_PAIR_KILLS = 300
 RETAINED_KILLS = 6
 
 
-def run_and_judge(folder: Path, seed: int, kills: int) -> str:
-    """A run without broken promises that did exercise what it is for. Returns its summary."""
-    run = KillRun(folder, seed)
+LONG = (
+    pytest.mark.slow,
+    pytest.mark.timeout(3600),
+    pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak"),
+)
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    "kills", [pytest.param(KILLS, marks=pytest.mark.timeout(180)), pytest.param(SOAK_KILLS, marks=LONG)]
+)
+def test_no_promise_is_broken(tmp_path: Path, seed: int, kills: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """And the run exercises what it is for."""
+    run = KillRun(tmp_path, seed)
     run.run(kills)
     assert run.problems == [], run.summary()
     assert run.tally.restarts_that_recovered > kills // 2, run.summary()
     assert run.tally.rounds_with_pages > kills // 4, run.summary()
     assert run.unfinished.repeated_count > kills // 4, run.summary()
     assert run.tally.segments > 2 * run.tally.segments_left, f"nothing was compacted: {run.summary()}"
-    return run.summary()
-
-
-@pytest.mark.e2e
-@pytest.mark.timeout(180)
-def test_no_promise_is_broken(tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
-    summary = run_and_judge(tmp_path, seed, KILLS)
     with capsys.disabled():
-        print(f"\nkill test: {summary}")
-
-
-@pytest.mark.e2e
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-@pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")
-def test_no_promise_is_broken_in_a_long_run(tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
-    summary = run_and_judge(tmp_path, seed, SOAK_KILLS)
-    with capsys.disabled():
-        print(f"\nlong kill test: {summary}")
+        print(f"\nkill test: {run.summary()}")
 
 
 @pytest.mark.e2e
@@ -63,35 +57,22 @@ def test_the_retained_log_tells_the_same(tmp_path: Path, seed: int) -> None:
     assert problems_of_log(tmp_path, run.ledger, run.replays) == []
 
 
-def run_pair_and_judge(folder: Path, seed: int, kills: int) -> str:
-    """A run over a pair without broken promises, in which every takeover read the journal. Returns its summary."""
-    run = PairKillRun(folder, seed)
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    "kills", [pytest.param(PAIR_KILLS, marks=pytest.mark.timeout(120)), pytest.param(SOAK_PAIR_KILLS, marks=LONG)]
+)
+def test_no_promise_is_broken_by_a_pair(
+    tmp_path: Path, seed: int, kills: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And every takeover reads the journal."""
+    run = PairKillRun(tmp_path, seed)
     run.run(kills)
     assert run.problems == [], run.summary()
     cut_short = run.tally.kills_while_starting
     assert run.tally.restarts_that_recovered >= kills - 1 - cut_short, run.summary()
     assert len(run.gaps) >= kills - 1 - 2 * cut_short, run.summary()  # neither is measured, nor what comes after it
-    return run.summary()
-
-
-@pytest.mark.e2e
-@pytest.mark.timeout(120)
-def test_no_promise_is_broken_by_a_pair(tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
-    summary = run_pair_and_judge(tmp_path, seed, PAIR_KILLS)
     with capsys.disabled():
-        print(f"\nkill test of a pair: {summary}")
-
-
-@pytest.mark.e2e
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-@pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")
-def test_no_promise_is_broken_by_a_pair_in_a_long_run(
-    tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    summary = run_pair_and_judge(tmp_path, seed, SOAK_PAIR_KILLS)
-    with capsys.disabled():
-        print(f"\nlong kill test of a pair: {summary}")
+        print(f"\nkill test of a pair: {run.summary()}")
 
 
 # ---- the judge -----------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import resource
 import shutil
-import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from artemis_py.storage.format.names import read_name
 from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.scan import log_files
 from tests.kit.client import READ_BYTES, Closed, StompSocket, connected, frame
+from tests.kit.meanwhile import meanwhile
 from tests.kit.process import HTTP, STOMP, WAIT_S, BrokerProcess, configuration, retained, started
 
 pytestmark = pytest.mark.e2e
@@ -58,27 +58,6 @@ def beginning(size: int, *, sized: bool = True, **headers: str) -> bytes:
 # ---- memory and turns ----------------------------------------------------------------------------
 
 
-class Watch:
-    """The most resident memory that a broker had, sampled all the time until it is asked."""
-
-    def __init__(self, broker: BrokerProcess) -> None:
-        self._broker = broker
-        self._ended = threading.Event()
-        self._most_bytes = 0
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        while not self._ended.wait(0.002):
-            self._most_bytes = max(self._most_bytes, self._broker.memory_bytes)
-
-    def most_bytes(self) -> int:
-        """End it."""
-        self._ended.set()
-        self._thread.join()
-        return self._most_bytes
-
-
 @dataclass(frozen=True)
 class Passage:
     """What the passage of one body cost the broker."""
@@ -91,26 +70,27 @@ class Passage:
 def pass_through(folder: Path, size: int, *, persistent: bool, sized: bool) -> Passage:
     """Send a body of ``size`` bytes to a broker and get it back; nothing of it is left afterwards."""
     with started(configured(folder, persistent=persistent)) as broker:
-        watch = Watch(broker)
-        with connected(broker.port) as producer:
-            headers = {"receipt": "sent"} | (PERSISTENT if persistent else {})
-            producer.raw(beginning(size, sized=sized, **headers))
-            sent = hashlib.sha256()
-            for start in range(0, size, len(CHUNK)):
-                chunk = CHUNK[: size - start]
-                sent.update(chunk)
-                producer.raw(chunk)
-            producer.raw(b"\0")
-            producer.await_receipt("sent")
-        with connected(broker.port) as consumer:
-            consumer.send("SUBSCRIBE", {"id": "1", "destination": "/queue/q", "ack": "client"})
-            head, received = received_body(consumer, size)
-            assert received == sent.hexdigest()
-            assert f"content-length:{size}\n".encode() in head
-            ack = head.partition(b"\nack:")[2].partition(b"\n")[0].decode()
-            consumer.ask("ACK", {"id": ack})
+        seen_bytes: list[int] = []
+        with meanwhile(lambda: seen_bytes.append(broker.memory_bytes), pause_s=0.002):
+            with connected(broker.port) as producer:
+                headers = {"receipt": "sent"} | (PERSISTENT if persistent else {})
+                producer.raw(beginning(size, sized=sized, **headers))
+                sent = hashlib.sha256()
+                for start in range(0, size, len(CHUNK)):
+                    chunk = CHUNK[: size - start]
+                    sent.update(chunk)
+                    producer.raw(chunk)
+                producer.raw(b"\0")
+                producer.await_receipt("sent")
+            with connected(broker.port) as consumer:
+                consumer.send("SUBSCRIBE", {"id": "1", "destination": "/queue/q", "ack": "client"})
+                head, received = received_body(consumer, size)
+                assert received == sent.hexdigest()
+                assert f"content-length:{size}\n".encode() in head
+                ack = head.partition(b"\nack:")[2].partition(b"\n")[0].decode()
+                consumer.ask("ACK", {"id": ack})
         passage = Passage(
-            watch.most_bytes(), broker.metric("artemis_turn_duration_seconds_max"), broker.longest_turn_share
+            max(seen_bytes), broker.metric("artemis_turn_duration_seconds_max"), broker.longest_turn_share
         )
         broker.await_metric(0, "artemis_large_messages")
         broker.eventually("no file left", lambda: bodies_in(folder), lambda found: not found)

@@ -8,10 +8,8 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +24,7 @@ from artemis_py.storage.format.scan import log_files, whole_records
 from artemis_py.storage.format.segment_index import decode_index, index_name, index_of
 from tests.e2e.log_reader import LITTLE, PERSISTENT, Reader, logged, send
 from tests.kit.client import connected
+from tests.kit.meanwhile import meanwhile
 from tests.kit.process import HTTP, LOOPBACK, WAIT_S, BrokerProcess, eventually
 
 pytestmark = pytest.mark.e2e
@@ -37,68 +36,34 @@ def index_part(listed: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in listed.items() if key not in added}
 
 
-class Traffic:
-    """Senders and consumers that work in threads until ``stop``."""
-
-    def __init__(self, broker: BrokerProcess) -> None:
-        self._broker = broker
-        self._stopping = threading.Event()
-        self.sent: list[bytes] = []
-        self.failures: list[BaseException] = []
-        self._threads = [threading.Thread(target=self._guard, args=(work,)) for work in (self._send, self._consume)]
-        for thread in self._threads:
-            thread.start()
-
-    def _guard(self, work: Any) -> None:
-        try:
-            work()
-        except BaseException as failure:
-            self.failures.append(failure)
-
-    def _send(self) -> None:
-        with connected(self._broker.port) as client:
-            while not self._stopping.is_set():
-                for _ in range(20):
-                    body = b"%08d" % len(self.sent) + bytes(300)
-                    destination = f"/queue/{'abc'[len(self.sent) % 3]}"
-                    client.ask("SEND", {"destination": destination, **PERSISTENT}, body)
-                    self.sent.append(body)
-
-    def _consume(self) -> None:
-        with connected(self._broker.port) as client:
-            for name in "abc":
-                client.subscribe(f"/queue/{name}", id=name, ack="auto")
-            while not self._stopping.is_set():
-                client.message()
-
-    def stop(self) -> None:
-        """No more."""
-        self._stopping.set()
-        for thread in self._threads:
-            thread.join(WAIT_S)
-        assert self.failures == []
-
-
 def test_a_reader_that_follows_a_busy_log_gets_every_record_once(tmp_path: Path) -> None:
     """Only what is durable, by ranges, while segments are closed, retained and removed from the journal."""
-    with logged(tmp_path) as broker:
+    sent: list[bytes] = []
+    with logged(tmp_path) as broker, connected(broker.port) as client:
+        for name in "abc":
+            client.subscribe(f"/queue/{name}", id=name, ack="auto")
+
+        def pass_one() -> None:
+            sent.append(b"%08d" % len(sent) + bytes(300))
+            client.ask("SEND", {"destination": f"/queue/{'abc'[len(sent) % 3]}", **PERSISTENT}, sent[-1])
+            client.message()
+
         reader = Reader(broker)
-        traffic = Traffic(broker)
         read: dict[int, bytes] = {}
         lsn = 0
         walked = 0
-        while walked < 12 or len(traffic.sent) < 1500:
-            log = reader.log(f"?after_lsn={lsn}")
-            for segment in log["segments"]:
-                number = segment["segment"]
-                have = read.get(number, b"")
-                if segment["bytes"] > len(have):
-                    read[number] = have + reader.bytes_of(number, len(have), segment["bytes"])
-                assert index_of(read[number], is_last=True).fields() == index_part(segment)
-                walked += not segment["is_current"]
-                lsn = max(lsn, segment["last_lsn"])
-            assert lsn <= log["durable_lsn"]
-        traffic.stop()
+        with meanwhile(pass_one):
+            while walked < 12 or len(sent) < 1500:
+                log = reader.log(f"?after_lsn={lsn}")
+                for segment in log["segments"]:
+                    number = segment["segment"]
+                    have = read.get(number, b"")
+                    if segment["bytes"] > len(have):
+                        read[number] = have + reader.bytes_of(number, len(have), segment["bytes"])
+                    assert index_of(read[number], is_last=True).fields() == index_part(segment)
+                    walked += not segment["is_current"]
+                    lsn = max(lsn, segment["last_lsn"])
+                assert lsn <= log["durable_lsn"]
         for segment in reader.log()["segments"]:
             number = segment["segment"]
             have = read.get(number, b"")
@@ -112,7 +77,7 @@ def test_a_reader_that_follows_a_busy_log_gets_every_record_once(tmp_path: Path)
         for record in flat(read[number])
         if record.type_code == records.MESSAGE
     ]
-    assert bodies == traffic.sent
+    assert bodies == sent
     directories = [tmp_path / "kept", tmp_path / "journal"]
     assert [
         event.kept.message.body for event in LogReader(directories).events() if isinstance(event, Published)
@@ -211,19 +176,6 @@ def test_large_bodies_are_read_by_number(tmp_path: Path) -> None:
         assert broker.stop() == 0
 
 
-@contextmanager
-def busy(broker: BrokerProcess) -> Iterator[None]:
-    """More messages than it can take, from another process, until the end of the block."""
-    command = [sys.executable, "-m", "artemis_py", "perf", f"stomp://{LOOPBACK}:{broker.port}"]
-    options = ["--scenario", "1", "--seconds", "60", "--warmup", "60"]
-    load = subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        yield
-    finally:
-        load.kill()
-        load.wait()
-
-
 def test_a_busy_broker_lets_readers_on_its_machine_wait(tmp_path: Path) -> None:
     """Four pieces of 1 MiB at 4 MiB/s: the fourth leaves three quarters of a second after the first at the earliest."""
     with logged(tmp_path, http=f"{HTTP};busyLogBytesPerSecond=4194304") as broker:
@@ -239,8 +191,15 @@ def test_a_busy_broker_lets_readers_on_its_machine_wait(tmp_path: Path) -> None:
             assert reader.ask(f"/log/bodies/{large.number}") == (200, body)
             return time.monotonic() - began_s
 
-        with busy(broker):
+        # more messages than it can take, from another process
+        command = [sys.executable, "-m", "artemis_py", "perf", f"stomp://{LOOPBACK}:{broker.port}"]
+        options = ["--scenario", "1", "--seconds", "60", "--warmup", "60"]
+        load = subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
             broker.eventually("a reader waits", took_s, lambda seconds: seconds >= 0.75)
+        finally:
+            load.kill()
+            load.wait()
         broker.eventually("a reader need not wait", took_s, lambda seconds: seconds < 0.5)
         assert broker.stop() == 0
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.e2e.login_actors import hashed, secured, write_authenticator, write_users
 from tests.kit.client import StompSocket, frame
-from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, eventually, running
+from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, running
 
 pytestmark = pytest.mark.e2e
 
@@ -46,7 +46,7 @@ def test_users_of_a_file_log_in_and_others_do_not(tmp_path: Path) -> None:
         assert broker.metric("artemis_authentication_count", result="success") == 1
         assert broker.metric("artemis_authentication_count", result="failure") == 3
         assert broker.metric("artemis_login_refusals_total", reason="invalid") == 3
-        eventually("the log", lambda: broker.said, lambda said: "login of 'bob' refused" in said)
+        broker.await_said("login of 'bob' refused")
         assert "secret" not in broker.said
         assert "wrong" not in broker.said
 

@@ -38,7 +38,9 @@ class Watch:
     def judge(self, memory_bytes_max: int, turn_s_max: float | None) -> None:
         """The memory was never more than this, and no turn was too long: than this, or than its share."""
         assert self.peak_bytes < memory_bytes_max, f"{self.peak_bytes / MIB:.0f} MiB"
-        turn_s, waited = self.broker.metric("artemis_turn_duration_seconds_max"), self.waited_share
+        turn_s = self.broker.metric("artemis_turn_duration_seconds_max")
+        ran_ns, waited_ns, _ = Path(f"/proc/{self.broker.process.pid}/schedstat").read_text("ascii").split()
+        waited = int(waited_ns) / (int(ran_ns) + int(waited_ns))  # it could have run, and others did, as Linux counts
         told = f"a turn of {turn_s * 1000:.0f} ms; the broker waited {waited:.0%} of its time for a processor"
         if turn_s_max is None:
             assert self.broker.longest_turn_share < TURN_SHARE_MAX, told
@@ -46,12 +48,6 @@ class Watch:
             print(f"not judged: {told}")
         else:
             assert turn_s < turn_s_max, told
-
-    @property
-    def waited_share(self) -> float:
-        """The part of its time in which the broker could have run and others did, as Linux counts it."""
-        ran_ns, waited_ns, _ = Path(f"/proc/{self.broker.process.pid}/schedstat").read_text("ascii").split()
-        return int(waited_ns) / (int(ran_ns) + int(waited_ns))
 
 
 @contextmanager
@@ -98,22 +94,23 @@ def drain(client: StompSocket, watch: Watch, count: int) -> None:
         watch.look()
 
 
+LONG = (
+    pytest.mark.slow,
+    pytest.mark.timeout(3600),
+    pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak"),
+)
+
+
 @pytest.mark.parametrize("durable", [False, True])
-def test_memory_is_flat_and_turns_are_short(tmp_path: Path, durable: bool) -> None:
-    flat(tmp_path, durable, count=60_000, memory="4M", memory_bytes_max=110 * MIB, turn_s_max=None)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-@pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")
-@pytest.mark.parametrize("durable", [False, True])
-def test_ten_million_messages_pass_in_flat_memory(tmp_path: Path, durable: bool) -> None:
-    flat(tmp_path, durable, count=10_000_000, memory="20M", memory_bytes_max=200 * MIB, turn_s_max=TURN_S_MAX_ALONE)
-
-
-def flat(folder: Path, durable: bool, count: int, memory: str, memory_bytes_max: int, turn_s_max: float | None) -> None:
+@pytest.mark.parametrize(
+    ("count", "memory", "memory_bytes_max", "turn_s_max"),
+    [(60_000, "4M", 110 * MIB, None), pytest.param(10_000_000, "20M", 200 * MIB, TURN_S_MAX_ALONE, marks=LONG)],
+)
+def test_memory_is_flat_and_turns_are_short(
+    tmp_path: Path, durable: bool, count: int, memory: str, memory_bytes_max: int, turn_s_max: float | None
+) -> None:
     """So many messages go in, and then out."""
-    with watched(folder, durable=durable, memory=memory, page_size="10M") as (broker, watch):
+    with watched(tmp_path, durable=durable, memory=memory, page_size="10M") as (broker, watch):
         fill(broker, watch, "/queue/q", count, persistent=str(durable).lower())
         assert broker.metric("artemis_number_of_pages", address="q") > 1
         with connected(broker.port) as client:
@@ -124,21 +121,12 @@ def flat(folder: Path, durable: bool, count: int, memory: str, memory_bytes_max:
         watch.judge(memory_bytes_max, turn_s_max)
 
 
-def test_many_queues_of_which_one_is_slow(tmp_path: Path) -> None:
-    fan_out(tmp_path, 20, None)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")
-def test_fifty_queues_of_which_one_is_slow(tmp_path: Path) -> None:
-    fan_out(tmp_path, 50, TURN_S_MAX_ALONE)
-
-
-def fan_out(folder: Path, queues: int, turn_s_max: float | None) -> None:
+@pytest.mark.parametrize(("queues", "turn_s_max"), [(20, None), pytest.param(50, TURN_S_MAX_ALONE, marks=LONG)])
+def test_many_queues_of_which_one_is_slow(tmp_path: Path, queues: int, turn_s_max: float | None) -> None:
     """One consumer that reads nothing costs pages, not memory, and nobody else's time."""
     count = 2_000
     with (
-        watched(folder, memory="1M", page_size="256K", queues=queues) as (broker, watch),
+        watched(tmp_path, memory="1M", page_size="256K", queues=queues) as (broker, watch),
         connected(broker.port) as c,
     ):
         for number in range(1, queues):
@@ -172,21 +160,10 @@ def test_many_selective_consumers_on_one_queue(tmp_path: Path, consumers: int) -
         watch.judge(130 * MIB, None)
 
 
-@pytest.mark.parametrize("count", [20_000])
-def test_a_browser_of_a_long_queue(tmp_path: Path, count: int) -> None:
-    browse(tmp_path, count, None)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-@pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")
-def test_a_browser_of_a_very_long_queue(tmp_path: Path) -> None:
-    browse(tmp_path, 300_000, TURN_S_MAX_ALONE)
-
-
-def browse(folder: Path, count: int, turn_s_max: float | None) -> None:
+@pytest.mark.parametrize(("count", "turn_s_max"), [(20_000, None), pytest.param(300_000, TURN_S_MAX_ALONE, marks=LONG)])
+def test_a_browser_of_a_long_queue(tmp_path: Path, count: int, turn_s_max: float | None) -> None:
     """Somebody looks at so many messages in small pages; nobody takes any."""
-    with watched(folder, memory="1M", page_size="64K") as (broker, watch), connected(broker.port) as client:
+    with watched(tmp_path, memory="1M", page_size="64K") as (broker, watch), connected(broker.port) as client:
         fill(broker, watch, "/queue/q", count)
         subscribe(client, "/queue/q", browser="true")
         drain(client, watch, count + 1)

@@ -15,11 +15,6 @@ from tests.kit.process import running
 pytestmark = pytest.mark.e2e
 
 
-def modes(folder: Path) -> dict[str, int]:
-    """The mode of everything below a folder."""
-    return {str(path.relative_to(folder)): stat.S_IMODE(path.stat().st_mode) for path in folder.rglob("*")}
-
-
 def used(folder: Path, data: Path) -> str:
     """Has a broker make a file of each kind below ``data``; returns what it said."""
     text = logged(data, "<journal-file-size>64K</journal-file-size>")
@@ -46,7 +41,8 @@ def used(folder: Path, data: Path) -> str:
 def test_files_and_directories_are_private(tmp_path: Path) -> None:
     data = tmp_path / "made" / "data"
     said = used(tmp_path, data)
-    found = modes(tmp_path / "made")
+    made = tmp_path / "made"
+    found = {str(path.relative_to(made)): stat.S_IMODE(path.stat().st_mode) for path in made.rglob("*")}
     names = " ".join(found)
     for part in ("log-id", "server.lock", ".log", ".page", "kept", "paging", "large", "journal"):
         assert part in names, f"nothing of {part} was made: {names}"

@@ -15,7 +15,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.kit.client import StompSocket, connected, frame
+from tests.kit.client import StompSocket, connected, frame, is_greeted
 from tests.kit.forks import COMMAND
 from tests.kit.ports import free_port
 from tests.kit.process import (
@@ -39,12 +39,6 @@ def run(*arguments: str, command: tuple[str, ...] = COMMAND) -> subprocess.Compl
     done = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=WAIT_S, check=False)
     assert "Traceback" not in done.stdout + done.stderr, done.stderr
     return done
-
-
-def taken_port() -> tuple[socket.socket, int]:
-    """A port that somebody listens on, and the socket that does."""
-    listener = socket.create_server((LOOPBACK, 0))
-    return listener, listener.getsockname()[1]
 
 
 # ---- start ---------------------------------------------------------------------------------------
@@ -71,15 +65,6 @@ def test_the_first_client_of_a_new_python_is_greeted(tmp_path: Path) -> None:
         assert is_greeted(broker.port)
     finally:
         broker.kill()
-
-
-def is_greeted(port: int) -> bool:
-    """Does somebody answer CONNECT on this port?"""
-    try:
-        connected(port).close()
-    except OSError:
-        return False
-    return True
 
 
 @pytest.mark.parametrize("command", [(SCRIPT,), COMMAND], ids=["artemis-py", "python -m artemis_py"])
@@ -112,7 +97,7 @@ def test_a_broker_that_nobody_can_send_to_is_not_ready(tmp_path: Path) -> None:
     file.write_text(configuration({"http": HTTP}), "utf-8")
     broker = BrokerProcess(["run", str(file)], tmp_path / "broker.log")
     try:
-        broker.eventually("it is up", lambda: broker.said, lambda said: "no client can connect" in said)
+        broker.await_said("no client can connect")
         assert "warning[no-port]: " in broker.said
         [port] = re.findall(r"listening on 127\.0\.0\.1:(\d+) for HTTP", broker.said)
         with pytest.raises(HTTPError) as answer:
@@ -191,36 +176,26 @@ BROKEN = {
 }
 
 
-def broken(text: str, *defects: str) -> tuple[str, set[int]]:
-    """The text with these defects, and the numbers of the lines to blame."""
-    for defect in defects:
-        right, wrong, _ = BROKEN[defect]
-        assert right in text
-        text = text.replace(right, wrong)
-    return text, {text[: text.index(BROKEN[defect][2])].count("\n") + 1 for defect in defects}
-
-
-def blamed_lines(told: str) -> set[int]:
-    """The lines of broker.xml that messages begin with."""
-    return {int(line) for line in re.findall(r"^\S*broker\.xml:(\d+): ", told, re.MULTILINE)}
-
-
 def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
     port = free_port()
     file = tmp_path / "broker.xml"
-    text, lines = broken(configuration({"stomp": f"tcp://{LOOPBACK}:{port}?protocols=STOMP"}), *BROKEN)
+    text = configuration({"stomp": f"tcp://{LOOPBACK}:{port}?protocols=STOMP"})
+    for right, wrong, _ in BROKEN.values():
+        assert right in text
+        text = text.replace(right, wrong)
     file.write_text(text, "utf-8")
     done = run("run", str(file))
     assert done.returncode == 2
-    assert blamed_lines(done.stderr) == lines
-    assert len(lines) == 3
+    blamed = re.findall(r"^\S*broker\.xml:(\d+): ", done.stderr, re.MULTILINE)
+    assert set(map(int, blamed)) == {text[: text.index(part)].count("\n") + 1 for _, _, part in BROKEN.values()}
+    assert len(set(blamed)) == 3
     assert "listening" not in done.stderr
     assert not is_greeted(port)
 
 
 def test_a_port_in_use_is_told(tmp_path: Path) -> None:
-    listener, port = taken_port()
-    with listener:
+    with socket.create_server((LOOPBACK, 0)) as listener:
+        port = listener.getsockname()[1]
         file = tmp_path / "broker.xml"
         file.write_text(configuration({"free": STOMP, "taken": f"tcp://{LOOPBACK}:{port}?protocols=STOMP"}), "utf-8")
         done = run("run", str(file))

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import socket
 import ssl
 import subprocess
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.kit.certificates import PASSWORD, Authority
-from tests.kit.client import Closed, StompSocket, frame
+from tests.kit.client import Closed, StompSocket, frame, is_greeted
+from tests.kit.http import ask
 from tests.kit.ports import free_ports
 from tests.kit.process import HTTP, LOOPBACK, WAIT_S, BrokerProcess, configuration, eventually, running
 from tests.kit.tls import trusting, uri
@@ -25,8 +24,7 @@ LINE = b"PROXY TCP4 192.0.2.7 127.0.0.1 1234 61613\r\n"
 
 
 def connections(broker: BrokerProcess) -> list[dict[str, object]]:
-    with urllib.request.urlopen(f"http://{LOOPBACK}:{broker.ports['http']}/api/connections", timeout=WAIT_S) as answer:
-        return list(json.load(answer)["data"])
+    return list(ask(broker.ports["http"], "GET", "/api/connections").json["data"])
 
 
 @pytest.fixture(scope="module")
@@ -92,19 +90,15 @@ def test_http(broker: BrokerProcess) -> None:
 
 def test_limits_count_clients_and_not_the_proxy(broker: BrokerProcess) -> None:
     """Many clients of one load balancer are many peers; two of one address are one."""
-
-    def line(number: int) -> bytes:
-        return b"PROXY TCP4 192.0.2.%d 127.0.0.1 1234 61613\r\n" % number
-
-    port = broker.ports["few"]
-    with come(port, line(1)) as one, come(port, line(1)), come(port, line(2)) as other:
-        before = {f"192.0.2.{number}:1234" for number in (1, 2)}
+    port, elsewhere = broker.ports["few"], LINE.replace(b".2.7 ", b".2.8 ")
+    with come(port, LINE) as one, come(port, LINE), come(port, elsewhere) as other:
+        before = {f"192.0.2.{number}:1234" for number in (7, 8)}
         eventually(
             "three are counted",
             lambda: [each["remoteAddress"] for each in connections(broker) if each["remoteAddress"] in before],
             lambda seen: len(seen) == 3,
         )
-        with come(port, line(1)) as third:
+        with come(port, LINE) as third:
             assert "2 connections from your address have not logged in yet" in third.expect("ERROR").text
         other.connect()
         one.connect()
@@ -117,11 +111,7 @@ def test_who_has_no_header_or_comes_from_elsewhere_is_closed_and_told_of(broker:
     ):
         with come(port, sent) as client, pytest.raises((Closed, ConnectionResetError)):
             client.receive()
-        _await_said(broker, words)
-
-
-def _await_said(broker: BrokerProcess, words: str) -> None:
-    broker.eventually(words, lambda: broker.said, lambda text: words in text)
+        broker.await_said(words)
 
 
 @pytest.mark.parametrize(("option", "version"), [("send-proxy", "V1"), ("send-proxy-v2", "V2")])
@@ -140,7 +130,7 @@ def test_behind_haproxy(broker: BrokerProcess, tmp_path: Path, option: str, vers
     told = broker.said
     process = subprocess.Popen([haproxy, "-db", "-f", str(file)], stderr=subprocess.DEVNULL)
     try:
-        eventually("haproxy listens", lambda: _answers(port), bool)
+        eventually("haproxy listens", lambda: is_greeted(port), bool)
         with StompSocket(port) as client:
             client.connect(client_id=f"haproxy {version}")
             own = client.socket.getsockname()
@@ -156,12 +146,3 @@ def test_behind_haproxy(broker: BrokerProcess, tmp_path: Path, option: str, vers
         process.terminate()
         process.wait(WAIT_S)
     assert "PROXY protocol" not in broker.said.removeprefix(told)
-
-
-def _answers(port: int) -> bool:
-    try:
-        with socket.create_connection((LOOPBACK, port), WAIT_S) as client:
-            client.sendall(frame("CONNECT", {"accept-version": "1.2"}))
-            return client.recv(9) == b"CONNECTED"
-    except OSError:
-        return False

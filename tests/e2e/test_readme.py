@@ -11,28 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.process import BrokerProcess, eventually, running
+from tests.kit.process import running
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
 TOUR = README.partition("\n## Five minutes\n")[2].partition("\n## ")[0]
 SHIPPED = (ROOT / "broker.xml").read_text("utf-8")
-WAIT_S = 60.0
 
 pytestmark = pytest.mark.e2e
-
-
-def _block(mark: str) -> str:
-    """The Python that stands behind this mark."""
-    found = re.search(rf"<!-- {re.escape(mark)} -->\n```python\n(.*?)```", TOUR, re.DOTALL)
-    assert found is not None
-    return found.group(1)
-
-
-def _commands() -> list[list[str]]:
-    """The arguments of each ``artemis-py``."""
-    lines = [line for block in re.findall(r"```sh\n(.*?)```", TOUR, re.DOTALL) for line in block.splitlines()]
-    return [shlex.split(line)[1:] for line in lines if line.startswith(".venv/bin/artemis-py ")]
 
 
 def _said(command: list[str], folder: Path, **variables: str) -> str:
@@ -46,34 +32,32 @@ def _said(command: list[str], folder: Path, **variables: str) -> str:
 
 
 def test_the_tour(tmp_path: Path) -> None:
-    assert [words[0] for words in _commands()] == ["send", "receive", "check", "explain"]
+    lines = [line for block in re.findall(r"```sh\n(.*?)```", TOUR, re.DOTALL) for line in block.splitlines()]
+    commands = [shlex.split(line)[1:] for line in lines if line.startswith(".venv/bin/artemis-py ")]
+    assert [words[0] for words in commands] == ["send", "receive", "check", "explain"]
     shipped = SHIPPED.replace("${STOMP_PORT:61613}", "0").replace("${HTTP_PORT:8161}", "0")
     with running(shipped, tmp_path) as broker:
         [password] = re.findall(r"first user: admin    password: (\S+)", broker.said)
         login = {"ARTEMIS_PY_USER": "admin", "ARTEMIS_PY_PASSWORD": password}
         assert "export ARTEMIS_PY_USER=admin\n" in TOUR
         where = {"ARTEMIS_PY_STOMP_URL": f"stomp://127.0.0.1:{broker.port}"}
-        send, receive, *about_the_file = _commands()
+        send, receive, *about_the_file = commands
         _said([sys.executable, "-m", "artemis_py", *send], tmp_path, **login, **where)
         assert send[-1] in _said([sys.executable, "-m", "artemis_py", *receive], tmp_path, **login, **where)
 
-        (tmp_path / "hello.py").write_text(_block("tour: hello.py").replace("61613", str(broker.port)))
+        [hello] = re.findall(r"<!-- tour: hello\.py -->\n```python\n(.*?)```", TOUR, re.DOTALL)
+        (tmp_path / "hello.py").write_text(hello.replace("61613", str(broker.port)))
         promised = re.search(r"It prints `([^`]*)`", TOUR)
         assert promised is not None
         assert _said([sys.executable, "hello.py"], tmp_path, **login).strip() == promised.group(1)
 
-        _save_the_edit(tmp_path / "broker.xml", broker)
+        [queue] = re.findall(r"```xml\n(.*?)\n```", TOUR)
+        file = tmp_path / "broker.xml"
+        edited = file.read_text("utf-8").replace('<queue name="orders"/>', queue)
+        assert queue in edited
+        [promise] = re.findall(r"its log says `([^`]*)`", TOUR)
+        file.write_text(edited, "utf-8")
+        broker.await_said(promise)
         for command in about_the_file:
             shown = _said([sys.executable, "-m", "artemis_py", *command], tmp_path)
         assert "ring of 3" in shown
-
-
-def _save_the_edit(file: Path, broker: BrokerProcess) -> None:
-    """The broker reads it by itself, and its log says what README says."""
-    [queue] = re.findall(r"```xml\n(.*?)\n```", TOUR)
-    edited = file.read_text("utf-8").replace('<queue name="orders"/>', queue)
-    assert queue in edited
-    promised = re.search(r"its log says `([^`]*)`", TOUR)
-    assert promised is not None
-    file.write_text(edited, "utf-8")
-    eventually("applied", lambda: promised.group(1) in broker.said, bool, WAIT_S)

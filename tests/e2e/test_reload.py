@@ -12,11 +12,11 @@ from typing import Final
 
 import pytest
 
-from tests.e2e.edited import Edited, edited, queue, text_of
+from tests.e2e.edited import edited, text_of
 from tests.e2e.events.event_stream import EventStream
 from tests.kit.client import StompSocket
 from tests.kit.forks import run_text
-from tests.kit.process import STOMP
+from tests.kit.process import STOMP, anycast
 
 pytestmark = pytest.mark.e2e
 
@@ -28,9 +28,9 @@ _FORCE: Final = (
 )
 
 
-MAX_1: Final = text_of(queue("q", 'max-consumers="1"'))
-MAX_2: Final = text_of(queue("q", 'max-consumers="2"'))
-MAX_3: Final = text_of(queue("q", 'max-consumers="3"'))
+MAX_1: Final = text_of(anycast("q", 'max-consumers="1"'))
+MAX_2: Final = text_of(anycast("q", 'max-consumers="2"'))
+MAX_3: Final = text_of(anycast("q", 'max-consumers="3"'))
 
 # ---- how files are edited --------------------------------------------------------------------------
 
@@ -77,20 +77,20 @@ def test_a_config_map_of_kubernetes(tmp_path: Path) -> None:
 def test_included_files_and_properties_count(tmp_path: Path) -> None:
     part = tmp_path / "addresses.xml"
     begin, end = '<addresses xmlns="urn:activemq:core">', "</addresses>"
-    part.write_text(begin + queue("q", 'max-consumers="1"') + end, "utf-8")
+    part.write_text(begin + anycast("q", 'max-consumers="1"') + end, "utf-8")
     include = '<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="addresses.xml"/>'
-    text = text_of().replace(f"<addresses>\n{queue('other')}\n    </addresses>", include)
+    text = text_of().replace(f"<addresses>\n{anycast('other')}\n    </addresses>", include)
     with edited(text, tmp_path) as it:
-        part.write_text(begin + queue("q", 'max-consumers="2"') + end, "utf-8")
+        part.write_text(begin + anycast("q", 'max-consumers="2"') + end, "utf-8")
         it.await_attribute("q", "maxConsumers", 2)
         (tmp_path / "broker.properties").write_text("addressSettings.#.maxSizeMessages=7\n", "utf-8")
         it.broker.eventually("a reload", lambda: it.state["reloads"]["applied"], lambda seen: seen == 2)
 
 
 def test_sighup(tmp_path: Path) -> None:
-    with edited(text_of(queue("q"), core=_UNWATCHED), tmp_path) as it:
+    with edited(text_of(anycast("q"), core=_UNWATCHED), tmp_path) as it:
         assert it.state["watched"] is False
-        it.write(text_of(queue("q", 'max-consumers="2"'), core=_UNWATCHED))
+        it.write(text_of(anycast("q", 'max-consumers="2"'), core=_UNWATCHED))
         it.broker.process.send_signal(signal.SIGHUP)
         it.await_attribute("q", "maxConsumers", 2)
 
@@ -98,7 +98,7 @@ def test_sighup(tmp_path: Path) -> None:
 def test_a_hundred_fast_edits_end_with_the_last_one(tmp_path: Path) -> None:
     with edited(MAX_1, tmp_path) as it:
         for number in range(100):
-            it.write(text_of(queue("q", f'max-consumers="{number + 2}"')))
+            it.write(text_of(anycast("q", f'max-consumers="{number + 2}"')))
         it.await_attribute("q", "maxConsumers", 101)
         it.broker.eventually("quiet", lambda: it.reload()["result"], lambda seen: seen == "unchanged")
         assert it.state["valid"] is True
@@ -118,17 +118,17 @@ def test_a_hundred_fast_edits_end_with_the_last_one(tmp_path: Path) -> None:
     ],
 )
 def test_a_broken_edit_changes_nothing_and_is_told(tmp_path: Path, text: str, said: str) -> None:
-    with edited(MAX_1, tmp_path) as it, it.told.client() as client:
+    with edited(MAX_1, tmp_path) as it, it.client() as client:
         it.write(text.replace("{used}", str(it.broker.port)))
-        it.broker.eventually("told", lambda: it.broker.said, lambda log: " CFG-1002 " in log)
-        assert it.attribute("q", "maxConsumers") == 1
+        it.broker.await_said(" CFG-1002 ")
+        assert it.queue("q")["maxConsumers"] == 1
         state = it.state
         assert state["valid"] is False
         assert said in state["problems"][0]
-        status, answer = it.told.ask("POST", "/api/broker/reload")
+        status, answer = it.ask("POST", "/api/broker/reload")
         assert status == 409
         assert said in answer["error"]
-        status, health = it.told.ask("GET", "/health/ready")
+        status, health = it.ask("GET", "/health/ready")
         assert (status, health["status"]) == (200, "UP")
         assert said in health["warnings"][0]
         assert it.broker.metric("artemis_config_last_reload_successful") == 0
@@ -137,7 +137,7 @@ def test_a_broken_edit_changes_nothing_and_is_told(tmp_path: Path, text: str, sa
         client.ask("SEND", {"destination": "/queue/q"}, b"x")  # connections stay
         it.write(MAX_2)
         it.await_attribute("q", "maxConsumers", 2)
-        assert it.told.ask("GET", "/health/ready") == it.told.ask("GET", "/health") == (200, {"status": "UP"})
+        assert it.ask("GET", "/health/ready") == it.ask("GET", "/health") == (200, {"status": "UP"})
         assert it.broker.metric("artemis_config_last_reload_successful") == 1
 
 
@@ -146,73 +146,73 @@ def test_a_broken_edit_changes_nothing_and_is_told(tmp_path: Path, text: str, sa
 
 def test_queues_and_diverts_come_and_change(tmp_path: Path) -> None:
     divert = '<divert name="d"><address>q</address><forwarding-address>copies</forwarding-address>{}</divert>'
-    with edited(text_of(queue("q")), tmp_path) as it:
-        it.write(text_of(queue("q"), queue("copies"), diverts=divert.format("")))
+    with edited(text_of(anycast("q")), tmp_path) as it:
+        it.write(text_of(anycast("q"), anycast("copies"), diverts=divert.format("")))
         assert it.reload()["result"] in ("applied", "unchanged")
-        it.told.send("q", 1)
-        assert (it.attribute("q", "messageCount"), it.attribute("copies", "messageCount")) == (1, 1)
-        it.write(text_of(queue("q"), queue("copies"), diverts=divert.format("<exclusive>true</exclusive>")))
+        it.send("q", 1)
+        assert (it.queue("q")["messageCount"], it.queue("copies")["messageCount"]) == (1, 1)
+        it.write(text_of(anycast("q"), anycast("copies"), diverts=divert.format("<exclusive>true</exclusive>")))
         it.reload()
-        it.told.send("q", 1)
-        assert (it.attribute("q", "messageCount"), it.attribute("copies", "messageCount")) == (1, 2)
-        it.write(text_of(queue("q"), queue("copies")))  # OFF: the divert stays
+        it.send("q", 1)
+        assert (it.queue("q")["messageCount"], it.queue("copies")["messageCount"]) == (1, 2)
+        it.write(text_of(anycast("q"), anycast("copies")))  # OFF: the divert stays
         it.reload()
-        it.told.send("q", 1)
-        assert it.attribute("copies", "messageCount") == 3
-        it.write(text_of(queue("q"), queue("copies"), settings=_FORCE.format("")))
+        it.send("q", 1)
+        assert it.queue("copies")["messageCount"] == 3
+        it.write(text_of(anycast("q"), anycast("copies"), settings=_FORCE.format("")))
         it.reload()
-        it.told.send("q", 1)
-        assert (it.attribute("q", "messageCount"), it.attribute("copies", "messageCount")) == (2, 3)
+        it.send("q", 1)
+        assert (it.queue("q")["messageCount"], it.queue("copies")["messageCount"]) == (2, 3)
 
 
 def test_what_an_operator_did_to_a_declared_divert_is_told_before_it_is_undone(tmp_path: Path) -> None:
     divert = '<divert name="d"><address>q</address><forwarding-address>copies</forwarding-address></divert>'
-    with edited(text_of(queue("q"), queue("copies"), diverts=divert), tmp_path) as it:
-        assert it.told.command("divert", "update", "d", "--exclusive").returncode == 0
-        (change,) = it.told.ask("GET", "/api/broker/changes")[1]["changes"]
+    with edited(text_of(anycast("q"), anycast("copies"), diverts=divert), tmp_path) as it:
+        assert it.command("divert", "update", "d", "--exclusive").returncode == 0
+        (change,) = it.ask("GET", "/api/broker/changes")[1]["changes"]
         assert (change["setting"], change["old"], change["new"]) == (
             "exclusive", "true", "false",
         )  # fmt: skip
         assert change["note"] == "an operator changed it while the broker ran, and the file counts again"
-        answer = it.told.ask("POST", "/api/broker/reload")[1]
+        answer = it.ask("POST", "/api/broker/reload")[1]
         assert (answer["result"], answer["changeCount"]) == ("applied", 1)
-        assert it.told.command("divert", "destroy", "d", "--yes").returncode == 0
-        (change,) = it.told.ask("GET", "/api/broker/changes")[1]["changes"]
+        assert it.command("divert", "destroy", "d", "--yes").returncode == 0
+        (change,) = it.ask("GET", "/api/broker/changes")[1]["changes"]
         assert (change["part"], change["name"], change["action"]) == ("divert", "d", "added")
         assert change["note"] == "it was deleted while the broker ran, and comes back"
-        answer = it.told.ask("POST", "/api/broker/reload")[1]
+        answer = it.ask("POST", "/api/broker/reload")[1]
         assert (answer["result"], answer["changeCount"]) == ("applied", 1)
-        assert it.told.ask("POST", "/api/broker/reload")[1]["result"] == "unchanged"
+        assert it.ask("POST", "/api/broker/reload")[1]["result"] == "unchanged"
 
 
 def test_limits_change_for_what_is_there(tmp_path: Path) -> None:
     """A ring that is made smaller drops nothing, and stops growing; a smaller address is full at once."""
-    with edited(text_of(queue("q")), tmp_path) as it:
-        it.told.send("q", 10)
-        it.write(text_of(queue("q", 'ring-size="4"')))
+    with edited(text_of(anycast("q")), tmp_path) as it:
+        it.send("q", 10)
+        it.write(text_of(anycast("q", 'ring-size="4"')))
         it.reload()
-        assert it.attribute("q", "messageCount") == 10
-        it.told.send("q", 3)
-        assert it.attribute("q", "messageCount") == 10
+        assert it.queue("q")["messageCount"] == 10
+        it.send("q", 3)
+        assert it.queue("q")["messageCount"] == 10
         full = (
             '<address-setting match="q"><max-size-messages>5</max-size-messages>'
             "<address-full-policy>FAIL</address-full-policy></address-setting>"
         )
-        it.write(text_of(queue("q"), settings=full))
+        it.write(text_of(anycast("q"), settings=full))
         it.reload()
-        with it.told.client() as client:
+        with it.client() as client:
             client.send("SEND", {"destination": "/queue/q", "receipt": "1"}, b"x")
             assert "full" in client.expect("ERROR").text
 
 
 def test_an_operator_and_the_file(tmp_path: Path) -> None:
     """A pause stays. A queue that an operator deleted comes back; one that a client made is left alone."""
-    with edited(text_of(queue("q"), queue("p"), settings=_FORCE.format("")), tmp_path) as it:
-        it.told.ask("POST", "/api/queues/q/pause")
-        it.told.ask("DELETE", "/api/queues/p")
-        it.told.send("of.a.client", 1)
+    with edited(text_of(anycast("q"), anycast("p"), settings=_FORCE.format("")), tmp_path) as it:
+        it.ask("POST", "/api/queues/q/pause")
+        it.ask("DELETE", "/api/queues/p")
+        it.send("of.a.client", 1)
         it.reload()
-        assert it.attribute("q", "paused") is True
+        assert it.queue("q")["paused"] is True
         assert it.names() == {"q", "p", "of.a.client"}
 
 
@@ -221,72 +221,68 @@ def test_an_update_of_a_declared_queue_lasts_until_the_file_is_touched(tmp_path:
     shown = ("maxConsumers", "filter", "enabled", "ringSize", "paused")
     changes = {"max-consumers": 7, "filter-string": "a = 1", "ring-size": 5, "enabled": False}
     with edited(MAX_1, tmp_path) as it:
-        status, row = it.told.ask("PATCH", "/api/queues/q", json.dumps(changes).encode())
+        status, row = it.ask("PATCH", "/api/queues/q", json.dumps(changes).encode())
         assert status == 200, row
-        it.told.ask("POST", "/api/queues/q/pause")
-        row = it.told.queue("q")
+        it.ask("POST", "/api/queues/q/pause")
+        row = it.queue("q")
         assert [row[name] for name in shown] == [7, "a = 1", False, 5, True]
         it.file.touch()
         it.await_attribute("q", "maxConsumers", 1)
-        row = it.told.queue("q")
+        row = it.queue("q")
         assert [row[name] for name in shown] == [1, None, True, 5, True]
         assert it.state["reloads"]["unchanged"] == 1
-        it.write(text_of(queue("q", 'max-consumers="1" ring-size="3"')))
+        it.write(text_of(anycast("q", 'max-consumers="1" ring-size="3"')))
         it.await_attribute("q", "ringSize", 3)
-        it.told.ask("PATCH", "/api/queues/q", b'{"max-consumers": 8}')
-        it.write(text_of(queue("q", 'max-consumers="2" ring-size="3"')))
+        it.ask("PATCH", "/api/queues/q", b'{"max-consumers": 8}')
+        it.write(text_of(anycast("q", 'max-consumers="2" ring-size="3"')))
         it.await_attribute("q", "maxConsumers", 2)
-        assert (it.attribute("q", "ringSize"), it.attribute("q", "paused")) == (3, True)
+        assert (it.queue("q")["ringSize"], it.queue("q")["paused"]) == (3, True)
 
 
 def test_acceptors_come_and_go(tmp_path: Path) -> None:
     """Connections of an acceptor that has not changed stay; those of one that has are closed with a reason."""
-    with edited(text_of(queue("q")), tmp_path) as it, it.told.client() as first:
-        it.write(text_of(queue("q"), acceptors={"two": STOMP}))
+    with edited(text_of(anycast("q")), tmp_path) as it, it.client() as first:
+        it.write(text_of(anycast("q"), acceptors={"two": STOMP}))
         it.reload()
-        port = it.broker.eventually("port", lambda: port_of(it, "two"), lambda seen: seen > 0)
-        with StompSocket(port) as second:
+        opened = re.compile(r" acceptor=two listening on \S+:(\d+) for ")
+        port = opened.findall(it.broker.await_said(opened))[-1]
+        with StompSocket(int(port)) as second:
             second.connect()
-            it.write(text_of(queue("q"), acceptors={"two": f"{STOMP};stompConsumerWindowSize=1"}))
+            it.write(text_of(anycast("q"), acceptors={"two": f"{STOMP};stompConsumerWindowSize=1"}))
             it.reload()
             assert "The acceptor of this connection has changed" in second.expect("ERROR").text
-        it.write(text_of(queue("q")))
+        it.write(text_of(anycast("q")))
         it.reload()
         first.ask("SEND", {"destination": "/queue/q"}, b"x")
-
-
-def port_of(it: Edited, name: str) -> int:
-    found = re.findall(rf" acceptor={name} listening on \S+:(\d+) for ", it.broker.said, re.MULTILINE)
-    return int(found[-1]) if found else 0
 
 
 # ---- deletions -------------------------------------------------------------------------------------
 
 
 def test_without_force_nothing_goes(tmp_path: Path) -> None:
-    with edited(text_of(queue("q"), queue("p")), tmp_path) as it:
-        it.told.send("q", 3)
-        it.write(text_of(queue("p")))
+    with edited(text_of(anycast("q"), anycast("p")), tmp_path) as it:
+        it.send("q", 3)
+        it.write(text_of(anycast("p")))
         it.reload()
-        assert it.attribute("q", "messageCount") == 3
+        assert it.queue("q")["messageCount"] == 3
 
 
 @pytest.mark.parametrize("persistent", [False, True])
 def test_force_deletes_with_consumers_and_with_pages(tmp_path: Path, persistent: bool) -> None:
     paging = "<max-size-messages>10</max-size-messages><page-size-bytes>16K</page-size-bytes>"
     settings = _FORCE.format(paging)
-    before = text_of(queue("q"), queue("p"), settings=settings, core=_UNWATCHED, persistent=persistent)
-    after = text_of(queue("p"), settings=settings, core=_UNWATCHED, persistent=persistent)
+    before = text_of(anycast("q"), anycast("p"), settings=settings, core=_UNWATCHED, persistent=persistent)
+    after = text_of(anycast("p"), settings=settings, core=_UNWATCHED, persistent=persistent)
     with edited(before, tmp_path) as it:
-        with it.told.client() as sender:
+        with it.client() as sender:
             for _ in range(500):
                 sender.send("SEND", {"destination": "/queue/q", "persistent": "true"}, b"x" * 100)
             sender.ask("SEND", {"destination": "/queue/p", "persistent": "true"}, b"x")
         it.broker.await_count("q", 500)
-        consumer = it.told.client()
+        consumer = it.client()
         consumer.subscribe("/queue/q", ack="client")
         it.write(after)
-        compared = it.diff("--running", "--url", it.told.url)
+        compared = it.diff("--running", "--url", it.broker.url)
         answer = it.reload()
         assert it.names() == {"p"}
         assert (answer["result"], answer["removedMessages"]) == ("applied", 500)
@@ -294,7 +290,7 @@ def test_force_deletes_with_consumers_and_with_pages(tmp_path: Path, persistent:
         assert "queue q (500 messages, 1 consumer): deleted" in compared.stdout
         errors = [one.text for one in consumer.read_to_end() if one.command == "ERROR"]
         assert "broker.xml does not declare it any more" in errors[0]
-        assert it.attribute("p", "messageCount") == 1
+        assert it.queue("p")["messageCount"] == 1
         if persistent:
             pages = tmp_path / "data" / "paging"
             it.broker.eventually("no pages", lambda: list(pages.glob("*.page")), lambda left: left == [])
@@ -302,18 +298,18 @@ def test_force_deletes_with_consumers_and_with_pages(tmp_path: Path, persistent:
 
 def test_a_reload_by_command_asks_when_messages_are_affected(tmp_path: Path) -> None:
     settings = _FORCE.format("")
-    before = text_of(queue("q"), queue("p"), settings=settings, core=_UNWATCHED)
+    before = text_of(anycast("q"), anycast("p"), settings=settings, core=_UNWATCHED)
     with edited(before, tmp_path) as it:
 
         def reload(*words: str) -> subprocess.CompletedProcess[str]:
-            return it.told.command("broker", "reload", *words)
+            return it.command("broker", "reload", *words)
 
-        with it.told.client() as client:
+        with it.client() as client:
             client.ask("SEND", {"destination": "/queue/q"}, b"x")
             client.subscribe("/queue/p")
-            it.write(text_of(queue("p", 'max-consumers="3"'), queue("q"), settings=settings, core=_UNWATCHED))
+            it.write(text_of(anycast("p", 'max-consumers="3"'), anycast("q"), settings=settings, core=_UNWATCHED))
             assert reload().returncode == 0, "nothing is lost, so nobody is asked"
-            it.write(text_of(queue("p"), settings=settings, core=_UNWATCHED))
+            it.write(text_of(anycast("p"), settings=settings, core=_UNWATCHED))
             asked = reload()
             assert (asked.returncode, asked.stdout) == (1, "")
             assert "this affects queue q with 1 message and 0 consumers (deleted, with its messages" in asked.stderr
@@ -321,20 +317,20 @@ def test_a_reload_by_command_asks_when_messages_are_affected(tmp_path: Path) -> 
             assert it.names() >= {"q", "p"}
             assert reload("--yes").returncode == 0
             assert "q" not in it.names()
-        shown = it.told.command("broker", "configuration").stdout
+        shown = it.command("broker", "configuration").stdout
         dates = [line.split()[1] for line in shown.splitlines() if line.startswith(("readAt", "triedAt"))]
         assert [len(date) for date in dates] == [10, 10], "a date as people write it"
-        raw = json.loads(it.told.command("broker", "configuration", "--json").stdout)["readAt"]
+        raw = json.loads(it.command("broker", "configuration", "--json").stdout)["readAt"]
         assert raw > 10**12
 
 
 def test_killed_while_a_reload_is_under_way(tmp_path: Path) -> None:
     """What the file says is in force after the start, and no message is lost that FORCE does not name."""
-    many = [queue(f"m.{number}") for number in range(300)]
-    before = text_of(*many, queue("kept"), settings=_FORCE.format(""), persistent=True)
-    after = text_of(queue("kept", 'max-consumers="7"'), queue("new"), settings=_FORCE.format(""), persistent=True)
+    many = [anycast(f"m.{number}") for number in range(300)]
+    before = text_of(*many, anycast("kept"), settings=_FORCE.format(""), persistent=True)
+    after = text_of(anycast("kept", 'max-consumers="7"'), anycast("new"), settings=_FORCE.format(""), persistent=True)
     with edited(before, tmp_path) as it:
-        with it.told.client() as sender:
+        with it.client() as sender:
             for number in range(300):
                 sender.send("SEND", {"destination": f"/queue/m.{number}", "persistent": "true"}, b"x")
             for _ in range(20):
@@ -345,8 +341,8 @@ def test_killed_while_a_reload_is_under_way(tmp_path: Path) -> None:
         it.broker.kill()
     with edited(after, tmp_path) as it:
         it.broker.eventually("the rest is deleted", it.names, lambda names: names == {"kept", "new"})
-        assert it.attribute("kept", "messageCount") == 20
-        assert it.attribute("kept", "maxConsumers") == 7
+        assert it.queue("kept")["messageCount"] == 20
+        assert it.queue("kept")["maxConsumers"] == 7
 
 
 # ---- the command -----------------------------------------------------------------------------------
@@ -377,7 +373,7 @@ def test_diff_of_two_files(tmp_path: Path) -> None:
 
 
 def test_listeners_are_told(tmp_path: Path) -> None:
-    with edited(MAX_1, tmp_path) as it, EventStream(it.broker.ports["http"]) as events, it.told.client() as client:
+    with edited(MAX_1, tmp_path) as it, EventStream(it.broker.ports["http"]) as events, it.client() as client:
         client.subscribe("activemq.notifications", selector="_AMQ_NotifType LIKE 'CONFIGURATION%'")
         it.write(MAX_2)
         read = events.notification("CONFIGURATION_RELOADED")

@@ -74,7 +74,7 @@ def test_an_acceptor_gets_another_key(tmp_path: Path) -> None:
     with running(text, tmp_path) as broker:
         port = broker.ports["tls"]
         file.write_text(text.replace("first.pem", "none.pem"), "utf-8")
-        broker.eventually("refused", lambda: broker.said, lambda said: " CFG-1002 " in said)
+        broker.await_said(" CFG-1002 ")
         assert served(port, authority) == first.certificate.public_bytes(Encoding.DER)
         read_again(broker, text.replace("first.pem", "second.pem"), file)
         lines = [line for line in broker.said.splitlines() if " acceptor=tls listening on " in line]

@@ -7,6 +7,7 @@ import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
@@ -34,27 +35,32 @@ def broker(tmp_path: Path) -> Iterator[BrokerProcess]:
         yield one
 
 
-def withdraw_views(broker: BrokerProcess, folder: Path) -> None:
-    """From bob, who is a viewer; ann keeps hers."""
+def withdraw(broker: BrokerProcess, folder: Path, permission: str, roles: str = "workers") -> None:
+    """From bob, who is a viewer and a worker; ann is an editor, too, and keeps hers."""
     file = folder / "broker.xml"
-    read_again(broker, file.read_text("utf-8").replace("viewers,editors", "editors"), file)
+    before = f'<permission type="{permission}" roles="{roles}"/>'
+    read_again(broker, file.read_text("utf-8").replace(before, before.replace(roles, "editors"), 1), file)
+
+
+def remove(file: Path, *texts: str) -> None:
+    """As an editor does."""
+    new = file.with_suffix(".new")
+    kept = file.read_text()
+    for text in texts:
+        kept = kept.replace(text, "")
+    new.write_text(kept)
+    new.rename(file)
 
 
 def delete_bob(broker: BrokerProcess, folder: Path) -> None:
     """From the files, as an operator does."""
-    for name, gone in (("users", f"bob={USERS['bob']}\n"), ("roles", "viewers=bob\n")):
-        file = folder / f"artemis-{name}.properties"
-        new = file.with_suffix(".new")
-        new.write_text(file.read_text().replace(gone, "").replace(",bob", ""))
-        new.rename(file)
+    remove(folder / "artemis-users.properties", f"bob={USERS['bob']}\n")
+    remove(folder / "artemis-roles.properties", "viewers=bob\n", ",bob")
     await_refused(broker)
 
 
 def take_the_role_away(broker: BrokerProcess, folder: Path) -> None:
-    file = folder / "artemis-roles.properties"
-    new = file.with_suffix(".new")
-    new.write_text(file.read_text().replace("viewers=bob\n", ""))
-    new.rename(file)
+    remove(folder / "artemis-roles.properties", "viewers=bob\n")
     await_refused(broker)
 
 
@@ -69,7 +75,11 @@ def await_refused(broker: BrokerProcess) -> None:
 
 
 Withdraw = Callable[[BrokerProcess, Path], None]
-WITHDRAWN = pytest.mark.parametrize("withdraw", [withdraw_views, delete_bob, take_the_role_away])
+withdraw_views: Withdraw = partial(withdraw, permission="view", roles="viewers,editors")
+withdraw_consume: Withdraw = partial(withdraw, permission="consume")
+WITHDRAWN = pytest.mark.parametrize(
+    "withdraw", [withdraw_views, delete_bob, take_the_role_away], ids=["views", "delete_bob", "take_the_role_away"]
+)
 
 
 @WITHDRAWN
@@ -123,14 +133,7 @@ def take(broker: BrokerProcess, user: str, found: list[tuple[int, bytes]]) -> th
     return thread
 
 
-def withdraw_consume(broker: BrokerProcess, folder: Path) -> None:
-    file = folder / "broker.xml"
-    permission = '<permission type="consume" roles="{}"/>'
-    text = file.read_text("utf-8")
-    read_again(broker, text.replace(permission.format("workers"), permission.format("editors"), 1), file)
-
-
-@pytest.mark.parametrize("withdraw", [withdraw_consume, delete_bob])
+@pytest.mark.parametrize("withdraw", [withdraw_consume, delete_bob], ids=["consume", "delete_bob"])
 def test_a_request_that_waits_for_a_message(broker: BrokerProcess, tmp_path: Path, withdraw: Withdraw) -> None:
     """The message stays on the queue, for whoever may have it."""
     refused: list[tuple[int, bytes]] = []
@@ -206,20 +209,6 @@ def test_a_replay(broker: BrokerProcess, tmp_path: Path) -> None:
         assert consumer.message().body == b"on"
 
 
-def delete_bob_unseen(_: BrokerProcess, folder: Path) -> None:
-    """Nobody logs in over HTTP."""
-    users = folder / "artemis-users.properties"
-    users.write_text(users.read_text().replace(f"bob={USERS['bob']}\n", ""))
-
-
-def withdraw_browse(broker: BrokerProcess, folder: Path) -> None:
-    file = folder / "broker.xml"
-    permission = '<permission type="browse" roles="{}"/>'
-    read_again(
-        broker, file.read_text("utf-8").replace(permission.format("workers"), permission.format("editors")), file
-    )
-
-
 @pytest.mark.parametrize("header", [{"bookmark": "0"}, {"browser": "true"}], ids=["replay", "browser"])
 def test_readers_of_a_user_who_is_gone(broker: BrokerProcess, tmp_path: Path, header: dict[str, str]) -> None:
     with StompSocket(broker.port) as reader, StompSocket(broker.port) as consumer, StompSocket(broker.port) as ann:
@@ -227,7 +216,8 @@ def test_readers_of_a_user_who_is_gone(broker: BrokerProcess, tmp_path: Path, he
             client.connect(login=user, passcode=USERS[user])
         reader.ask("SUBSCRIBE", {"id": "1", "destination": "/queue/jobs", **header})
         consumer.subscribe("/queue/jobs", ack="auto")
-        delete_bob_unseen(broker, tmp_path)
+        users = tmp_path / "artemis-users.properties"  # nobody logs in over HTTP
+        users.write_text(users.read_text().replace(f"bob={USERS['bob']}\n", ""))
         assert "login of this connection has changed" in reader.expect("ERROR").text
         ann.ask("SEND", {"destination": "/queue/jobs"}, b"on")
         assert consumer.message().body == b"on"
@@ -237,7 +227,7 @@ def test_a_browser(broker: BrokerProcess, tmp_path: Path) -> None:
     with StompSocket(broker.port) as browser:
         browser.connect(login="bob", passcode=USERS["bob"])
         browser.ask("SUBSCRIBE", {"id": "1", "destination": "/queue/jobs", "browser": "true"})
-        withdraw_browse(broker, tmp_path)
+        withdraw(broker, tmp_path, "browse")
         assert "does not have permission='BROWSE'" in browser.expect("ERROR").text
 
 

@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import random
-import urllib.request
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.kit.client import StompSocket
+from tests.kit.client import connected
 from tests.kit.forks import run_text
-from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, configuration, started
+from tests.kit.http import HttpClient, ask
+from tests.kit.process import WAIT_S, BrokerProcess, configuration, started
 
 QUEUE = '<address name="q"><anycast><queue name="q"/></anycast></address>'
 
 
-def connected(broker: BrokerProcess) -> StompSocket:
-    client = StompSocket(broker.port)
-    client.connect()
-    return client
-
-
-def asked(broker: BrokerProcess, path: str, method: str = "GET") -> Any:
-    url = f"http://{LOOPBACK}:{broker.ports['http']}{path}"
-    with urllib.request.urlopen(urllib.request.Request(url, method=method), timeout=WAIT_S) as answer:
-        return json.load(answer)
-
-
-def wait_for(broker: BrokerProcess, count: int) -> int:
-    """Until the queue has so many messages; returns how many it has."""
-    return int(
-        broker.eventually(
-            "some more", lambda: broker.metric("artemis_message_count", queue="q"), lambda seen: seen >= count
-        )
-    )
+def schedules(broker: BrokerProcess) -> Any:
+    return ask(broker.ports["http"], "GET", "/api/schedules").json
 
 
 def test_each_time_is_there_once_however_often_the_broker_is_killed(tmp_path: Path) -> None:
@@ -44,18 +26,25 @@ def test_each_time_is_there_once_however_often_the_broker_is_killed(tmp_path: Pa
     file.write_text(configuration(folder=tmp_path, addresses=QUEUE))
     times = 30
     headers = {"persistent": "true", "AMQ_SCHEDULED_PERIOD": 100, "AMQ_SCHEDULED_REPEAT": times - 1}
-    with started(file) as broker, connected(broker) as client:
+    with started(file) as broker, connected(broker.port) as client:
         client.ask("SEND", {"destination": "/queue/q", **headers}, b"tick")
         broker.kill()
     kills, count = 1, 0
     while count < times:
         with started(file) as broker:
-            count = wait_for(broker, min(times, count + chance.randint(1, 6)))
+            enough = min(times, count + chance.randint(1, 6))
+            count = int(
+                broker.eventually(
+                    "some more",
+                    lambda: broker.metric("artemis_message_count", queue="q"),
+                    lambda seen: seen >= enough,  # noqa: B023
+                )
+            )
             broker.kill()
         kills += 1
     assert kills > 4
-    with started(file) as broker, connected(broker) as client:
-        broker.eventually("the end", lambda: asked(broker, "/api/schedules")["count"], lambda count: count == 0)
+    with started(file) as broker, connected(broker.port) as client:
+        broker.eventually("the end", lambda: schedules(broker)["count"], lambda count: count == 0)
         broker.await_count("q", times)
         client.subscribe("/queue/q", ack="auto")
         messages = [client.message() for _ in range(times)]
@@ -75,21 +64,21 @@ def broker(tmp_path: Path) -> Any:
 
 
 def test_it_is_listed_and_cancelled(broker: BrokerProcess) -> None:
-    with connected(broker) as client:
+    with connected(broker.port) as client:
         client.ask("SEND", {"destination": "/queue/q", "AMQ_SCHEDULED_CRON": "0 9 * * MON-FRI"}, b"a")
         client.ask("SEND", {"destination": "/queue/q", "AMQ_SCHEDULED_PERIOD": 100, "AMQ_SCHEDULED_REPEAT": -1}, b"b")
-        rows = {row["cron"]: row for row in asked(broker, "/api/schedules")["data"]}
+        rows = {row["cron"]: row for row in schedules(broker)["data"]}
         assert rows["0 9 * * MON-FRI"]["destination"] == "q"
         assert (rows[None]["period"], rows[None]["repeat"]) == (100, -1)
         client.subscribe("/queue/q", ack="auto")
         message = client.message()
         assert message.header("scheduledJobId") == str(rows[None]["schedule"])
-        url = ["--url", f"http://{LOOPBACK}:{broker.ports['http']}"]
+        url = ["--url", broker.url]
         told = run_text(["schedule", "cancel", str(rows[None]["schedule"]), "--yes", *url], timeout=WAIT_S)
         assert told.returncode == 0, told.stderr
         shown = run_text(["schedule", "ls", *url], timeout=WAIT_S)
         assert "0 9 * * MON-FRI" in shown.stdout
-        assert asked(broker, "/api/schedules")["count"] == 1
+        assert schedules(broker)["count"] == 1
         again = run_text(["schedule", "cancel", str(rows[None]["schedule"]), "--yes", *url], timeout=WAIT_S)
         assert again.returncode == 1
         assert "there is no schedule" in again.stderr
@@ -97,14 +86,9 @@ def test_it_is_listed_and_cancelled(broker: BrokerProcess) -> None:
 
 def test_over_http(broker: BrokerProcess) -> None:
     """As a header, in any case."""
-    request = urllib.request.Request(
-        f"http://{LOOPBACK}:{broker.ports['http']}/api/messages/q",
-        b"a",
-        {"Artemis-AMQ_SCHEDULED_PERIOD": "100", "Artemis-amq_scheduled_repeat": "1"},
-        method="POST",
-    )
-    with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
-        assert answer.status in (200, 201, 202)
+    headers = {"Artemis-AMQ_SCHEDULED_PERIOD": "100", "Artemis-amq_scheduled_repeat": "1"}
+    with HttpClient(broker.ports["http"], headers=headers) as client:
+        assert client.ask("POST", "/api/messages/q", b"a").status == 200
     broker.await_count("q", 2)
 
 
@@ -114,22 +98,20 @@ def test_a_deleted_address_is_told(tmp_path: Path) -> None:
     </address-setting>"""
     file = tmp_path / "broker.xml"
     file.write_text(configuration(folder=tmp_path, addresses=QUEUE, settings=settings))
-    with started(file) as broker, connected(broker) as client:
+    with started(file) as broker, connected(broker.port) as client:
         headers = {"persistent": "true", "AMQ_SCHEDULED_PERIOD": 100, "AMQ_SCHEDULED_REPEAT": -1}
         client.ask("SEND", {"destination": "/queue/q", **headers}, b"tick")
-        assert asked(broker, "/api/schedules")["data"][0]["state"] == "waits"
-        url = ["--url", f"http://{LOOPBACK}:{broker.ports['http']}"]
+        assert schedules(broker)["data"][0]["state"] == "waits"
+        url = ["--url", broker.url]
         deleted = run_text(["address", "delete", "q", "--force", "--yes", *url], timeout=WAIT_S)
         assert deleted.returncode == 0, deleted.stderr
-        broker.eventually("a line of the log", lambda: broker.said, lambda said: "ART-1021 schedule=" in said)
-        (row,) = asked(broker, "/api/schedules")["data"]
+        broker.await_said("ART-1021 schedule=")
+        (row,) = schedules(broker)["data"]
         assert (row["state"], row["destination"]) == ("no-destination", "q")
         line = next(line for line in broker.said.splitlines() if "ART-1021" in line)
         assert "Address q does not exist and auto-create-addresses is false for it" in line
         due_ms = row["next"]
-        broker.eventually(
-            "it goes on", lambda: asked(broker, "/api/schedules")["data"][0]["next"], lambda ms: ms > due_ms
-        )
+        broker.eventually("it goes on", lambda: schedules(broker)["data"][0]["next"], lambda ms: ms > due_ms)
         assert "no-destination" in run_text(["schedule", "ls", *url], timeout=WAIT_S).stdout
         assert broker.said.count("ART-1021") == 1
         assert broker.stop() == 0

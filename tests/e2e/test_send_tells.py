@@ -14,7 +14,7 @@ from tests.kit.client import StompSocket, connected
 from tests.kit.forks import run_text
 from tests.kit.frames import ServerFrame
 from tests.kit.http import ask
-from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, configuration, running
+from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, configuration, for_the_module, running
 
 pytestmark = pytest.mark.e2e
 
@@ -88,11 +88,8 @@ def broker(tmp_path: Path) -> Iterator[BrokerProcess]:
         yield broker
 
 
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """The broker of tests that send one message each, to whatever is there."""
-    with told_by(tmp_path_factory.mktemp("told")) as broker:
-        yield broker
+shared = for_the_module(told_by)
+"""The broker of tests that send one message each, to whatever is there."""
 
 
 def _sent(broker: BrokerProcess, *words: str) -> tuple[int, str, str]:

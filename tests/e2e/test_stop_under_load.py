@@ -16,11 +16,16 @@ pytestmark = pytest.mark.e2e
 
 STOPS = 10
 STOPS_SOAK = 200
-LONG = pytest.mark.skipif("'slow' not in config.option.markexpr", reason="two hundred stops: make soak")
+LONG = (
+    pytest.mark.slow,
+    pytest.mark.timeout(1800),
+    pytest.mark.skipif("'slow' not in config.option.markexpr", reason="two hundred stops: make soak"),
+)
 
 
-@pytest.mark.timeout(1800)
-@pytest.mark.parametrize("stops", [STOPS, pytest.param(STOPS_SOAK, marks=(pytest.mark.slow, LONG))])
+@pytest.mark.parametrize(
+    "stops", [pytest.param(STOPS, marks=pytest.mark.timeout(180)), pytest.param(STOPS_SOAK, marks=LONG)]
+)
 def test_many_stops_under_load(tmp_path: Path, seed: int, stops: int) -> None:
     """Once a turn ran after the store was closed, in six of twenty stops."""
     run = KillRun(tmp_path, seed, retention=True, stops=True)

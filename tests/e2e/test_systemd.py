@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.pair import HANDS_OVER, Pair, pair_in
+from tests.e2e.pair import HANDS_OVER, pair_in
 from tests.e2e.small_files import PERSISTENT, configured
 from tests.kit.client import connected
 from tests.kit.process import WAIT_S, BrokerProcess, started
@@ -118,19 +118,16 @@ def test_a_stand_by_and_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         first = pair.ready(settings=HANDS_OVER)
         supervisor = Supervisor(str(tmp_path / "notify"))
         monkeypatch.setenv("NOTIFY_SOCKET", supervisor.environment["NOTIFY_SOCKET"])
-        _stand_by_until_it_fails(pair, first.process.pid, supervisor)
+        backup = pair.waiting()
+        waits = f"STATUS=stand-by: waits for the lock of process {first.process.pid} on host "
+        assert "READY=1" in supervisor.until(waits)
+        first.stop()
+        supervisor.until("STATUS=takes over")
+        supervisor.until("STATUS=ready: ")
+        (pair.journal / "server.lock").unlink()
+        assert "STOPPING=1" in supervisor.until("STATUS=storage failed: ")
+        assert backup.process.wait(WAIT_S) == 3
         supervisor.close()
-
-
-def _stand_by_until_it_fails(pair: Pair, process: int, supervisor: Supervisor) -> None:
-    backup = pair.waiting()
-    assert "READY=1" in supervisor.until(f"STATUS=stand-by: waits for the lock of process {process} on host ")
-    pair.members[0].stop()
-    supervisor.until("STATUS=takes over")
-    supervisor.until("STATUS=ready: ")
-    (pair.journal / "server.lock").unlink()
-    assert "STOPPING=1" in supervisor.until("STATUS=storage failed: ")
-    assert backup.process.wait(WAIT_S) == 3
 
 
 def test_a_supervisor_that_does_not_listen_is_no_failure(tmp_path: Path) -> None:

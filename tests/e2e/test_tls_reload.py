@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import ssl
-import threading
-import urllib.request
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,34 +12,26 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from tests.kit.certificates import DAY, Authority, Issued
 from tests.kit.client import StompSocket
-from tests.kit.process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, configuration, running
-from tests.kit.tls import served, shake, trusting, uri
+from tests.kit.http import ask
+from tests.kit.meanwhile import meanwhile
+from tests.kit.process import HTTP, STOMP, WAIT_S, BrokerProcess, configuration, running
+from tests.kit.tls import TlsBroker, served, shake, uri
 
 
-@dataclass
-class World:
-    """A broker that looks at its files ten times a second."""
+def await_served(world: TlsBroker, issued: Issued, acceptor: str = "stomp") -> None:
+    wanted = issued.certificate.public_bytes(Encoding.DER)
+    port = world.broker.ports[acceptor]
+    world.broker.eventually("served", lambda: served(port, world.authority), lambda found: found == wanted)
 
-    broker: BrokerProcess
-    folder: Path
-    authority: Authority
 
-    def await_served(self, issued: Issued, acceptor: str = "stomp") -> None:
-        wanted = issued.certificate.public_bytes(Encoding.DER)
-        port = self.broker.ports[acceptor]
-        self.broker.eventually("served", lambda: served(port, self.authority), lambda found: found == wanted)
-
-    def warnings(self) -> list[str]:
-        url = f"http://{LOOPBACK}:{self.broker.ports['http']}/health/ready"
-        with urllib.request.urlopen(url, timeout=WAIT_S) as answer:
-            return list(json.load(answer).get("warnings", []))
-
-    def await_said(self, text: str) -> None:
-        self.broker.eventually(text, lambda: self.broker.said, lambda said: text in said)
+def warnings(world: TlsBroker) -> list[str]:
+    found: list[str] = ask(world.broker.ports["http"], "GET", "/health/ready").json.get("warnings", [])
+    return found
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def world(tmp_path: Path) -> Iterator[TlsBroker]:
+    """A broker that looks at its files ten times a second."""
     authority = Authority()
     authority.pem(tmp_path / "trust.pem")
     authority.revoke(tmp_path / "crl.pem")
@@ -65,35 +54,23 @@ def world(tmp_path: Path) -> Iterator[World]:
     core = "<configuration-file-refresh-period>100</configuration-file-refresh-period>"
     text = configuration(acceptors, core=core)
     with running(text, tmp_path) as broker:
-        yield World(broker, tmp_path, authority)
+        yield TlsBroker(broker, tmp_path, authority)
 
 
-def test_new_connections_get_the_new_certificate_while_others_work(world: World) -> None:
-    ended = threading.Event()
-    failures: list[BaseException] = []
+def test_new_connections_get_the_new_certificate_while_others_work(world: TlsBroker) -> None:
+    with StompSocket(world.broker.port, tls=world.context()) as client:
+        client.connect()
 
-    def traffic() -> None:
-        try:
-            with StompSocket(world.broker.port, tls=trusting(world.authority)) as client:
-                client.connect()
-                while not ended.is_set():
-                    client.ask("SEND", {"destination": "traffic"}, b"x" * 20_000)
-                    shake(world.broker.port, trusting(world.authority)).close()
-        except BaseException as error:
-            failures.append(error)
+        def traffic() -> None:
+            client.ask("SEND", {"destination": "traffic"}, b"x" * 20_000)
+            shake(world.broker.port, world.context()).close()
 
-    thread = threading.Thread(target=traffic)
-    thread.start()
-    try:
-        for number in range(5):
-            issued = world.authority.issue(f"new{number}")
-            issued.pem(world.folder / "broker.pem")
-            world.await_served(issued)
-    finally:
-        ended.set()
-        thread.join()
-    assert failures == []
-    world.await_said("ART-2003 acceptor=stomp new connections get the certificate CN=new4, valid until ")
+        with meanwhile(traffic):
+            for number in range(5):
+                issued = world.authority.issue(f"new{number}")
+                issued.pem(world.folder / "broker.pem")
+                await_served(world, issued)
+    world.broker.await_said("ART-2003 acceptor=stomp new connections get the certificate CN=new4, valid until ")
     assert world.broker.metric("artemis_tls_reloads_total", acceptor="stomp") >= 5
     assert served(world.broker.ports["fixed"], world.authority) != issued.certificate.public_bytes(Encoding.DER)
 
@@ -109,34 +86,36 @@ def test_new_connections_get_the_new_certificate_while_others_work(world: World)
         ),
     ],
 )
-def test_a_broken_file_keeps_the_old_certificate(world: World, spoil: Callable[[World], object], words: str) -> None:
+def test_a_broken_file_keeps_the_old_certificate(
+    world: TlsBroker, spoil: Callable[[TlsBroker], object], words: str
+) -> None:
     before = served(world.broker.port, world.authority)
     spoil(world)
-    world.await_said("a changed file is not used, and new connections still get the certificate loaded before: ")
+    world.broker.await_said("a changed file is not used, and new connections still get the certificate loaded before: ")
     assert words in world.broker.said
     assert served(world.broker.port, world.authority) == before
-    (warning,) = world.warnings()
+    (warning,) = warnings(world)
     assert words in warning
     assert world.broker.metric("artemis_tls_files_stale", acceptor="stomp") == 1
     issued = world.authority.issue("mended")
     issued.pem(world.folder / "broker.pem")
-    world.await_served(issued)
-    world.broker.eventually("no warning", world.warnings, lambda found: found == [])
+    await_served(world, issued)
+    world.broker.eventually("no warning", partial(warnings, world), lambda found: found == [])
     assert world.broker.metric("artemis_tls_files_stale", acceptor="stomp") == 0
 
 
-def test_parts_that_do_not_fit_yet(world: World) -> None:
+def test_parts_that_do_not_fit_yet(world: TlsBroker) -> None:
     """A PEMCFG's files are watched, and replaced one after the other."""
     issued = world.authority.issue("second")
     (world.folder / "key.pem").write_bytes(issued.key_pem())
-    world.await_said("ART-2003 acceptor=parts warning: a changed file is not used")
+    world.broker.await_said("ART-2003 acceptor=parts warning: a changed file is not used")
     (world.folder / "chain.pem").write_bytes(issued.chain_pem())
-    world.await_served(issued, "parts")
+    await_served(world, issued, "parts")
 
 
-def test_a_new_list_of_revoked_certificates(world: World) -> None:
+def test_a_new_list_of_revoked_certificates(world: TlsBroker) -> None:
     client = world.authority.issue("client")
-    context = trusting(world.authority, client, world.folder)
+    context = world.context(client)
     context.maximum_version = ssl.TLSVersion.TLSv1_2  # the refusal comes in the handshake
 
     def is_accepted() -> bool:
@@ -150,7 +129,7 @@ def test_a_new_list_of_revoked_certificates(world: World) -> None:
     world.authority.revoke(world.folder / "crl.pem", client)
     world.broker.eventually("refused", is_accepted, lambda accepted: not accepted)
     world.authority.revoke(world.folder / "crl.pem", until=-DAY)
-    world.await_said("crl.pem (crlPath) is out of date since ")
+    world.broker.await_said("crl.pem (crlPath) is out of date since ")
     assert not is_accepted()
 
 

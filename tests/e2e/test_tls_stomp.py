@@ -22,34 +22,20 @@ from artemis_py.cli.main import main
 from tests.e2e.stomp_py_client import Listener
 from tests.kit.certificates import DAY, PASSWORD, Authority, Issued
 from tests.kit.client import StompSocket
-from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, configuration, needs_descriptors, running
-from tests.kit.tls import OPENSSL, needs_openssl, shake, trusting, uri
+from tests.kit.process import LOOPBACK, WAIT_S, configuration, needs_descriptors, running
+from tests.kit.tls import OPENSSL, TlsBroker, needs_openssl, shake, uri
 
 HTTP = "tcp://127.0.0.1:0?protocols=HTTP"
+HANDSHAKES = "artemis_tls_handshakes_total"
 SUITE = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"
 
 
 @dataclass
-class World:
-    """A broker, and who trusts whom."""
+class World(TlsBroker):
+    """With two clients."""
 
-    broker: BrokerProcess
-    folder: Path
-    authority: Authority
     client: Issued
     revoked: Issued
-
-    def port(self, acceptor: str) -> int:
-        return self.broker.ports[acceptor]
-
-    def context(self, issued: Issued | None = None) -> ssl.SSLContext:
-        return trusting(self.authority, issued, self.folder)
-
-    def result(self, acceptor: str, result: str) -> float:
-        return self.broker.metric("artemis_tls_handshakes_total", acceptor=acceptor, result=result)
-
-    def await_said(self, pattern: str) -> None:
-        self.broker.eventually(pattern, lambda: self.broker.said, lambda text: re.search(pattern, text) is not None)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +70,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def test_messages_and_receipts_travel(world: World) -> None:
-    with StompSocket(world.port("stomp"), tls=world.context()) as client:
+    with StompSocket(world.broker.ports["stomp"], tls=world.context()) as client:
         client.connect()
         client.subscribe("tls.travels", ack="auto")
         for number in range(200):
@@ -95,7 +81,7 @@ def test_messages_and_receipts_travel(world: World) -> None:
 @pytest.mark.parametrize("size_bytes", [16_383, 16_385, 70_000, 3_000_000, 6_000_000])
 def test_large_bodies_travel_both_ways(world: World, size_bytes: int) -> None:
     body = bytes(range(256)) * (size_bytes // 256 + 1)
-    with StompSocket(world.port("stomp"), tls=world.context()) as client:
+    with StompSocket(world.broker.ports["stomp"], tls=world.context()) as client:
         client.connect()
         client.subscribe(f"tls.large.{size_bytes}", ack="auto")
         client.ask("SEND", {"destination": f"tls.large.{size_bytes}"}, body[:size_bytes])
@@ -104,10 +90,10 @@ def test_large_bodies_travel_both_ways(world: World, size_bytes: int) -> None:
 
 def test_a_client_that_reads_nothing_is_cut_off_and_others_go_on(world: World) -> None:
     with ExitStack() as stack:
-        lazy = stack.enter_context(StompSocket(world.port("narrow"), tls=world.context()))
+        lazy = stack.enter_context(StompSocket(world.broker.ports["narrow"], tls=world.context()))
         lazy.connect()
         lazy.subscribe("tls.lazy", ack="auto")
-        busy = stack.enter_context(StompSocket(world.port("stomp"), tls=world.context()))
+        busy = stack.enter_context(StompSocket(world.broker.ports["stomp"], tls=world.context()))
         busy.connect()
         for _ in range(400):
             busy.send("SEND", {"destination": "tls.lazy"}, b"x" * 50_000)
@@ -118,7 +104,7 @@ def test_a_client_that_reads_nothing_is_cut_off_and_others_go_on(world: World) -
 
 
 def test_a_client_may_end_its_side_and_still_gets_its_receipt(world: World) -> None:
-    connection = shake(world.port("stomp"), world.context())
+    connection = shake(world.broker.ports["stomp"], world.context())
     connection.settimeout(WAIT_S)
     connection.sendall(
         b"CONNECT\naccept-version:1.2\nhost:x\n\n\0SEND\ndestination:/queue/tls.end\nreceipt:last\n\nhello\0"
@@ -129,14 +115,14 @@ def test_a_client_may_end_its_side_and_still_gets_its_receipt(world: World) -> N
         raw.settimeout(WAIT_S)
         while raw.recv(65536):
             pass
-    with StompSocket(world.port("stomp"), tls=world.context()) as reader:
+    with StompSocket(world.broker.ports["stomp"], tls=world.context()) as reader:
         reader.connect()
         reader.subscribe("/queue/tls.end", ack="auto")
         assert reader.expect("MESSAGE").body == b"hello"
 
 
 def test_an_error_arrives_before_an_orderly_end(world: World) -> None:
-    with StompSocket(world.port("stomp"), tls=world.context()) as client:
+    with StompSocket(world.broker.ports["stomp"], tls=world.context()) as client:
         client.connect()
         client.raw(b"NONSENSE\n\n\0")
         assert "NONSENSE" in str(client.expect("ERROR"))
@@ -146,8 +132,8 @@ def test_an_error_arrives_before_an_orderly_end(world: World) -> None:
 
 def test_the_limit_of_connections_answers_with_an_error(world: World) -> None:
     with (
-        StompSocket(world.port("few"), tls=world.context()) as first,
-        StompSocket(world.port("few"), tls=world.context()) as second,
+        StompSocket(world.broker.ports["few"], tls=world.context()) as first,
+        StompSocket(world.broker.ports["few"], tls=world.context()) as second,
     ):
         first.connect()
         assert "allows 1 connection" in str(second.expect("ERROR"))
@@ -169,28 +155,30 @@ def _is_accepted(port: int, context: ssl.SSLContext) -> bool:
 def test_needed_certificates(world: World) -> None:
     stranger = Authority("Stranger").issue("client")
     old = world.authority.issue("old", since=-2 * DAY, until=-DAY)
-    assert _is_accepted(world.port("need"), world.context(world.client))
-    assert not _is_accepted(world.port("need"), world.context())
-    assert not _is_accepted(world.port("need"), world.context(stranger))
-    assert not _is_accepted(world.port("need"), world.context(old))
-    world.await_said("ART-2003 acceptor=need from=127.0.0.1:\\d+ warning: no TLS connection: it has no certificate")
-    world.await_said("acceptor=need .*its certificate is not accepted: certificate has expired")
+    assert _is_accepted(world.broker.ports["need"], world.context(world.client))
+    assert not _is_accepted(world.broker.ports["need"], world.context())
+    assert not _is_accepted(world.broker.ports["need"], world.context(stranger))
+    assert not _is_accepted(world.broker.ports["need"], world.context(old))
+    world.broker.await_said(
+        re.compile("ART-2003 acceptor=need from=127.0.0.1:\\d+ warning: no TLS connection: it has no certificate")
+    )
+    world.broker.await_said(re.compile("acceptor=need .*its certificate is not accepted: certificate has expired"))
 
 
 def test_wanted_certificates(world: World) -> None:
-    assert _is_accepted(world.port("want"), world.context(world.client))
-    assert _is_accepted(world.port("want"), world.context())
-    assert not _is_accepted(world.port("want"), world.context(Authority("Stranger").issue("client")))
+    assert _is_accepted(world.broker.ports["want"], world.context(world.client))
+    assert _is_accepted(world.broker.ports["want"], world.context())
+    assert not _is_accepted(world.broker.ports["want"], world.context(Authority("Stranger").issue("client")))
 
 
 def test_revoked_certificates(world: World) -> None:
-    assert _is_accepted(world.port("crl"), world.context(world.client))
-    assert not _is_accepted(world.port("crl"), world.context(world.revoked))
-    world.await_said("acceptor=crl .*its certificate is not accepted: certificate revoked")
+    assert _is_accepted(world.broker.ports["crl"], world.context(world.client))
+    assert not _is_accepted(world.broker.ports["crl"], world.context(world.revoked))
+    world.broker.await_said(re.compile("acceptor=crl .*its certificate is not accepted: certificate revoked"))
 
 
 def test_stomp_py_with_a_certificate(world: World) -> None:
-    port = world.port("need")
+    port = world.broker.ports["need"]
     pem = world.client.pem(world.folder / "stomp-py.pem")
     connection = stomp.StompConnection12([("localhost", port)], heartbeats=(0, 0))
     connection.set_ssl(
@@ -211,26 +199,29 @@ def test_stomp_py_with_a_certificate(world: World) -> None:
 
 def test_names(world: World) -> None:
     context = world.context()
-    shake(world.port("sni"), context).close()
+    shake(world.broker.ports["sni"], context).close()
     context.check_hostname = False
-    shake(world.port("sni"), context, None).close()  # a client that names no server is accepted, as in Artemis
+    shake(world.broker.ports["sni"], context, None).close()  # a client that names no server is accepted, as in Artemis
     with pytest.raises(ssl.SSLError, match=r"(?i)unrecognized.name"):
-        shake(world.port("sni"), context, "localhost.example.com")
-    world.await_said("acceptor=sni .*it asked for a server name that sniHost does not match")
+        shake(world.broker.ports["sni"], context, "localhost.example.com")
+    world.broker.await_said(re.compile("acceptor=sni .*it asked for a server name that sniHost does not match"))
 
 
 def test_versions_and_suites(world: World) -> None:
-    with shake(world.port("old"), world.context()) as old, shake(world.port("new"), world.context()) as new:
+    with (
+        shake(world.broker.ports["old"], world.context()) as old,
+        shake(world.broker.ports["new"], world.context()) as new,
+    ):
         assert old.version() == "TLSv1.2"
         assert (old.cipher() or [""])[0] == "ECDHE-ECDSA-AES256-GCM-SHA384"
         assert new.version() == "TLSv1.3"
     context = world.context()
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     with pytest.raises(ssl.SSLError):
-        shake(world.port("new"), context)
+        shake(world.broker.ports["new"], context)
     context.set_ciphers("ECDHE-ECDSA-AES128-GCM-SHA256")
     with pytest.raises(ssl.SSLError):
-        shake(world.port("old"), context)
+        shake(world.broker.ports["old"], context)
 
 
 @needs_openssl
@@ -253,8 +244,9 @@ def test_versions_and_suites(world: World) -> None:
 )
 def test_openssl_agrees(world: World, acceptor: str, options: list[str], is_accepted: bool) -> None:
     assert OPENSSL is not None
+    address = f"localhost:{world.broker.ports[acceptor]}"
     done = subprocess.run(
-        [OPENSSL, "s_client", "-connect", f"localhost:{world.port(acceptor)}", "-CAfile", world.folder / "trust.pem",
+        [OPENSSL, "s_client", "-connect", address, "-CAfile", world.folder / "trust.pem",
          "-verify_return_error", "-brief", *options],
         input=b"", capture_output=True, check=False, timeout=WAIT_S,
     )  # fmt: skip
@@ -265,44 +257,54 @@ def test_openssl_agrees(world: World, acceptor: str, options: list[str], is_acce
 
 
 def test_plain_text_is_answered_and_told(world: World) -> None:
-    before = world.result("stomp", "plain")
-    with StompSocket(world.port("stomp")) as client:
+    before = world.broker.metric(HANDSHAKES, acceptor="stomp", result="plain")
+    with StompSocket(world.broker.ports["stomp"]) as client:
         client.send("CONNECT", {"accept-version": "1.2", "host": "x"})
         assert client.expect("ERROR").header("message") == "This port speaks TLS only"
-    with socket.create_connection((LOOPBACK, world.port("stomp")), WAIT_S) as client:
+    with socket.create_connection((LOOPBACK, world.broker.ports["stomp"]), WAIT_S) as client:
         client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         assert client.recv(1000).startswith(b"HTTP/1.1 400 Bad Request")
-    world.await_said("acceptor=stomp .*it speaks STOMP without TLS; it must use TLS on this port")
-    world.broker.eventually("counted", lambda: world.result("stomp", "plain"), lambda count: count == before + 2)
+    world.broker.await_said(re.compile("acceptor=stomp .*it speaks STOMP without TLS; it must use TLS on this port"))
+    world.broker.eventually(
+        "counted",
+        lambda: world.broker.metric(HANDSHAKES, acceptor="stomp", result="plain"),
+        lambda count: count == before + 2,
+    )
 
 
 def test_a_handshake_has_a_deadline(world: World) -> None:
     begun_s = time.monotonic()
-    with socket.create_connection((LOOPBACK, world.port("hurried")), WAIT_S) as client:
+    with socket.create_connection((LOOPBACK, world.broker.ports["hurried"]), WAIT_S) as client:
         client.sendall(b"\x16\x03\x01")
         assert client.recv(10) == b""
     assert time.monotonic() - begun_s >= 0.29
-    world.await_said(r"acceptor=hurried .*took longer than 0.3 s \(sslHandshakeTimeout or handshakeTimeout")
+    world.broker.await_said(
+        re.compile(r"acceptor=hurried .*took longer than 0.3 s \(sslHandshakeTimeout or handshakeTimeout")
+    )
 
 
 def test_the_deadline_of_the_handshake_alone(world: World) -> None:
     """``sslHandshakeTimeout`` is in seconds, comes before ``handshakeTimeout``, and 0 means no limit."""
-    with socket.create_connection((LOOPBACK, world.port("patient")), WAIT_S) as patient:
-        with socket.create_connection((LOOPBACK, world.port("brief")), WAIT_S) as client:
+    with socket.create_connection((LOOPBACK, world.broker.ports["patient"]), WAIT_S) as patient:
+        with socket.create_connection((LOOPBACK, world.broker.ports["brief"]), WAIT_S) as client:
             assert client.recv(10) == b""
-        world.await_said(r"acceptor=brief .*took longer than 1 s")
+        world.broker.await_said(re.compile(r"acceptor=brief .*took longer than 1 s"))
         with world.context().wrap_socket(patient, server_hostname="localhost") as client:
             client.sendall(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
             assert client.recv(10).startswith(b"CONNECTED")
 
 
 def test_failures_are_told_at_a_limited_rate(world: World) -> None:
-    before = world.result("new", "failed")
+    before = world.broker.metric(HANDSHAKES, acceptor="new", result="failed")
     for _ in range(20):
-        with socket.create_connection((LOOPBACK, world.port("new")), WAIT_S) as client:
+        with socket.create_connection((LOOPBACK, world.broker.ports["new"]), WAIT_S) as client:
             client.sendall(b"\x16\x03\x01\x00\x02\x01\x00garbage")
             client.recv(1000)
-    world.broker.eventually("counted", lambda: world.result("new", "failed"), lambda count: count >= before + 20)
+    world.broker.eventually(
+        "counted",
+        lambda: world.broker.metric(HANDSHAKES, acceptor="new", result="failed"),
+        lambda count: count >= before + 20,
+    )
     assert len(re.findall("acceptor=new from=127.0.0.1:\\d+ warning: no TLS connection", world.broker.said)) <= 6
 
 
@@ -312,43 +314,40 @@ def test_slow_handshakes_stop_nobody(world: World) -> None:
     with ExitStack() as stack:
         slow = []
         for _ in range(1_050):
-            client = stack.enter_context(socket.create_connection((LOOPBACK, world.port("stomp")), WAIT_S))
+            client = stack.enter_context(socket.create_connection((LOOPBACK, world.broker.ports["stomp"]), WAIT_S))
             client.sendall(b"\x16\x03\x01\x02")
             slow.append(client)
-        with StompSocket(world.port("stomp"), tls=world.context()) as quick:
+        with StompSocket(world.broker.ports["stomp"], tls=world.context()) as quick:
             quick.connect()
             quick.ask("SEND", {"destination": "tls.slow"}, b"x")
         assert slow[0].recv(10) == b""
-        assert world.result("stomp", "crowded") >= 50
+        assert world.broker.metric(HANDSHAKES, acceptor="stomp", result="crowded") >= 50
 
 
 def test_records_that_are_no_tls_end_the_connection(world: World) -> None:
-    connection = shake(world.port("stomp"), world.context())
+    connection = shake(world.broker.ports["stomp"], world.context())
     raw = socket.socket(fileno=connection.detach())
     with raw:
         raw.settimeout(WAIT_S)
         raw.sendall(b"CONNECT\n\n\0 this is not encrypted")
         while raw.recv(65536):
             pass
-    world.await_said("acceptor=stomp from=127.0.0.1:\\d+ warning: TLS connection closed: ")
+    world.broker.await_said(re.compile("acceptor=stomp from=127.0.0.1:\\d+ warning: TLS connection closed: "))
 
 
 def test_memory_of_tls_is_counted_and_given_back(world: World) -> None:
-    def held() -> float:
-        return world.broker.metric("artemis_held_bytes", kind="tls")
-
-    world.broker.eventually("none held", held, lambda size: size == 0)
-    with StompSocket(world.port("stomp"), tls=world.context()) as client:
+    world.broker.await_metric(0, "artemis_held_bytes", kind="tls")
+    with StompSocket(world.broker.ports["stomp"], tls=world.context()) as client:
         client.connect()
-        assert held() > 0
-    world.broker.eventually("given back", held, lambda size: size == 0)
+        assert world.broker.metric("artemis_held_bytes", kind="tls") > 0
+    world.broker.await_metric(0, "artemis_held_bytes", kind="tls")
 
 
 # ---- other ways in -------------------------------------------------------------------------------
 
 
 def test_websocket_over_tls(world: World) -> None:
-    url = f"wss://localhost:{world.port('stomp')}/"
+    url = f"wss://localhost:{world.broker.ports['stomp']}/"
     with connect(url, ssl=world.context(), subprotocols=["v12.stomp"], max_size=None, open_timeout=WAIT_S) as client:  # type: ignore[list-item]
         client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
         assert bytes(client.recv(WAIT_S, decode=False)).startswith(b"CONNECTED\n")
@@ -359,7 +358,7 @@ def test_websocket_over_tls(world: World) -> None:
 
 
 def test_perf_measures_over_tls(world: World, capsys: pytest.CaptureFixture[str]) -> None:
-    url, trust = f"stomp+ssl://localhost:{world.port('stomp')}", str(world.folder / "trust.pem")
+    url, trust = f"stomp+ssl://localhost:{world.broker.ports['stomp']}", str(world.folder / "trust.pem")
     arguments = ["perf", url, "--trust", trust, "--warmup", "0", "--scenario"]
     assert main([*arguments, "1t,1,2,5,6,8t", "--messages", "3000"]) == 0
     assert "over TLS" in capsys.readouterr().out

@@ -10,7 +10,7 @@ from websockets.sync.client import connect as connect_web
 from websockets.typing import Subprotocol
 
 from tests.kit.client import StompSocket, frame
-from tests.kit.process import STOMP, SWEPT, WAIT_S, BrokerProcess, configuration, running
+from tests.kit.process import STOMP, SWEPT, WAIT_S, BrokerProcess, configuration, for_the_module, running
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 STATE = "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE;with spaces \\c and \\n"
@@ -38,11 +38,7 @@ def text_of(folder: Path) -> str:
     return configuration({"stomp": large}, folder=folder, core=core, addresses=ADDRESSES, settings=SETTINGS)
 
 
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    folder = tmp_path_factory.mktemp("kept")
-    with running(text_of(folder), folder) as process:
-        yield process
+broker = for_the_module(lambda folder: running(text_of(folder), folder))
 
 
 @pytest.fixture

@@ -17,7 +17,17 @@ from tests.e2e.foreign_clients import PROGRAMS, Absent, node_with
 from tests.e2e.span_collector import SpanCollector, collecting
 from tests.kit.client import StompSocket
 from tests.kit.forks import COMMAND, run_text
-from tests.kit.process import HTTP, STOMP, SWEPT, BrokerProcess, configuration, eventually, retained, running
+from tests.kit.process import (
+    HTTP,
+    STOMP,
+    SWEPT,
+    BrokerProcess,
+    configuration,
+    eventually,
+    for_the_module,
+    retained,
+    running,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = dict(
@@ -38,28 +48,11 @@ DEAD = """<address-setting match="#"><max-delivery-attempts>2</max-delivery-atte
 <dead-letter-address>DLQ</dead-letter-address></address-setting>"""
 
 
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    folder = tmp_path_factory.mktemp("traced")
-    with running(retaining(folder), folder) as process:
-        yield process
-
-
-def url_of(broker: BrokerProcess) -> str:
-    return f"http://127.0.0.1:{broker.ports['http']}"
+broker = for_the_module(lambda folder: running(retaining(folder), folder))
 
 
 def spans(*arguments: str) -> subprocess.CompletedProcess[str]:
     return run_text(["spans", *arguments], timeout=120)
-
-
-def command_for(name: str, file: Path) -> list[str]:
-    """How an example is run. Raises Absent."""
-    if name.endswith(".py"):
-        return [sys.executable, str(file)]
-    node, modules = node_with(PROGRAMS / "tracing", "@opentelemetry/sdk-trace-node", "@stomp/tcp-wrapper")
-    (file.parent / "node_modules").symlink_to(modules)
-    return [node, str(file)]
 
 
 def traceparent(number: int) -> str:
@@ -73,17 +66,21 @@ def test_an_example_and_the_broker_make_one_trace(broker: BrokerProcess, tmp_pat
         text = EXAMPLES[name].replace("http://127.0.0.1:4318/v1/traces", collector.url)
         file = tmp_path / name
         file.write_text(text.replace("61613", str(broker.port)))
-        try:
-            command = command_for(name, file)
-        except Absent as absent:
-            pytest.skip(f"no client for {name}: {absent}")
+        command = [sys.executable, str(file)]
+        if not name.endswith(".py"):
+            try:
+                node, modules = node_with(PROGRAMS / "tracing", "@opentelemetry/sdk-trace-node", "@stomp/tcp-wrapper")
+            except Absent as absent:
+                pytest.skip(f"no client for {name}: {absent}")
+            (tmp_path / "node_modules").symlink_to(modules)
+            command = [node, str(file)]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         done = subprocess.run(
             command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False, env=environment
         )
         assert (done.stdout.split(), done.returncode) == (["received", "hello"], 0), done.stderr
         broker.await_count("greetings", 0)
-        sent = spans("--url", url_of(broker), "--otlp", collector.url)
+        sent = spans("--url", broker.url, "--otlp", collector.url)
         assert sent.returncode == 0, sent.stderr
         (sender,) = collector.named("send /queue/greetings")
         ours = {span.name: span for span in collector.spans if span.trace_id == sender.trace_id}
@@ -109,7 +106,7 @@ def test_a_dead_letter_has_a_span_that_links_to_its_original(broker: BrokerProce
         letter = client.expect("MESSAGE")
         assert letter.header("traceparent") == parent
         client.ask("ACK", {"id": letter.header("ack")})
-        done = spans("--url", url_of(broker), "--otlp", collector.url)
+        done = spans("--url", broker.url, "--otlp", collector.url)
         assert done.returncode == 0, done.stderr
         (dead,) = collector.named("queue bad")
         (copy,) = collector.named("queue DLQ")
@@ -128,12 +125,12 @@ def test_directories_tell_the_same_as_the_broker(broker: BrokerProcess, tmp_path
         client.ask("SEND", {"destination": "/queue/same", "persistent": "true", "traceparent": traceparent(5)}, b"x")
         client.subscribe("/queue/same", "1")
         client.ask("ACK", {"id": client.expect("MESSAGE").header("ack")})
-        over_http = spans("--url", url_of(broker), "--json")
+        over_http = spans("--url", broker.url, "--json")
         folder = broker.log.parent
         read = spans("--journal", str(folder / "journal"), str(folder / "kept"), "--json")
         assert over_http.stdout == read.stdout
         assert over_http.stdout.count("queue same") == 1
-        late = spans("--url", url_of(broker), "--json", "--from", "2100-01-01")
+        late = spans("--url", broker.url, "--json", "--from", "2100-01-01")
         assert late.stdout == ""
 
 
@@ -148,10 +145,6 @@ def following(broker_url: str, collector: SpanCollector, log: Path) -> Iterator[
         if process.poll() is None:
             process.kill()
         process.wait()
-
-
-def ids(collector: SpanCollector) -> set[bytes]:
-    return {span.span_id for span in collector.spans}
 
 
 def test_a_killed_exporter_goes_on_and_no_span_is_missing(tmp_path: Path) -> None:
@@ -174,7 +167,7 @@ def test_a_killed_exporter_goes_on_and_no_span_is_missing(tmp_path: Path) -> Non
 
         send(range(1, 11), "waiting")
         client.subscribe("/queue/work", "1", "auto")
-        with following(url_of(broker), collector, log) as process:
+        with following(broker.url, collector, log) as process:
             send(range(100, 400), "work")
             eventually("some spans", lambda: len(known("work")), lambda count: count > 0)
             collector.status = 503
@@ -184,19 +177,20 @@ def test_a_killed_exporter_goes_on_and_no_span_is_missing(tmp_path: Path) -> Non
             process.wait()
         send(range(700, 1000), "work")
         collector.status = 200
-        with following(url_of(broker), collector, log) as process:
+        with following(broker.url, collector, log) as process:
             client.subscribe("/queue/waiting", "2", "auto")
             eventually("all of work", lambda: known("work"), lambda seen: seen == set(range(100, 1000)))
             eventually("all of waiting", lambda: known("waiting"), lambda seen: seen == set(range(1, 11)))
             process.send_signal(signal.SIGINT)
             assert process.wait(120) == 0, log.read_text()
-        before = ids(collector)
-        with following(url_of(broker), collector, log) as process:
+        before = {span.span_id for span in collector.spans}
+        with following(broker.url, collector, log) as process:
             send(range(2000, 2001), "work")
             eventually("one more", lambda: 2000 in known("work"), bool)
             process.send_signal(signal.SIGTERM)
             assert process.wait(120) == 0
-        assert len(ids(collector) - before) == 2  # the queue's span and the delivery's; what is sent again is the same
+        # the queue's span and the delivery's; what is sent again is the same
+        assert len({span.span_id for span in collector.spans} - before) == 2
         said = log.read_text()
         assert "Traceback" not in said
         assert "0 messages still in queues" in said
@@ -228,11 +222,11 @@ def test_a_broker_and_a_collector_that_are_away_are_waited_for(tmp_path: Path) -
 
 def test_mistakes_are_told(broker: BrokerProcess, tmp_path: Path) -> None:
     for arguments, said in (
-        (("--url", url_of(broker), "--journal", str(tmp_path)), "--journal DIR"),
+        (("--url", broker.url, "--journal", str(tmp_path)), "--journal DIR"),
         (("--journal", str(tmp_path)), "no journal files"),
         (("--journal", str(tmp_path), "--follow"), "do not go with --journal"),
-        (("--url", url_of(broker), "--otlp", "127.0.0.1:4318"), "/v1/traces"),
-        (("--url", url_of(broker), "--cursor", "a b"), "valid cursor name"),
+        (("--url", broker.url, "--otlp", "127.0.0.1:4318"), "/v1/traces"),
+        (("--url", broker.url, "--cursor", "a b"), "valid cursor name"),
     ):
         done = spans(*arguments)
         assert done.returncode != 0, arguments

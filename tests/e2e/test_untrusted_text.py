@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,7 +10,8 @@ import pytest
 
 from artemis_py.cli.main import main
 from tests.kit.client import StompSocket
-from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, configuration, retained, running
+from tests.kit.http import ask
+from tests.kit.process import configuration, retained, running
 
 pytestmark = pytest.mark.e2e
 
@@ -27,44 +27,37 @@ def logged(folder: Path, core: str = "") -> str:
     return configuration(folder=folder, core=core, settings=settings)
 
 
-def all_of(broker: BrokerProcess) -> None:
-    """Uses odd text wherever the broker lets a client choose it."""
-    with StompSocket(broker.port) as client:
-        line = ODD.replace("\n", "").replace("\r", "")  # CONNECT has no escapes
-        client.raw(f"CONNECT\naccept-version:1.2\nhost:x\nlogin:{line}\nclient-id:{line}\n\n\0".encode())
-        client.expect("CONNECTED")
-        names = {"durable-subscription-name": WRITTEN, "selector": "a IS NULL"}
-        client.ask("SUBSCRIBE", {"id": WRITTEN, "destination": f"/topic/{WRITTEN}", "ack": "client", **names})
-        headers = {WRITTEN: WRITTEN, "JMSXGroupID": WRITTEN, "_AMQ_DUPL_ID": WRITTEN, "persistent": "true"}
-        client.ask("SEND", {"destination": f"/topic/{WRITTEN}", **headers}, ODD.encode())
-        plain = {"persistent": "true", WRITTEN: WRITTEN}
-        for number in range(6):
-            client.ask("SEND", {"destination": f"/queue/{WRITTEN}", **plain, "number": number}, ODD.encode())
-        client.ask("BEGIN", {"transaction": WRITTEN})
-        client.ask("COMMIT", {"transaction": WRITTEN, "_AMQ_DUPL_ID": WRITTEN})
-        client.send("ACK", {"id": WRITTEN, "receipt": "last"})
-        error = client.receive()
-        while error.command == "MESSAGE":
-            error = client.receive()
-        assert error.command == "ERROR"
-        assert error.body.decode().isprintable(), error.body
-    for refused in (f"SUBSCRIBE\nid:1\ndestination:{WRITTEN}\nselector:a = '{WRITTEN}\n\n\0", f"{ODD[:5]}\n\n\0"):
-        with StompSocket(broker.port) as client:
-            client.connect()
-            client.raw(refused.encode())
-            assert client.expect("ERROR").body.decode().isprintable()
-    cursor = json.dumps({"lsn": 0, "owner": ODD + "\x00"}).encode()
-    url = f"http://{LOOPBACK}:{broker.ports['http']}/log/cursors/odd"
-    with urllib.request.urlopen(urllib.request.Request(url, cursor, method="PUT"), timeout=WAIT_S) as answer:
-        assert answer.status == 201
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a broker leaves behind that heard odd text only; ``said`` is what it printed."""
+    """What a broker leaves behind that heard odd text wherever a client may choose it; ``said`` is what it printed."""
     path = tmp_path_factory.mktemp("odd")
     with running(logged(path), path) as broker:
-        all_of(broker)
+        with StompSocket(broker.port) as client:
+            line = ODD.replace("\n", "").replace("\r", "")  # CONNECT has no escapes
+            client.raw(f"CONNECT\naccept-version:1.2\nhost:x\nlogin:{line}\nclient-id:{line}\n\n\0".encode())
+            client.expect("CONNECTED")
+            names = {"durable-subscription-name": WRITTEN, "selector": "a IS NULL"}
+            client.ask("SUBSCRIBE", {"id": WRITTEN, "destination": f"/topic/{WRITTEN}", "ack": "client", **names})
+            headers = {WRITTEN: WRITTEN, "JMSXGroupID": WRITTEN, "_AMQ_DUPL_ID": WRITTEN, "persistent": "true"}
+            client.ask("SEND", {"destination": f"/topic/{WRITTEN}", **headers}, ODD.encode())
+            plain = {"persistent": "true", WRITTEN: WRITTEN}
+            for number in range(6):
+                client.ask("SEND", {"destination": f"/queue/{WRITTEN}", **plain, "number": number}, ODD.encode())
+            client.ask("BEGIN", {"transaction": WRITTEN})
+            client.ask("COMMIT", {"transaction": WRITTEN, "_AMQ_DUPL_ID": WRITTEN})
+            client.send("ACK", {"id": WRITTEN, "receipt": "last"})
+            error = client.receive()
+            while error.command == "MESSAGE":
+                error = client.receive()
+            assert error.command == "ERROR"
+            assert error.body.decode().isprintable(), error.body
+        for refused in (f"SUBSCRIBE\nid:1\ndestination:{WRITTEN}\nselector:a = '{WRITTEN}\n\n\0", f"{ODD[:5]}\n\n\0"):
+            with StompSocket(broker.port) as client:
+                client.connect()
+                client.raw(refused.encode())
+                assert client.expect("ERROR").body.decode().isprintable()
+        cursor = {"lsn": 0, "owner": ODD + "\x00"}
+        assert ask(broker.ports["http"], "PUT", "/log/cursors/odd", cursor).status == 201
         assert broker.stop() == 0
         (path / "said").write_text(broker.said, "utf-8")
     return path

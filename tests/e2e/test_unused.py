@@ -18,25 +18,21 @@ _REPLIES: Final = 50
 
 
 def names(it: Edited, kind: str) -> set[str]:
-    rows = it.told.ask("GET", f"/api/{kind}?fields=name&size=1000")[1]["data"]
+    rows = it.ask("GET", f"/api/{kind}?fields=name&size=1000")[1]["data"]
     return {row["name"] for row in rows} - {"other"}
 
 
-def subscribe_and_die(it: Edited) -> None:
-    """Five clients read queues, five read topics, one sends to a topic without readers; then the power goes."""
-    readers = [it.told.client() for _ in range(10)]
-    for number, reader in enumerate(readers):
-        reader.subscribe(f"/queue/work.{number}" if number < 5 else f"/topic/news.{number}")
-    with it.told.client() as sender:
-        sender.ask("SEND", {"destination": "/topic/nobody"}, b"x")
-    assert len(names(it, "queues")) == 10
-    assert len(names(it, "addresses")) == 11
-    it.broker.kill()
-
-
 def test_nobody_returns_after_a_kill(tmp_path: Path) -> None:
+    """Five clients read queues, five read topics, one sends to a topic without readers; then the power goes."""
     with edited(text_of(core=_SOON, persistent=True), tmp_path) as it:
-        subscribe_and_die(it)
+        readers = [it.client() for _ in range(10)]
+        for number, reader in enumerate(readers):
+            reader.subscribe(f"/queue/work.{number}" if number < 5 else f"/topic/news.{number}")
+        with it.client() as sender:
+            sender.ask("SEND", {"destination": "/topic/nobody"}, b"x")
+        assert len(names(it, "queues")) == 10
+        assert len(names(it, "addresses")) == 11
+        it.broker.kill()
     with edited(text_of(core=_NEVER, persistent=True), tmp_path) as it:
         assert (names(it, "queues"), names(it, "addresses")) == (set(), set())
         it.broker.kill()
@@ -45,9 +41,9 @@ def test_nobody_returns_after_a_kill(tmp_path: Path) -> None:
 def test_what_somebody_may_come_back_for_goes_with_the_rounds(tmp_path: Path) -> None:
     """A queue that a client named in full waits for it; one with a message stays."""
     with edited(text_of(core=_NEVER, persistent=True), tmp_path) as it:
-        reader = it.told.client()
+        reader = it.client()
         reader.subscribe("news::mine")
-        with it.told.client() as sender:
+        with it.client() as sender:
             sender.ask("SEND", {"destination": "/queue/kept", "persistent": "true"}, b"x")
         it.broker.kill()
     with edited(text_of(core=_NEVER, persistent=True), tmp_path) as it:
@@ -55,14 +51,14 @@ def test_what_somebody_may_come_back_for_goes_with_the_rounds(tmp_path: Path) ->
         it.broker.kill()
     with edited(text_of(core=_SOON, persistent=True), tmp_path) as it:
         it.broker.eventually("the rounds", lambda: names(it, "addresses"), lambda seen: seen == {"kept"})
-        assert it.attribute("kept", "messageCount") == 1
+        assert it.queue("kept")["messageCount"] == 1
 
 
 def address_of_replies(it: Edited, asker: StompSocket, number: int) -> str:
     """A client asks, and somebody reads where to reply."""
     asker.subscribe(f"/temp-queue/mine.{number}", id=str(number))
     asker.ask("SEND", {"destination": "/queue/questions", "reply-to": f"/temp-queue/mine.{number}"}, b"?")
-    with it.told.client() as server:
+    with it.client() as server:
         server.subscribe("/queue/questions")
         question = server.expect("MESSAGE")
         server.ask("ACK", {"id": question.header("ack")})
@@ -72,11 +68,11 @@ def address_of_replies(it: Edited, asker: StompSocket, number: int) -> str:
 def test_late_replies_leave_nothing(tmp_path: Path) -> None:
     """Neither in the broker nor in the journal, whoever sends them and however; and the sender goes on."""
     with edited(text_of(core=_NEVER, persistent=True), tmp_path) as it:
-        asker = it.told.client()
+        asker = it.client()
         late = [address_of_replies(it, asker, number) for number in range(_REPLIES)]
         asker.close()
         it.broker.eventually("the client has gone", lambda: names(it, "addresses"), lambda seen: seen == {"questions"})
-        with it.told.client() as server:
+        with it.client() as server:
             for place, address in enumerate(late):
                 headers = {"destination": address, "persistent": "true", "_AMQ_DUPL_ID": f"reply {place}"}
                 server.ask("SEND", headers, b"!")
@@ -84,9 +80,9 @@ def test_late_replies_leave_nothing(tmp_path: Path) -> None:
             server.send("BEGIN", {"transaction": "t"})
             server.send("SEND", {"destination": late[0], "transaction": "t"}, b"!")
             server.ask("COMMIT", {"transaction": "t"})
-        status, answer = it.told.ask("POST", f"/messages/{late[0]}", b"!")
+        status, answer = it.ask("POST", f"/messages/{late[0]}", b"!")
         assert (status, answer["routed"]) == (409, False)
-        with it.told.client() as curious:
+        with it.client() as curious:
             curious.send("SUBSCRIBE", {"id": "1", "destination": late[0]})
             assert "whose client has gone" in (curious.expect("ERROR").header("message") or "")
         assert (names(it, "queues"), names(it, "addresses")) == ({"questions"}, {"questions"})
@@ -98,13 +94,13 @@ def test_late_replies_leave_nothing(tmp_path: Path) -> None:
 
 def test_a_temporary_queue_outlasts_a_pause_of_its_client(tmp_path: Path) -> None:
     """Between two questions it is nobody's, and empty, for many rounds."""
-    with edited(text_of(core=_SOON), tmp_path) as it, it.told.client() as asker:
+    with edited(text_of(core=_SOON), tmp_path) as it, it.client() as asker:
         address = address_of_replies(it, asker, 7)
         asker.ask("UNSUBSCRIBE", {"id": 7})
-        with it.told.client() as other:  # another queue comes and goes meanwhile, so rounds were made
+        with it.client() as other:  # another queue comes and goes meanwhile, so rounds were made
             other.subscribe("/queue/passing")
         it.broker.eventually("rounds", lambda: names(it, "addresses"), lambda seen: "passing" not in seen)
-        with it.told.client() as server:
+        with it.client() as server:
             server.ask("SEND", {"destination": address}, b"!")
         asker.subscribe("/temp-queue/mine.7", id="8")
         assert asker.expect("MESSAGE").body == b"!"

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from artemis_py.security.users.accounts import NEW_PASSWORD
-from tests.kit.client import StompSocket
+from tests.kit.client import is_greeted
 from tests.kit.forks import run_text
-from tests.kit.process import BrokerProcess, configuration, running
+from tests.kit.process import configuration, running
 from tests.kit.users import give_user
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,16 +31,6 @@ SECURED = (
 pytestmark = pytest.mark.e2e
 
 
-def lets_in(broker: BrokerProcess, user: str, password: str) -> bool:
-    client = StompSocket(broker.port)
-    try:
-        headers = {"accept-version": "1.2", "host": "localhost", "login": user, "passcode": password}
-        client.send("CONNECT", headers)
-        return client.receive().command == "CONNECTED"
-    finally:
-        client.close()
-
-
 def run(line: str, folder: Path) -> str:
     """A command of the document, with the passwords in the environment."""
     name, *arguments = shlex.split(line)
@@ -55,20 +45,22 @@ def test_each_command_of_the_document(tmp_path: Path) -> None:
     adding, listing, testing, resetting, removing = users.splitlines()
     give_user(tmp_path, "admin", "first")
     with running(SECURED, tmp_path) as broker:
-        assert lets_in(broker, "admin", "first")
-        assert not lets_in(broker, "ann", "ann's own")
+        assert is_greeted(broker.port, login="admin", passcode="first")
+        assert not is_greeted(broker.port, login="ann", passcode="ann's own")
         assert run(adding, tmp_path) == "added ann to artemis-users.properties with the role amq\n"
-        assert lets_in(broker, "ann", "ann's own")
+        assert is_greeted(broker.port, login="ann", passcode="ann's own")
         assert re.search(r"^ann +amq +hash", run(listing, tmp_path), re.MULTILINE)
         assert "accepted as user ann; roles: amq" in run(testing, tmp_path)
         assert "may: send" in run(testing, tmp_path)
         run(resetting, tmp_path)
         assert re.search(r"^ann +amq, view +hash", run(listing, tmp_path), re.MULTILINE)
         run(removing, tmp_path)
-        broker.eventually("ann is out", lambda: lets_in(broker, "ann", "ann's own"), lambda seen: not seen)
+        broker.eventually(
+            "ann is out", lambda: is_greeted(broker.port, login="ann", passcode="ann's own"), lambda seen: not seen
+        )
         users_file = tmp_path / "artemis-users.properties"
         users_file.write_text("admin = \\u12\n")
-        assert lets_in(broker, "admin", "first")
+        assert is_greeted(broker.port, login="admin", passcode="first")
         assert "line=1 warning: \\u must be followed by four hexadecimal digits; what was read" in broker.said
     assert run(mask, tmp_path).startswith("ENC(100000:")
     assert "ann's own" not in broker.said

@@ -14,7 +14,7 @@ import pytest
 
 from tests.e2e.foreign_clients import PROGRAMS, Absent, node_modules
 from tests.kit.browser import Browser, chromium, why_no_browser
-from tests.kit.process import LOOPBACK, STOMP, BrokerProcess, configuration, eventually, running
+from tests.kit.process import LOOPBACK, STOMP, BrokerProcess, configuration, eventually, for_the_module, running
 from tests.kit.sources import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
@@ -67,10 +67,7 @@ def broker(origin: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Br
         yield process
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with chromium(tmp_path_factory.mktemp("browser")) as window:
-        yield window
+browser = for_the_module(chromium)
 
 
 @pytest.fixture(scope="module")

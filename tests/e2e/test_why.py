@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -72,7 +70,11 @@ def test_a_blocked_sender(told: Told, folder: Path) -> None:
         client.ask("SEND", {"destination": "/queue/small"}, b"x")
         client.send("SEND", {"destination": "/queue/small"}, b"x")
         number = told.ask("GET", "/api/connections?where=clientID=sender")[1]["data"][0]["connectionID"]
-        told.broker.eventually("it waits", lambda: reasons(told, "/api/addresses/small/why/blocked"), _has_waiting)
+        told.broker.eventually(
+            "it waits",
+            lambda: reasons(told, "/api/addresses/small/why/blocked").get("max-messages", {}).get("sentence", ""),
+            lambda sentence: "1 connection waits for it" in sentence,
+        )
         found = reasons(told, f"/api/connections/{number}/why/blocked")["max-messages"]
         assert (found["used"], found["limit"], found["setting"]) == (1, 1, "max-size-messages")
         assert found["place"] == line(folder, "<max-size-messages>") + " (address-setting small)"
@@ -80,16 +82,14 @@ def test_a_blocked_sender(told: Told, folder: Path) -> None:
         assert printed.startswith("max-messages  it has 1 of 1 messages in memory: senders wait")
         assert f"setting  max-size-messages = 1 messages  ({line(folder, '<max-size-messages>')}" in printed
         assert "1 connection waits for room (small)" in reasons(told, "/api/why/slow")["senders-wait"]["sentence"]
-        metrics = _metrics(told)
-        assert 'artemis_blocked_senders{broker="e2e",reason="max-messages"} 1.0' in metrics
+        assert told.broker.metrics("artemis_blocked_senders", broker="e2e", reason="max-messages") == [1]
 
 
 def test_an_address_that_an_operator_blocked(told: Told) -> None:
     assert told.command("address", "block", "orders").returncode == 0
     with told.client(client_id="patient") as client:
         client.send("SEND", {"destination": "/queue/orders"}, b"x")
-        metric = 'artemis_blocked_senders{broker="e2e",reason="address-blocked"} 1.0'
-        told.broker.eventually("it waits", lambda: _metrics(told), lambda text: metric in text)
+        told.broker.await_metric(1, "artemis_blocked_senders", reason="address-blocked")
         printed = told.command("why", "blocked", "orders").stdout
         assert printed.startswith("address-blocked  an operator has blocked the address: senders wait; 1 connection")
         assert "artemis-py address unblock orders" in printed
@@ -101,19 +101,6 @@ def test_an_address_that_an_operator_blocked(told: Told) -> None:
     assert told.command("queue", "purge", "orders", "--yes").returncode == 0
 
 
-def _metrics(told: Told) -> str:
-    with urllib.request.urlopen(told.url + "/metrics", timeout=120) as answer:
-        return str(answer.read().decode())
-
-
-def _has_waiting(found: dict[str, dict[str, Any]]) -> bool:
-    return "1 connection waits for it" in found.get("max-messages", {}).get("sentence", "")
-
-
-def trace(*words: str) -> subprocess.CompletedProcess[str]:
-    return run_text(["trace", *words], timeout=120)
-
-
 def test_the_life_of_a_dead_letter(told: Told, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with told.client(client_id="shop") as client:
         client.ask("SEND", {"destination": "/queue/orders", "persistent": "true", "order": "17"}, b"two coffees")
@@ -121,19 +108,19 @@ def test_the_life_of_a_dead_letter(told: Told, folder: Path, capsys: pytest.Capt
         message = client.expect("MESSAGE")
         (consumer,) = told.ask("GET", "/api/consumers")[1]["data"]
         client.ask("NACK", {"id": message.header("ack")})
-        printed = trace(message.header("message-id") or "", "--url", told.url)
+        printed = told.command("trace", message.header("message-id") or "")
         assert (printed.returncode, printed.stderr) == (0, "")
         words = [row.split()[2] for row in printed.stdout.splitlines()]
         assert words == ["arrived", "delivered", "failed", "dead", "copied", "there"]
         assert "(client-id shop)" in printed.stdout.splitlines()[0]
         assert f"[consumer {consumer['id']} of " in printed.stdout.splitlines()[1], "the number that lists have, too"
         assert printed.stdout.splitlines()[-1].endswith("DLQ: still there")
-        assert main(["trace", "--where", "order = '17'", "--json", "--url", told.url]) == 0
+        assert main(["trace", "--where", "order = '17'", "--json", "--url", told.broker.url]) == 0
         found = json.loads(capsys.readouterr().out)
         assert [row["what"] for row in found["data"]] == words, "the same, read from outside"
         dead = reasons(told, "/api/queues/DLQ/why/dead")["max_deliveries"]
         assert (dead["setting"], dead["place"]) == ("max-delivery-attempts", line(folder, 'name="orders"'))
-    assert main(["trace", "99999", "--url", told.url]) == 1
+    assert main(["trace", "99999", "--url", told.broker.url]) == 1
     nothing = capsys.readouterr()
     assert nothing.out == ""
     assert "the log has no such message" in nothing.err
@@ -161,8 +148,7 @@ def test_a_slow_consumer_is_closed(told: Told) -> None:
     assert "slow-consumer-threshold is 5 MESSAGES_PER_SECOND" in said
     with pytest.raises(Closed):
         client.expect("MESSAGE")
-    line = "ART-1011 queue=work reason=slow-consumer"
-    told.broker.eventually("it is told of", lambda: told.broker.said, lambda said: line in said)
+    told.broker.await_said("ART-1011 queue=work reason=slow-consumer")
     assert told.queue("work")["messageCount"] == 40
 
 

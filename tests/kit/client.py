@@ -8,7 +8,8 @@ import ssl
 import struct
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from types import TracebackType
 
 from tests.kit.frames import ServerFrame, ServerStream
@@ -30,7 +31,7 @@ class Closed(AssertionError):
     """The broker closed the connection where a frame was expected."""
 
 
-class StompSocket:
+class StompSocket(AbstractContextManager["StompSocket"]):
     """One connection. Frames arrive in order; nothing is answered that the test does not send."""
 
     def __init__(
@@ -56,9 +57,6 @@ class StompSocket:
         self._waiting: deque[ServerFrame] = deque()
         self.heard = 0.0
         """When something came last, in steady time."""
-
-    def __enter__(self) -> StompSocket:
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
@@ -120,13 +118,10 @@ class StompSocket:
                 raise Closed("the broker closed the connection")
         return self._waiting.popleft()
 
-    def receive_all(self) -> list[ServerFrame]:
-        """At least one frame, and every other that has arrived whole."""
-        return [self.receive(), *self.take_waiting(len(self._waiting))]
-
-    def take_waiting(self, count: int) -> list[ServerFrame]:
-        """Up to so many of the frames that were read already."""
-        return [self._waiting.popleft() for _ in range(min(count, len(self._waiting)))]
+    def take_waiting(self, count: int | None = None) -> list[ServerFrame]:
+        """Up to so many of the frames that were read already; None: all."""
+        waiting = len(self._waiting)
+        return [self._waiting.popleft() for _ in range(waiting if count is None else min(count, waiting))]
 
     def expect(self, command: str) -> ServerFrame:
         """The next frame, which has to be of this command."""
@@ -151,12 +146,7 @@ class StompSocket:
         while self.read_some():
             pass
         assert self._stream.is_whole, "the stream ends in the middle of a frame"
-        return self.take_waiting(len(self._waiting))
-
-    def read_until(self, is_enough: Callable[[], bool]) -> None:
-        """Reads until the condition holds."""
-        while not is_enough():
-            assert self.read_some(), "the broker closed the connection"
+        return self.take_waiting()
 
     def nothing_waits(self) -> None:
         """Everything sent so far was carried out, and no frame came but the answer to this question."""
@@ -172,7 +162,7 @@ class StompSocket:
     def messages_here(self) -> list[ServerFrame]:
         """The messages that the broker has sent by now; nothing else may have come."""
         self.nothing_waits_but_messages()
-        taken = self.take_waiting(len(self._waiting))
+        taken = self.take_waiting()
         assert all(one.command == "MESSAGE" for one in taken), [one.text for one in taken]
         return taken
 
@@ -190,6 +180,15 @@ class StompSocket:
     def close(self) -> None:
         """Closes both sides."""
         self.socket.close()
+
+
+def is_greeted(port: int, **headers: object) -> bool:
+    """Does somebody answer CONNECT with these headers?"""
+    try:
+        connected(port, **headers).close()
+    except (OSError, AssertionError):
+        return False
+    return True
 
 
 def connected(port: int, version: str = "1.2", /, **headers: object) -> StompSocket:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import ssl
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -32,7 +34,7 @@ class Reply:
         return str(self.json["error"])
 
 
-class HttpClient:
+class HttpClient(AbstractContextManager["HttpClient"]):
     """One connection, which is kept. ``headers`` go with each request."""
 
     def __init__(
@@ -50,9 +52,6 @@ class HttpClient:
         )
         self._headers = headers or {}
 
-    def __enter__(self) -> HttpClient:
-        return self
-
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
@@ -67,6 +66,14 @@ class HttpClient:
     def close(self) -> None:
         """Leave."""
         self._connection.close()
+
+
+def exchanged(port: int, data: bytes) -> bytes:
+    """What is answered to these bytes, after which the client says no more."""
+    with socket.create_connection((LOOPBACK, port), WAIT_S) as client:
+        client.sendall(data)
+        client.shutdown(socket.SHUT_WR)
+        return b"".join(iter(lambda: client.recv(65536), b""))
 
 
 def ask(port: int, method: str, path: str, body: object = None, /, **headers: str) -> Reply:

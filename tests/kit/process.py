@@ -11,7 +11,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -79,7 +79,9 @@ def configuration(
     """A broker.xml with these acceptors (name → URI), and XML for its addresses, its address-settings and ``core``.
     Its files are below ``folder``, in ``DIRECTORIES``; without one it has none.
     """
-    directories = "" if folder is None else directories_below(folder)
+    directories = ""
+    if folder is not None:
+        directories = "".join(f"<{one}-directory>{folder / at}</{one}-directory>" for one, at in DIRECTORIES.items())
     return _CONFIGURATION.format(
         name=name,
         persists=str(folder is not None and persists).lower(),
@@ -90,9 +92,9 @@ def configuration(
     )
 
 
-def directories_below(folder: Path) -> str:
-    """XML for ``core``: where the broker has its files."""
-    return "".join(f"<{name}-directory>{folder / at}</{name}-directory>" for name, at in DIRECTORIES.items())
+def anycast(name: str, attributes: str = "") -> str:
+    """XML for addresses: a queue on its own address."""
+    return f'<address name="{name}"><anycast><queue name="{name}" {attributes}/></anycast></address>'
 
 
 def retained(folder: Path, limits: str = 'unit="DAYS" period="1"') -> str:
@@ -268,6 +270,17 @@ class BrokerProcess:
     def await_count(self, queue: str, count: int) -> None:
         """Waits until the queue holds exactly this many messages."""
         self.await_metric(count, "artemis_message_count", queue=queue)
+
+
+def for_the_module(make: Callable[[Path], AbstractContextManager[Any]]) -> Any:
+    """A fixture: what this makes in a folder, for all tests of a module."""
+
+    @pytest.fixture(scope="module")
+    def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+        with make(tmp_path_factory.mktemp("module")) as one:
+            yield one
+
+    return made
 
 
 @contextmanager

@@ -19,7 +19,13 @@ def mounted(folder: Path, *, mebibytes: int = 48) -> Iterator[Path]:
     """An ext4 file system of this size, or a tmpfs where there are no loop devices; skips where neither can be had."""
     place = folder / "disk"
     place.mkdir()
-    if not (_mounts_image(folder / "image", place, mebibytes) or _mounts_memory(place, mebibytes)):
+    image, size_bytes = folder / "image", mebibytes * MEBIBYTE
+    image.touch()
+    os.truncate(image, size_bytes)
+    if not (
+        (_succeeds("mkfs.ext4", "-q", "-F", "-m", "0", image) and _succeeds("mount", "-o", "loop", image, place))
+        or _succeeds("mount", "-t", "tmpfs", "-o", f"size={size_bytes}", "none", place)
+    ):
         pytest.skip("a small file system cannot be mounted here: that takes root and the right to mount")
     try:
         yield place
@@ -27,19 +33,7 @@ def mounted(folder: Path, *, mebibytes: int = 48) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", place], check=True)
 
 
-def _mounts_image(image: Path, place: Path, mebibytes: int) -> bool:
-    with image.open("wb") as file:
-        file.truncate(mebibytes * MEBIBYTE)
-    return _succeeds("mkfs.ext4", "-q", "-F", "-m", "0", str(image)) and _succeeds(
-        "mount", "-o", "loop", str(image), str(place)
-    )
-
-
-def _mounts_memory(place: Path, mebibytes: int) -> bool:
-    return _succeeds("mount", "-t", "tmpfs", "-o", f"size={mebibytes}m", "none", str(place))
-
-
-def _succeeds(*command: str) -> bool:
+def _succeeds(*command: str | Path) -> bool:
     try:
         return subprocess.run(command, capture_output=True, check=False).returncode == 0
     except FileNotFoundError:

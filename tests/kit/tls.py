@@ -7,6 +7,7 @@ import socket
 import ssl
 import subprocess
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,7 +15,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from tests.kit.certificates import PASSWORD, Authority, Issued
-from tests.kit.process import LOOPBACK, WAIT_S
+from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess
 
 KEYTOOL = shutil.which("keytool")
 OPENSSL = shutil.which("openssl")
@@ -27,6 +28,19 @@ def uri(protocol: str, **params: object) -> str:
     texts = {"protocols": protocol, "sslEnabled": "true", **{name: str(value) for name, value in params.items()}}
     query = "&amp;".join(f"{name}={quote(quote(text, safe='/,'), safe='/,')}" for name, text in texts.items())
     return f"tcp://127.0.0.1:0?{query}"
+
+
+@dataclass
+class TlsBroker:
+    """A broker, the folder of its files, and whom clients trust."""
+
+    broker: BrokerProcess
+    folder: Path
+    authority: Authority
+
+    def context(self, issued: Issued | None = None) -> ssl.SSLContext:
+        """That of a client, with a certificate or without."""
+        return trusting(self.authority, issued, self.folder)
 
 
 def trusting(authority: Authority, issued: Issued | None = None, folder: Path | None = None) -> ssl.SSLContext:

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import urllib.request
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
 from tests.e2e.commands.user import User
-from tests.kit.process import WAIT_S, BrokerProcess, configuration, running
+from tests.kit.process import WAIT_S, BrokerProcess, configuration, for_the_module, running
 
 STOMP = "tcp://127.0.0.1:0?protocols=STOMP"
 NAMES = ("orders", "jobs", "odd / name")
 ADDRESSES = "".join(f'<address name="{name}"><anycast><queue name="{name}"/></anycast></address>' for name in NAMES)
 
 
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    text = configuration(addresses=ADDRESSES)
-    with running(text, tmp_path_factory.mktemp("broker")) as one:
-        yield one
+broker = for_the_module(partial(running, configuration(addresses=ADDRESSES)))
 
 
 @pytest.fixture

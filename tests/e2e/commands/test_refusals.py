@@ -20,7 +20,7 @@ def test_each_problem_of_the_file_has_a_line(alone: User, words: tuple[str, ...]
     with started(file) as broker:
         user = User(alone.folder, broker)
         file.write_text(configuration(addresses=WRONG))
-        broker.eventually("the file is read", lambda: broker.said, lambda said: "CFG-1002" in said)
+        broker.await_said("CFG-1002")
         first, *problems = user.refused(*words, code=code).splitlines()
         place = user.url.removeprefix("http://")
         assert first == f"artemis-py: {place}: the configuration is refused, and nothing has changed"

@@ -79,7 +79,7 @@ def test_run_offers_to_write_one(alone: User) -> None:
         assert terminal.await_end() == 1
     assert not (alone.folder / "broker.xml").exists()
     alone_with_ports = {**alone.environment, "STOMP_PORT": "0", "HTTP_PORT": "0"}
-    with alone.terminal_with(alone_with_ports, "run") as terminal:
+    with alone.terminal("run", environment=alone_with_ports) as terminal:
         terminal.await_text("[y/N] ")
         terminal.type("y\n")
         terminal.await_text("wrote broker.xml")

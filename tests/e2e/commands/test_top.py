@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Event, Thread
 
 import pytest
 
 from tests.e2e.commands.user import User
 from tests.kit.client import connected
+from tests.kit.meanwhile import meanwhile
 
 pytestmark = pytest.mark.e2e
 
@@ -19,21 +19,11 @@ pytestmark = pytest.mark.e2e
 def traffic(user: User) -> Iterator[None]:
     """Messages for orders, all the time."""
     assert user.broker is not None
-    port, ends = user.broker.port, Event()
-
-    def send_on() -> None:
-        with connected(port) as client:
-            while not ends.is_set():
-                client.ask("SEND", {"destination": "orders"}, b"x")
-                ends.wait(0.005)
-
-    thread = Thread(target=send_on)
-    thread.start()
-    try:
+    with (
+        connected(user.broker.port) as client,
+        meanwhile(lambda: client.ask("SEND", {"destination": "orders"}, b"x"), pause_s=0.005),
+    ):
         yield
-    finally:
-        ends.set()
-        thread.join()
 
 
 def test_one_table_without_a_terminal(user: User) -> None:

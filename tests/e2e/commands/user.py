@@ -63,11 +63,7 @@ class User:
         assert (done.returncode, done.stdout) == (code, b""), done
         return done.stderr.decode()
 
-    def terminal(self, *words: str) -> Terminal:
+    def terminal(self, *words: str, environment: dict[str, str] | None = None) -> Terminal:
         """A command in a terminal."""
         command = [sys.executable, "-m", "artemis_py", *words]
-        return Terminal(command, folder=self.folder, environment=self.environment)
-
-    def terminal_with(self, environment: dict[str, str], *words: str) -> Terminal:
-        """A command in a terminal, in another environment."""
-        return Terminal([sys.executable, "-m", "artemis_py", *words], folder=self.folder, environment=environment)
+        return Terminal(command, folder=self.folder, environment=environment or self.environment)

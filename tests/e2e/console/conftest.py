@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
 from tests.e2e.console.screen import Screen
 from tests.kit.browser import Browser, chromium
-from tests.kit.process import BrokerProcess, configuration, running
+from tests.kit.process import BrokerProcess, configuration, for_the_module, running
 
 ADDRESSES = """
       <address name="orders"><anycast><queue name="orders"/></anycast></address>
@@ -33,11 +34,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield window
 
 
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    text = configuration(addresses=ADDRESSES, settings=SETTINGS)
-    with running(text, tmp_path_factory.mktemp("broker")) as process:
-        yield process
+broker = for_the_module(partial(running, configuration(addresses=ADDRESSES, settings=SETTINGS)))
 
 
 @pytest.fixture

@@ -20,7 +20,6 @@ from tests.kit.client import StompSocket, connected
 from tests.kit.http import ask
 from tests.kit.process import (
     HTTP,
-    LOOPBACK,
     STOMP,
     SWEPT,
     BrokerProcess,
@@ -119,17 +118,8 @@ DRAWN: Final = """
 """Is everything there, and has the page measured rates itself, so that curves go up to now?"""
 
 
-def moments(broker: BrokerProcess) -> int:
-    """How much of a queue's past there is."""
-    return len(ask(broker.ports["http"], "GET", "/api/queues/mail/history").json["data"])
-
-
 def acceptors(http: str = "") -> dict[str, str]:
     return {"stomp": STOMP + ";connectionsAllowed=1000", "http": HTTP + http}
-
-
-def url_of(broker: BrokerProcess) -> str:
-    return f"http://{LOOPBACK}:{broker.ports['http']}"
 
 
 def take(screen: Screen, name: str, place: str, *texts: str) -> None:
@@ -155,7 +145,7 @@ def take_all(browser: Browser, first: BrokerProcess, second: BrokerProcess) -> N
     take(screen, "queues", "/queues", "queues")
     take(screen, "life", f"/life/{dead['originalMessageID']}", "still there")
     take(screen, "message", f"/queues/shipping/messages/{order['messageID']}", "Why is it here?")
-    screen.run(f"localStorage.setItem('artemis-brokers', '{url_of(second)}')")
+    screen.run(f"localStorage.setItem('artemis-brokers', '{second.url}')")
     take(screen, "brokers", "/", "shop-asia")
 
 
@@ -171,13 +161,19 @@ def main() -> None:
         )
         with running(text, one) as first:
             small = configuration(
-                acceptors(f";allowedOrigins={url_of(first)}"), name="shop-asia", addresses=QUEUE.format("orders", "")
+                acceptors(f";allowedOrigins={first.url}"), name="shop-asia", addresses=QUEUE.format("orders", "")
             )
             with running(small, two) as second, connected(first.port) as client, traffic(first.port, threading.Event()):
                 fill(client)
                 with connected(second.port) as other:
                     other.ask("SEND", {"destination": "/queue/orders"}, b"{}")
-                eventually("curves", lambda: moments(first), lambda count: count >= MOMENTS, PAST_S)
+                history = "/api/queues/mail/history"
+                eventually(
+                    "curves",
+                    lambda: ask(first.ports["http"], "GET", history).json["data"],
+                    lambda past: len(past) >= MOMENTS,
+                    PAST_S,
+                )
                 with chromium(Path(folder)) as browser:
                     take_all(browser, first, second)
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tests.kit.browser import Browser
-from tests.kit.process import LOOPBACK, BrokerProcess, eventually
+from tests.kit.client import connected
+from tests.kit.process import BrokerProcess, eventually
+from tests.kit.secured import USERS
 
 WAIT_S: Final = 120.0
 _SHOWN: Final = "const shown = (it) => it.offsetParent !== null || it.closest('dialog[open]');"
@@ -20,15 +22,10 @@ class Screen:
     browser: Browser
     broker: BrokerProcess
 
-    @property
-    def url(self) -> str:
-        """The broker's HTTP acceptor."""
-        return f"http://{LOOPBACK}:{self.broker.ports['http']}"
-
     def open(self, place: str = "/") -> None:
         """Opens a page of the console anew, as in a new tab."""
         self.browser.go("about:blank")
-        self.browser.go(f"{self.url}/ui/#{place}")
+        self.browser.go(f"{self.broker.url}/ui/#{place}")
 
     def go(self, place: str) -> None:
         """Goes to another page of the console, as a link does."""
@@ -97,10 +94,6 @@ class Screen:
             "it.dispatchEvent(new Event('input', {bubbles: true}))"
         )
 
-    def keys(self, *names: str) -> None:
-        """Presses keys."""
-        self.browser.keys(*names)
-
     def rows(self, label: str) -> list[list[str]]:
         """The cells of the rows of a table that are drawn, in their order on the screen."""
         return list(
@@ -112,9 +105,23 @@ class Screen:
             )
         )
 
+    def log_in(self, user: str, password: str | None = None, *, keep: bool = False) -> None:
+        """Fills in the form, with the user's password if no other is given."""
+        self.types("#user", user)
+        self.types("#password", USERS[user] if password is None else password)
+        if keep:
+            self.run("document.querySelector('[name=keep]').click()")
+        self.press("Log in", "form")
+
+    def send(self, queue: str, *bodies: str, **headers: object) -> None:
+        """Messages for a queue of the broker."""
+        with connected(self.broker.port) as client:
+            for body in bodies:
+                client.ask("SEND", {"destination": f"/queue/{queue}", **headers}, body.encode())
+
     def complaints(self) -> list[str]:
         """What the browser complains of on pages of this broker. On a busy machine it tells late of the one before,
         which has gone.
         """
         found = self.browser.complaints()
-        return [text for text in found if not text.startswith("http://") or text.startswith(self.url)]
+        return [text for text in found if not text.startswith("http://") or text.startswith(self.broker.url)]

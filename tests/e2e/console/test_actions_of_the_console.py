@@ -13,21 +13,14 @@ from tests.e2e.console.screen import Screen
 from tests.kit.browser import why_no_browser
 from tests.kit.client import Closed, StompSocket
 from tests.kit.forks import run_text
+from tests.kit.http import ask
 from tests.kit.process import WAIT_S, eventually
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
 
 
 def _queue(screen: Screen, name: str = "orders") -> dict[str, object]:
-    with urllib.request.urlopen(f"{screen.url}/api/queues/{name}", timeout=WAIT_S) as answer:
-        return dict(json.load(answer))
-
-
-def _send(screen: Screen, count: int, queue: str = "orders") -> None:
-    with StompSocket(screen.broker.port) as client:
-        client.connect()
-        for number in range(count):
-            client.ask("SEND", {"destination": f"/queue/{queue}"}, b"%d" % number)
+    return dict(ask(screen.broker.ports["http"], "GET", f"/api/queues/{name}").json)
 
 
 def _run(line: str) -> None:
@@ -72,7 +65,7 @@ def test_the_lines_do_the_same(screen: Screen, which: int) -> None:
 
 
 def test_a_purge_says_how_many_and_wants_the_name(screen: Screen) -> None:
-    _send(screen, 3)
+    screen.send("orders", *map(str, range(3)))
     screen.open("/queues/orders")
     screen.until("its messages", "return document.querySelector('.tile .figure')?.innerText === '3'")
     screen.act("Purge")
@@ -91,7 +84,7 @@ def test_a_purge_says_how_many_and_wants_the_name(screen: Screen) -> None:
 
 def test_a_move_says_how_many_and_wants_the_name(screen: Screen) -> None:
     """The count follows the filter, which has the broker look."""
-    _send(screen, 4)
+    screen.send("orders", *map(str, range(4)))
     screen.open("/queues/orders")
     screen.until("its messages", "return document.querySelector('.tile .figure')?.innerText === '4'")
     screen.act("Move")
@@ -109,13 +102,15 @@ def test_a_move_says_how_many_and_wants_the_name(screen: Screen) -> None:
     screen.sees("Move orders: done.")
     assert (_queue(screen)["messageCount"], _queue(screen, "jobs")["messageCount"]) == (1, 3)
     for name in ("orders", "jobs"):
-        urllib.request.urlopen(urllib.request.Request(f"{screen.url}/api/queues/{name}/purge", method="POST")).close()
+        urllib.request.urlopen(
+            urllib.request.Request(f"{screen.broker.url}/api/queues/{name}/purge", method="POST")
+        ).close()
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["command", "curl"])
 def test_the_lines_of_what_destroys_do_it_without_asking(screen: Screen, which: int) -> None:
     """As the button does, which has asked already."""
-    _send(screen, 2)
+    screen.send("orders", *map(str, range(2)))
     screen.open("/queues/orders")
     screen.act("Purge")
     screen.until("lines", "return document.querySelectorAll('dialog .lines code').length === 2")
@@ -186,11 +181,11 @@ def test_a_form_is_made_from_the_description(screen: Screen) -> None:
 def test_the_palette_finds_queues_pages_and_operations(screen: Screen) -> None:
     screen.open("/")
     screen.sees("Accepting messages.")
-    screen.keys(":")
+    screen.browser.keys(":")
     screen.types("dialog input", "ers ord")
     screen.sees("queue")
     screen.until("the queue", "return document.querySelector('#palette-0')?.innerText.includes('orders')")
-    screen.keys("Enter")
+    screen.browser.keys("Enter")
     screen.sees("Why is no")  # nothing, or no more: for a minute the messages count that were consumed before
 
 
@@ -198,7 +193,7 @@ def test_a_search_says_that_it_goes_on_or_failed_and_only_the_last_one_counts(sc
     """Typing on asks once, when it pauses, and gives up what was asked before."""
     screen.open("/operations")
     screen.sees("All operations of this broker.")
-    screen.keys(":")
+    screen.browser.keys(":")
     screen.until("the palette", "return document.querySelector('dialog input') !== null")
     screen.run(
         "window.asked = []; const real = window.fetch; window.fetch = (path, more) => path.includes('name%7E') ?"
@@ -226,20 +221,20 @@ def test_keys(screen: Screen) -> None:
     """To a page, to a row, into it, and to the keys themselves."""
     screen.open("/")
     screen.sees("Accepting messages.")
-    screen.keys("g", "q")
+    screen.browser.keys("g", "q")
     screen.sees("With messages", "orders")
-    screen.keys("j", "j", "k", "j")
+    screen.browser.keys("j", "j", "k", "j")
     cursor = "return document.querySelector('[aria-selected=true][aria-rowindex=\"3\"]')?.innerText.split('\\n')[0]"
     name = screen.until("a row", cursor)
-    screen.keys("Enter")
+    screen.browser.keys("Enter")
     screen.until("its page", f"return document.querySelector('h1')?.innerText === {json.dumps(name)}")
-    screen.keys("?")
+    screen.browser.keys("?")
     screen.sees("Up one level")
-    screen.keys("Escape")
+    screen.browser.keys("Escape")
     screen.sees_not("Go to a page")
-    screen.keys("u")
+    screen.browser.keys("u")
     screen.sees("With messages", "orders")
-    screen.keys("/")
+    screen.browser.keys("/")
     assert screen.run("return document.activeElement.id") == "filter"
 
 
@@ -248,12 +243,12 @@ def test_the_theme_is_kept(screen: Screen) -> None:
     screen.sees("Accepting messages.")
     colour = "return getComputedStyle(document.body).backgroundColor"
     light = screen.run(colour)
-    screen.keys("t", "t")
+    screen.browser.keys("t", "t")
     screen.until("dark", f"{colour.replace('return ', 'return (')}) !== {json.dumps(light)}")
     screen.open("/queues")
     screen.sees("With messages", "orders")
     assert screen.run(colour) != light
-    screen.keys("t")
+    screen.browser.keys("t")
     assert screen.run("return localStorage.getItem('artemis-theme')") == "auto"
 
 
@@ -273,7 +268,7 @@ def test_send(screen: Screen) -> None:
     screen.until("the body", "return document.getElementById('body') !== null")
     screen.sees("application/json", "country", "DE")
     with urllib.request.urlopen(
-        urllib.request.Request(f"{screen.url}/api/queues/orders/purge", method="POST"), timeout=WAIT_S
+        urllib.request.Request(f"{screen.broker.url}/api/queues/orders/purge", method="POST"), timeout=WAIT_S
     ) as answer:
         assert json.load(answer) == {"removed": 2, "inDelivery": 0}
 
@@ -292,5 +287,5 @@ def test_a_password_is_in_no_line_and_no_url(screen: Screen) -> None:
     assert "sesame" not in command + curl
     screen.press("Create", "dialog")
     screen.sees("\nDone\n")
-    with urllib.request.urlopen(f"{screen.url}/api/users?name=zoe", timeout=WAIT_S) as answer:
+    with urllib.request.urlopen(f"{screen.broker.url}/api/users?name=zoe", timeout=WAIT_S) as answer:
         assert [row["login"] for row in json.load(answer)["data"]] == ["hash"]

@@ -10,35 +10,24 @@ import pytest
 from tests.e2e.console.screen import Screen
 from tests.kit.browser import Browser, why_no_browser
 from tests.kit.client import StompSocket
-from tests.kit.process import WAIT_S, BrokerProcess, configuration, eventually, running
-from tests.kit.secured import USERS, secured_broker
+from tests.kit.process import WAIT_S, BrokerProcess, configuration, eventually, for_the_module, running
+from tests.kit.secured import secured_broker
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
 
 MANY = 10_000
 
 
-@pytest.fixture(scope="module")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    with secured_broker(tmp_path_factory.mktemp("secured")) as process:
-        yield process
-
-
-def _log_in(screen: Screen, user: str, password: str, *, keep: bool = False) -> None:
-    screen.types("#user", user)
-    screen.types("#password", password)
-    if keep:
-        screen.run("document.querySelector('[name=keep]').click()")
-    screen.press("Log in", "form")
+secured = for_the_module(secured_broker)
 
 
 def test_a_wrong_login_and_a_right_one(browser: Browser, secured: BrokerProcess) -> None:
     screen = Screen(browser, secured)
     screen.open("/queues")
     screen.sees("This broker requires a login.", "Log in to secured")
-    _log_in(screen, "ann", "wrong")
+    screen.log_in("ann", "wrong")
     screen.sees("invalid")
-    _log_in(screen, "ann", USERS["ann"])
+    screen.log_in("ann")
     screen.sees("2 queues", "Log out")
     assert (
         screen.run("return document.cookie + JSON.stringify(sessionStorage) + JSON.stringify(localStorage)") == "{}{}"
@@ -50,7 +39,7 @@ def test_a_wrong_login_and_a_right_one(browser: Browser, secured: BrokerProcess)
 def test_a_login_that_is_kept(browser: Browser, secured: BrokerProcess) -> None:
     screen = Screen(browser, secured)
     screen.open("/queues")
-    _log_in(screen, "ann", USERS["ann"], keep=True)
+    screen.log_in("ann", keep=True)
     screen.sees("2 queues")
     screen.open("/")
     screen.sees("Accepting messages.", "Log out")
@@ -62,7 +51,7 @@ def test_what_is_not_allowed_is_said(browser: Browser, secured: BrokerProcess) -
     """Bob may look and change nothing."""
     screen = Screen(browser, secured)
     screen.open("/queues/jobs")
-    _log_in(screen, "bob", USERS["bob"])
+    screen.log_in("bob")
     screen.act("Pause")
     screen.press("Pause", "dialog")
     screen.sees("mops.queue.jobs.pause", "To grant it, ", '<permission type="edit" roles=')

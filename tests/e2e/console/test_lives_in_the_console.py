@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import urllib.request
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from tests.e2e.console.screen import Screen
 from tests.kit.browser import Browser, why_no_browser
 from tests.kit.client import StompSocket
+from tests.kit.http import ask
 from tests.kit.process import HTTP, STOMP, SWEPT, BrokerProcess, configuration, retained, running
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
@@ -44,12 +43,6 @@ def screen(browser: Browser, keeper: BrokerProcess) -> Screen:
     return Screen(browser, keeper)
 
 
-def _ask(screen: Screen, path: str, method: str = "GET") -> Any:
-    request = urllib.request.Request(screen.url + path, method=method)
-    with urllib.request.urlopen(request, timeout=120) as answer:
-        return json.load(answer)
-
-
 def _dead_letter(screen: Screen, client_id: str) -> tuple[str, str]:
     """The message-id of a message that died, and the number of its copy."""
     with StompSocket(screen.broker.port) as client:
@@ -58,12 +51,8 @@ def _dead_letter(screen: Screen, client_id: str) -> tuple[str, str]:
         client.subscribe("/queue/failing")
         message = client.message()
         client.ask("NACK", {"id": message.header("ack")})
-    copy = _ask(screen, "/api/queues/DLQ/messages")["data"][-1]["messageID"]
+    copy = ask(screen.broker.ports["http"], "GET", "/api/queues/DLQ/messages").json["data"][-1]["messageID"]
     return message.header("message-id") or "", str(copy)
-
-
-def _words(screen: Screen) -> list[str]:
-    return list(screen.run("return [...document.querySelectorAll('.moment .chip')].map((it) => it.innerText)"))
 
 
 def test_the_life_of_a_message_that_has_gone(screen: Screen) -> None:
@@ -73,7 +62,8 @@ def test_the_life_of_a_message_that_has_gone(screen: Screen) -> None:
     screen.types("#message", message_id)
     screen.press("Show", "form")
     screen.sees("sent to failing", "(client-id <b>shop</b>)", "delivery 1 failed: NACK", "still there")
-    assert _words(screen) == ["arrived", "delivered", "failed", "dead", "copied", "there"]
+    words = screen.run("return [...document.querySelectorAll('.moment .chip')].map((it) => it.innerText)")
+    assert words == ["arrived", "delivered", "failed", "dead", "copied", "there"]
     assert screen.run("return document.querySelectorAll('.life b').length") == 0
     screen.sees(f"artemis-py trace {message_id.rpartition('-')[2]}", f"message {copy}")
     screen.press(f"message {copy}")
@@ -118,10 +108,10 @@ def test_ways_to_the_life_of_a_message(screen: Screen) -> None:
     screen.sees("delivery 1 failed: NACK")
     screen.go("/")
     screen.sees("Accepting messages.")
-    screen.keys(":")
+    screen.browser.keys(":")
     screen.types("dialog input", message_id)
     screen.until("the entry", f"return document.querySelector('#palette-0')?.innerText.includes('message {number}')")
-    screen.keys("Enter")
+    screen.browser.keys("Enter")
     screen.sees("delivery 1 failed: NACK")
 
 
@@ -179,7 +169,7 @@ def test_a_column_is_chosen(screen: Screen) -> None:
 
 
 def test_a_blocked_address_says_so(screen: Screen) -> None:
-    _ask(screen, "/api/addresses/shut/block", "POST")
+    assert ask(screen.broker.ports["http"], "POST", "/api/addresses/shut/block").status == 200
     screen.open("/addresses/shut")
     screen.sees("address-blocked")
     screen.act("Unblock")
@@ -189,12 +179,8 @@ def test_a_blocked_address_says_so(screen: Screen) -> None:
 
 
 def test_the_log_and_its_cursors(screen: Screen) -> None:
-    request = urllib.request.Request(
-        f"{screen.url}/log/cursors/lake",
-        json.dumps({"lsn": 1, "owner": "spark on lake", "ttl_s": 60}).encode(),
-        method="PUT",
-    )
-    urllib.request.urlopen(request, timeout=120).close()
+    cursor = {"lsn": 1, "owner": "spark on lake", "ttl_s": 60}
+    assert ask(screen.broker.ports["http"], "PUT", "/log/cursors/lake", cursor).status == 201
     screen.open("/log")
     screen.sees("current", "lake", "spark on lake", "holds", "Has read to")
     screen.press("Remove", "[aria-label=Cursors]")

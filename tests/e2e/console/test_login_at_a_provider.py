@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.console.screen import Screen
+from tests.kit import http
 from tests.kit.browser import Browser, why_no_browser
 from tests.kit.client import StompSocket
 from tests.kit.ports import free_port
@@ -83,7 +84,7 @@ def test_in_and_out(screen: Screen, shop: BrokerProcess, there: Provider, modes:
     assert "answers no login" not in screen.text, "a page of the console may have such words, too"
     go_there(screen, "ann")
     screen.sees("2 queues", "Log out", "ann")
-    assert screen.run("return location.href") == f"{screen.url}/ui/#/queues", "the code is gone from the URL"
+    assert screen.run("return location.href") == f"{screen.broker.url}/ui/#/queues", "the code is gone from the URL"
     assert stored(screen) == "{}{}"
     screen.go("/queues/jobs")
     screen.act("Pause")
@@ -177,13 +178,11 @@ def test_an_answer_to_another_login_is_refused(screen: Screen, there: Provider, 
     screen.open("/queues")
     screen.sees("Log in with Shop")
     screen.browser.go("about:blank")
-    screen.browser.go(f"{screen.url}/ui/{mark}code=stolen&state=guessed")
+    screen.browser.go(f"{screen.broker.url}/ui/{mark}code=stolen&state=guessed")
     screen.sees("This answers no login that began in this tab", "Log in with Shop")
     assert there.forms == []
     assert "stolen" not in screen.run("return location.href")
-    screen.types("#user", "ann")
-    screen.types("#password", USERS["ann"])
-    screen.press("Log in", "form")
+    screen.log_in("ann")
     screen.sees("Accepting messages.")
 
 
@@ -204,9 +203,7 @@ def test_while_the_provider_is_down_passwords_work(screen: Screen, shop: BrokerP
     screen.open("/queues")
     screen.press("Log in with Shop")
     screen.sees("cannot be fetched: HTTP Error 500")
-    screen.types("#user", "ann")
-    screen.types("#password", USERS["ann"])
-    screen.press("Log in", "form")
+    screen.log_in("ann")
     screen.sees("2 queues")
     assert "ART-2001" in shop.said
     assert "login at Shop failed" in shop.said
@@ -218,14 +215,9 @@ def test_while_the_provider_is_down_passwords_work(screen: Screen, shop: BrokerP
 def ask(shop: BrokerProcess, path: str, token: str = "", **more: Any) -> tuple[int, str]:
     """Status and text of an answer."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    url = f"http://{LOOPBACK}:{shop.ports['http']}{path}"
-    request = urllib.request.Request(url, headers={**headers, **more.pop("headers", {})}, **more)
-    try:
-        with urllib.request.urlopen(request) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as refused:
-        with refused:
-            return refused.code, refused.read().decode()
+    headers |= more.get("headers", {})
+    reply = http.ask(shop.ports["http"], more.get("method", "GET"), path, more.get("data"), **headers)
+    return reply.status, reply.body.decode()
 
 
 def test_http_and_stomp_take_the_token(shop: BrokerProcess, there: Provider) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,6 +10,7 @@ import pytest
 from tests.e2e.console.screen import Screen
 from tests.kit.browser import Browser, why_no_browser
 from tests.kit.client import StompSocket
+from tests.kit.http import ask
 from tests.kit.keycloak import Keycloak, keycloak, why_no_keycloak
 from tests.kit.process import LOOPBACK, BrokerProcess, eventually
 from tests.kit.secured import secured_broker
@@ -52,15 +51,8 @@ class Shop:
 
     def status(self, token: str) -> tuple[int, str]:
         """Status and text when a program asks for queues with this token."""
-        url = f"http://{LOOPBACK}:{self.broker.ports['http']}/api/queues"
-        try:
-            with urllib.request.urlopen(
-                urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"})
-            ) as answer:
-                return answer.status, ""
-        except urllib.error.HTTPError as refused:
-            with refused:
-                return refused.code, refused.read().decode()
+        reply = ask(self.broker.ports["http"], "GET", "/api/queues", Authorization=f"Bearer {token}")
+        return reply.status, "" if reply.status == 200 else reply.body.decode()
 
     @property
     def sessions(self) -> int:
@@ -138,7 +130,7 @@ def test_people(browser: Browser, shop: Shop) -> None:
     screen.types("#password", "ann's secret")
     screen.run("document.querySelector('#kc-login').click()")
     screen.sees("2 queues", "Log out", "ann")
-    assert screen.run("return location.href") == f"{screen.url}/ui/#/queues"
+    assert screen.run("return location.href") == f"{screen.broker.url}/ui/#/queues"
     assert shop.sessions >= 1
     before = shop.broker.metric("artemis_logins_verified_total")
     eventually("a renewal", lambda: shop.broker.metric("artemis_logins_verified_total"), lambda now: now > before)

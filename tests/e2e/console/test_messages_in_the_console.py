@@ -25,15 +25,9 @@ reloads = pytest.mark.skipif("getConfiguration" not in IDS, reason="this broker 
 HTML: Final = "<script>document.title = 'taken'</script><img src=x onerror=\"document.title = 'taken'\"><b>bold</b>"
 
 
-def _send(screen: Screen, queue: str, body: str, **headers: str) -> None:
-    with StompSocket(screen.broker.port) as client:
-        client.connect()
-        client.ask("SEND", {"destination": f"/queue/{queue}", **headers}, body.encode())
-
-
 @browses
 def test_a_body_that_is_markup_is_text(screen: Screen) -> None:
-    _send(screen, "orders", HTML, evil=HTML)
+    screen.send("orders", HTML, evil=HTML)
     screen.open("/queues/orders")
     screen.sees(HTML[:40])
     screen.run("document.querySelector('[aria-label=Messages] .row-body').click()")
@@ -47,8 +41,8 @@ def test_a_body_that_is_markup_is_text(screen: Screen) -> None:
 @browses
 def test_json_is_put_in_order_and_a_selector_finds_it(screen: Screen) -> None:
     value = {"order": 7, "lines": [{"sku": "A-17"}], "note": "<i>none</i>"}
-    _send(screen, "jobs", json.dumps(value), country="DE")
-    _send(screen, "jobs", "plain", country="FR")
+    screen.send("jobs", json.dumps(value), country="DE")
+    screen.send("jobs", "plain", country="FR")
     screen.open("/queues/jobs")
     screen.sees("2 match")
     screen.types("#selector", "country = 'DE'")
@@ -67,7 +61,7 @@ def test_json_is_put_in_order_and_a_selector_finds_it(screen: Screen) -> None:
 
 @browses
 def test_a_message_is_removed(screen: Screen) -> None:
-    _send(screen, "DLQ", "unwanted")
+    screen.send("DLQ", "unwanted")
     screen.open("/queues/DLQ")
     screen.sees("1 match")
     screen.run("document.querySelector('[aria-label=Messages] .row-body').click()")
@@ -92,13 +86,13 @@ def test_dead_letters_go_back_after_a_dry_run(screen: Screen) -> None:
     assert screen.run("return document.querySelector('#argument-rate').value") == "", "one alone needs no rate"
     screen.press("Dry run", "dialog")
     screen.sees("Dry run: nothing changed", "Preview")
-    with urllib.request.urlopen(f"{screen.url}/api/queues/failing", timeout=120) as answer:
+    with urllib.request.urlopen(f"{screen.broker.url}/api/queues/failing", timeout=120) as answer:
         assert json.load(answer)["messageCount"] == 0, "a dry run changes nothing"
     screen.press("Retry", "dialog .dialog-foot")
     screen.sees("Retry: done.")
     screen.press("Close", "dialog")
     screen.sees_not("Too many deliveries")
-    with urllib.request.urlopen(f"{screen.url}/api/queues/failing", timeout=120) as answer:
+    with urllib.request.urlopen(f"{screen.broker.url}/api/queues/failing", timeout=120) as answer:
         assert json.load(answer)["messageCount"] == 1
 
 
@@ -114,7 +108,7 @@ def test_a_rate_is_proposed_for_many(screen: Screen) -> None:
     screen.sees("Proposed: start slowly")
     assert screen.run("return document.querySelector('#argument-rate').value") == "10"
     screen.press("Cancel", "dialog")
-    urllib.request.urlopen(urllib.request.Request(f"{screen.url}/api/queues/DLQ/purge", method="POST")).close()
+    urllib.request.urlopen(urllib.request.Request(f"{screen.broker.url}/api/queues/DLQ/purge", method="POST")).close()
 
 
 @explains
@@ -138,7 +132,7 @@ def test_a_queue_is_created(screen: Screen) -> None:
 
 @asks_why
 def test_reasons_are_shown_with_what_helps(screen: Screen) -> None:
-    _send(screen, "waiting", "x")
+    screen.send("waiting", "x")
     screen.open("/queues/waiting?why")
     screen.sees("no-consumer", "Remedy:")
     screen.press("Why growing")

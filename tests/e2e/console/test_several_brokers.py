@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -16,7 +17,7 @@ from tests.e2e.pair import pair_in
 from tests.kit.browser import Browser, why_no_browser
 from tests.kit.client import connected
 from tests.kit.http import Reply, ask
-from tests.kit.process import HTTP, LOOPBACK, STOMP, BrokerProcess, configuration, eventually, running
+from tests.kit.process import HTTP, STOMP, BrokerProcess, configuration, eventually, for_the_module, running
 from tests.kit.secured import USERS, basic, secured_broker
 
 pytestmark = pytest.mark.e2e
@@ -26,31 +27,14 @@ LISTED: Final = "https://ops.example"
 ADDRESS: Final = '<address name="orders"><anycast><queue name="orders"/></anycast></address>'
 
 
-def url_of(broker: BrokerProcess) -> str:
-    return f"http://{LOOPBACK}:{broker.ports['http']}"
-
-
-def host_of(broker: BrokerProcess) -> str:
-    """What a broker is called whose name the page does not know yet."""
-    return url_of(broker).partition("://")[2]
-
-
-def http(**parameters: str) -> Mapping[str, str]:
-    """Both acceptors, HTTP with these parameters."""
-    return {"stomp": STOMP, "http": ";".join([HTTP, *(f"{name}={value}" for name, value in parameters.items())])}
-
-
-@pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """The broker that serves the page; other pages may not ask it."""
-    with running(configuration(name="own", addresses=ADDRESS), tmp_path_factory.mktemp("own")) as broker:
-        yield broker
+own = for_the_module(partial(running, configuration(name="own", addresses=ADDRESS)))
+"""The broker that serves the page; other pages may not ask it."""
 
 
 @pytest.fixture(scope="module")
 def other(own: BrokerProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     """One that requires a login, and lists the page of ``own``."""
-    origins = f"{HTTP};allowedOrigins={url_of(own)},{LISTED}:443"
+    origins = f"{HTTP};allowedOrigins={own.url},{LISTED}:443"
     with secured_broker(tmp_path_factory.mktemp("other"), http=origins) as broker:
         yield broker
 
@@ -160,12 +144,6 @@ def add(screen: Screen, url: str) -> None:
     loads_again(screen, "Add a broker")
 
 
-def log_in(screen: Screen) -> None:
-    screen.types("#user", "ann")
-    screen.types("#password", USERS["ann"])
-    screen.press("Log in", "form")
-
-
 @pytest.fixture
 def screen(browser: Browser, own: BrokerProcess) -> Iterator[Screen]:
     screen = Screen(browser, own)
@@ -182,34 +160,34 @@ def screen(browser: Browser, own: BrokerProcess) -> Iterator[Screen]:
 def test_two_brokers_side_by_side_each_with_its_login(screen: Screen, own: BrokerProcess, other: BrokerProcess) -> None:
     with connected(own.port) as client:
         client.ask("SEND", {"destination": "orders"}, b"x")
-    add(screen, url_of(other))
-    card_says(screen, host_of(other), "not logged in", "It requires a login.")
-    card_says(screen, url_of(own), "active", "own")
+    add(screen, other.url)
+    card_says(screen, other.url.partition("://")[2], "not logged in", "It requires a login.")
+    card_says(screen, own.url, "active", "own")
     screen.press("Log in", ".fleet")
     screen.sees("Log in to 127.0.0.1:", "This broker requires a login.")
-    log_in(screen)
+    screen.log_in("ann")
     screen.sees("secured")
-    card_says(screen, host_of(other), "active", "2 queues")
+    card_says(screen, other.url.partition("://")[2], "active", "2 queues")
     screen.go("/queues")
     screen.sees("jobs", "locked", "2 queues")
-    assert screen.run("return new URLSearchParams(location.search).get('broker')") == url_of(other)
+    assert screen.run("return new URLSearchParams(location.search).get('broker')") == other.url
     screen.go("/queues/jobs")
     screen.act("Pause")
     command, curl = screen.run("return [...document.querySelectorAll('dialog code')].map((it) => it.innerText)")
-    assert f"--url {url_of(other)} --user ann" in command
-    assert f"-u ann {url_of(other)}/api/queues/jobs/pause" in curl
+    assert f"--url {other.url} --user ann" in command
+    assert f"-u ann {other.url}/api/queues/jobs/pause" in curl
     screen.press("Pause", "dialog")
     screen.sees("Pause jobs: done.")
     paused = ask(other.ports["http"], "GET", "/api/queues/jobs", Authorization=basic("ann"))
     assert paused.json["paused"] is True
-    screen.keys("Escape")
+    screen.browser.keys("Escape")
     screen.go("/")
     screen.press("own", ".fleet")
     screen.sees("1 queue")
     assert "Log out" not in screen.text, "a login is for one broker"
     screen.go("/queues")
     screen.sees("orders")
-    there = f"?broker={quote(url_of(other), safe='')}#/queues"  # as Back would: that skips pages without a key pressed
+    there = f"?broker={quote(other.url, safe='')}#/queues"  # as Back would: that skips pages without a key pressed
     screen.run(f"history.pushState(null, '', '{there}'); dispatchEvent(new PopStateEvent('popstate'))")
     screen.sees("Log out", "secured")
     assert screen.run("return JSON.stringify(sessionStorage) + document.cookie") == "{}"
@@ -217,13 +195,13 @@ def test_two_brokers_side_by_side_each_with_its_login(screen: Screen, own: Broke
 
 @needs_browser
 def test_a_queue_that_needs_a_look_is_a_link_to_its_broker(screen: Screen, other: BrokerProcess) -> None:
-    add(screen, url_of(other))
+    add(screen, other.url)
     screen.press("Log in", ".fleet")
-    log_in(screen)
+    screen.log_in("ann")
     with connected(other.port, login="ann", passcode=USERS["ann"]) as client:
         client.ask("SEND", {"destination": "locked"}, b"x")
     screen.go("/brokers")
-    card_says(screen, host_of(other), "locked", "no consumer")
+    card_says(screen, other.url.partition("://")[2], "locked", "no consumer")
     screen.press("own", ".fleet")
     screen.until("the other page", "return !location.search")
     screen.press("locked", ".fleet")
@@ -235,12 +213,14 @@ def test_a_queue_that_needs_a_look_is_a_link_to_its_broker(screen: Screen, other
 def test_why_a_broker_is_unreachable(browser: Browser, own: BrokerProcess, tmp_path: Path) -> None:
     """One refuses this page, and one does not answer; the configuration names both."""
     nobody = "http://127.0.0.1:9"
-    text = configuration(http(consoleBrokers=f"{url_of(own)},{nobody}"), name="third")
+    text = configuration({"stomp": STOMP, "http": f"{HTTP};consoleBrokers={own.url},{nobody}"}, name="third")
     with running(text, tmp_path) as third:
         screen = Screen(browser, third)
         screen.open("/")
-        card_says(screen, host_of(third), "active", "third")
-        card_says(screen, host_of(own), "unreachable", "refuses this page", f"allowedOrigins={url_of(third)}")
+        card_says(screen, third.url.partition("://")[2], "active", "third")
+        card_says(
+            screen, own.url.partition("://")[2], "unreachable", "refuses this page", f"allowedOrigins={third.url}"
+        )
         card_says(screen, "127.0.0.1:9", "unreachable", "It does not answer.")
         screen.go("/brokers")
         card_says(screen, "127.0.0.1:9", "unreachable")
@@ -248,7 +228,7 @@ def test_why_a_broker_is_unreachable(browser: Browser, own: BrokerProcess, tmp_p
         screen.run(f"document.querySelector('.brokers').value = '{nobody}'")
         screen.run("document.querySelector('.brokers').dispatchEvent(new Event('change'))")
         screen.sees("It does not answer.", "keeps trying")
-        screen.run(f"document.querySelector('.brokers').value = '{url_of(third)}'")
+        screen.run(f"document.querySelector('.brokers').value = '{third.url}'")
         screen.run("document.querySelector('.brokers').dispatchEvent(new Event('change'))")
         screen.sees("Accepting messages.")
         browser.go("about:blank")
@@ -257,13 +237,13 @@ def test_why_a_broker_is_unreachable(browser: Browser, own: BrokerProcess, tmp_p
 
 @needs_browser
 def test_a_stand_by_says_for_whom_it_waits(browser: Browser, own: BrokerProcess, tmp_path: Path) -> None:
-    with pair_in(tmp_path, http=f";allowedOrigins={url_of(own)}") as pair:
+    with pair_in(tmp_path, http=f";allowedOrigins={own.url}") as pair:
         pair.ready()
         waiting = pair.waiting()
         screen = Screen(browser, own)
         screen.open("/")
-        add(screen, url_of(waiting))
-        card_says(screen, host_of(waiting), "stand-by", "waits for the lock of")
+        add(screen, waiting.url)
+        card_says(screen, waiting.url.partition("://")[2], "stand-by", "waits for the lock of")
         loads_again(screen, "Remove from this list")
         screen.sees_not("stand-by")
         browser.go("about:blank")
@@ -274,10 +254,10 @@ def test_a_stand_by_says_for_whom_it_waits(browser: Browser, own: BrokerProcess,
 def test_a_link_adds_no_broker(screen: Screen, other: BrokerProcess) -> None:
     """Somebody's link must not have anybody log in elsewhere."""
     screen.browser.go("about:blank")
-    screen.browser.go(f"{screen.url}/ui/?broker=http%3A%2F%2F127.0.0.1%3A9#/queues")
+    screen.browser.go(f"{screen.broker.url}/ui/?broker=http%3A%2F%2F127.0.0.1%3A9#/queues")
     screen.sees("is not in the list of this console")
     assert screen.run("return document.querySelector('form')") is None
-    done = screen.run(f"return fetch('{url_of(other)}/health/live').then(() => 'asked', () => 'refused')")
+    done = screen.run(f"return fetch('{other.url}/health/live').then(() => 'asked', () => 'refused')")
     assert done == "refused", "the page may ask only brokers of its list"
     assert any("Content Security Policy" in one for one in screen.browser.complaints())
     screen.open("/brokers")

@@ -5,41 +5,33 @@ repeats itself is one line.
 from __future__ import annotations
 
 import json
-import threading
 import time
-import urllib.request
 
 import pytest
 
 from tests.e2e.console.screen import Screen
 from tests.kit.browser import why_no_browser
-from tests.kit.client import StompSocket
-from tests.kit.process import WAIT_S, eventually
+from tests.kit.client import connected
+from tests.kit.http import ask
+from tests.kit.meanwhile import meanwhile
+from tests.kit.process import eventually
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
 
 
-def _send(port: int, over: threading.Event) -> None:
-    with StompSocket(port) as client:
-        client.connect()
-        while not over.wait(0.1):
-            client.ask("SEND", {"destination": "/queue/jobs"}, b"more")
-
-
-def _moments(screen: Screen) -> list[dict[str, int]]:
-    with urllib.request.urlopen(f"{screen.url}/api/queues/jobs/history", timeout=WAIT_S) as answer:
-        return list(json.load(answer)["data"])
-
-
 def test_a_queue_that_grows_is_named_and_its_past_is_there(screen: Screen) -> None:
-    over = threading.Event()
-    sender = threading.Thread(target=_send, args=(screen.broker.port, over))
-    sender.start()
-    try:
+    with (
+        connected(screen.broker.port) as client,
+        meanwhile(lambda: client.ask("SEND", {"destination": "/queue/jobs"}, b"more"), pause_s=0.1),
+    ):
         screen.open("/")
         screen.sees("jobs has messages and no consumer", "Need attention", "growing", "never drained")
         screen.browser.go("about:blank")
-        eventually("an older curve", lambda: _moments(screen), lambda moments: len(moments) > 2, WAIT_S)
+        eventually(
+            "an older curve",
+            lambda: len(ask(screen.broker.ports["http"], "GET", "/api/queues/jobs/history").json["data"]),
+            lambda count: count > 2,
+        )
         begun_ms = 1000 * time.time()
         screen.open("/queues/jobs")
         screen.sees("Why does it grow?", "come in and 0/s are acknowledged")
@@ -55,22 +47,16 @@ def test_a_queue_that_grows_is_named_and_its_past_is_there(screen: Screen) -> No
             assert screen.clipped == []
         screen.browser.size(1440, 900, "light")
         assert screen.complaints() == []
-    finally:
-        over.set()
-        sender.join()
 
 
 def test_what_repeats_itself_is_one_event(screen: Screen) -> None:
     screen.open("/events")
     screen.sees("Repeated events are one line", "Live")
-    with StompSocket(screen.broker.port) as client:
-        client.connect()
-
-        def drops_one() -> str:
-            client.ask("SEND", {"destination": "/queue/ring"}, b"one more")
-            return screen.text
-
-        eventually("one line", drops_one, lambda seen: "times since" in seen, WAIT_S)
+    with (
+        connected(screen.broker.port) as client,
+        meanwhile(lambda: client.ask("SEND", {"destination": "/queue/ring"}, b"one more"), pause_s=0.05),
+    ):
+        screen.sees("times since")
     (row,) = screen.run(
         "return [...document.querySelectorAll('.stop')].map((it) => it.innerText)"
         ".filter((it) => it.includes('Messages dropped'))"

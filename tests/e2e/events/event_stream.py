@@ -6,6 +6,7 @@ import http.client
 import json
 import socket
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -23,7 +24,7 @@ class Event:
     id: str
 
 
-class EventStream:
+class EventStream(AbstractContextManager["EventStream"]):
     """A response that goes on."""
 
     def __init__(self, port: int, *, watch: tuple[str, ...] = (), type: tuple[str, ...] = (), **headers: str) -> None:
@@ -34,9 +35,6 @@ class EventStream:
         self.socket: socket.socket = self._connection.sock
         self.response = self._connection.getresponse()
         self.status = self.response.status
-
-    def __enter__(self) -> EventStream:
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()

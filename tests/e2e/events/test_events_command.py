@@ -41,7 +41,7 @@ def line_with(process: subprocess.Popen[str], word: str) -> str:
 
 
 def test_a_line_for_each_event(told: Told) -> None:
-    with printing(told.url, "--json") as heard, printing(told.url) as process:
+    with printing(told.broker.url, "--json") as heard, printing(told.broker.url) as process:
         line_with(heard, "hello")
         eventually("both listen", lambda: _listening(told.broker.process.pid), lambda seen: seen == 2)
         told.client(client_id="a b=\x1b[31m").close()
@@ -61,7 +61,7 @@ def _listening(pid: int) -> int:
 
 
 def test_only_some_types(told: Told) -> None:
-    with printing(told.url, "--type", "SESSION_CLOSED", "--json") as process:
+    with printing(told.broker.url, "--type", "SESSION_CLOSED", "--json") as process:
         line_with(process, "hello")
         told.client().close()
         assert json.loads(line_with(process, "type"))["type"] == "SESSION_CLOSED"
@@ -88,7 +88,7 @@ def test_what_goes_wrong_is_said(told: Told) -> None:
         (("--type", "NOTHING"), "no notifications of type 'NOTHING'"),
         (("--url", "http://127.0.0.1:1"), "nothing listens there"),
     ):
-        with printing(told.url, *words) as process:
+        with printing(told.broker.url, *words) as process:
             _, errors = process.communicate(timeout=120)
             assert process.returncode == 1
             assert text in errors

@@ -8,7 +8,6 @@ import io
 import json
 import os
 import re
-import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import redirect_stderr, redirect_stdout
@@ -64,7 +63,13 @@ def by_command(told: Told, row: Operation, scene: Scene) -> None:
             file.write(given["lines"])
             file.flush()
             given["lines"] = file.name
-        code, printed, errors = _run(told, row, scene, [*row.command.split(), *_words(row, given), "--json", *yes])
+        line = [*row.command.split(), *_words(row, given), "--json", *yes]
+        with patch.dict(os.environ, {_VARIABLES[name]: value for name, value in _secrets(row, scene).items()}):
+            if row.id in IN_A_PROCESS:
+                done = told.command(*line)
+                code, printed, errors = done.returncode, done.stdout, done.stderr
+            else:
+                code, printed, errors = _in_this_process(told, line)
     assert (code, errors) == (0, "")
     if row.is_download:
         scene.check(told, printed.encode())
@@ -74,18 +79,14 @@ def by_command(told: Told, row: Operation, scene: Scene) -> None:
     scene.check(told, answer)
 
 
-def _run(told: Told, row: Operation, scene: Scene, line: list[str]) -> tuple[int, str, str]:
-    with patch.dict(os.environ, {_VARIABLES[name]: value for name, value in _secrets(row, scene).items()}):
-        return _in_a_process(told, line) if row.id in IN_A_PROCESS else _in_this_process(told, line)
-
-
 def by_bean(told: Told, row: Operation, scene: Scene, form: str) -> None:
     """Carry it out as an operation of a bean, and check its value."""
     bean = _bean(told, row, scene)
     if form == ATTRIBUTES:
         answer = post(told, {"type": "read", "mbean": bean})
         assert answer["status"] == 200, answer
-        assert answer["value"][_name(row)] == _named(row, scene)
+        attribute, name = _named(row, scene)
+        assert answer["value"][attribute] == name
         return
     signature = signature_of(form)
     value = execute(told, bean, signature.full_name, *_arguments(row, scene, signature))
@@ -98,7 +99,8 @@ def by_message(told: Told, row: Operation, scene: Scene, form: str) -> None:
     resource = component if row.on == component == "broker" else f"{component}.{scene.arguments.get(component)}"
     with manager_of(told) as manager:
         if form == ATTRIBUTES:
-            assert manager.read(resource, _name(row)) == _named(row, scene)
+            attribute, name = _named(row, scene)
+            assert manager.read(resource, attribute) == name
             return
         signature = signature_of(form)
         done, value = manager.ask(resource, signature.name, *_arguments(row, scene, signature))
@@ -144,17 +146,12 @@ def _words(row: Operation, given: Mapping[str, str]) -> list[str]:
     return found
 
 
-def _in_a_process(told: Told, line: list[str]) -> tuple[int, str, str]:
-    printed: subprocess.CompletedProcess[str] = told.command(*line)
-    return printed.returncode, printed.stdout, printed.stderr
-
-
 def _in_this_process(told: Told, line: list[str]) -> tuple[int, str, str]:
     """Exit code, output and errors."""
     bytes_out, errors = io.BytesIO(), io.StringIO()
     with io.TextIOWrapper(bytes_out, "utf-8") as output:
         with redirect_stdout(output), redirect_stderr(errors):
-            code = main([*line, "--url", told.url])
+            code = main([*line, "--url", told.broker.url])
         output.flush()
         return code, bytes_out.getvalue().decode(), errors.getvalue()
 
@@ -169,13 +166,9 @@ def _bean(told: Told, row: Operation, scene: Scene) -> str:
     return address_bean(scene.arguments["address"]) if kind == "address" else BROKER
 
 
-def _name(row: Operation) -> str:
-    """The attribute that has the name of what the operation is on."""
-    return "Address" if row.on == "address" else "Name"
-
-
-def _named(row: Operation, scene: Scene) -> str:
-    return scene.arguments.get(row.on, "e2e")
+def _named(row: Operation, scene: Scene) -> tuple[str, str]:
+    """The attribute that has the name of what the operation is on, and the name."""
+    return "Address" if row.on == "address" else "Name", scene.arguments.get(row.on, "e2e")
 
 
 def _arguments(row: Operation, scene: Scene, signature: Signature) -> Iterator[object]:

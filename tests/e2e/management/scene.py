@@ -90,6 +90,15 @@ def gives(wanted: object) -> Check:
 NOTHING: Final = gives(None)
 
 
+def right(is_right: Callable[[Any], bool]) -> Check:
+    """The answer is one of these."""
+
+    def check(_told: Told, answer: Any) -> None:
+        assert is_right(answer), answer
+
+    return check
+
+
 def shows(path: str, **values: object) -> Check:
     """Whatever the answer is, this path has these values then; without values there is nothing any more."""
 

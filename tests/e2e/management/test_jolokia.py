@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from typing import Any, Final
@@ -13,7 +12,8 @@ import pytest
 
 from tests.e2e.management.beans import BASE, BROKER, address_bean, execute, post, queue_bean, read
 from tests.e2e.management.told import ADDRESSES, Told
-from tests.kit.process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, configuration, running
+from tests.kit.http import ask
+from tests.kit.process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, configuration, for_the_module, running
 from tests.kit.secured import basic, secured_broker
 
 pytestmark = pytest.mark.e2e
@@ -261,7 +261,7 @@ def test_the_type_of_the_answer(calm: Told) -> None:
         ("?mimeType=text/plain", "text/plain"),
         ("?mimeType=a", "application/json"),
     ):
-        with urllib.request.urlopen(f"{calm.url}{BASE}/version{query}", timeout=WAIT_S) as answer:
+        with urllib.request.urlopen(f"{calm.broker.url}{BASE}/version{query}", timeout=WAIT_S) as answer:
             assert answer.headers["Content-Type"] == f"{type}; charset=utf-8"
 
 
@@ -285,11 +285,7 @@ def test_each_change_is_told(told: Told) -> None:
 # ---- who may ---------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    with secured_broker(tmp_path_factory.mktemp("secured")) as one:
-        yield one
-        assert "Traceback" not in one.said
+secured = for_the_module(secured_broker)
 
 
 def asked(
@@ -297,16 +293,9 @@ def asked(
 ) -> tuple[int, Any]:
     """HTTP status and JSON; None for what is no JSON."""
     head = {} if user is None else {"Authorization": basic(user)}
-    url = f"http://{LOOPBACK}:{broker.ports['http']}{BASE}{path}"
-    body = None if request is None else json.dumps(request).encode()
-    try:
-        with urllib.request.urlopen(
-            urllib.request.Request(url, body, {**head, **(headers or {})}), timeout=WAIT_S
-        ) as answer:
-            return answer.status, json.load(answer)
-    except urllib.error.HTTPError as error:
-        text = error.read()
-        return error.code, json.loads(text) if text.startswith(b"{") else None
+    method = "GET" if request is None else "POST"
+    reply = ask(broker.ports["http"], method, BASE + path, request, **head, **(headers or {}))
+    return reply.status, reply.json if reply.body.startswith(b"{") else None
 
 
 MINE: Final = 'org.apache.activemq.artemis:broker="secured"'

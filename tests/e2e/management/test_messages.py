@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
 import pytest
 
 from tests.e2e.management.scenes.messages import browsed, send
 from tests.e2e.management.told import Told
-from tests.kit.process import HTTP, STOMP, configuration, running, started
+from tests.kit.http import ask
+from tests.kit.process import HTTP, STOMP, configuration, for_the_module, running, started
 
 pytestmark = pytest.mark.e2e
 
@@ -68,24 +68,6 @@ def numbers(told: Told, queue: str, query: str = "") -> list[int]:
             return found
 
 
-@contextmanager
-def killed(folder: Path) -> Iterator[Told]:
-    """The same broker, which the test kills."""
-    with started(folder / "broker.xml") as broker:
-        yield Told(broker)
-
-
-def ask_and_lose(told: Told, path: str) -> None:
-    """A request to a broker that is killed before it answers."""
-    with suppress(OSError, HTTPException, json.JSONDecodeError):
-        told.ask("POST", path)
-
-
-def count_on(told: Told, queue: str) -> int:
-    """How many messages are on a queue."""
-    return int(told.queue(queue)["messageCount"])
-
-
 def test_paged_messages_are_seen_and_moved(tmp_path: Path) -> None:
     with managed(tmp_path, jobs=PAGES) as told:
         send_numbers(told, "jobs", 3000)
@@ -114,12 +96,16 @@ def test_a_kill_during_a_move_loses_and_doubles_nothing(tmp_path: Path, jobs: st
         send_numbers(told, "jobs", count)
     moved: list[int] = []
     for _ in range(2):
-        with killed(tmp_path) as told, ThreadPoolExecutor(1) as pool:
-            asked = pool.submit(ask_and_lose, told, "/api/queues/jobs/move?target=done")
-            begun = told.queue("done")["messageCount"] + 50
-            told.broker.eventually("moved", partial(count_on, told, "done"), partial(int.__lt__, begun))
-            told.broker.kill()
-            asked.result()
+        with started(tmp_path / "broker.xml") as broker, ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(ask, broker.ports["http"], "POST", "/api/queues/jobs/move?target=done")
+            begun = Told(broker).queue("done")["messageCount"] + 50
+            broker.eventually(
+                "moved",
+                lambda: Told(broker).queue("done")["messageCount"],
+                lambda count: count > begun,  # noqa: B023
+            )
+            broker.kill()
+            assert isinstance(asked.exception(), (OSError, HTTPException)) or asked.result().status == 200
         with managed(tmp_path, jobs=jobs) as told:
             left, there = numbers(told, "jobs"), numbers(told, "done")
             assert Counter(left + there) == Counter(range(count))
@@ -204,21 +190,15 @@ def test_what_a_consumer_has_is_told_and_left_alone(tmp_path: Path) -> None:
         client.close()
 
 
-def _die(told: Told, bodies: list[str]) -> None:
-    """Messages of jobs that failed once are on graves."""
-    send(told, "jobs", bodies)
-    client = told.client()
-    client.subscribe("/queue/jobs", ack="client-individual")
-    for _ in bodies:
-        client.expect("MESSAGE")
-    client.close()
-    told.broker.eventually("dead", lambda: told.queue("graves")["messageCount"], lambda count: count == len(bodies))
-
-
 def test_dead_letters_go_back_at_a_rate(tmp_path: Path) -> None:
     """First a rehearsal, which changes nothing; then a job, which can be stopped."""
     with managed(tmp_path) as told:
-        _die(told, [str(number) for number in range(40)])
+        send(told, "jobs", [str(number) for number in range(40)])
+        with told.client() as client:  # which fails once
+            client.subscribe("/queue/jobs", ack="client-individual")
+            for _ in range(40):
+                client.message()
+        told.broker.await_count("graves", 40)
         (row,) = told.ask("GET", "/api/dead-letters")[1]["data"]
         assert (row["originalQueue"], row["cause"], row["count"]) == ("jobs", "max_deliveries", 40)
         rehearsal = told.ask("POST", "/api/dead-letters/retry?origin=jobs&dry-run=true")[1]
@@ -232,11 +212,11 @@ def test_dead_letters_go_back_at_a_rate(tmp_path: Path) -> None:
         assert (stopped["state"], stopped["done"] < 40) == ("stopped", True)
         begun = told.ask("POST", "/api/dead-letters/retry?rate=1000&cause=max_deliveries")[1]
         told.broker.eventually("all", lambda: told.queue("jobs")["messageCount"], lambda count: count == 40)
-
-        def job() -> Any:
-            return told.ask("GET", "/api/jobs?where=id%3D2")[1]["data"][0]
-
-        done = told.broker.eventually("done", job, lambda row: row["state"] == "done")
+        done = told.broker.eventually(
+            "done",
+            lambda: told.ask("GET", "/api/jobs?where=id%3D2")[1]["data"][0],
+            lambda row: row["state"] == "done",
+        )
         assert (done["done"], done["planned"], done["remark"]) == (begun["planned"], begun["planned"], None)
         assert sorted(numbers(told, "jobs")) == list(range(40))
 
@@ -266,8 +246,5 @@ def test_what_is_refused(told_once: Told, method: str, path: str, status: int, s
     assert (found, said in answer["error"]) == (status, True), answer
 
 
-@pytest.fixture(scope="module")
-def told_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
-    """A broker for all that is refused."""
-    with managed(tmp_path_factory.mktemp("refused"), persistence=False) as told:
-        yield told
+told_once = for_the_module(partial(managed, persistence=False))
+"""A broker for all that is refused."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterator
+from http.client import HTTPResponse
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,21 +41,10 @@ def said_to(port: int, head: str, body: str = "") -> tuple[int, Any]:
     data = "\r\n".join([*lines, "Connection: close", "", body]).encode()
     with socket.create_connection((LOOPBACK, port), timeout=WAIT_S) as client:
         client.sendall(data)
-        answer = b""
-        while piece := client.recv(65536):
-            answer += piece
-    return int(answer.split()[1]), _body(answer)
-
-
-def _body(answer: bytes) -> Any:
-    head, _, rest = answer.partition(b"\r\n\r\n")
-    if b"transfer-encoding: chunked" in head.lower():
-        pieces = b""
-        while rest:
-            size, _, rest = rest.partition(b"\r\n")
-            pieces, rest = pieces + rest[: int(size, 16)], rest[int(size, 16) + 2 :]
-        rest = pieces
-    return json.loads(rest) if rest.startswith((b"{", b"[")) else rest.decode()
+        answer = HTTPResponse(client)
+        answer.begin()
+        text = answer.read()
+    return answer.status, json.loads(text) if text.startswith((b"{", b"[")) else text.decode()
 
 
 # ---- KEDA ------------------------------------------------------------------------------------------

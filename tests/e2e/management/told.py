@@ -12,7 +12,7 @@ from urllib.parse import quote
 from tests.kit.client import StompSocket
 from tests.kit.forks import run_text
 from tests.kit.http import HttpClient, ask
-from tests.kit.process import LOOPBACK, SWEPT, WAIT_S, BrokerProcess, configuration, retained
+from tests.kit.process import SWEPT, WAIT_S, BrokerProcess, configuration, retained
 
 ADDRESSES: Final = """
       <address name="orders"><anycast><queue name="orders"/></anycast></address>
@@ -55,11 +55,6 @@ class Told:
     broker: BrokerProcess
     guests: list[StompSocket] = field(default_factory=list)
 
-    @property
-    def url(self) -> str:
-        """Its HTTP acceptor."""
-        return f"http://{LOOPBACK}:{self.broker.ports['http']}"
-
     def ask(self, method: str, path: str, body: bytes | None = None, wait_s: float = WAIT_S) -> tuple[int, Any]:
         """Status and JSON of an answer."""
         with HttpClient(self.broker.ports["http"], wait_s=wait_s) as client:
@@ -74,7 +69,7 @@ class Told:
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         """What a command prints."""
-        return run_text([*words, "--url", self.url], timeout=WAIT_S)
+        return run_text([*words, "--url", self.broker.url], timeout=WAIT_S)
 
     def client(self, **headers: object) -> StompSocket:
         """A client that is connected."""

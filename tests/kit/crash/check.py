@@ -7,7 +7,6 @@ from collections.abc import Collection
 from contextlib import suppress
 
 from artemis_py.core.broker import Broker
-from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import LargeBody
 from artemis_py.paged_messages import PagedMessage
@@ -47,7 +46,11 @@ def _queue_matches(queue: Queue, projection: Projection) -> None:
         )
     waiting = [item for item in items if not item.due_ms]
     late = {item.identity[0] for item in items if item.due_ms}
-    late |= {entry.message.id for entry in queue.contents.order if _fell_due_from_page(entry)}
+    late |= {  # one from a page goes to the head when it is due, and after a restart is due at its place in the page
+        entry.message.id
+        for entry in queue.contents.order
+        if entry.sequence < 0 and isinstance(entry.message, PagedMessage)
+    }
     live = [
         one.id
         for one in (entry.message for entry in queue.contents.order)
@@ -61,13 +64,6 @@ def _queue_matches(queue: Queue, projection: Projection) -> None:
         live, written = sorted(live), sorted(written)
     if live != written:
         raise Broken(f"{queue.name} will offer {live}; written down in this order: {written}")
-
-
-def _fell_due_from_page(entry: Entry) -> bool:
-    """A scheduled message from a page goes to the head when it is due; that is not written down: after a restart it is
-    due at its place in the page.
-    """
-    return entry.sequence < 0 and isinstance(entry.message, PagedMessage)
 
 
 def rings_fit(broker: Broker) -> None:
@@ -120,15 +116,12 @@ def promises_hold(projection: Projection, promised: list[Fact]) -> None:
     }
     for kind, value in promised:
         if kind == "done before":
-            _all_before_is_done(projection, *value)
+            queue_id, message_id = value
+            early = [item.identity[0] for item in projection.items(queue_id) if item.identity[0] < message_id]
+            if early:
+                raise Broken(f"a client got barrier {message_id} of queue {queue_id}, and {early} are still there")
         elif value not in durable[kind]:
             raise Broken(f"a client was told of {kind} {str(value)[:60]!r}, and it is not durable")
-
-
-def _all_before_is_done(projection: Projection, queue_id: int, message_id: int) -> None:
-    early = [item.identity[0] for item in projection.items(queue_id) if item.identity[0] < message_id]
-    if early:
-        raise Broken(f"a client got barrier {message_id} of queue {queue_id}, and {early} are still there")
 
 
 def nothing_half_done(projection: Projection, broker: Broker) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from tests.e2e.management.scene import Scene, holds
+from tests.e2e.management.scene import Scene, both, holds, right, shows
 from tests.e2e.management.told import ADDRESSES, Told
 from tests.kit.process import configuration
 
@@ -17,19 +17,23 @@ def _edit(told: Told) -> None:
     (told.broker.log.parent / "broker.xml").write_text(text, "utf-8")
 
 
-def _is_there(told: Told, answer: Any) -> None:
-    assert answer["result"] in ("applied", "unchanged")
-    assert answer["failures"] == []
-    assert told.queue("new")["messageCount"] == 0
-
-
-def _shown(told: Told, answer: Any) -> None:
-    assert (answer["valid"], answer["problems"], answer["pendingRestart"]) == (True, [], [])
-    assert answer["file"].endswith("broker.xml")
-
-
 CONFIGURATION: Final = {
-    "reloadConfigurationFile": Scene({}, _is_there, before=_edit, by_bean=lambda told, _: told.queue("new")),
-    "getConfiguration": Scene({}, _shown),
+    "reloadConfigurationFile": Scene(
+        {},
+        both(
+            holds(failures=[]),
+            right(lambda it: it["result"] in ("applied", "unchanged")),
+            shows("/api/queues/new", messageCount=0),
+        ),
+        before=_edit,
+        by_bean=shows("/api/queues/new", messageCount=0),
+    ),
+    "getConfiguration": Scene(
+        {},
+        both(
+            holds(valid=True, problems=[], pendingRestart=[]),
+            right(lambda it: bool(it["file"].endswith("broker.xml"))),
+        ),
+    ),
     "getConfigurationChanges": Scene({}, holds(affected=[])),
 }
