@@ -4,53 +4,85 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
-from pyspark.sql.datasource import InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 
-from artemis_py.spark.read.batch import RowReader
+from artemis_py.spark.read.batch import reader as reader_of
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.stream.reader import LogStreamReader
 
+Row = dict[str, Any]
+Offset = dict[str, Any]
 
-def rows_read(given: Mapping[str, str], *, streaming: bool = False) -> list[dict[str, Any]]:
+
+def rows_of(reader: DataSourceReader | LogStreamReader, shares: Iterable[InputPartition]) -> list[Row]:
+    """The rows of tasks."""
+    batches: list[Any] = [batch for share in shares for batch in reader.read(share)]
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+def rows_read(given: Mapping[str, str], *, streaming: bool = False) -> list[Row]:
     """Of one batch query, or of a streaming one from where it begins up to what there is."""
     if streaming:
-        stream = LogStreamReader(read_options(given, streaming=True))
-        at = stream.initialOffset()
-        shares = stream.partitions(at, stream.latestOffset(at, ReadAllAvailable()))
-        found = [batch for share in shares for batch in stream.read(share)]
-    else:
-        reader = RowReader(read_options(given))
-        found = [batch for share in reader.partitions() for batch in reader.read(share)]
-    return [row for batch in found for row in batch.to_pylist()]
+        query = Query(**given)
+        return rows_of(query.reader, query.plan(ReadAllAvailable())[1])
+    reader = reader_of(read_options(given))
+    return rows_of(reader, reader.partitions())
+
+
+def rows_in(folder: Path, table: str = "messages", **options: str) -> list[Row]:
+    """Of the log of a broker ``b`` in a directory."""
+    return rows_read({"journal": str(folder), "broker": "b", "table": table, **options})
+
+
+def numbers_of(rows: Iterable[Row]) -> list[Any]:
+    """The messages' numbers, which are in their bodies; with their brokers' names where these two columns are read, and
+    where there is no body the offsets.
+    """
+    numbers = ((row, int(row["value"].split()[0]) if "value" in row else row["offset"]) for row in rows)
+    return [(row["broker"], number) if row.keys() == {"broker", "value"} else number for row, number in numbers]
 
 
 class Query:
     """One streaming query, with what its checkpoint keeps."""
 
-    def __init__(self, at: dict[str, Any] | None = None, **options: str) -> None:
-        given = {"columns": "value", "startingOffsets": "earliest", **options}
+    def __init__(self, at: Offset | None = None, /, **options: str) -> None:
+        beginning = {} if "startingTimestamp" in options else {"startingOffsets": "earliest"}
+        given = {"columns": "value", **beginning, **options}
         self.reader = LogStreamReader(read_options(given, streaming=True))
-        self.at = self.reader.initialOffset() if at is None else at
+        self.at: Offset = self.reader.initialOffset() if at is None else at
 
-    def trigger(self) -> list[int]:
-        """The rows of a batch; none when none is due."""
-        end = self.reader.latestOffset(json.loads(json.dumps(self.at)), self.reader.getDefaultReadLimit())
+    def plan(self, limit: ReadLimit | None = None) -> tuple[Offset, list[InputPartition]]:
+        """The end of the next batch, and its tasks; none when no batch is due."""
+        begin = json.loads(json.dumps(self.at))
+        end = self.reader.latestOffset(begin, limit or self.reader.getDefaultReadLimit())
+        return end, [] if end == self.at else [*self.reader.partitions(self.at, end)]
+
+    def trigger(self, limit: ReadLimit | None = None) -> list[Any] | None:
+        """The numbers of a batch; None when none is due."""
+        end, shares = self.plan(limit)
         if end == self.at:
-            return []
-        rows = self.read(self.reader.partitions(self.at, end))
-        self.at = end
+            return None
+        numbers = self.read(shares)
         self.reader.commit(end)
-        return rows
+        self.at = end
+        return numbers
 
-    def read(self, shares: Iterable[InputPartition]) -> list[int]:
-        """The rows of tasks."""
-        batches = [batch for share in shares for batch in self.reader.read(share)]
-        return sorted(int(row["value"]) for batch in batches for row in batch.to_pylist())
+    def read(self, shares: Iterable[InputPartition]) -> list[Any]:
+        """The numbers of tasks."""
+        return numbers_of(rows_of(self.reader, shares))
 
     def progress(self) -> dict[str, Any]:
         """As Spark tells it."""
         latest = json.dumps(self.reader.reportLatestOffset())
         return {"sources": [{"endOffset": json.dumps(self.at), "latestOffset": latest}]}
+
+
+def stream(source: Mapping[str, str], start: Offset | None, **options: str) -> tuple[Offset, list[Any]]:
+    """All that there is for a query that is new or goes on: the offset that its checkpoint keeps, and the numbers."""
+    query = Query(start, **{**source, **options})
+    numbers = query.trigger(ReadAllAvailable())
+    return query.at, numbers or []

@@ -23,32 +23,9 @@ from artemis_py.storage.format.segment_index import BLOCK_BYTES
 from tests.kit.set_clock import SettableClock
 from tests.spark.live import live_broker, send_many
 from tests.spark.made_log import HOUR_MS, START_MS, MadeLog
-from tests.spark.readers import rows_read
+from tests.spark.readers import Query, rows_read
 
 Send = Callable[[str, int], None]
-
-
-class Query:
-    """One streaming query, trigger by trigger."""
-
-    def __init__(self, **options: str) -> None:
-        self.reader = LogStreamReader(read_options({"startingOffsets": "earliest", **options}, streaming=True))
-        self.at = self.reader.initialOffset()
-
-    def trigger(self) -> list[int] | None:
-        """The rows of a batch; None when none is due."""
-        end = self.reader.latestOffset(json.loads(json.dumps(self.at)), self.reader.getDefaultReadLimit())
-        if end == self.at:
-            return None
-        rows = [
-            row
-            for share in self.reader.partitions(self.at, end)
-            for batch in self.reader.read(share)
-            for row in batch.to_pylist()
-        ]
-        self.reader.commit(end)
-        self.at = end
-        return [int(row["value"].split()[0]) if "value" in row else row["offset"] for row in rows]
 
 
 @pytest.fixture(params=["journal", "url"])
@@ -100,7 +77,7 @@ def test_messages_to_others_are_no_batch(
 
 def test_what_happens_to_messages_is_no_batch_of_messages(tmp_path: Path) -> None:
     with live_broker(tmp_path / "broker") as broker, broker.client() as client:
-        query = Query(url=broker.url, columns="value")
+        query = Query(url=broker.url)
         send_many(client, "orders", 0, 3)
         assert query.trigger() == [0, 1, 2]
         client.subscribe("/queue/orders", ack="client-individual")
@@ -118,7 +95,7 @@ def test_each_byte_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     log = MadeLog(tmp_path)
     log.segment(START_MS)
     log.publish(START_MS, 50)
-    query = Query(journal=str(tmp_path), broker="b", subscribe="orders", columns="value")
+    query = Query(journal=str(tmp_path), broker="b", subscribe="orders")
     assert query.trigger() == list(range(1, 51))
     read: list[tuple[int, int]] = []
     real = DirectoryLog.read
@@ -146,7 +123,7 @@ def test_segments_without_the_address_are_not_read(tmp_path: Path, monkeypatch: 
         log.publish(START_MS, 5, "bills")
     log.close()
     monkeypatch.setattr(DirectoryLog, "read", None)
-    query = Query(journal=str(tmp_path), broker="b", subscribe="orders", columns="value", startingOffsets='{"b": 20}')
+    query = Query(journal=str(tmp_path), broker="b", subscribe="orders", startingOffsets='{"b": 20}')
     assert query.trigger() is None
 
 
@@ -155,7 +132,7 @@ def test_a_query_moves_on_before_retention_takes_what_it_stands_in(tmp_path: Pat
     log = MadeLog(tmp_path)
     log.segment(START_MS)
     log.publish(START_MS, 2)
-    query = Query(journal=str(tmp_path), broker="b", subscribe="orders", columns="value")
+    query = Query(journal=str(tmp_path), broker="b", subscribe="orders")
     assert query.trigger() == [1, 2]
     seen = []
     for number in range(2, 6):
@@ -165,7 +142,7 @@ def test_a_query_moves_on_before_retention_takes_what_it_stands_in(tmp_path: Pat
             seen.append(query.trigger())
         (tmp_path / f"artemis-journal-{number - 1:012}.log").unlink()
     assert [rows for rows in seen if rows is not None] == [[], [], []]  # it had all of the first
-    again = Query(journal=str(tmp_path), broker="b", subscribe="orders", columns="value")
+    again = Query(journal=str(tmp_path), broker="b", subscribe="orders")
     again.at = query.at
     log.publish(START_MS, 1)
     assert again.trigger() == [43]
@@ -180,17 +157,13 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     for _ in range(3):
         log.publish(START_MS, 3, "bills")
     log.close()
-    query = Query(
-        journal=str(tmp_path), broker="b", subscribe="orders", columns="value", startingOffsets=f'{{"b": {seen}}}'
-    )
+    query = Query(journal=str(tmp_path), broker="b", subscribe="orders", startingOffsets=f'{{"b": {seen}}}')
     assert query.trigger() is None
     data = bytearray(path.read_bytes())
     data[data.index(b"bills")] ^= 255
     path.write_bytes(data)
     with pytest.raises(PipelineError, match="DAMAGED"):
-        Query(
-            journal=str(tmp_path), broker="b", subscribe="orders", columns="value", startingOffsets=f'{{"b": {seen}}}'
-        ).trigger()
+        Query(journal=str(tmp_path), broker="b", subscribe="orders", startingOffsets=f'{{"b": {seen}}}').trigger()
 
 
 # ---- limits --------------------------------------------------------------------------------------
@@ -198,7 +171,7 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
 
 def test_a_limit_in_messages(traffic: tuple[dict[str, str], Send]) -> None:
     source, send = traffic
-    query = Query(**source, subscribe="orders", columns="value", maxMessagesPerTrigger="4")
+    query = Query(**source, subscribe="orders", maxMessagesPerTrigger="4")
     for _ in range(5):
         send("orders", 2)
         send("bills", 7)
@@ -211,7 +184,7 @@ def test_a_limit_in_offsets_counts_from_the_first_row(tmp_path: Path) -> None:
     log.publish(START_MS, 100, "bills")
     log.publish(START_MS, 10)
     log.close()
-    query = Query(journal=str(tmp_path), broker="b", subscribe="orders", columns="value", maxOffsetsPerTrigger="4")
+    query = Query(journal=str(tmp_path), broker="b", subscribe="orders", maxOffsetsPerTrigger="4")
     assert [query.trigger() for _ in range(4)] == [[101, 102, 103, 104], [105, 106, 107, 108], [109, 110], None]
 
 

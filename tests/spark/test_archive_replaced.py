@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,60 +12,26 @@ from artemis_py.errors import PipelineError
 from artemis_py.spark.jobs.archive import LogFeed, archive
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.read.plan import opened
-from tests.spark.live import LiveBroker, live_broker, send_many
+from tests.spark.logs import KINDS, Logs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-
-class ReplaceableLog:
-    """A log that can be replaced while it is read, in directories that no broker has, or behind a url that stays."""
-
-    def __init__(self, folder: Path, broker: LiveBroker | None) -> None:
-        self.folder = folder
-        self.broker = broker
-        self.name = "e2e"
-
-    @property
-    def source(self) -> dict[str, str]:
-        return {"journal": str(self.folder), "broker": self.name} if self.broker is None else {"url": self.broker.url}
-
-    def replace(self, *, first: int = 1000, count: int = 60) -> None:
-        """By the log of a broker whose directories were emptied: longer, with the same offsets for other messages."""
-        if self.broker is not None:
-            self.broker.kill()
-        shutil.rmtree(self.folder / "journal", ignore_errors=True)
-        shutil.rmtree(self.folder / "kept", ignore_errors=True)
-        if self.broker is not None:
-            self.broker.start_again()
-            _send(self.broker, first, count)
-            return
-        with live_broker(self.folder) as broker:
-            _send(broker, first, count)
-
-    def feed(self, step_bytes: int = 1) -> LogFeed:
-        """As the job makes it, with a step for each segment, or larger ones."""
-        if self.broker is None:  # the last batch of a file counts when it has rested
-            for path in self.folder.glob("*/artemis-journal-*.log"):
-                os.utime(path, (0, 0))
-        [(_, log)] = opened(read_options(self.source)).values()
-        return LogFeed(log, self.source, "archive", step_bytes=step_bytes)
+ALL_AT_ONCE = 1 << 30
+"""The bytes of a step in which a whole log fits; with less a step is a segment."""
 
 
-def _send(broker: LiveBroker, first: int, count: int) -> None:
-    with broker.client() as client:
-        for begin in range(first, first + count, 10):
-            send_many(client, "orders", begin, 10, 8000)
+@pytest.fixture(params=KINDS)
+def log(request: pytest.FixtureRequest, tmp_path: Path) -> Logs:
+    found = Logs(tmp_path / "brokers", request.param, body_bytes=8000)
+    found.send(0, 40)
+    return found
 
 
-@contextmanager
-def _replaceable(kind: str, folder: Path) -> Iterator[ReplaceableLog]:
-    with live_broker(folder) as broker:
-        _send(broker, 0, 40)
-        if kind == "url":
-            yield ReplaceableLog(folder, broker)
-            return
-    yield ReplaceableLog(folder, None)
+def feed(source: dict[str, str], step_bytes: int = 1) -> LogFeed:
+    """As the job makes it."""
+    [(_, log)] = opened(read_options(source)).values()
+    return LogFeed(log, source, "archive", step_bytes=step_bytes)
 
 
 def archived(spark: SparkSession, directory: Path) -> list[int]:
@@ -79,85 +41,70 @@ def archived(spark: SparkSession, directory: Path) -> list[int]:
     return sorted(int(bytes(row.value).split()[0]) for row in rows)
 
 
-def files_of(directory: Path) -> dict[str, bytes]:
-    """All that there is, but for what is at work."""
-    kept = [path for path in directory.rglob("*") if path.is_file() and "staging-" not in str(path)]
-    return {str(path.relative_to(directory)): path.read_bytes() for path in kept}
+def replace(log: Logs) -> None:
+    """By one that is longer."""
+    log.exchange()
+    log.send(1000, 60)
 
 
 @pytest.mark.takes_turns("the archives replaced between runs")
-@pytest.mark.parametrize("kind", ["journal", "url"])
-def test_between_two_runs(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+def test_between_two_runs(spark: SparkSession, tmp_path: Path, log: Logs) -> None:
     where = tmp_path / "archive"
-    with _replaceable(kind, tmp_path / "broker") as log:
-        archive(spark, [log.feed(1 << 30)], where)
-        assert archived(spark, where) == [*range(40)]
-        before = files_of(where)
-        log.replace()
-        with pytest.raises(PipelineError, match=r"not the one in the archive.*into another directory"):
-            archive(spark, [log.feed()], where)
-        assert files_of(where) == before
+    with log.source() as source:
+        archive(spark, [feed(source, ALL_AT_ONCE)], where)
+    assert archived(spark, where) == [*range(40)]
+    kept = [path for path in where.rglob("*") if path.is_file() and "staging-" not in str(path)]
+    before = {path: path.read_bytes() for path in kept}
+    replace(log)
+    with log.source() as source, pytest.raises(PipelineError, match=r"not the one in the archive.*another directory"):
+        archive(spark, [feed(source)], where)
+    assert {path: path.read_bytes() for path in kept} == before
+    assert archived(spark, where) == [*range(40)]
 
 
-@pytest.mark.parametrize("kind", ["journal", "url"])
-def test_a_broker_with_another_name(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+def test_a_broker_with_another_name(spark: SparkSession, tmp_path: Path, log: Logs) -> None:
     where = tmp_path / "archive"
-    with _replaceable(kind, tmp_path / "broker") as log:
-        archive(spark, [log.feed(1 << 30)], where)
-        if log.broker is None:
-            with live_broker(log.folder, name="new") as broker:
-                _send(broker, 40, 10)
-        else:
-            log.broker.kill()
-            log.broker.start_again("new")
-            _send(log.broker, 40, 10)
-        log.name = "new"
-        [(name, began, *_)] = archive(spark, [log.feed(1 << 30)], where).tables[0].rows
-        assert archived(spark, where) == [*range(50)]
-        assert (name, began > 0) == ("e2e", True)
-        frame = spark.read.parquet(str(where / "messages"))
-        assert [one.broker for one in frame.select("broker").distinct().collect()] == ["e2e"]
-
-
-def _at_step(log: ReplaceableLog, number: int) -> Callable[[str], None]:
-    def on_step(text: str) -> None:
-        if f"step {number} of" in text:
-            log.replace()
-
-    return on_step
+    with log.source() as source:
+        archive(spark, [feed(source, ALL_AT_ONCE)], where)
+    log.send(40, 10, name="new")
+    with log.source(e2e="new") as source:
+        [(name, began, *_)] = archive(spark, [feed(source, ALL_AT_ONCE)], where).tables[0].rows
+    assert archived(spark, where) == [*range(50)]
+    assert (name, began > 0) == ("e2e", True)
+    frame = spark.read.parquet(str(where / "messages"))
+    assert [one.broker for one in frame.select("broker").distinct().collect()] == ["e2e"]
 
 
 @pytest.mark.takes_turns("the archives replaced between steps")
-@pytest.mark.parametrize("kind", ["journal", "url"])
 @pytest.mark.parametrize("step", [1, 2])
-def test_between_two_steps(spark: SparkSession, tmp_path: Path, kind: str, step: int) -> None:
+def test_between_two_steps(spark: SparkSession, tmp_path: Path, log: Logs, step: int) -> None:
     where = tmp_path / "archive"
-    with (
-        _replaceable(kind, tmp_path / "broker") as log,
-        pytest.raises(PipelineError, match=r"another|had the log|planned"),
-    ):
-        archive(spark, [log.feed()], where, on_step=_at_step(log, step))
+
+    def on_step(text: str) -> None:
+        if f"step {step} of" in text:
+            replace(log)
+
+    with log.source() as source, pytest.raises(PipelineError, match=r"another|had the log|planned"):
+        archive(spark, [feed(source)], where, on_step=on_step)
     found = archived(spark, where)
     assert found == [*range(len(found))]
     assert bool(found) is (step == 2)
 
 
 @pytest.mark.takes_turns("the archives replaced in a step")
-@pytest.mark.parametrize("kind", ["journal", "url"])
-def test_while_a_step_is_read(spark: SparkSession, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_while_a_step_is_read(spark: SparkSession, tmp_path: Path, log: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
     """Behind the look at the log that the step begins with, and before its tasks read."""
     where = tmp_path / "archive"
     true_frame = LogFeed.frame
-    with _replaceable(kind, tmp_path / "broker") as log:
 
-        def frame(feed: LogFeed, *given: Any) -> Any:
-            if given[1] == "messages" and given[2] > 0:
-                log.replace()
-            return true_frame(feed, *given)
+    def frame(feed: LogFeed, *given: Any) -> Any:
+        if given[1] == "messages" and given[2] > 0:
+            replace(log)
+        return true_frame(feed, *given)
 
-        monkeypatch.setattr(LogFeed, "frame", frame)
-        with pytest.raises(PipelineError, match=r"another|had the log|planned"):
-            archive(spark, [log.feed()], where)
+    monkeypatch.setattr(LogFeed, "frame", frame)
+    with log.source() as source, pytest.raises(PipelineError, match=r"another|had the log|planned"):
+        archive(spark, [feed(source)], where)
     found = archived(spark, where)
     assert 0 < len(found) < 40
     assert found == [*range(len(found))]

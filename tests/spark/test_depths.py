@@ -9,17 +9,14 @@ from typing import Any
 import pytest
 
 from artemis_py.spark.read import plan
-from artemis_py.spark.read.aggregated_tables import AggregateReader
-from artemis_py.spark.read.options import read_options
 from artemis_py.storage.format import codec, records
 from tests.spark.made_log import START_MS, MadeLog
+from tests.spark.readers import rows_in
 
 
 def depths(folder: Path) -> list[tuple[int, int]]:
     """The highest and the last of each interval."""
-    reader = AggregateReader(read_options({"journal": str(folder), "table": "metrics", "interval": "1 second"}))
-    rows = [row for share in reader.partitions() for batch in reader.read(share) for row in batch.to_pylist()]
-    return [(row["depthMax"], row["depthEnd"]) for row in rows]
+    return [(row["depthMax"], row["depthEnd"]) for row in rows_in(folder, "metrics", interval="1 second")]
 
 
 class Ring(MadeLog):

@@ -6,110 +6,58 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark import lag
-from artemis_py.spark.read.options import read_options
-from artemis_py.spark.stream.reader import FROM, LOG, LOST, LogStreamReader
+from artemis_py.spark.stream.reader import FROM, LOG, LOST
 from artemis_py.storage.log_id import known_id, log_id
+from tests.spark import readers
 from tests.spark.live import live_broker, send_many
+from tests.spark.logs import KINDS, Logs
 from tests.spark.made_log import START_MS, MadeLog
-from tests.spark.readers import rows_read
+from tests.spark.readers import Query, numbers_of, rows_read
 
-Offset = dict[str, Any]
-Rows = list[tuple[str, int]]
-
-
-class Named:
-    """Brokers' folders, of which each may be started under any name; read by directory or by url."""
-
-    def __init__(self, folder: Path, kind: str) -> None:
-        self.folder = folder
-        self.kind = kind
-
-    def send(self, folder: str, name: str, first: int, count: int) -> None:
-        """Publish to the broker on this folder under this name, and kill it."""
-        with live_broker(self.folder / folder, name=name) as broker, broker.client() as client:
-            send_many(client, "orders", first, count)
-
-    def log_id(self, folder: str) -> str:
-        """What the log on this folder is known by."""
-        found = known_id([self.folder / folder / "journal", self.folder / folder / "kept"])
-        assert found is not None
-        return found
-
-    @contextmanager
-    def source(self, **named: str) -> Iterator[dict[str, str]]:
-        """Where the logs of these folders, under these names, are to be read."""
-        with ExitStack() as stack:
-            if self.kind == "journal":
-                for path in self.folder.glob("**/artemis-journal-*.log"):
-                    os.utime(path, (0, 0))
-                yield {"journal": ",".join(f"{name}={self.folder / folder}" for folder, name in named.items())}
-                return
-            brokers = [stack.enter_context(live_broker(self.folder / one, name=named[one])) for one in named]
-            yield {"url": ",".join(broker.url for broker in brokers)}
+stream = partial(readers.stream, columns="broker,value")
 
 
-@pytest.fixture(params=["journal", "url"])
-def brokers(request: pytest.FixtureRequest, tmp_path: Path) -> Named:
-    return Named(tmp_path, request.param)
+@pytest.fixture(params=KINDS)
+def brokers(request: pytest.FixtureRequest, tmp_path: Path) -> Logs:
+    return Logs(tmp_path, request.param)
 
 
-def stream_reader(source: dict[str, str], **options: str) -> LogStreamReader:
-    given = {**source, "columns": "broker,value", "startingOffsets": "earliest", **options}
-    return LogStreamReader(read_options(given, streaming=True))
+def batch(source: dict[str, str], **options: str) -> list[tuple[str, int]]:
+    return numbers_of(rows_read({**source, "columns": "broker,value", **options}))
 
 
-def rows_of(reader: LogStreamReader, start: Offset, end: Offset) -> Rows:
-    shares = reader.partitions(start, json.loads(json.dumps(end)))
-    found = [row for share in shares for batch in reader.read(share) for row in batch.to_pylist()]
-    return sorted((row["broker"], int(row["value"])) for row in found)
-
-
-def stream(source: dict[str, str], start: Offset | None, **options: str) -> tuple[Offset, Rows]:
-    """One batch of a query that is new or goes on, and the offset that its checkpoint keeps."""
-    reader = stream_reader(source, **options)
-    start = reader.initialOffset() if start is None else start
-    end = reader.latestOffset(json.loads(json.dumps(start)), ReadAllAvailable())
-    return end, [] if end == start else rows_of(reader, start, end)
-
-
-def batch(source: dict[str, str], **options: str) -> Rows:
-    rows = rows_read({**source, "columns": "broker,value", **options})
-    return sorted((row["broker"], int(row["value"])) for row in rows)
-
-
-def of(name: str, *numbers: int) -> Rows:
+def of(name: str, *numbers: int) -> list[tuple[str, int]]:
     return [(name, number) for number in numbers]
 
 
-def test_a_broker_with_another_name_goes_on(brokers: Named, caplog: pytest.LogCaptureFixture) -> None:
-    brokers.send("a", "old", 0, 3)
+def test_a_broker_with_another_name_goes_on(brokers: Logs, caplog: pytest.LogCaptureFixture) -> None:
+    brokers.send(0, 3, "a", "old")
     with brokers.source(a="old") as source:
         offset, seen = stream(source, None)
     assert seen == of("old", 0, 1, 2)
-    brokers.send("a", "new", 3, 2)
+    brokers.send(3, 2, "a", "new")
     with brokers.source(a="new") as source, caplog.at_level(logging.WARNING):
-        again = stream_reader(source)
-        assert rows_of(again, again.initialOffset(), offset) == seen, "a batch that was planned under the old name"
-        again.commit(offset)
-        reader = stream_reader(source)
-        reader.prepareForTriggerAvailableNow()
-        end = reader.latestOffset(offset, ReadAllAvailable())
-        assert rows_of(reader, offset, end) == of("old", 3, 4)
-        told = lag({"sources": [{"endOffset": end, "latestOffset": reader.reportLatestOffset()}]})
+        again = Query(**source, columns="broker,value")
+        planned = again.reader.partitions(again.at, json.loads(json.dumps(offset)))
+        assert again.read(planned) == seen, "a batch that was planned under the old name"
+        again.reader.commit(offset)
+        query = Query(offset, **source, columns="broker,value")
+        query.reader.prepareForTriggerAvailableNow()
+        assert query.trigger(ReadAllAvailable()) == of("old", 3, 4)
+        told = lag(query.progress())
         assert (list(told), told["old"].offsets, told["old"].is_away) == (["old"], 0, False)
         assert batch(source) == of("new", *range(5))
-    assert [key for key in end if not key.startswith("#")] == list(end[LOG]) == list(end[FROM]) == ["old"]
+    assert (
+        [key for key in query.at if not key.startswith("#")] == ["old"] == list(query.at[LOG]) == list(query.at[FROM])
+    )
     assert caplog.text.count("broker old is now called new") == 2, "once for each run of the query"
 
 
@@ -117,25 +65,23 @@ def test_a_broker_that_is_renamed_while_a_query_runs(tmp_path: Path, caplog: pyt
     with live_broker(tmp_path, name="old") as broker:
         with broker.client() as client:
             send_many(client, "orders", 0, 2)
-        reader = stream_reader({"url": broker.url}, cursor="c")
-        start = reader.initialOffset()
-        end = reader.latestOffset(start, ReadAllAvailable())
-        assert rows_of(reader, start, end) == of("old", 0, 1)
+        query = Query(url=broker.url, cursor="c", columns="broker,value")
+        assert query.trigger() == of("old", 0, 1)
         broker.kill()
         broker.start_again("new")
         with broker.client() as client:
             send_many(client, "orders", 2, 2)
         with caplog.at_level(logging.WARNING):
-            more = reader.latestOffset(end, ReadAllAvailable())
-            assert rows_of(reader, end, more) == of("old", 2, 3)
-            reader.commit(more)
+            assert query.trigger() == of("old", 2, 3)
     assert caplog.text.count("broker old is now called new") == 1
 
 
-def test_two_brokers_of_one_name(brokers: Named) -> None:
-    brokers.send("a", "same", 0, 2)
-    brokers.send("b", "same", 100, 2)
-    second = f"same@{brokers.log_id('b')[:8]}"
+def test_two_brokers_of_one_name(brokers: Logs) -> None:
+    brokers.send(0, 2, "a", "same")
+    brokers.send(100, 2, "b", "same")
+    found_id = known_id([brokers.folder / "b" / "journal", brokers.folder / "b" / "kept"])
+    assert found_id is not None
+    second = f"same@{found_id[:8]}"
     # Directories with one name before them would be one log, so there is none, and their logs say it.
     first, then = [{"journal": f"{brokers.folder}/{text}"} for text in ("[ab]", f"b*,{brokers.folder}/a*")]
     with brokers.source(a="same", b="same") as found:
@@ -147,8 +93,8 @@ def test_two_brokers_of_one_name(brokers: Named) -> None:
         begun = json.dumps({second: offset[second]})
         assert batch(source, startingOffsets=begun) == of("same", 0, 1)
         assert stream(source, None, startingOffsets=begun)[1] == of("same", 0, 1)
-    brokers.send("a", "same", 2, 1)
-    brokers.send("b", "same", 102, 1)
+    brokers.send(2, 1, "a", "same")
+    brokers.send(102, 1, "b", "same")
     with brokers.source(b="same", a="same") as found:
         source = then if brokers.kind == "journal" else found
         assert stream(source, offset)[1] == of("same", 2) + of(second, 102), "whichever comes first"
@@ -199,8 +145,8 @@ def test_a_new_log_under_the_name_that_another_one_had(tmp_path: Path) -> None:
         stream(journal(east=new), offset, keepRemovedBrokers="true")
 
 
-def test_one_log_under_two_names_is_not_read_twice(brokers: Named) -> None:
-    brokers.send("a", "same", 0, 2)
+def test_one_log_under_two_names_is_not_read_twice(brokers: Logs) -> None:
+    brokers.send(0, 2, "a", "same")
     with brokers.source(a="same") as source:
         twice = {name: f"{text},{text.replace('same=', 'other=')}" for name, text in source.items()}
         for read in (batch, lambda one: stream(one, None)):

@@ -88,8 +88,7 @@ def test_a_planned_batch_is_read_from_the_other_one(pair: Pair) -> None:
     first, backup = both(pair)
     send(first, 0, 200, 1000)
     query = Query(url=url_of(first, backup), subscribe="orders", partitionBytes="20000")
-    end = query.reader.latestOffset(query.at, query.reader.getDefaultReadLimit())
-    shares = query.reader.partitions(query.at, end)
+    end, shares = query.plan()
     assert len(shares) > 1
     before = query.read(shares[:1])
     first.kill()
@@ -104,8 +103,7 @@ def test_tasks_begin_with_the_one_that_answered_their_planner(pair: Pair) -> Non
     first, backup = both(pair)
     send(first, 0, 1)
     query = Query(url=url_of(backup, first), subscribe="orders")
-    end = query.reader.latestOffset(query.at, query.reader.getDefaultReadLimit())
-    [share] = query.reader.partitions(query.at, end)
+    [share] = query.plan()[1]
     assert isinstance(share, Share)
     assert isinstance(share.location, Broker)
     assert str(share.location) == url_of(first, backup)
@@ -172,8 +170,7 @@ def test_two_brokers_are_no_pair(tmp_path: Path, fails_on_loss: str) -> None:
             with broker.client() as client:
                 send_many(client, "orders", 0, 3)
         query = Query(url=f"{one.url}|{other.url}", failOnDataLoss=fails_on_loss)
-        end = query.reader.latestOffset(query.at, query.reader.getDefaultReadLimit())
-        shares = query.reader.partitions(query.at, end)
+        _, shares = query.plan()
         one.kill()
         said = rf"{other.url} has the log .*, but {one.url} had .*: one is no stand-by of the other"
         for broken in (partial(query.read, shares), query.trigger):

@@ -13,14 +13,11 @@ from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.record_log import Depth
 from artemis_py.spark.log.directory import DirectoryLog
 from artemis_py.spark.read import queue_contents
-from artemis_py.spark.read.aggregated_tables import AggregateReader
-from artemis_py.spark.read.options import read_options
 from artemis_py.storage.retention.retention import RetentionSettings
 from tests.kit.journal_story import QUEUES, START_MS, Story
 from tests.spark.live import live_broker, send_many
 from tests.spark.made_log import survey
-
-Row = dict[str, Any]
+from tests.spark.readers import rows_in
 
 
 class Deep(Story):
@@ -103,9 +100,7 @@ def made(folder: Path, rng: random.Random, *, stays: bool) -> Deep:
     return story
 
 
-def queues(folder: Path, **options: str) -> list[Row]:
-    reader = AggregateReader(read_options({"journal": str(folder), "table": "queues", "broker": "b", **options}))
-    return [row for share in reader.partitions() for batch in reader.read(share) for row in batch.to_pylist()]
+queues = partial(rows_in, table="queues")
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
@@ -14,41 +14,27 @@ from artemis_py.spark.read import queue_contents
 from artemis_py.spark.read.aggregated_tables import AggregateReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.read.spans import rows_of_broker
-from artemis_py.spark.tables.schema import arrow_schema
 from tests.kit.client import StompSocket
 from tests.kit.journal_story import START_MS
 from tests.spark.live import SETTINGS, live_broker, send_many
 from tests.spark.made_log import survey
+from tests.spark.readers import Row, rows_in, rows_of, rows_read
 from tests.spark.test_queue_contents import made
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Row = dict[str, Any]
-
-
-def rows_of(folder: Path, table: str, **options: str) -> list[Row]:
-    """As one task after the other makes them."""
-    rows: list[Row] = read({"journal": str(folder), "broker": "b", "table": table, **options}).to_pylist()
-    return rows
-
-
-def read(given: dict[str, str]) -> pa.Table:
-    options = read_options(given)
-    reader = AggregateReader(options)
-    batches = [batch for share in reader.partitions() for batch in reader.read(share)]
-    return pa.Table.from_batches(batches) if batches else arrow_schema(options.table, options.columns).empty_table()
-
 
 def in_spans(folder: Path, table: str, span_bytes: int, **options: str) -> tuple[list[Row], int]:
     """The rows as Spark puts them together, and of how many spans; they come in any order."""
     given = {"journal": str(folder), "broker": "b", "partitionBytes": str(span_bytes), **options}
-    spans = read({**given, "table": f"{table.removesuffix('s')}-spans"})
-    if not len(spans):  # Spark calls nobody for no rows
+    reader = AggregateReader(read_options({**given, "table": f"{table.removesuffix('s')}-spans"}))
+    spans = [batch for share in reader.partitions() for batch in reader.read(share)]
+    if not spans:  # Spark calls nobody for no rows
         return [], 0
-    order = random.Random(1).sample(range(len(spans)), len(spans))
-    mixed = spans.take(pa.array(order, pa.int64()))
-    return rows_of_broker({**given, "table": table}, mixed).to_pylist(), len(spans)
+    mixed = pa.Table.from_batches(spans)
+    mixed = mixed.take(pa.array(random.Random(1).sample(range(len(mixed)), len(mixed)), pa.int64()))
+    return rows_of_broker({**given, "table": table}, mixed).to_pylist(), len(mixed)
 
 
 @pytest.mark.parametrize("stays", [False, True])
@@ -62,7 +48,7 @@ def test_a_log_of_every_kind_of_traffic(tmp_path: Path, rng: random.Random, *, s
     asked.append({"asOf": str(START_MS - 1)})  # before the first record: a reader without tasks
     for is_surveyed in (False, True):
         for options in asked:
-            wanted = rows_of(tmp_path, "queues", **options)
+            wanted = rows_in(tmp_path, "queues", **options)
             for span_bytes in (1, 5000, 40_000, 1 << 30):
                 found, count = in_spans(tmp_path, "queues", span_bytes, **options)
                 assert found == wanted, (options, span_bytes, is_surveyed)
@@ -95,7 +81,8 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
             with StompSocket(broker.process.port) as client:
                 client.connect(client_id="c")
                 client.subscribe("/topic/paged", id="4", durable_subscription_name=f"for{life}")
-                send_to_topic(client, 60)
+                for number in range(60):
+                    client.ask("SEND", {"destination": "/topic/paged", "persistent": "true"}, b"%d" % number * 300)
                 if life != 1:
                     client.ask("UNSUBSCRIBE", {"id": "4", "durable-subscription-name": f"for{life}"})
             broker.kill()
@@ -103,20 +90,15 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def send_to_topic(client: StompSocket, count: int) -> None:
-    for number in range(count):
-        client.ask("SEND", {"destination": "/topic/paged", "persistent": "true"}, b"%d" % number * 300)
-
-
 @pytest.mark.parametrize("table", ["queues", "pages"])
 @pytest.mark.parametrize("span_bytes", [1, 30_000, 1 << 30])
 def test_the_log_of_a_broker(lived: Path, table: str, span_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queue_contents, "_FIRST", 1 << 30)
-    wanted = rows_of(lived, table)
+    wanted = rows_in(lived, table)
     monkeypatch.undo()
     assert len(wanted) > 2
     assert table == "pages" or sum(row["scheduledCount"] for row in wanted) == 3
-    assert rows_of(lived, table) == wanted
+    assert rows_in(lived, table) == wanted
     found, count = in_spans(lived, table, span_bytes)
     assert found == wanted
     assert (count > 5) is (span_bytes == 1) or span_bytes == 30_000
@@ -124,34 +106,30 @@ def test_the_log_of_a_broker(lived: Path, table: str, span_bytes: int, monkeypat
 
 @pytest.mark.parametrize("interval", ["1 millisecond", "50 milliseconds", "1 second", "1 hour"])
 def test_metrics_are_cut_where_intervals_meet(lived: Path, interval: str) -> None:
-    wanted = rows_of(lived, "metrics", interval=interval)
+    wanted = rows_in(lived, "metrics", interval=interval)
     for span_bytes in (1, 60_000):
-        found = rows_of(lived, "metrics", interval=interval, partitionBytes=str(span_bytes))
+        found = rows_in(lived, "metrics", interval=interval, partitionBytes=str(span_bytes))
         key = lambda row: (row["queue"], row["bucket"])  # noqa: E731
         assert sorted(found, key=key) == sorted(wanted, key=key)
 
 
+@pytest.mark.parametrize("found", ["by chance", "kept"])
 @pytest.mark.parametrize("stays", [False, True])
-def test_metrics_of_every_kind_of_traffic(tmp_path: Path, rng: random.Random, *, stays: bool) -> None:
-    check_shares_of_metrics(tmp_path, rng, stays=stays)
-
-
-def test_a_cut_between_what_is_carried_into_a_segment_and_its_depths(tmp_path: Path) -> None:
-    """Found with this seed: a task began in a segment whose depths come behind the task's first events."""
-    test = "tests/spark/test_spans.py::test_metrics_of_every_kind_of_traffic[True]"
-    check_shares_of_metrics(tmp_path, random.Random(f"2569949877:{test}"), stays=True)
-
-
-def check_shares_of_metrics(tmp_path: Path, rng: random.Random, *, stays: bool) -> None:
+def test_metrics_of_every_kind_of_traffic(tmp_path: Path, rng: random.Random, found: str, *, stays: bool) -> None:
+    """Once with a seed by which a task began in a segment whose depths come behind the task's first events: a cut
+    between what is carried into a segment and its depths.
+    """
+    if found == "kept":
+        rng = random.Random(f"2569949877:tests/spark/test_spans.py::test_metrics_of_every_kind_of_traffic[{stays}]")
     made(tmp_path, rng, stays=stays)
     for options in ({}, {"startingTimestamp": str(START_MS + 150_000)}, {"endingTimestamp": str(START_MS + 200_000)}):
         given = {"journal": str(tmp_path), "table": "metrics", "interval": "5 seconds", **options}
-        wanted = read(given).to_pylist()
+        wanted = rows_read(given)
         reader = AggregateReader(read_options({**given, "partitionBytes": "5000"}))
         shares = reader.partitions()
         assert len(shares) > 3
-        found = [row for share in shares for batch in reader.read(share) for row in batch.to_pylist()]
-        assert sorted(found, key=lambda row: (row["queue"], row["bucket"])) == wanted
+        rows = rows_of(reader, shares)
+        assert sorted(rows, key=lambda row: (row["queue"], row["bucket"])) == wanted
 
 
 def test_in_spark(spark: SparkSession, lived: Path, tmp_path: Path, rng: random.Random) -> None:
@@ -180,8 +158,8 @@ def test_pages_whose_numbers_come_again(tmp_path: Path, monkeypatch: pytest.Monk
                 broker.kill()
             broker.start_again()
         broker.kill()
-    there = [row for row in rows_of(tmp_path, "pages") if row["droppedAt"] is None]
+    there = [row for row in rows_in(tmp_path, "pages") if row["droppedAt"] is None]
     assert 20 < sum(row["messages"] for row in there) < 62
     monkeypatch.setattr(queue_contents, "_FIRST", 1 << 30)
-    for found in (rows_of(tmp_path, "queues"), *(in_spans(tmp_path, "queues", size)[0] for size in (1, 1 << 30))):
+    for found in (rows_in(tmp_path, "queues"), *(in_spans(tmp_path, "queues", size)[0] for size in (1, 1 << 30))):
         assert {row["queue"]: row["messageCount"] for row in found}["paged"] == 62

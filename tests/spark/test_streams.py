@@ -30,6 +30,7 @@ from artemis_py.storage.format.segment_index import BLOCK_BYTES
 from tests.kit.process import eventually
 from tests.spark.live import LiveBroker, live_broker, send_many
 from tests.spark.made_log import START_MS, MadeLog, survey
+from tests.spark.readers import Query
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -232,19 +233,16 @@ def test_a_cursor_says_how_far_a_query_is(broker: LiveBroker, streams: Streams, 
 
 def test_a_cursor_that_moved_is_no_batch(broker: LiveBroker, place: str) -> None:
     """Else a query with a cursor would never rest: each batch moves it, and that is something new in the log."""
-    given = {"url": broker.url, "startingOffsets": "earliest", "cursor": place}
-    reader = LogStreamReader(read_options(given, streaming=True))
-    other = LogStreamReader(read_options({**given, "cursor": f"{place}.other"}, streaming=True))
+    one, other = (Query(url=broker.url, cursor=name) for name in (place, f"{place}.other"))
     with broker.client() as client:
         send_many(client, place, 0, 5)
-        end = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
-        for one in (reader, other, reader):
-            assert one.partitions(reader.initialOffset(), end)
-            one.commit(end)
-            assert [reader.latestOffset(end, ReadAllAvailable()) for _ in range(2)] == [end, end]
+        for query in (one, other):
+            assert query.trigger()
+            assert [query.trigger(ReadAllAvailable()) for _ in range(2)] == [None, None]
+        one.reader.commit(one.at)
+        assert one.trigger(ReadAllAvailable()) is None
         send_many(client, place, 5, 1)
-    later = reader.latestOffset(end, ReadAllAvailable())
-    assert later["e2e"] > end["e2e"]
+    assert one.trigger(ReadAllAvailable()) == [5]
 
 
 def test_a_broker_that_is_killed_and_starts_again_under_a_query(tmp_path: Path, streams: Streams) -> None:
@@ -398,26 +396,24 @@ def test_what_retention_took_is_counted_on_request(tmp_path: Path, streams: Stre
 def test_the_first_batch_is_the_same_when_it_is_planned_again(tmp_path: Path) -> None:
     """Spark asks for the initial offset anew then, and the latest one is another by now."""
     log = MadeLog(tmp_path)
-    log.segment(START_MS)
-    log.publish(START_MS, 10)
-    log.close()
-    options = read_options({"journal": str(tmp_path), "broker": "b", "startingOffsets": "latest"}, streaming=True)
-    first = LogStreamReader(options)
-    start = first.initialOffset()
-    log.segment(START_MS)
-    log.publish(START_MS, 5)
-    log.close()
-    end = first.latestOffset(start, ReadAllAvailable())
-    log.segment(START_MS)
-    log.publish(START_MS, 5)
-    log.close()
-    again = LogStreamReader(options)
-    assert again.initialOffset() != start
-    for reader, begin in ((first, start), (again, again.initialOffset())):
-        batches = [batch for share in reader.partitions(begin, end) for batch in reader.read(share)]
-        rows = [int(row["value"]) for batch in batches for row in batch.to_pylist()]
-        assert rows == [11, 12, 13, 14, 15]
-    assert again.latestOffset(again.latestOffset(end, ReadAllAvailable()), ReadAllAvailable())["b"] == log.lsn - 1
+
+    def more(count: int) -> None:
+        log.segment(START_MS)
+        log.publish(START_MS, count)
+        log.close()
+
+    given = {"journal": str(tmp_path), "broker": "b", "startingOffsets": "latest"}
+    more(10)
+    first = Query(**given)
+    more(5)
+    end, shares = first.plan(ReadAllAvailable())
+    more(5)
+    again = Query(**given)
+    assert again.at != first.at
+    for planned in (shares, again.reader.partitions(again.at, end)):
+        assert again.read(planned) == [11, 12, 13, 14, 15]
+    again.at = end
+    assert again.trigger(ReadAllAvailable()) == [16, 17, 18, 19, 20]
 
 
 @pytest.mark.parametrize("option", [{"minPartitions": "5"}, {"partitionBytes": "15000"}], ids=str)
@@ -434,25 +430,17 @@ def test_each_task_of_a_batch_has_the_same_rows_when_it_is_planned_again(
     for _ in range(3):
         log.publish(START_MS, 5, "bills")
     given = {"journal": str(tmp_path), "broker": "b", "startingOffsets": "earliest", "subscribe": "orders", **option}
-    options = read_options(given, streaming=True)
-    first = LogStreamReader(options)
-    start = first.initialOffset()
-    end = first.latestOffset(start, ReadAllAvailable())
-
-    def rows_of(reader: LogStreamReader) -> list[list[int]]:
-        return [
-            [int(row["offset"]) for batch in reader.read(share) for row in batch.to_pylist()]
-            for share in reader.partitions(start, end)
-        ]
-
-    planned = rows_of(first)
+    first = Query(**given, columns="offset")
+    end, shares = first.plan(ReadAllAvailable())
+    planned = [first.read([share]) for share in shares]
     assert len(planned) == (5 if "minPartitions" in option else 2)
     assert sum(map(len, planned)) == 200
     log.publish(START_MS, 300, "orders")
     log.publish(START_MS, 5, "elsewhere")
     log.close()
     survey(tmp_path)
-    again = rows_of(LogStreamReader(options))
+    later = Query(**given, columns="offset")
+    again = [later.read([share]) for share in later.reader.partitions(first.at, end)]
     assert (again[: len(planned)], list(filter(None, again[len(planned) :]))) == (planned, [])
 
 

@@ -16,6 +16,7 @@ from artemis_py.spark.read.options import read_options
 from artemis_py.spark.stream.reader import LogStreamReader
 from tests.spark.live import LiveBroker, live_broker, send_many
 from tests.spark.made_log import START_MS, MadeLog
+from tests.spark.readers import Query, rows_read
 
 
 @pytest.fixture(scope="module")
@@ -52,35 +53,36 @@ def test_an_address_that_no_log_knows(
     assert [one for one in LogTables(given).caveats() if "no log has" in one] == said
 
 
-def reader(broker: LiveBroker, cursor: str) -> LogStreamReader:
-    given = {"url": broker.url, "cursor": cursor, "startingOffsets": "earliest"}
-    return LogStreamReader(read_options(given, streaming=True))
-
-
-def step(query: LogStreamReader, start: dict[str, object]) -> dict[str, object]:
-    """One batch, to its end."""
-    end = query.latestOffset(start, ReadAllAvailable())
-    query.partitions(start, end)
-    query.commit(end)
-    return end
+def test_an_address_that_no_broker_knows(broker: LiveBroker, caplog: pytest.LogCaptureFixture) -> None:
+    for streaming in (False, True):
+        with caplog.at_level(logging.WARNING):
+            assert rows_read({"url": broker.url, "subscribe": "ordres"}, streaming=streaming) == []
+        assert "no log has the address 'ordres': did you mean 'orders'?" in caplog.messages
+        caplog.clear()
 
 
 def test_two_queries_with_one_cursor(broker: LiveBroker) -> None:
-    first, second = reader(broker, "shared"), reader(broker, "shared")
-    begin = first.initialOffset()
-    step(first, begin)
-    second_at = step(second, second.initialOffset())
+    first, second = Query(url=broker.url, cursor="shared"), Query(url=broker.url, cursor="shared")
+    begin = first.at
+    assert (first.trigger(), second.trigger()) == ([*range(5)],) * 2
     with broker.client() as client:
         send_many(client, "orders", 5, 5)
+    first.at = begin
     with pytest.raises(PipelineError, match=r"cursor shared of .* is moved by two queries"):
-        step(first, begin)
-    step(second, second_at)
+        first.trigger()
+    assert second.trigger() == [*range(5, 10)]
+
+
+def test_a_directory_keeps_no_cursor(broker: LiveBroker) -> None:
+    with pytest.raises(PipelineError, match="only a running broker keeps cursors"):
+        Query(journal=str(broker.folder), broker="e2e", cursor="c").trigger(ReadAllAvailable())
 
 
 def test_a_query_that_starts_again_keeps_its_cursor(broker: LiveBroker) -> None:
-    at = step(reader(broker, "mine"), reader(broker, "mine").initialOffset())
-    again = reader(broker, "mine")
-    for number in range(3):
+    before = Query(url=broker.url, cursor="mine")
+    before.trigger()
+    again = Query(before.at, url=broker.url, cursor="mine")
+    for number in range(10, 13):
         with broker.client() as client:
-            send_many(client, "orders", 10 + number, 1)
-        at = step(again, at)
+            send_many(client, "orders", number, 1)
+        assert again.trigger() == [number]

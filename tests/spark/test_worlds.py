@@ -11,7 +11,8 @@ from tests.kit.crash.opening import SimStore
 from tests.kit.crash.projection import Projection
 from tests.kit.crash.retained import Archive
 from tests.kit.crash.world import CrashWorld
-from tests.spark.test_spans import in_spans, rows_of
+from tests.spark.readers import rows_in
+from tests.spark.test_spans import in_spans
 
 COMPARED_MIN = 100
 """Messages on queues after crashes."""
@@ -38,9 +39,9 @@ class Told(CrashWorld):
             (self.folder / name).write_bytes(data)
         held = {fields["name"]: len(found.items(number)) for number, fields in found.queues.items()}
         size = self.choice.choice(SPAN_BYTES)
-        for rows in (rows_of(self.folder, "queues"), in_spans(self.folder, "queues", size)[0]):
+        for rows in (rows_in(self.folder, "queues"), in_spans(self.folder, "queues", size)[0]):
             assert {row["queue"]: row["messageCount"] for row in rows} == held
-        told = {(row["stream"], row["page"]): row for row in rows_of(self.folder, "pages")}
+        told = {(row["stream"], row["page"]): row for row in rows_in(self.folder, "pages")}
         for page in self.recovered.index.pages.pages():
             row = told[page.stream, page.number]
             assert (row["firstPlace"], row["messages"], row["droppedAt"]) == (page.first_place, page.kept_count, None)

@@ -1,0 +1,86 @@
+"""Brokers' logs that change while nobody reads them, or in the middle: they are read from directories that no broker
+has, or over a url that stays.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+from tests.spark.live import LiveBroker, send_many
+
+KINDS: Final = ("journal", "url")
+_SENT_AT_ONCE: Final = 10
+"""So few that the broker may close a segment behind them."""
+
+
+class Logs:
+    """Folders of brokers, of which each may be started under any name: ``e2e``, if no other is told."""
+
+    def __init__(self, folder: Path, kind: str, body_bytes: int = 0) -> None:
+        self.folder = folder
+        self.kind = kind
+        self._body_bytes = body_bytes
+        self._lives: dict[str, LiveBroker] = {}
+
+    @contextmanager
+    def running(self, folder: str = "e2e", name: str | None = None) -> Iterator[LiveBroker]:
+        """The broker, for as long as this lasts; on the ports that it had before. One that runs goes on."""
+        (self.folder / folder).mkdir(parents=True, exist_ok=True)
+        live = self._lives.get(folder)
+        if live is None:
+            live = self._lives[folder] = LiveBroker(self.folder / folder, name=name or folder)
+        elif live.process.process.poll() is None:
+            yield live
+            return
+        else:
+            live.start_again(name or folder)
+        try:
+            yield live
+        finally:
+            live.kill()
+
+    @contextmanager
+    def source(self, **named: str) -> Iterator[dict[str, str]]:
+        """Where the logs of these folders, under these names, are to be read."""
+        named = named or {"e2e": "e2e"}
+        if self.kind == "journal":
+            for path in self.segments():  # the last batch of a file counts when it has rested
+                os.utime(path, (0, 0))
+            yield {"journal": ",".join(f"{name}={self.folder / folder}" for folder, name in named.items())}
+            return
+        with ExitStack() as stack:
+            lives = [stack.enter_context(self.running(*both)) for both in named.items()]
+            yield {"url": ",".join(live.url for live in lives)}
+
+    def send(self, first: int, count: int, folder: str = "e2e", name: str | None = None) -> None:
+        """Publish. Without a message for the queue there is one for another: until something is confirmed, a broker
+        that is killed has no log.
+        """
+        with self.running(folder, name) as live, live.client() as client:
+            for begin in range(first, first + count, _SENT_AT_ONCE):
+                many = min(_SENT_AT_ONCE, first + count - begin)
+                send_many(client, "orders", begin, many, self._body_bytes)
+            if not count:
+                send_many(client, "others", 0, 1)
+
+    def exchange(self, backup: Path | None = None) -> None:
+        """Another log comes to the place: a new one, which is empty, or an older copy with all files, the id too."""
+        live, place = self._lives["e2e"], self.folder / "e2e"
+        is_up = live.process.process.poll() is None
+        live.kill()
+        shutil.rmtree(place)
+        if backup is None:
+            place.mkdir()
+        else:
+            shutil.copytree(backup, place)
+        if is_up:
+            live.start_again()
+
+    def segments(self) -> list[Path]:
+        """In order."""
+        return sorted(self.folder.glob("**/artemis-journal-*.log"), key=lambda path: path.name)
