@@ -6,12 +6,12 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.oracle.brokers import AddressCounts, BrokerUnderTest, QueueCounts, free_ports, stop, wait_until_listening
+from tests.oracle.brokers import BrokerUnderTest, Counts, free_ports, stop, wait_until_listening
 from tests.oracle.client import WAIT_S, Client, Frame
 from tests.oracle.configuration import ACCEPTORS, Profile, broker_xml
 
@@ -21,6 +21,11 @@ MANAGEMENT = "activemq.management"
 REPLIES = "oracle.replies"
 LISTINGS_MAX = 20
 
+_COLUMNS = {
+    "messages": "messageCount", "delivering": "deliveringCount", "scheduled": "scheduledCount",
+    "added": "messagesAdded", "acknowledged": "messagesAcked", "killed": "messagesKilled",
+    "expired": "messagesExpired", "consumers": "consumerCount",
+}  # fmt: skip
 _BOOTSTRAP = """\
 <broker xmlns="http://activemq.apache.org/schema">
   <jaas-security domain="oracle"/>
@@ -55,36 +60,20 @@ class ArtemisBroker(BrokerUnderTest):
         headers = {"destination": REPLIES, "id": "replies", "ack": "auto", "subscription-type": "ANYCAST"}
         assert self._client.request("SUBSCRIBE", headers).command == "RECEIPT"
 
-    def queue(self, name: str) -> QueueCounts | None:
-        row = self._row("listQueues", "name", name)
+    def counts(self, kind: str, name: str) -> Counts | None:
+        row = self._row("listQueues" if kind == "queue" else "listAddresses", name)
         if row is None:
             return None
-        counts = {key: int(row[key]) for key in ("messageCount", "deliveringCount", "scheduledCount", "messagesAdded")}
-        ended = ("messagesAcked", "messagesKilled", "messagesExpired")
-        acknowledged, killed, expired = (int(row[key]) for key in ended)
-        return QueueCounts(
-            messages=counts["messageCount"],
-            delivering=counts["deliveringCount"],
-            scheduled=counts["scheduledCount"],
-            # Artemis counts what a ring gave up, but shows it nowhere.
-            replaced=counts["messagesAdded"] - acknowledged - killed - expired - counts["messageCount"],
-            added=counts["messagesAdded"],
-            acknowledged=acknowledged,
-            killed=killed,
-            expired=expired,
-            consumers=int(row["consumerCount"]),
-        )
+        if kind == "address":
+            shown = {"routed": "routedMessageCount", "unrouted": "unRoutedMessageCount"}
+            return {key: self._ask(f"address.{name}", attribute=attribute) for key, attribute in shown.items()}
+        found = {key: int(row[column]) for key, column in _COLUMNS.items()}
+        # Artemis counts what a ring gave up, but shows it nowhere.
+        left = sum(found[key] for key in ("acknowledged", "killed", "expired", "messages"))
+        return {**found, "replaced": found["added"] - left}
 
-    def address(self, name: str) -> AddressCounts | None:
-        if self._row("listAddresses", "name", name) is None:
-            return None
-        return AddressCounts(
-            routed=self._ask(f"address.{name}", attribute="routedMessageCount"),
-            unrouted=self._ask(f"address.{name}", attribute="unRoutedMessageCount"),
-        )
-
-    def _row(self, operation: str, key: str, name: str) -> dict[str, Any] | None:
-        options = json.dumps({"field": key, "operation": "EQUALS", "value": name})
+    def _row(self, operation: str, name: str) -> dict[str, Any] | None:
+        options = json.dumps({"field": "name", "operation": "EQUALS", "value": name})
         for _ in range(LISTINGS_MAX):
             reply = self._request("broker", operation, options, 1, 10)
             # A listing fails when a queue is deleted under it.
@@ -93,14 +82,11 @@ class ArtemisBroker(BrokerUnderTest):
                 return rows[0] if rows else None
         raise AssertionError(f"{operation} failed {LISTINGS_MAX} times: {reply}")
 
-    def pause(self, queue: str) -> None:
-        self._ask(f"queue.{queue}", "pause")
-
-    def resume(self, queue: str) -> None:
-        self._ask(f"queue.{queue}", "resume")
-
-    def set_ring_size(self, queue: str, ring_size: int) -> None:
-        self._ask("broker", "updateQueue", json.dumps({"name": queue, "ring-size": ring_size}))
+    def operate(self, operation: str, queue: str, *arguments: int) -> None:
+        if operation == "resize":
+            self._ask("broker", "updateQueue", json.dumps({"name": queue, "ring-size": arguments[0]}))
+        else:
+            self._ask(f"queue.{queue}", operation)
 
     def _ask(self, resource: str, operation: str = "", *arguments: object, attribute: str = "") -> Any:
         reply = self._request(resource, operation, *arguments, attribute=attribute)
@@ -133,21 +119,30 @@ def log_of(folder: Path) -> Path:
     return folder / "log" / "artemis.log"
 
 
-def start_artemis(text: str, folder: Path, home: Path) -> subprocess.Popen[bytes]:
-    """A real Artemis with this configuration, in this folder, which may have its files already."""
+def start_artemis(
+    text: str, folder: Path, home: Path, bootstrap: str = _BOOTSTRAP, options: Sequence[str] = ()
+) -> subprocess.Popen[bytes]:
+    """A real Artemis with this configuration, in this folder, which may have its files already; ``options`` are those
+    of Java.
+    """
     etc = folder / "etc"
     for path in (etc, folder / "data", folder / "tmp", folder / "log"):
         path.mkdir(exist_ok=True, parents=True)
     (etc / "broker.xml").write_text(text)
-    (etc / "bootstrap.xml").write_text(_BOOTSTRAP.format(folder=etc))
+    (etc / "bootstrap.xml").write_text(bootstrap.format(folder=etc))
     (etc / "management.xml").write_text(_MANAGEMENT)
-    command = [
-        "java", "-Xmx512M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-        f"-Dartemis.home={home}", f"-Dartemis.instance={folder}", f"-Dartemis.instance.etc={etc}",
-        f"-Djava.io.tmpdir={folder / 'tmp'}", f"-Ddata.dir={folder / 'data'}",
-        "-cp", str(home / "lib" / "artemis-boot.jar"), "org.apache.activemq.artemis.boot.Artemis", "run",
-    ]  # fmt: skip
     with log_of(folder).open("ab") as output:
         return subprocess.Popen(
-            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
-        )
+            java_command(folder, home, *options),
+            cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
+        )  # fmt: skip
+
+
+def java_command(folder: Path, home: Path, *options: str) -> list[str]:
+    """Runs the instance in this folder."""
+    return [
+        "java", "-Xmx512M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+        f"-Dartemis.home={home}", f"-Dartemis.instance={folder}", f"-Dartemis.instance.etc={folder / 'etc'}",
+        f"-Djava.io.tmpdir={folder / 'tmp'}", f"-Ddata.dir={folder / 'data'}", *options,
+        "-cp", str(home / "lib" / "artemis-boot.jar"), "org.apache.activemq.artemis.boot.Artemis", "run",
+    ]  # fmt: skip

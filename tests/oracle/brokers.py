@@ -7,7 +7,6 @@ import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -19,27 +18,10 @@ STOP_S = 20.0
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@dataclass(frozen=True)
-class QueueCounts:
-    """The numbers of one queue. ``replaced`` is what a ring gave up."""
-
-    messages: int
-    delivering: int
-    scheduled: int
-    replaced: int
-    added: int
-    acknowledged: int
-    killed: int
-    expired: int
-    consumers: int
-
-
-@dataclass(frozen=True)
-class AddressCounts:
-    """The numbers of one address."""
-
-    routed: int
-    unrouted: int
+Counts = dict[str, int]
+"""The numbers of a queue: messages, delivering, scheduled, replaced (what a ring gave up), added, acknowledged, killed,
+expired and consumers; or those of an address: routed and unrouted.
+"""
 
 
 class BrokerUnderTest(ABC):
@@ -59,24 +41,12 @@ class BrokerUnderTest(ABC):
         return Client(self.ports[acceptor], version, wait_s)
 
     @abstractmethod
-    def queue(self, name: str) -> QueueCounts | None:
-        """The numbers of a queue, None when there is no such queue."""
+    def counts(self, kind: str, name: str) -> Counts | None:
+        """The numbers of a ``queue`` or an ``address``, None when there is none of this name."""
 
     @abstractmethod
-    def address(self, name: str) -> AddressCounts | None:
-        """The numbers of an address, None when there is no such address."""
-
-    @abstractmethod
-    def pause(self, queue: str) -> None:
-        """Stops dispatch from a queue."""
-
-    @abstractmethod
-    def resume(self, queue: str) -> None:
-        """Starts dispatch again."""
-
-    @abstractmethod
-    def set_ring_size(self, queue: str, ring_size: int) -> None:
-        """Changes the size of a ring."""
+    def operate(self, operation: str, queue: str, *arguments: int) -> None:
+        """``pause`` and ``resume`` dispatch from a queue, or ``resize`` a ring."""
 
 
 def free_ports(names: tuple[str, ...]) -> dict[str, int]:

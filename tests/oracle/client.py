@@ -95,14 +95,10 @@ class Client:
         """A frame."""
         self.write(render(command, headers, body, self.version))
 
-    def next_receipt(self) -> str:
-        """An id for a receipt that this connection has not used."""
-        self._receipts += 1
-        return f"receipt-{self._receipts}"
-
     def request(self, command: str, headers: Mapping[str, str], body: bytes = b"") -> Frame:
         """Sends a frame with a receipt header; returns RECEIPT or ERROR."""
-        receipt = self.next_receipt()
+        self._receipts += 1
+        receipt = f"receipt-{self._receipts}"
         self.send(command, {**headers, "receipt": receipt}, body)
         answer = self.answer()
         if answer.command == "RECEIPT":

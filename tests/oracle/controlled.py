@@ -1,7 +1,7 @@
 """Runs our broker as ``artemis-py run`` does, and carries out orders from standard input.
 
 The orders are operations of the core that no protocol offers yet: ``pause QUEUE``, ``resume QUEUE`` and
-``ring-size QUEUE N``, one a line, each answered by ``done`` or by what is wrong.
+``resize QUEUE N``, one a line, each answered by ``done`` or by what is wrong.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ControlledServer(Server):
     def _carry_out(self, words: list[str]) -> None:
         operation, queue_name, *rest = words
         try:
-            if operation == "ring-size":
+            if operation == "resize":
                 self.broker.queue_operations.set_ring_size(queue_name, int(rest[0]))
             elif operation == "pause":
                 self.broker.queue_operations.pause(queue_name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from tests.oracle.artemis_broker import log_of, start_artemis
 from tests.oracle.brokers import free_ports, stop, wait_until_listening
 
 START_S: Final = 120.0
@@ -41,7 +41,6 @@ _BOOTSTRAP: Final = """\
   </binding></web>
 </broker>
 """
-_MANAGEMENT: Final = '<management-context xmlns="http://activemq.apache.org/schema"/>\n'
 
 
 @dataclass
@@ -63,24 +62,12 @@ class JolokiaBroker:
 def artemis_with_web(folder: Path, home: Path) -> Iterator[JolokiaBroker]:
     """A real Artemis, from its first open port to its end. Nobody logs in."""
     ports = free_ports(("stomp", "web"))
-    etc = folder / "etc"
-    for path in (etc, folder / "data", folder / "tmp"):
-        path.mkdir()
     acceptor = f'<acceptor name="stomp">tcp://127.0.0.1:{ports["stomp"]}?protocols=STOMP</acceptor>'
-    (etc / "broker.xml").write_text(CONFIGURATION.format(acceptors=acceptor))
-    (etc / "bootstrap.xml").write_text(_BOOTSTRAP.format(folder=etc, port=ports["web"]))
-    (etc / "management.xml").write_text(_MANAGEMENT)
-    log = folder / "artemis.log"
-    command = [
-        "java", "-Xmx512M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-        f"-Dartemis.home={home}", f"-Dartemis.instance={folder}", f"-Dartemis.instance.etc={etc}",
-        f"-Djava.io.tmpdir={folder / 'tmp'}", f"-Ddata.dir={folder / 'data'}", "-Dhawtio.authenticationEnabled=false",
-        "-cp", str(home / "lib" / "artemis-boot.jar"), "org.apache.activemq.artemis.boot.Artemis", "run",
-    ]  # fmt: skip
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+    bootstrap = _BOOTSTRAP.replace("{port}", str(ports["web"]))
+    text = CONFIGURATION.format(acceptors=acceptor)
+    process = start_artemis(text, folder, home, bootstrap, ["-Dhawtio.authenticationEnabled=false"])
     try:
-        wait_until_listening(process, ports, START_S, log)
+        wait_until_listening(process, ports, START_S, log_of(folder))
         yield JolokiaBroker(f"http://127.0.0.1:{ports['web']}")
     finally:
         stop(process)

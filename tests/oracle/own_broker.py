@@ -10,32 +10,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.oracle.brokers import (
-    ROOT,
-    AddressCounts,
-    BrokerUnderTest,
-    QueueCounts,
-    free_ports,
-    stop,
-    wait_until_listening,
-)
+from tests.oracle.brokers import ROOT, BrokerUnderTest, Counts, free_ports, stop, wait_until_listening
 from tests.oracle.client import LOOPBACK
 from tests.oracle.configuration import ACCEPTORS, ACCEPTORS_OF_OURS, Profile, broker_xml
 
 START_S = 20.0
 
-_QUEUE_FAMILIES = {
-    "artemis_message_count": "messages",
-    "artemis_delivering_message_count": "delivering",
-    "artemis_scheduled_message_count": "scheduled",
-    "artemis_messages_replaced": "replaced",
-    "artemis_messages_added": "added",
-    "artemis_messages_acknowledged": "acknowledged",
-    "artemis_messages_killed": "killed",
-    "artemis_messages_expired": "expired",
-    "artemis_consumer_count": "consumers",
+_FAMILIES = {
+    "queue": {
+        "artemis_message_count": "messages",
+        "artemis_delivering_message_count": "delivering",
+        "artemis_scheduled_message_count": "scheduled",
+        "artemis_messages_replaced": "replaced",
+        "artemis_messages_added": "added",
+        "artemis_messages_acknowledged": "acknowledged",
+        "artemis_messages_killed": "killed",
+        "artemis_messages_expired": "expired",
+        "artemis_consumer_count": "consumers",
+    },
+    "address": {"artemis_routed_message_count": "routed", "artemis_unrouted_message_count": "unrouted"},
 }
-_ADDRESS_FAMILIES = {"artemis_routed_message_count": "routed", "artemis_unrouted_message_count": "unrouted"}
+_LABELS = {"queue": 'queue="{}"', "address": 'address="{}",broker="[^"]*"'}
 
 
 class OwnBroker(BrokerUnderTest):
@@ -49,36 +44,20 @@ class OwnBroker(BrokerUnderTest):
         super().__init__(ports)
         self._process = process
 
-    def queue(self, name: str) -> QueueCounts | None:
-        found = self._scrape(f'queue="{re.escape(name)}"', _QUEUE_FAMILIES)
-        return QueueCounts(**found) if found else None
-
-    def address(self, name: str) -> AddressCounts | None:
-        found = self._scrape(f'address="{re.escape(name)}",broker="[^"]*"', _ADDRESS_FAMILIES)
-        return AddressCounts(**found) if found else None
-
-    def _scrape(self, labels: str, families: dict[str, str]) -> dict[str, int]:
+    def counts(self, kind: str, name: str) -> Counts | None:
+        labels, families = _LABELS[kind].format(re.escape(name)), _FAMILIES[kind]
         with urllib.request.urlopen(f"http://{LOOPBACK}:{self.ports['http']}/metrics", timeout=120) as answer:
             text = answer.read().decode()
         lines = re.findall(rf"^(\w+){{[^}}]*{labels}}} (\S+)$", text, re.MULTILINE)
-        return {families[family]: int(float(value)) for family, value in lines if family in families}
+        return {families[family]: int(float(value)) for family, value in lines if family in families} or None
 
-    def pause(self, queue: str) -> None:
-        self._order("pause", queue)
-
-    def resume(self, queue: str) -> None:
-        self._order("resume", queue)
-
-    def set_ring_size(self, queue: str, ring_size: int) -> None:
-        self._order("ring-size", queue, str(ring_size))
-
-    def _order(self, *words: str) -> None:
+    def operate(self, operation: str, queue: str, *arguments: int) -> None:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(" ".join(words).encode() + b"\n")
+        self._process.stdin.write(" ".join([operation, queue, *map(str, arguments)]).encode() + b"\n")
         self._process.stdin.flush()
         answer = self._process.stdout.readline().decode().strip()
-        assert answer == "done", f"{words}: {answer}"
+        assert answer == "done", f"{operation} {queue}: {answer}"
 
 
 @contextmanager

@@ -100,7 +100,9 @@ def replies(broker: BrokerUnderTest) -> list[tuple[str, Any]]:
         assert client.request("SEND", {"destination": "/queue/oracle.q"}, b"x").command == "RECEIPT"
     subscribe = {"destination": REPLIES, "id": "r", "ack": "auto", "subscription-type": "ANYCAST"}
     assert client.request("SUBSCRIBE", subscribe).command == "RECEIPT"
-    eventually("both are there", lambda: broker.queue("oracle.q"), lambda seen: seen is not None and seen.messages == 2)
+    eventually(
+        "both are there", lambda: (broker.counts("queue", "oracle.q") or {}).get("messages"), lambda seen: seen == 2
+    )
     found: list[tuple[str, Any]] = []
     for number, (resource, operation, attribute, arguments) in enumerate(REQUESTS):
         asked = {"_AMQ_OperationName": operation} if operation else {"_AMQ_Attribute": attribute}

@@ -15,7 +15,7 @@ import pytest
 from tests.kit.client import StompSocket
 from tests.kit.process import BrokerProcess, eventually
 from tests.oracle.artemis_broker import START_S, artemis_home
-from tests.oracle.brokers import free_ports, stop, wait_until_listening
+from tests.oracle.brokers import free_ports, running
 
 COMMAND = (sys.executable, "-m", "artemis_py")
 ADMIN = "made by Artemis"
@@ -38,19 +38,6 @@ class Instance:
         file = self.folder / "etc" / "broker.xml"
         text = re.sub(r"<acceptors>.*</acceptors>", acceptors + quick, file.read_text(), flags=re.DOTALL)
         file.write_text(text)
-
-    @contextmanager
-    def artemis(self) -> Iterator[None]:
-        """Artemis runs on it."""
-        log = self.folder / "artemis.log"
-        with log.open("wb") as output:
-            command = [str(self.folder / "bin" / "artemis"), "run"]
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
-        try:
-            wait_until_listening(process, self.ports, START_S, log)
-            yield
-        finally:
-            stop(process)
 
     @contextmanager
     def ours(self) -> Iterator[None]:
@@ -112,7 +99,8 @@ def test_both_accept_the_users_of_each_other(instance: Instance) -> None:
         ("changed", "after", True), ("changed", "before", False),
         ("gone", "x", False),
     ]  # fmt: skip
-    with instance.artemis():
+    command = [str(instance.folder / "bin" / "artemis"), "run"]
+    with running(command, instance.ports["stomp"], START_S, instance.folder / "artemis.log"):
         names = ["--user-command-user", "theirs", "--user-command-password", "theirs too"]
         instance.their_user("add", *names, "--role", "amq")
         instance.our_user("add", "ann", "--role", "amq", password="hashed: 100,000 times")

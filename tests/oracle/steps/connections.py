@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from tests.oracle.scenario_run import ScenarioRun, is_closed
 from tests.oracle.steps.base import Step
@@ -58,33 +59,24 @@ class Disconnect(Step):
 
 
 @dataclass(frozen=True)
-class Drop(Step):
-    """The connection breaks, as when a client crashes."""
+class On(Step):
+    """What a client does with its connection, or waits for there."""
 
+    act: str
     who: str = "c"
 
     def play(self, stage: ScenarioRun) -> None:
-        stage.client(self.who).reset()
+        getattr(stage.client(self.who), self.act)()
 
 
-@dataclass(frozen=True)
-class HalfClose(Step):
-    """The client says that it sends nothing more, and goes on reading."""
-
-    who: str = "c"
-
-    def play(self, stage: ScenarioRun) -> None:
-        stage.client(self.who).shut_output()
-
-
-@dataclass(frozen=True)
-class Closed(Step):
-    """The broker closes the connection."""
-
-    who: str = "c"
-
-    def play(self, stage: ScenarioRun) -> None:
-        stage.client(self.who).wait_for_end()
+Drop = partial(On, "reset")
+"""The connection breaks, as when a client crashes."""
+HalfClose = partial(On, "shut_output")
+"""The client says that it sends nothing more, and goes on reading."""
+Closed = partial(On, "wait_for_end")
+"""The broker closes the connection."""
+Beat = partial(On, "read_beat")
+"""The broker sends a heart-beat."""
 
 
 @dataclass(frozen=True)
@@ -95,13 +87,3 @@ class StaysOpen(Step):
 
     def play(self, stage: ScenarioRun) -> None:
         assert not is_closed(stage.client(self.who)), "the broker closed the connection"
-
-
-@dataclass(frozen=True)
-class Beat(Step):
-    """The broker sends a heart-beat."""
-
-    who: str = "c"
-
-    def play(self, stage: ScenarioRun) -> None:
-        stage.client(self.who).read_beat()

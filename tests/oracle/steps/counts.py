@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import partial
 
 from tests.kit.process import eventually
 from tests.oracle.scenario_run import ScenarioRun
@@ -26,21 +27,25 @@ class Counts(Step):
 
     def play(self, stage: ScenarioRun) -> None:
         wanted = {name: value for name, value in asdict(self).items() if value is not None and name != "queue"}
-        seen: dict[str, int] = {}
-        times = 0
+        _become(stage, "queue", self.queue, wanted)
 
-        def reached() -> bool:
-            nonlocal seen, times
-            counts = stage.broker.queue(self.queue)
-            assert counts is not None, f"there is no queue {self.queue}"
-            seen = {name: value for name, value in asdict(counts).items() if name in wanted}
-            times = times + 1 if seen == wanted else 0
-            return times > int(stage.broker.counts_twice)
 
-        try:
-            eventually("counts", reached, bool, stage.wait_s)
-        except AssertionError as error:
-            raise AssertionError(f"{error}: {self.queue} has {seen}, expected {wanted}") from None
+def _become(stage: ScenarioRun, kind: str, name: str, wanted: dict[str, int]) -> None:
+    seen: dict[str, int] = {}
+    times = 0
+
+    def reached() -> bool:
+        nonlocal seen, times
+        counts = stage.broker.counts(kind, name)
+        assert counts is not None or kind == "address", f"there is no queue {name}"
+        seen = {key: value for key, value in (counts or {}).items() if key in wanted}
+        times = times + 1 if seen == wanted else 0
+        return times > int(stage.broker.counts_twice and kind == "queue")
+
+    try:
+        eventually("counts", reached, bool, stage.wait_s)
+    except AssertionError as error:
+        raise AssertionError(f"{error}: {name} has {seen}, expected {wanted}") from None
 
 
 @dataclass(frozen=True)
@@ -52,36 +57,20 @@ class Routed(Step):
     unrouted: int = 0
 
     def play(self, stage: ScenarioRun) -> None:
-        seen: object = None
-
-        def reached() -> bool:
-            nonlocal seen
-            seen = stage.broker.address(self.address)
-            return seen is not None and asdict(seen) == {"routed": self.routed, "unrouted": self.unrouted}
-
-        try:
-            eventually("counts", reached, bool, stage.wait_s)
-        except AssertionError as error:
-            raise AssertionError(f"{error}: {seen}, expected {self}") from None
+        _become(stage, "address", self.address, {"routed": self.routed, "unrouted": self.unrouted})
 
 
 @dataclass(frozen=True)
 class Exists(Step):
-    """There comes to be such a queue, or no longer."""
+    """There comes to be such a queue, or address, or no longer."""
 
-    queue: str
+    name: str
     yes: bool = True
+    kind: str = "queue"
 
     def play(self, stage: ScenarioRun) -> None:
-        eventually(f"{self}", lambda: (stage.broker.queue(self.queue) is not None) == self.yes, bool, stage.wait_s)
+        is_so = lambda: (stage.broker.counts(self.kind, self.name) is not None) == self.yes  # noqa: E731
+        eventually(f"{self}", is_so, bool, stage.wait_s)
 
 
-@dataclass(frozen=True)
-class AddressExists(Step):
-    """There comes to be such an address, or no longer."""
-
-    address: str
-    yes: bool = True
-
-    def play(self, stage: ScenarioRun) -> None:
-        eventually(f"{self}", lambda: (stage.broker.address(self.address) is not None) == self.yes, bool, stage.wait_s)
+AddressExists = partial(Exists, kind="address")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from tests.oracle.client import Client
 from tests.oracle.scenario_run import ScenarioRun, is_closed, now_ms
@@ -48,14 +49,14 @@ class Send(Request):
         return [("SEND", headers, body if isinstance(body, bytes) else body.encode()) for body in self.bodies]
 
 
-def send(to: str, *bodies: str | bytes, who: str = "c", headers: Mapping[str, Value] | None = None) -> Send:
+def send(
+    to: str, *bodies: str | bytes, who: str = "c", headers: Mapping[str, Value] | None = None, type: str = ""
+) -> Send:
     """A ``Send`` that reads well in a table."""
-    return Send(to, bodies, headers or {}, who)
+    return Send(to, bodies, {**({"destination-type": type} if type else {}), **(headers or {})}, who)
 
 
-def anycast(to: str, *bodies: str | bytes, who: str = "c", headers: Mapping[str, Value] | None = None) -> Send:
-    """The same with ``destination-type:ANYCAST``."""
-    return Send(to, bodies, {"destination-type": "ANYCAST", **(headers or {})}, who)
+anycast = partial(send, type="ANYCAST")
 
 
 @dataclass(frozen=True)
@@ -95,19 +96,12 @@ def unsubscribe(id: str = "s", who: str = "c") -> Plain:
     return Plain("UNSUBSCRIBE", {"id": id}, who)
 
 
-def begin(name: str = "t", who: str = "c") -> Plain:
-    """BEGIN."""
-    return Plain("BEGIN", {"transaction": name}, who)
+def of_transaction(command: str, name: str = "t", who: str = "c") -> Plain:
+    """One of the frames that begin and end it."""
+    return Plain(command, {"transaction": name}, who)
 
 
-def commit(name: str = "t", who: str = "c") -> Plain:
-    """COMMIT."""
-    return Plain("COMMIT", {"transaction": name}, who)
-
-
-def abort(name: str = "t", who: str = "c") -> Plain:
-    """ABORT."""
-    return Plain("ABORT", {"transaction": name}, who)
+begin, commit, abort = (partial(of_transaction, command) for command in ("BEGIN", "COMMIT", "ABORT"))
 
 
 @dataclass(frozen=True)
@@ -123,14 +117,12 @@ class Settle(Request):
         return [(self.command, _names(client, body) | given(self.headers), b"") for body in self.bodies]
 
 
-def ack(*bodies: str, who: str = "c", headers: Mapping[str, Value] | None = None) -> Settle:
-    """ACK each of these messages."""
-    return Settle("ACK", bodies, who, headers or {})
+def settle(command: str, *bodies: str, who: str = "c", headers: Mapping[str, Value] | None = None) -> Settle:
+    """A ``Settle`` of each of these messages that reads well in a table."""
+    return Settle(command, bodies, who, headers or {})
 
 
-def nack(*bodies: str, who: str = "c", headers: Mapping[str, Value] | None = None) -> Settle:
-    """NACK each of these messages."""
-    return Settle("NACK", bodies, who, headers or {})
+ack, nack = partial(settle, "ACK"), partial(settle, "NACK")
 
 
 def _names(client: Client, body: str) -> dict[str, str]:
@@ -160,16 +152,12 @@ class Refused(Step):
         assert answer.command == "ERROR", f"accepted: {answer}"
         assert ("receipt-id" in answer.headers) == self.has_receipt, f"receipt-id is wrong: {answer}"
         check_headers(answer, self.answer, stage)
-        _check_end(client, self.closes)
+        assert is_closed(client) == self.closes, f"the connection {'stays open' if self.closes else 'is closed'}"
 
 
 def unnamed(request: Request, *, closes: bool = False) -> Either:
     """A request that both refuse, but Artemis without saying which receipt the ERROR stands for."""
     return Either(ours=(Refused(request, closes),), artemis=(Refused(request, closes, has_receipt=False),))
-
-
-def _check_end(client: Client, closes: bool) -> None:
-    assert is_closed(client) == closes, "the connection is closed" if not closes else "the connection stays open"
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ class Pause(Step):
     paused: bool = True
 
     def play(self, stage: ScenarioRun) -> None:
-        (stage.broker.pause if self.paused else stage.broker.resume)(self.queue)
+        stage.broker.operate("pause" if self.paused else "resume", self.queue)
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Resize(Step):
     ring_size: int
 
     def play(self, stage: ScenarioRun) -> None:
-        stage.broker.set_ring_size(self.queue, self.ring_size)
+        stage.broker.operate("resize", self.queue, self.ring_size)
 
 
 @dataclass(frozen=True)
