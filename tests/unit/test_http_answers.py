@@ -6,7 +6,8 @@ import asyncio
 import os
 import socket
 import struct
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -101,18 +102,19 @@ def test_a_client_that_asks_before_it_sends_a_body_is_told_to() -> None:
 # ---- answers that come later ---------------------------------------------------------------------
 
 
-async def talking(
+@asynccontextmanager
+async def accepting(
     routes: list[Route],
-    client: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
     limits: HttpLimits | None = None,
     authentication: Authentication | None = None,
-) -> HttpAcceptor:
-    """An acceptor on a real socket, and a client of it."""
+    now_ms: Callable[[], int] | None = None,
+) -> AsyncIterator[tuple[HttpAcceptor, tuple[str, int]]]:
+    """An acceptor on a real socket."""
     loop = asyncio.get_running_loop()
     disconnects = DisconnectWatch(loop)
     acceptor = HttpAcceptor(
         routes,
-        now_ms=lambda: int(loop.time() * 1000),
+        now_ms=now_ms or (lambda: int(loop.time() * 1000)),
         call_soon=loop.call_soon,
         call_threadsafe=loop.call_soon_threadsafe,
         hosts=Hosts(["broker"]),
@@ -121,105 +123,98 @@ async def talking(
         disconnects=disconnects,
     )
     server = await loop.create_server(partial(connect, acceptor), "127.0.0.1", 0)
-    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname(), limit=1 << 24)
     try:
-        await asyncio.wait_for(client(reader, writer), 20)
-        if writer.is_closing():  # the client has left
-            await until(lambda: not acceptor.connections_open)
+        async with asyncio.timeout(30):
+            yield acceptor, server.sockets[0].getsockname()
     finally:
-        writer.close()
         acceptor.stop()
         disconnects.close()
         server.close()
         await server.wait_closed()
-    return acceptor
 
 
-def test_an_answer_may_come_later_and_keeps_its_place() -> None:
-    waiting: list[asyncio.Future[Response]] = []
+@asynccontextmanager
+async def talking(
+    routes: list[Route], limits: HttpLimits | None = None, authentication: Authentication | None = None
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A client of one. An end without a word is seen before the acceptor stops."""
+    async with accepting(routes, limits, authentication) as (acceptor, address):
+        reader, writer = await asyncio.open_connection(*address, limit=1 << 24)
+        yield reader, writer
+        if writer.is_closing():
+            await until(lambda: not acceptor.connections_open)
+        writer.close()
 
-    def later(_request: Request) -> Answer:
-        waiting.append(asyncio.get_running_loop().create_future())
-        return waiting[-1]
 
-    def now(_request: Request) -> Response:
-        waiting[0].set_result(Response(200, "text/plain", b"never"))
-        return Response(200, "text/plain", b"now")
+class Later:
+    """A handler whose answers the test gives."""
 
-    async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self) -> None:
+        self.waiting: list[asyncio.Future[Response]] = []
+
+    def __call__(self, _request: Request) -> Answer:
+        self.waiting.append(asyncio.get_running_loop().create_future())
+        return self.waiting[-1]
+
+
+@pytest.mark.asyncio
+async def test_an_answer_may_come_later_and_keeps_its_place() -> None:
+    later = Later()
+    async with talking([Route("/later", {"GET": later}), Route("/fails", {"GET": later})]) as (reader, writer):
         writer.write(HEAD % (b"GET", b"/later", b"") + HEAD % (b"GET", b"/fails", b"") + HEAD % (b"GET", b"/none", b""))
-        await until(lambda: len(waiting) == 1)
-        waiting[0].set_result(Response(200, "text/plain", b"later"))
-        await until(lambda: len(waiting) == 2)
-        waiting[1].set_exception(ZeroDivisionError("secret"))
+        await until(lambda: len(later.waiting) == 1)
+        later.waiting[0].set_result(Response(200, "text/plain", b"later"))
+        await until(lambda: len(later.waiting) == 2)
+        later.waiting[1].set_exception(ZeroDivisionError("secret"))
         writer.write_eof()
         found = answers(await reader.read(), "GET", "GET", "GET")
         assert [(status, body) for status, _, body in found][:2] == [(200, b"later"), (500, b"internal error\n")]
         assert found[2][0] == 404
 
-    routes = [Route("/later", {"GET": later}), Route("/fails", {"GET": later}), Route("/now", {"GET": now})]
-    asyncio.run(talking(routes, client))
 
-
-def test_a_client_that_leaves_does_not_wait_for_its_answer() -> None:
-    waiting: list[asyncio.Future[Response]] = []
-
-    def later(_request: Request) -> Answer:
-        waiting.append(asyncio.get_running_loop().create_future())
-        return waiting[-1]
-
-    async def client(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+@pytest.mark.asyncio
+async def test_a_client_that_leaves_does_not_wait_for_its_answer() -> None:
+    later = Later()
+    async with talking([Route("/later", {"GET": later})]) as (_, writer):
         writer.write(HEAD % (b"GET", b"/later", b""))
-        await until(lambda: len(waiting) == 1)
-
-    asyncio.run(talking([Route("/later", {"GET": later})], client))
-    assert waiting[0].cancelled()
+        await until(lambda: len(later.waiting) == 1)
+    assert later.waiting[0].cancelled()
 
 
-def test_one_that_sends_no_more_is_given_up_after_a_while() -> None:
-    waiting: list[asyncio.Future[Response]] = []
-
-    def later(_request: Request) -> Answer:
-        waiting.append(asyncio.get_running_loop().create_future())
-        return waiting[-1]
-
-    async def client(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+@pytest.mark.asyncio
+async def test_one_that_sends_no_more_is_given_up_after_a_while() -> None:
+    later = Later()
+    async with talking([Route("/later", {"GET": later})]) as (_, writer):
         writer.write(HEAD % (b"GET", b"/later", b"") * 2)
         writer.write_eof()
-        await until(lambda: len(waiting) == 1)
-        waiting[0].set_result(Response(200, "text/plain", b"in time"))
-        await until(lambda: len(waiting) == 2 and waiting[1].cancelled())
-
-    asyncio.run(talking([Route("/later", {"GET": later})], client))
+        await until(lambda: len(later.waiting) == 1)
+        later.waiting[0].set_result(Response(200, "text/plain", b"in time"))
+        await until(lambda: len(later.waiting) == 2 and later.waiting[1].cancelled())
 
 
-def test_a_client_that_leaves_while_its_login_is_decided() -> None:
+@pytest.mark.asyncio
+async def test_a_client_that_leaves_while_its_login_is_decided() -> None:
     desk = SmallDesk(waits=True)
-
-    async def client(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    routes = [Route("/log", {"GET": nothing}, {"GET": "broker.getLog"})]
+    async with talking(routes, authentication=Authentication(desk, AUTHORIZER)) as (_, writer):
         writer.write(HEAD % (b"GET", b"/log", b"Authorization: Basic YTpi\r\n"))
         await until(lambda: len(desk.waiting) == 1)
         writer.transport.abort()
-
-    routes = [Route("/log", {"GET": nothing}, {"GET": "broker.getLog"})]
-    asyncio.run(talking(routes, client, authentication=Authentication(desk, AUTHORIZER)))
     assert desk.waiting[0][0].is_given_up
 
 
 # ---- parts of files ------------------------------------------------------------------------------
 
 
-def test_a_client_that_leaves_while_a_file_waits_for_its_time(tmp_path: Path) -> None:
+@pytest.mark.asyncio
+async def test_a_client_that_leaves_while_a_file_waits_for_its_time(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(bytes(4 << 20))
-
-    async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async with talking(serving(path), HttpLimits(file_bytes_per_second_max=600)) as (reader, writer):
         writer.write(HEAD % (b"GET", b"/file", b""))
         await reader.readexactly(1 << 20)  # the next chunk is due in half an hour
         writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         writer.close()
-
-    asyncio.run(talking(serving(path), client, HttpLimits(file_bytes_per_second_max=600)))
 
 
 @pytest.mark.parametrize(
@@ -264,42 +259,40 @@ def open_descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
-def test_a_file_and_its_parts(tmp_path: Path) -> None:
+@pytest.mark.asyncio
+async def test_a_file_and_its_parts(tmp_path: Path) -> None:
     path = tmp_path / "file"
     content = os.urandom(5_000_000)
     path.write_bytes(content)
     ranges = (b"bytes=0-9", b"bytes=4999999-", b"bytes=5000000-", b"bytes=0-4999999", b"bytes=-7")
-
-    async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(HEAD % (b"HEAD", b"/file", b""))
-        writer.write(HEAD % (b"GET", b"/file", b""))
-        for text in ranges:
-            writer.write(HEAD % (b"GET", b"/file", b"Range: %s\r\n" % text))
-        writer.write(HEAD % (b"HEAD", b"/file", b"Range: bytes=0-1\r\n") + HEAD % (b"GET", b"/none", b""))
-        writer.write_eof()
-        methods = ["HEAD", *["GET"] * (1 + len(ranges)), "HEAD", "GET"]
-        found = answers(await reader.read(), *methods)
-        assert [status for status, _, _ in found] == [200, 200, 206, 206, 416, 206, 206, 206, 404]
-        assert found[0][1]["content-length"] == "5000000"
-        assert found[0][1]["accept-ranges"] == "bytes"
-        assert found[1][2] == content
-        assert [found[place][2] for place in (2, 3, 5, 6)] == [content[:10], content[-1:], content, content[-7:]]
-        assert found[2][1]["content-range"] == "bytes 0-9/5000000"
-        assert found[4][1]["content-range"] == "bytes */5000000"
-        assert found[6][1]["content-range"] == "bytes 4999993-4999999/5000000"
-        assert found[7][1]["content-length"] == "2"
-
-    asyncio.run(talking(serving(path), client))
-    before = open_descriptors()
-    asyncio.run(talking(serving(path), client))
-    assert open_descriptors() == before
+    for time in ("first", "second"):
+        before = open_descriptors()
+        async with talking(serving(path)) as (reader, writer):
+            writer.write(HEAD % (b"HEAD", b"/file", b""))
+            writer.write(HEAD % (b"GET", b"/file", b""))
+            for text in ranges:
+                writer.write(HEAD % (b"GET", b"/file", b"Range: %s\r\n" % text))
+            writer.write(HEAD % (b"HEAD", b"/file", b"Range: bytes=0-1\r\n") + HEAD % (b"GET", b"/none", b""))
+            writer.write_eof()
+            methods = ["HEAD", *["GET"] * (1 + len(ranges)), "HEAD", "GET"]
+            found = answers(await reader.read(), *methods)
+            assert [status for status, _, _ in found] == [200, 200, 206, 206, 416, 206, 206, 206, 404]
+            assert found[0][1]["content-length"] == "5000000"
+            assert found[0][1]["accept-ranges"] == "bytes"
+            assert found[1][2] == content
+            assert [found[place][2] for place in (2, 3, 5, 6)] == [content[:10], content[-1:], content, content[-7:]]
+            assert found[2][1]["content-range"] == "bytes 0-9/5000000"
+            assert found[4][1]["content-range"] == "bytes */5000000"
+            assert found[6][1]["content-range"] == "bytes 4999993-4999999/5000000"
+            assert found[7][1]["content-length"] == "2"
+        assert time == "first" or open_descriptors() == before
 
 
-def test_a_file_that_is_shorter_than_said_cuts_the_connection(tmp_path: Path) -> None:
+@pytest.mark.asyncio
+async def test_a_file_that_is_shorter_than_said_cuts_the_connection(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"x" * 1000)
-
-    async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async with talking(serving(path, 2000)) as (reader, writer):
         writer.write(HEAD % (b"GET", b"/file", b"") * 2)
         try:
             text = await reader.read()
@@ -307,27 +300,14 @@ def test_a_file_that_is_shorter_than_said_cuts_the_connection(tmp_path: Path) ->
             return
         assert text.count(b"HTTP/1.1") <= 1
 
-    asyncio.run(talking(serving(path, 2000), client))
 
-
-def test_a_client_that_does_not_read_holds_up_nobody_and_is_ended(tmp_path: Path) -> None:
+@pytest.mark.asyncio
+async def test_a_client_that_does_not_read_holds_up_nobody_and_is_ended(tmp_path: Path) -> None:
     path = tmp_path / "file"
     with path.open("wb") as stream:
         stream.truncate(1 << 28)
-
-    async def scenario() -> None:
-        loop = asyncio.get_running_loop()
-        now = [0]
-        acceptor = HttpAcceptor(
-            serving(path),
-            now_ms=lambda: now[0],
-            call_soon=loop.call_soon,
-            call_threadsafe=loop.call_soon_threadsafe,
-            hosts=Hosts(["broker"]),
-            limits=HttpLimits(idle_ms_max=1000),
-        )
-        server = await loop.create_server(partial(connect, acceptor), "127.0.0.1", 0)
-        address = server.sockets[0].getsockname()
+    now = [0]
+    async with accepting(serving(path), HttpLimits(idle_ms_max=1000), now_ms=lambda: now[0]) as (acceptor, address):
         lazy = socket.create_connection(address)
         lazy.sendall(HEAD % (b"GET", b"/file", b""))
         await until(lambda: acceptor.connections_open == 1)
@@ -344,48 +324,27 @@ def test_a_client_that_does_not_read_holds_up_nobody_and_is_ended(tmp_path: Path
             stuck = acceptor.connections_open == 0
             await called_back()
         assert now[0] >= 1000
-        acceptor.stop()
-        server.close()
-        await server.wait_closed()
         lazy.close()
 
-    asyncio.run(asyncio.wait_for(scenario(), 30))
 
-
-def test_all_transfers_together_have_a_speed_limit(tmp_path: Path) -> None:
+@pytest.mark.asyncio
+async def test_all_transfers_together_have_a_speed_limit(tmp_path: Path) -> None:
     """Only too slow can be told from outside: two of 1 MiB at 8 MiB/s take no less than the one chunk that goes first
     allows.
     """
     path = tmp_path / "file"
     path.write_bytes(bytes(1 << 20))
-
-    async def scenario() -> float:
-        loop = asyncio.get_running_loop()
-        acceptor = HttpAcceptor(
-            serving(path),
-            now_ms=lambda: int(loop.time() * 1000),
-            call_soon=loop.call_soon,
-            call_threadsafe=loop.call_soon_threadsafe,
-            hosts=Hosts(["broker"]),
-            limits=HttpLimits(file_bytes_per_second_max=8 << 20),
-        )
-        server = await loop.create_server(partial(connect, acceptor), "127.0.0.1", 0)
-        started = loop.time()
-
-        async def fetch() -> None:
-            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+    async with accepting(serving(path), HttpLimits(file_bytes_per_second_max=8 << 20)) as (_, address):
+        pairs = [await asyncio.open_connection(*address) for _ in range(4)]
+        for _, writer in pairs:
             writer.write(b"GET /file HTTP/1.0\r\n\r\n")
-            assert len(await reader.read()) > 1 << 20
+        for content in await asyncio.gather(*[reader.read() for reader, _ in pairs]):
+            assert len(content) > 1 << 20
+        for _, writer in pairs:
             writer.close()
-
-        await asyncio.wait_for(asyncio.gather(*[fetch() for _ in range(4)]), 20)
-        took_s = loop.time() - started
-        acceptor.stop()
-        server.close()
-        await server.wait_closed()
-        return took_s
-
-    assert asyncio.run(scenario()) >= 3 / 8
+    assert loop.time() - started >= 3 / 8
 
 
 def test_a_body_that_nobody_takes_closes_its_file(tmp_path: Path) -> None:

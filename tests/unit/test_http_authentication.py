@@ -327,7 +327,7 @@ def test_a_user_and_password_in_the_target_are_not_repeated() -> None:
 @pytest.mark.parametrize(("user", "changed"), [("bob", "bob"), ("guest", "")])
 def test_a_stream_ends_with_its_reason_when_its_user_may_not_have_it_any_more(user: str, changed: str) -> None:
     """A regular end without a word looks like a broker that stops."""
-    here, left = stream_world(), list[Listener]()
+    here, left = StreamWorld(Authentication(SmallDesk(), AUTHORIZER, domain="web")), list[Listener]()
     stream = Listener(frozenset(), left.append)
     here.streams.append(stream)
     connection, transport = here.connect()
@@ -360,7 +360,3 @@ class StreamWorld(SteppedHttp):
             still_may=lambda request: request.user in self.may_have,
         )
         super().__init__([route], None, authentication)
-
-
-def stream_world() -> StreamWorld:
-    return StreamWorld(Authentication(SmallDesk(), AUTHORIZER, domain="web"))

@@ -58,13 +58,9 @@ _headers = st.dictionaries(
 )
 
 
-def _is_null_literal(tree: Tree) -> bool:
-    return tree == ("word", "NULL")
-
-
 def _has_null_equality(tree: Tree) -> bool:
     """Say whether somewhere NULL itself stands beside ``=``, which the grammar refuses."""
-    if tree[0] in ("=", "<>") and any(_is_null_literal(operand) for operand in tree[1:]):
+    if tree[0] in ("=", "<>") and any((operand == ("word", "NULL")) for operand in tree[1:]):
         return True
     return any(isinstance(part, tuple) and _has_null_equality(part) for part in tree[1:])
 

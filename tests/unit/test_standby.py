@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -110,11 +111,9 @@ def test_a_broker_that_is_stopped_while_a_backup_looks(tmp_path: Path, monkeypat
 
 def test_a_backup_waits_while_its_directory_is_of_no_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left_behind(tmp_path, ACTIVE)
-
-    def refuse(_config: BrokerConfig) -> DirectoryLock:
-        raise DiskError("journal: Stale file handle")
-
-    monkeypatch.setattr("artemis_py.server.standby.lock_journal", refuse)
+    monkeypatch.setattr(
+        "artemis_py.server.standby.lock_journal", Mock(side_effect=DiskError("journal: Stale file handle"))
+    )
     backup = candidate(tmp_path, BACKUP)
     assert backup.take() is None
     assert backup.waits_for == "a directory that can be used: journal: Stale file handle"

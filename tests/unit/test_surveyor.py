@@ -17,18 +17,6 @@ from tests.kit.disk import SimDisk
 from tests.kit.process import eventually
 
 
-def _segment(path: Path, original: str, provenance: int) -> None:
-    """A segment with one message, of which a client says what it is a copy of."""
-    disk = SimDisk(random.Random(1))
-    journal, committer, _ = open_journal(disk, JournalSettings(file_bytes=65536, compact_files_min=0))
-    journal.records.queue_changed(dict(QUEUE))
-    head = Head(encode_headers([("destination", "q"), ("_AMQ_ORIG_MESSAGE_ID", original)]), "q", persistent=True)
-    head.provenance = provenance
-    journal.records.published(Message(head, b"x", 1, 1000, 0, Account(), 0), [QUEUE_ID], 0)
-    commit(journal, committer)
-    path.write_bytes(disk.read(segment_name(1)))
-
-
 @pytest.mark.parametrize("provenance", [UNKNOWN, SENT])
 @pytest.mark.parametrize("original", ["9" * 5000, "0" * 5000 + "7", "9" * 20, "", "x", "7"])
 def test_a_client_may_write_anything_into_the_header_of_a_copy(tmp_path: Path, original: str, provenance: int) -> None:
@@ -41,7 +29,18 @@ def test_a_client_may_write_anything_into_the_header_of_a_copy(tmp_path: Path, o
         path = tmp_path / segment_name(number)
         if number == 2:
             raise RuntimeError("what nobody expects")
-        _segment(path, original if number == 1 else "7", provenance)
+        disk = SimDisk(random.Random(1))
+        journal, committer, _ = open_journal(disk, JournalSettings(file_bytes=65536, compact_files_min=0))
+        journal.records.queue_changed(dict(QUEUE))
+        head = Head(
+            encode_headers([("destination", "q"), ("_AMQ_ORIG_MESSAGE_ID", (original if number == 1 else "7"))]),
+            "q",
+            persistent=True,
+        )
+        head.provenance = provenance
+        journal.records.published(Message(head, b"x", 1, 1000, 0, Account(), 0), [QUEUE_ID], 0)
+        commit(journal, committer)
+        path.write_bytes(disk.read(segment_name(1)))
         return path
 
     surveyor = Surveyor(find, lambda number, fields, _: found.update({number: fields}))

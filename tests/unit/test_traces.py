@@ -51,90 +51,72 @@ async def to_the_end(asked: Traces, message: int, seconds: float) -> tuple[list[
         after = life.read_lsn
 
 
-def test_a_life_at_once_and_in_parts(desk: Desk) -> None:
-    async def run() -> None:
-        life = await asked(desk).read_life(WANTED, 0, LONG_S)
-        assert (words(life), life.is_whole) == (["arrived", "acknowledged"], True)
-        assert life.read_bytes > 0
-        assert life.moments[0]["queue"] == ""
-        assert life.moments[1]["queue"] == "q"
-        found, answers = await to_the_end(asked(desk), WANTED, 0.0)
-        assert found == ["arrived", "acknowledged"]
-        assert answers > 2, "each answer looks at 16 records when it has no time"
-
-    asyncio.run(run())
+@pytest.mark.asyncio
+async def test_a_life_at_once_and_in_parts(desk: Desk) -> None:
+    life = await asked(desk).read_life(WANTED, 0, LONG_S)
+    assert (words(life), life.is_whole) == (["arrived", "acknowledged"], True)
+    assert life.read_bytes > 0
+    assert life.moments[0]["queue"] == ""
+    assert life.moments[1]["queue"] == "q"
+    found, answers = await to_the_end(asked(desk), WANTED, 0.0)
+    assert found == ["arrived", "acknowledged"]
+    assert answers > 2, "each answer looks at 16 records when it has no time"
 
 
-def test_a_part_that_nobody_asked_for_in_time_is_forgotten(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.asyncio
+async def test_a_part_that_nobody_asked_for_in_time_is_forgotten(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(traces, "KEPT_S", 0.0)
-
-    async def run() -> None:
-        teller = asked(desk)
-        life = await teller.read_life(WANTED, 0, 0.0)
-        assert not life.is_whole
-        await until(lambda: not teller._kept)
-        with pytest.raises(NotFoundError, match="ask without after"):
-            teller.read_life(WANTED, life.read_lsn, 0.0)
-
-    asyncio.run(run())
+    teller = asked(desk)
+    life = await teller.read_life(WANTED, 0, 0.0)
+    assert not life.is_whole
+    await until(lambda: not teller._kept)
+    with pytest.raises(NotFoundError, match="ask without after"):
+        teller.read_life(WANTED, life.read_lsn, 0.0)
 
 
-def test_few_are_kept(desk: Desk) -> None:
-    async def run() -> None:
-        teller = asked(desk)
-        ends = [(number, (await teller.read_life(number, 0, 0.0)).read_lsn) for number in range(1, KEPT_MAX + 2)]
-        with pytest.raises(NotFoundError):
-            teller.read_life(*ends[0], 0.0)
-        await teller.read_life(*ends[1], 0.0)
-
-    asyncio.run(run())
+@pytest.mark.asyncio
+async def test_few_are_kept(desk: Desk) -> None:
+    teller = asked(desk)
+    ends = [(number, (await teller.read_life(number, 0, 0.0)).read_lsn) for number in range(1, KEPT_MAX + 2)]
+    with pytest.raises(NotFoundError):
+        teller.read_life(*ends[0], 0.0)
+    await teller.read_life(*ends[1], 0.0)
 
 
-def test_few_are_read_at_once(desk: Desk) -> None:
-    async def run() -> None:
-        teller = asked(desk)
-        running = [teller.read_life(WANTED, 0, LONG_S) for _ in range(RUNNING_MAX)]
-        with pytest.raises(LimitError, match="2 messages"):
-            teller.read_life(WANTED, 0, LONG_S)
-        await asyncio.gather(*running)
-        assert (await teller.read_life(WANTED, 0, LONG_S)).is_whole
-
-    asyncio.run(run())
+@pytest.mark.asyncio
+async def test_few_are_read_at_once(desk: Desk) -> None:
+    teller = asked(desk)
+    running = [teller.read_life(WANTED, 0, LONG_S) for _ in range(RUNNING_MAX)]
+    with pytest.raises(LimitError, match="2 messages"):
+        teller.read_life(WANTED, 0, LONG_S)
+    await asyncio.gather(*running)
+    assert (await teller.read_life(WANTED, 0, LONG_S)).is_whole
 
 
-def test_a_broker_that_stops_does_not_wait(desk: Desk) -> None:
-    async def run() -> None:
-        desk.view.stop()
-        assert not (await asked(desk).read_life(WANTED, 0, LONG_S)).is_whole
-
-    asyncio.run(run())
+@pytest.mark.asyncio
+async def test_a_broker_that_stops_does_not_wait(desk: Desk) -> None:
+    desk.view.stop()
+    assert not (await asked(desk).read_life(WANTED, 0, LONG_S)).is_whole
 
 
-def test_a_message_that_the_log_does_not_have(desk: Desk) -> None:
-    async def run() -> None:
-        life = await asked(desk).read_life(99_999, 0, LONG_S)
-        assert (life.moments, life.is_whole, life.lost) == ([], True, 0)
-
-    asyncio.run(run())
+@pytest.mark.asyncio
+async def test_a_message_that_the_log_does_not_have(desk: Desk) -> None:
+    life = await asked(desk).read_life(99_999, 0, LONG_S)
+    assert (life.moments, life.is_whole, life.lost) == ([], True, 0)
 
 
-def test_parts_that_are_gone_are_counted(desk: Desk) -> None:
+@pytest.mark.asyncio
+async def test_parts_that_are_gone_are_counted(desk: Desk) -> None:
     first = desk.journal.segments[0]
-
-    async def run() -> None:
-        for name in (first.name, index_name(first.name)):
-            (desk.view._directory / name).unlink(missing_ok=True)
-        life = await asked(desk).read_life(WANTED, 0, LONG_S)
-        assert life.lost == 1
-        assert life.is_whole
-
-    asyncio.run(run())
+    for name in (first.name, index_name(first.name)):
+        (desk.view._directory / name).unlink(missing_ok=True)
+    life = await asked(desk).read_life(WANTED, 0, LONG_S)
+    assert life.lost == 1
+    assert life.is_whole
 
 
-def test_what_is_still_there_comes_last(desk: Desk) -> None:
-    async def run() -> None:
-        life = await asked(desk).read_life(1, 0, LONG_S)
-        assert words(life) == ["arrived", "there"]
-        assert life.moments[-1]["time"] == 0
-
-    asyncio.run(run())
+@pytest.mark.asyncio
+async def test_what_is_still_there_comes_last(desk: Desk) -> None:
+    life = await asked(desk).read_life(1, 0, LONG_S)
+    assert words(life) == ["arrived", "there"]
+    assert life.moments[-1]["time"] == 0

@@ -78,17 +78,16 @@ async def status(answer: Response | Awaitable[Response]) -> tuple[int, Any]:
     return response.status, json.loads(response.body)
 
 
-def test_what_goes_well() -> None:
-    async def play() -> None:
-        stage = Stage()
-        assert await status(stage.listed()) == (200, ["Shop", "Other"])
-        assert await status(stage.post()) == (200, {"user": "ann"})
-        assert stage.there.given == [{"redirectUri": f"{OWN}/ui/", "code": SECRET}]
-        assert stage.told == []
-
-    asyncio.run(play())
+@pytest.mark.asyncio
+async def test_what_goes_well() -> None:
+    stage = Stage()
+    assert await status(stage.listed()) == (200, ["Shop", "Other"])
+    assert await status(stage.post()) == (200, {"user": "ann"})
+    assert stage.there.given == [{"redirectUri": f"{OWN}/ui/", "code": SECRET}]
+    assert stage.told == []
 
 
+@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("failure", "expected", "words"),
     [
@@ -98,16 +97,14 @@ def test_what_goes_well() -> None:
         (RuntimeError(f"a fault with {SECRET}"), 500, "it failed with RuntimeError"),
     ],
 )
-def test_what_goes_wrong(failure: Exception, expected: int, words: str) -> None:
-    async def play() -> None:
-        stage = Stage()
-        stage.there.failure = failure
-        assert await status(stage.post()) == (expected, {"error": words})
-        assert stage.told == [f"warning: login at Shop failed: {words}"]
-
-    asyncio.run(play())
+async def test_what_goes_wrong(failure: Exception, expected: int, words: str) -> None:
+    stage = Stage()
+    stage.there.failure = failure
+    assert await status(stage.post()) == (expected, {"error": words})
+    assert stage.told == [f"warning: login at Shop failed: {words}"]
 
 
+@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("body", "name", "expected"),
     [
@@ -118,43 +115,36 @@ def test_what_goes_wrong(failure: Exception, expected: int, words: str) -> None:
         ({}, "Nobody", 404),
     ],
 )
-def test_what_nobody_is_asked_about(body: dict[str, Any], name: str, expected: int) -> None:
-    async def play() -> None:
-        stage = Stage()
-        assert (await status(stage.post(name=name, **body)))[0] == expected
-        assert stage.there.given == []
-
-    asyncio.run(play())
+async def test_what_nobody_is_asked_about(body: dict[str, Any], name: str, expected: int) -> None:
+    stage = Stage()
+    assert (await status(stage.post(name=name, **body)))[0] == expected
+    assert stage.there.given == []
 
 
-def test_a_provider_that_hangs_holds_a_few_threads() -> None:
-    async def play() -> None:
-        stage = Stage()
-        stage.there.may_answer.clear()
-        pending = []
-        for peer in range(ASKED_MAX // ASKED_OF_ONE_MAX):
-            pending += [stage.post(f"[2001:db8:0:{peer}::{number}]:1") for number in range(ASKED_OF_ONE_MAX)]
-            full = await status(stage.post(f"[2001:db8:0:{peer}::ffff]:1"))
-            assert full == (503, {"error": "too many log in at once; try again later"}), "one peer has its share"
-        assert (await status(stage.post("198.51.100.1:1")))[0] == 503, "and all have theirs"
-        stage.there.may_answer.set()
-        assert [(await status(each))[0] for each in pending] == [200] * ASKED_MAX
-        assert (await status(stage.post("198.51.100.1:1")))[0] == 200
-
-    asyncio.run(play())
+@pytest.mark.asyncio
+async def test_a_provider_that_hangs_holds_a_few_threads() -> None:
+    stage = Stage()
+    stage.there.may_answer.clear()
+    pending = []
+    for peer in range(ASKED_MAX // ASKED_OF_ONE_MAX):
+        pending += [stage.post(f"[2001:db8:0:{peer}::{number}]:1") for number in range(ASKED_OF_ONE_MAX)]
+        full = await status(stage.post(f"[2001:db8:0:{peer}::ffff]:1"))
+        assert full == (503, {"error": "too many log in at once; try again later"}), "one peer has its share"
+    assert (await status(stage.post("198.51.100.1:1")))[0] == 503, "and all have theirs"
+    stage.there.may_answer.set()
+    assert [(await status(each))[0] for each in pending] == [200] * ASKED_MAX
+    assert (await status(stage.post("198.51.100.1:1")))[0] == 200
 
 
-def test_a_client_that_leaves_frees_its_thread_when_that_is_done() -> None:
-    async def play() -> None:
-        stage = Stage()
-        stage.there.may_answer.clear()
-        for _ in range(ASKED_OF_ONE_MAX):
-            answer = stage.post()
-            assert isinstance(answer, asyncio.Future)
-            answer.cancel()
-        assert (await status(stage.post()))[0] == 503
-        stage.there.may_answer.set()
-        while (await status(stage.post()))[0] != 200:
-            await asyncio.sleep(0)
-
-    asyncio.run(play())
+@pytest.mark.asyncio
+async def test_a_client_that_leaves_frees_its_thread_when_that_is_done() -> None:
+    stage = Stage()
+    stage.there.may_answer.clear()
+    for _ in range(ASKED_OF_ONE_MAX):
+        answer = stage.post()
+        assert isinstance(answer, asyncio.Future)
+        answer.cancel()
+    assert (await status(stage.post()))[0] == 503
+    stage.there.may_answer.set()
+    while (await status(stage.post()))[0] != 200:
+        await asyncio.sleep(0)

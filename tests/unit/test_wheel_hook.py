@@ -6,6 +6,7 @@ import importlib.util
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -60,16 +61,12 @@ def _hook_of(hook: ModuleType, root: Path) -> Any:
     return hook.CompileHook(str(root), {}, None, None, str(root), "wheel")
 
 
-def _fails(_target: Path) -> list[Path]:
-    raise RuntimeError("no room")
-
-
 def test_a_failure_falls_back_to_the_sources(
     hook: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("ARTEMIS_PY_MYPYC", raising=False)
     monkeypatch.setattr(hook.compiling, "can_compile", lambda: True)
-    monkeypatch.setattr(hook.compiling, "compile_to", _fails)
+    monkeypatch.setattr(hook.compiling, "compile_to", Mock(side_effect=RuntimeError("no room")))
     build: dict[str, Any] = {"force_include": {}}
     made = _hook_of(hook, tmp_path)
     assert "mypy>=2.4,<2.5" in made.dependencies()
@@ -84,7 +81,7 @@ def test_a_failure_of_what_was_demanded_is_one(
     hook: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ARTEMIS_PY_MYPYC", "1")
-    monkeypatch.setattr(hook.compiling, "compile_to", _fails)
+    monkeypatch.setattr(hook.compiling, "compile_to", Mock(side_effect=RuntimeError("no room")))
     with pytest.raises(RuntimeError, match="no room"):
         _hook_of(hook, tmp_path).initialize("standard", {"force_include": {}})
 

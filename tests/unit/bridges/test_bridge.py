@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
+from unittest.mock import Mock
 
 import pytest
 
@@ -104,138 +105,119 @@ class Peer:
             write()
 
 
-def test_pauses_grow_up_to_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def play() -> None:
-        settings = (
-            "<retry-interval>4</retry-interval><retry-interval-multiplier>3</retry-interval-multiplier>"
-            "<max-retry-interval>30</max-retry-interval><initial-connect-attempts>5</initial-connect-attempts>"
-        )
-        loop = asyncio.get_running_loop()
-        pauses_s: list[float] = []
-        call_later = loop.call_later
+@pytest.mark.asyncio
+async def test_pauses_grow_up_to_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = (
+        "<retry-interval>4</retry-interval><retry-interval-multiplier>3</retry-interval-multiplier>"
+        "<max-retry-interval>30</max-retry-interval><initial-connect-attempts>5</initial-connect-attempts>"
+    )
+    loop = asyncio.get_running_loop()
+    pauses_s: list[float] = []
+    call_later = loop.call_later
 
-        def noted(delay_s: float, callback: Callable[..., object], *arguments: object) -> asyncio.TimerHandle:
-            if isinstance(getattr(callback, "__self__", None), Link):
-                pauses_s.append(delay_s)
-            return call_later(delay_s, callback, *arguments)
+    def noted(delay_s: float, callback: Callable[..., object], *arguments: object) -> asyncio.TimerHandle:
+        if isinstance(getattr(callback, "__self__", None), Link):
+            pauses_s.append(delay_s)
+        return call_later(delay_s, callback, *arguments)
 
-        monkeypatch.setattr(loop, "call_later", noted)
-        it = World(settings, NOBODY)
-        await it.until(lambda bridge: bridge.state == module.STOPPED)
-        assert pauses_s == [0.004, 0.012, 0.03, 0.03]
-        assert it.bridge.reason == "gave up after 5 attempts: 127.0.0.1:1: nothing listens there"
-        assert len(it.lines) == 2, "it is told once that it is not connected, and once that it has given up"
-
-    asyncio.run(play())
+    monkeypatch.setattr(loop, "call_later", noted)
+    it = World(settings, NOBODY)
+    await it.until(lambda bridge: bridge.state == module.STOPPED)
+    assert pauses_s == [0.004, 0.012, 0.03, 0.03]
+    assert it.bridge.reason == "gave up after 5 attempts: 127.0.0.1:1: nothing listens there"
+    assert len(it.lines) == 2, "it is told once that it is not connected, and once that it has given up"
 
 
-def test_all_connectors_are_tried_before_a_pause() -> None:
-    async def play() -> None:
-        it = World("<retry-interval>2000</retry-interval>", NOBODY, "tcp://127.0.0.1:2", "tcp://127.0.0.1:3")
-        await it.until(lambda bridge: bridge.state == module.WAITING)
-        assert it.bridge.reason == "127.0.0.1:3: nothing listens there"
-        it.bridge.stop(it.world.now_ms)
-        assert (it.bridge.state, it.bridge.next_ms) == (module.STOPPED, 0)
-        assert it.bridges.have_ended
-
-    asyncio.run(play())
+@pytest.mark.asyncio
+async def test_all_connectors_are_tried_before_a_pause() -> None:
+    it = World("<retry-interval>2000</retry-interval>", NOBODY, "tcp://127.0.0.1:2", "tcp://127.0.0.1:3")
+    await it.until(lambda bridge: bridge.state == module.WAITING)
+    assert it.bridge.reason == "127.0.0.1:3: nothing listens there"
+    it.bridge.stop(it.world.now_ms)
+    assert (it.bridge.state, it.bridge.next_ms) == (module.STOPPED, 0)
+    assert it.bridges.have_ended
 
 
-def test_a_failure_that_nobody_foresaw_is_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
-        raise RuntimeError("told so")
-
-    monkeypatch.setattr(context, "connector_context", fail)
-
-    async def play() -> None:
-        it = World("", "tcp://127.0.0.1:1?sslEnabled=true")
-        await it.until(lambda bridge: bridge.state == module.WAITING)
-        assert it.bridge.reason == "127.0.0.1:1: RuntimeError: told so"
-        assert it.world.stats.faults.counts["loop"] == 1
-        it.bridges.cut()
-        assert it.bridge.next_ms == 0
-
-    asyncio.run(play())
+@pytest.mark.asyncio
+async def test_a_failure_that_nobody_foresaw_is_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(context, "connector_context", Mock(side_effect=RuntimeError("told so")))
+    it = World("", "tcp://127.0.0.1:1?sslEnabled=true")
+    await it.until(lambda bridge: bridge.state == module.WAITING)
+    assert it.bridge.reason == "127.0.0.1:1: RuntimeError: told so"
+    assert it.world.stats.faults.counts["loop"] == 1
+    it.bridges.cut()
+    assert it.bridge.next_ms == 0
 
 
-def test_a_changed_bridge_begins_when_the_old_one_has_ended() -> None:
-    async def play() -> None:
-        it = World("", NOBODY)
-        await it.until(lambda bridge: bridge.state == module.WAITING)
-        before = it.bridge
-        it.bridges.use(it.config)
-        assert it.bridges.by_name["b"] is before, "nothing has changed"
-        other = World("<concurrency>2</concurrency>", NOBODY)
-        it.bridges.use(other.config)
-        after = it.bridges.by_name["b"]
-        assert after is not before
-        assert (before.state, after.is_started, len(after.links)) == (module.STOPPED, True, 2)
-        it.bridges.use(configuration(QUEUES))
-        assert not list(it.bridges)
-        assert it.bridges.have_ended
-        other.bridges.cut()
-
-    asyncio.run(play())
+@pytest.mark.asyncio
+async def test_a_changed_bridge_begins_when_the_old_one_has_ended() -> None:
+    it = World("", NOBODY)
+    await it.until(lambda bridge: bridge.state == module.WAITING)
+    before = it.bridge
+    it.bridges.use(it.config)
+    assert it.bridges.by_name["b"] is before, "nothing has changed"
+    other = World("<concurrency>2</concurrency>", NOBODY)
+    it.bridges.use(other.config)
+    after = it.bridges.by_name["b"]
+    assert after is not before
+    assert (before.state, after.is_started, len(after.links)) == (module.STOPPED, True, 2)
+    it.bridges.use(configuration(QUEUES))
+    assert not list(it.bridges)
+    assert it.bridges.have_ended
+    other.bridges.cut()
 
 
-def test_a_message_over_which_the_peer_closes_the_connection_stops_no_other() -> None:
-    async def play() -> None:
-        peer = Peer()
-        it = World("<retry-interval>1</retry-interval>", await peer.listen())
-        it.send(b"1", b"bad", b"2")
-        await it.until(lambda bridge: bridge.forwarded_count == 2)
-        assert (it.depth("orders"), it.depth("dead"), it.bridge.refused_count) == (0, 1, 2)
-        assert any("was refused message " in line and " on the way" in line for line in it.lines)
-        it.bridges.cut()
-
-    asyncio.run(play())
+@pytest.mark.asyncio
+async def test_a_message_over_which_the_peer_closes_the_connection_stops_no_other() -> None:
+    peer = Peer()
+    it = World("<retry-interval>1</retry-interval>", await peer.listen())
+    it.send(b"1", b"bad", b"2")
+    await it.until(lambda bridge: bridge.forwarded_count == 2)
+    assert (it.depth("orders"), it.depth("dead"), it.bridge.refused_count) == (0, 1, 2)
+    assert any("was refused message " in line and " on the way" in line for line in it.lines)
+    it.bridges.cut()
 
 
-def test_a_start_during_a_stop_is_not_lost() -> None:
-    async def play() -> None:
-        peer = Peer()
-        peer.holds = True
-        it = World("", await peer.listen())
-        it.send(b"1")
-        await it.until(lambda bridge: bool(peer.taken))
-        it.bridge.stop(it.world.now_ms)
-        assert it.bridge.state == module.STOPPING
-        it.bridge.start()
-        assert it.bridge.state == module.STOPPING, "what is on the way is confirmed first"
-        peer.confirm()
-        await it.until(lambda bridge: bridge.state == module.CONNECTED)
-        assert (peer.connects, it.depth("orders")) == (2, 0)
-        it.bridges.cut()
-
-    asyncio.run(play())
+@pytest.mark.asyncio
+async def test_a_start_during_a_stop_is_not_lost() -> None:
+    peer = Peer()
+    peer.holds = True
+    it = World("", await peer.listen())
+    it.send(b"1")
+    await it.until(lambda bridge: bool(peer.taken))
+    it.bridge.stop(it.world.now_ms)
+    assert it.bridge.state == module.STOPPING
+    it.bridge.start()
+    assert it.bridge.state == module.STOPPING, "what is on the way is confirmed first"
+    peer.confirm()
+    await it.until(lambda bridge: bridge.state == module.CONNECTED)
+    assert (peer.connects, it.depth("orders")) == (2, 0)
+    it.bridges.cut()
 
 
+@pytest.mark.asyncio
 @pytest.mark.parametrize("stops", [False, True])
-def test_two_reloads_while_the_first_bridge_waits_for_confirmations(*, stops: bool) -> None:
+async def test_two_reloads_while_the_first_bridge_waits_for_confirmations(*, stops: bool) -> None:
     """One bridge at a time, so that messages keep their order; and none if an operator has stopped the last one."""
-
-    async def play() -> None:
-        peer = Peer()
-        peer.holds = True
-        uri = await peer.listen()
-        it = World("", uri)
-        it.send(b"1")
-        await it.until(lambda bridge: bool(peer.taken))
-        first = it.bridge
-        for count in (2, 3):
-            it.bridges.use(declared(f"<concurrency>{count}</concurrency>", uri))
-            it.bridge = it.bridges.by_name["b"]
-            it.bridge.start()  # by an operator, too
-            assert (first.state, it.bridge.state) == (module.STOPPING, module.STOPPED)
-        if stops:
-            it.bridge.stop(it.world.now_ms)
-        peer.confirm()
-        await it.until(lambda bridge: first.state == module.STOPPED)
-        if stops:
-            assert (it.bridge.state, peer.connects) == (module.STOPPED, 1)
-        else:
-            await it.until(lambda bridge: bridge.connected_count == 3)
-            assert peer.connects == 1 + 3
-        it.bridges.cut()
-
-    asyncio.run(play())
+    peer = Peer()
+    peer.holds = True
+    uri = await peer.listen()
+    it = World("", uri)
+    it.send(b"1")
+    await it.until(lambda bridge: bool(peer.taken))
+    first = it.bridge
+    for count in (2, 3):
+        it.bridges.use(declared(f"<concurrency>{count}</concurrency>", uri))
+        it.bridge = it.bridges.by_name["b"]
+        it.bridge.start()  # by an operator, too
+        assert (first.state, it.bridge.state) == (module.STOPPING, module.STOPPED)
+    if stops:
+        it.bridge.stop(it.world.now_ms)
+    peer.confirm()
+    await it.until(lambda bridge: first.state == module.STOPPED)
+    if stops:
+        assert (it.bridge.state, peer.connects) == (module.STOPPED, 1)
+    else:
+        await it.until(lambda bridge: bridge.connected_count == 3)
+        assert peer.connects == 1 + 3
+    it.bridges.cut()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from unittest.mock import Mock
 
 import pytest
 
@@ -568,11 +569,7 @@ def test_a_failed_step_ends_the_connection_and_returns_the_messages(monkeypatch:
     bridged = opened()
     bridged.send(b"a")
     (each,) = bridged.sent()
-
-    def fail(_count: int) -> None:
-        raise RuntimeError("told so")
-
-    monkeypatch.setattr(bridged.connection, "_on_confirmed", fail)
+    monkeypatch.setattr(bridged.connection, "_on_confirmed", Mock(side_effect=RuntimeError("told so")))
     bridged.send(b"b")
     bridged.confirm(each)
     assert bridged.ends[0].reason == "a step of the bridge has failed; see the broker's log"

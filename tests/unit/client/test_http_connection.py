@@ -4,67 +4,23 @@ from __future__ import annotations
 
 import io
 import socket
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from artemis_py.client.http_connection import HttpConnection, UnansweredError, is_http_url
 from artemis_py.security.client_login import ClientLogin
 from tests.kit.ports import free_port
+from tests.kit.web_server import WebServer, web_server
 
 WAIT_S = 10.0
 NAMED = {"url": "--url"}
 
 
-class Server(ThreadingHTTPServer):
-    """Notes what it is asked, and answers 200, or what the path says: ``/301``."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[str, str, dict[str, str], bytes]] = []
-        self.clients: set[tuple[str, int]] = set()
-        super().__init__(("127.0.0.1", 0), Handler)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: Server
-
-    def do_GET(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
-        self.server.asked.append((self.command, self.path, dict(self.headers), body))
-        self.server.clients.add(self.client_address)
-        status = int(self.path[1:]) if self.path[1:].isdigit() else 200
-        self.send_response(status)
-        self.send_header("Location", "https://elsewhere")
-        self.send_header("Content-Length", "4")
-        self.end_headers()
-        self.wfile.write(b"said")
-
-    def do_POST(self) -> None:
-        self.do_GET()
-
-    def do_CONNECT(self) -> None:
-        self.do_GET()
-
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
-
-
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
+def server() -> Iterator[WebServer]:
+    with web_server(b"said") as server:
         yield server
-        server.shutdown()
 
 
 def connection(url: str, *, stays_open: bool = False, takes_proxy: bool = False) -> HttpConnection:
@@ -72,7 +28,7 @@ def connection(url: str, *, stays_open: bool = False, takes_proxy: bool = False)
     return HttpConnection(url, login, None, WAIT_S, NAMED, stays_open=stays_open, takes_proxy=takes_proxy)
 
 
-def test_a_request_logs_in_and_sends_json(server: Server) -> None:
+def test_a_request_logs_in_and_sends_json(server: WebServer) -> None:
     found = connection(f"{server.url}/base/?token=secret")
     assert found.url == f"{server.url}/base"
     assert found.answer("POST", "/x?y=z", {"More": "1"}, b"{}") == (200, b"said")
@@ -82,7 +38,7 @@ def test_a_request_logs_in_and_sends_json(server: Server) -> None:
     assert (headers["Content-Type"], headers["More"]) == ("application/json", "1")
 
 
-def test_a_stream_goes_out_as_it_is_read(server: Server) -> None:
+def test_a_stream_goes_out_as_it_is_read(server: WebServer) -> None:
     headers = {"Content-Type": "application/jsonl", "Content-Length": "100000"}
     with connection(server.url).request("POST", "/", headers, io.BytesIO(b"x" * 100_000)) as answer:
         assert answer.read() == b"said"
@@ -90,11 +46,11 @@ def test_a_stream_goes_out_as_it_is_read(server: Server) -> None:
 
 
 @pytest.mark.parametrize("status", [404, 500])
-def test_a_status_is_an_answer(server: Server, status: int) -> None:
+def test_a_status_is_an_answer(server: WebServer, status: int) -> None:
     assert connection(server.url).answer("GET", f"/{status}") == (status, b"said")
 
 
-def test_nobody_follows_a_redirect(server: Server) -> None:
+def test_nobody_follows_a_redirect(server: WebServer) -> None:
     """The login is for the broker that was named."""
     with pytest.raises(UnansweredError, match="it says to ask at https://elsewhere") as refused:
         connection(server.url).answer("GET", "/301")
@@ -102,7 +58,7 @@ def test_nobody_follows_a_redirect(server: Server) -> None:
 
 
 @pytest.mark.parametrize(("stays_open", "count"), [(True, 1), (False, 3)])
-def test_how_many_connections_there_are(server: Server, stays_open: bool, count: int) -> None:
+def test_how_many_connections_there_are(server: WebServer, stays_open: bool, count: int) -> None:
     found = connection(server.url, stays_open=stays_open)
     for _ in range(3):
         found.answer("GET", "/")
@@ -132,13 +88,13 @@ def test_a_host_that_does_not_exist_is_no_number() -> None:
         connection("http://nowhere.invalid:8161").answer("GET", "/")
 
 
-def test_a_port_that_speaks_no_tls(server: Server) -> None:
+def test_a_port_that_speaks_no_tls(server: WebServer) -> None:
     with pytest.raises(UnansweredError, match="no TLS connection"):
         connection(server.url.replace("http:", "https:")).answer("GET", "/")
 
 
 @pytest.mark.parametrize("takes_proxy", [True, False])
-def test_the_proxy_of_the_environment(server: Server, monkeypatch: pytest.MonkeyPatch, takes_proxy: bool) -> None:
+def test_the_proxy_of_the_environment(server: WebServer, monkeypatch: pytest.MonkeyPatch, takes_proxy: bool) -> None:
     monkeypatch.setenv("http_proxy", server.url)
     monkeypatch.delenv("no_proxy", raising=False)
     url = f"http://127.0.0.1:{free_port()}"
@@ -150,7 +106,7 @@ def test_the_proxy_of_the_environment(server: Server, monkeypatch: pytest.Monkey
         connection(url, takes_proxy=takes_proxy).answer("GET", "/x")
 
 
-def test_a_tunnel_through_a_proxy(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tunnel_through_a_proxy(server: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("https_proxy", server.url.removeprefix("http://"))
     monkeypatch.delenv("no_proxy", raising=False)
     with pytest.raises(UnansweredError):

@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from artemis_py.core.broker import Broker
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.barriers import BarrierRule, TargetDepth
 from artemis_py.core.queue.messages import PendingMessages
-from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Account, Message
 from artemis_py.selector import compile_selector
 from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, lines_run, queue_config, send, write
@@ -69,26 +67,20 @@ def test_they_stand_in_order_of_arrival_whoever_goes() -> None:
     assert pending.count == 1, "one of them waits for its time"
 
 
-def filled(attributes: dict[str, Any], depth: int) -> tuple[Broker, Queue]:
-    """A queue on which nothing goes out before something is acknowledged, with so many messages behind."""
-    broker = broker_of(queue_config(max_per_subscription_backlog=10, **attributes))
-    queue = broker.queues["q"]
-    send(broker, head=head_of(kind="first"))
-    send(broker, head=head_of(kind="barrier"))
-    for _ in range(depth):
-        send(broker)
-    for _ in range(10):
-        broker.dispatch(NOW_MS)
-    return broker, queue
-
-
 @pytest.mark.interpreted
 @pytest.mark.parametrize("name", IN_ORDER)
 def test_no_part_costs_more_with_many_behind(name: str) -> None:
     """To arrive, to go out and be acknowledged, to expire, to be looked at: for some messages."""
     costs: list[dict[str, int]] = []
     for depth in DEPTHS:
-        broker, queue = filled(IN_ORDER[name], depth)
+        broker = broker_of(queue_config(max_per_subscription_backlog=10, **IN_ORDER[name]))
+        queue = broker.queues["q"]
+        send(broker, head=head_of(kind="first"))
+        send(broker, head=head_of(kind="barrier"))
+        for _ in range(depth):
+            send(broker)
+        for _ in range(10):
+            broker.dispatch(NOW_MS)
         cost = {"arrive": lines_run(partial(send, broker, count=20))}
         send(broker, count=20, expires_ms=NOW_MS + 5)
         cost["expire"] = lines_run(partial(queue.expire_due, NOW_MS + 5))

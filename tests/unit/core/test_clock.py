@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -314,11 +315,7 @@ def test_a_step_that_fails_is_tried_again_in_a_while(step: str, monkeypatch: pyt
 @pytest.mark.interpreted
 def test_a_disk_that_fails_leaves_what_has_rung(monkeypatch: pytest.MonkeyPatch) -> None:
     broker = waiting("alarm")
-
-    def failing(queue: Queue, now_ms: int) -> None:
-        raise StorageError("the disk is gone")
-
-    monkeypatch.setattr(Queue, "look_again", failing)
+    monkeypatch.setattr(Queue, "look_again", Mock(side_effect=StorageError("the disk is gone")))
     with pytest.raises(StorageError, match="the disk is gone"):
         turn(broker, NOW_MS + 1000)
     assert len(broker.timers.alarms.due) == 1

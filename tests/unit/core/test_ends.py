@@ -13,11 +13,12 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.operations.scan import MessageFilter
 from artemis_py.core.order import entry as entries
+from artemis_py.core.queue.queue import Queue
 from artemis_py.history import ENDS
 from artemis_py.message import Message
 from artemis_py.record_log import Actor, MemoryLog
 from artemis_py.storage.format.records import CAUSES, REASONS
-from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, queue_config, send, turn
+from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, queue_config, send, turn, write
 
 ENDED = {
     value: name
@@ -82,30 +83,19 @@ def acknowledged(world: World) -> None:
     world.broker.queues["q"].acknowledge(consumer, [consumer.let_go(*consumer.held)])
 
 
-def pushed_out(world: World) -> None:
-    world.send("ring", 2)
+def abandoned(world: World) -> None:
+    consumer = consumer_on(world.broker, world.broker.queues["mayfly"], room=0)
+    world.send("mayfly")
+    world.lost("mayfly", consumer)
 
 
-def kept_out(world: World) -> None:
-    world.send("none")
-
-
-def given_a_newer_value(world: World) -> None:
-    world.send("values", 2)
-
-
-def given_a_newer_value_while_a_consumer_had_it(world: World) -> None:
+def given_a_newer_value(world: World, settles: bool) -> None:
+    """While a consumer has the older one, or before that was written to it."""
     world.send("values")
-    consumer = world.taken("values")
-    consumer.room_bytes = 0
-    world.send("values")
-    world.lost("values", consumer)
-
-
-def given_a_newer_value_before_it_was_written(world: World) -> None:
-    world.send("values")
-    consumer = consumer_on(world.broker, world.broker.queues["values"], settles=True)
+    consumer = consumer_on(world.broker, world.broker.queues["values"], settles=settles)
     world.broker.dispatch(NOW_MS)
+    if not settles:
+        write(world.broker)
     consumer.room_bytes = 0
     world.send("values")
     world.lost("values", consumer)
@@ -117,51 +107,36 @@ def expired(world: World) -> None:
     world.turns(NOW_MS + 60_000)
 
 
-def dead(world: World) -> None:
-    world.send("q")
-    world.lost("q", world.taken("q"))
+def operated(operate: Callable[[Broker, Queue], object]) -> Callable[[World], None]:
+    """What an operator does with a queue that has a message."""
+
+    def way(world: World) -> None:
+        world.send("q")
+        operate(world.broker, world.broker.queues["q"])
+        world.turns()
+
+    return way
 
 
-def cancelled(world: World) -> None:
-    world.send("q")
-    world.broker.message_operations.send_to_dead_letters(world.broker.queues["q"], MessageFilter())
-    world.turns()
+WAYS: dict[str, tuple[Callable[[World], object], str]] = {
+    "acknowledged": (acknowledged, "acked"),
+    "pushed out": (lambda world: world.send("ring", 2), "replaced"),
+    "kept out": (lambda world: world.send("none"), "replaced"),
+    "a newer value": (lambda world: world.send("values", 2), "superseded"),
+    "a newer value while a consumer had it": (lambda world: given_a_newer_value(world, settles=False), "superseded"),
+    "a newer value before it was written": (lambda world: given_a_newer_value(world, settles=True), "superseded"),
+    "expired": (expired, "expired"),
+    "dead": (lambda world: (world.send("q"), world.lost("q", world.taken("q"))), "dead"),
+    "cancelled": (operated(lambda it, q: it.message_operations.send_to_dead_letters(q, MessageFilter())), "cancelled"),
+    "moved": (operated(lambda it, q: it.message_operations.move(q, MessageFilter(), "other")), "moved"),
+    "purged": (operated(lambda it, _: it.queue_operations.purge("q", NOW_MS)), "purged"),
+    "deleted": (operated(lambda it, _: it.queue_operations.delete("q", NOW_MS)), "deleted"),
+    "abandoned": (abandoned, "abandoned"),
+}
 
 
-def moved(world: World) -> None:
-    world.send("q")
-    world.broker.message_operations.move(world.broker.queues["q"], MessageFilter(), "other")
-    world.turns()
-
-
-def purged(world: World) -> None:
-    world.send("q")
-    world.broker.queue_operations.purge("q", NOW_MS)
-    world.turns()
-
-
-def deleted(world: World) -> None:
-    world.send("q")
-    world.broker.queue_operations.delete("q", NOW_MS)
-    world.turns()
-
-
-def abandoned(world: World) -> None:
-    consumer = consumer_on(world.broker, world.broker.queues["mayfly"], room=0)
-    world.send("mayfly")
-    world.lost("mayfly", consumer)
-
-
-WAYS: list[tuple[Callable[[World], None], str]] = [
-    (acknowledged, "acked"), (pushed_out, "replaced"), (kept_out, "replaced"), (given_a_newer_value, "superseded"),
-    (given_a_newer_value_while_a_consumer_had_it, "superseded"),
-    (given_a_newer_value_before_it_was_written, "superseded"), (expired, "expired"), (dead, "dead"),
-    (cancelled, "cancelled"), (moved, "moved"), (purged, "purged"), (deleted, "deleted"), (abandoned, "abandoned"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("way", "reason"), WAYS, ids=[way.__name__ for way, _ in WAYS])
-def test_the_log_says_why_a_message_left(way: Callable[[World], None], reason: str) -> None:
+@pytest.mark.parametrize(("way", "reason"), WAYS.values(), ids=WAYS)
+def test_the_log_says_why_a_message_left(way: Callable[[World], object], reason: str) -> None:
     world = World()
     way(world)
     assert world.log.reasons == [reason]
@@ -169,7 +144,7 @@ def test_the_log_says_why_a_message_left(way: Callable[[World], None], reason: s
 
 def test_each_end_of_the_core_is_an_event_of_the_log() -> None:
     """And no event is of an end that does not occur. Only what a disk has lost is not made here."""
-    assert set(REASONS) - OLD == set(ENDED) == {reason for _, reason in WAYS} | {"damaged"}
+    assert set(REASONS) - OLD == set(ENDED) == {reason for _, reason in WAYS.values()} | {"damaged"}
     assert set(ENDS) == set(REASONS)
     assert len({text for _, text in ENDS.values()}) == len(ENDS)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import pytest
@@ -29,24 +30,6 @@ def _send_multicast(broker: Broker, number: int) -> None:
     send(broker, f"news.{number}", routing_type=MULTICAST)
 
 
-def _send_to_queue(broker: Broker, number: int) -> None:
-    send(broker, "orders", queue=f"part{number}", routing_type=ANYCAST)
-
-
-def _another_to_share(broker: Broker, number: int) -> None:
-    broker.resolver.obtain_queue("orders", f"part{number}", ANYCAST)
-    send(broker, "orders", routing_type=ANYCAST)
-
-
-def _consume(broker: Broker, number: int) -> None:
-    consumer_on(broker, broker.resolver.obtain_anycast_queue(f"orders.{number}"))
-
-
-def _temporary(broker: Broker, number: int) -> None:
-    broker.resolver.create_temporary_address(f"temp-queue.{number}", ANYCAST)
-    send(broker, f"temp-queue.{number}", routing_type=ANYCAST)
-
-
 def _subscription(broker: Broker, address: str, name: str, *, durable: bool) -> Queue:
     return broker.resolver.create_subscription_queue(
         name, broker.resolver.obtain_address(address, MULTICAST), durable=durable, selector=None
@@ -64,16 +47,6 @@ def _of_one_topic(broker: Broker, number: int) -> None:
     consumer_on(broker, _subscription(broker, "news", f"s{number}", durable=False))
 
 
-def _of_one_topic_and_a_queue_of_it(broker: Broker, number: int) -> None:
-    _of_one_topic(broker, number)
-    send(broker, "news", queue="news", routing_type=ANYCAST)
-
-
-def _wildcard(broker: Broker, number: int) -> None:
-    consumer_on(broker, _subscription(broker, f"news.{number}.#", f"s{number}", durable=False))
-    send(broker, "weather", routing_type=ANYCAST)
-
-
 def _view(broker: Broker, number: int) -> None:
     address = broker.resolver.obtain_address(f"view.{number}", ANYCAST)
     config = queue_config(f"v{number}", address.name, ANYCAST, underlying_address=f"news.{number}.#,news.{number}")
@@ -84,14 +57,26 @@ def _view(broker: Broker, number: int) -> None:
 KINDS: Final[dict[str, Step]] = {
     "a queue by SEND": _send_anycast,
     "a topic by SEND": _send_multicast,
-    "a queue of one address by SEND": _send_to_queue,
-    "a queue that shares the messages of one address with others": _another_to_share,
-    "a queue by SUBSCRIBE": _consume,
-    "a temporary queue": _temporary,
+    "a queue of one address by SEND": lambda it, n: send(it, "orders", queue=f"part{n}", routing_type=ANYCAST),
+    "a queue that shares the messages of one address with others": lambda it, n: (
+        it.resolver.obtain_queue("orders", f"part{n}", ANYCAST),
+        send(it, "orders", routing_type=ANYCAST),
+    ),
+    "a queue by SUBSCRIBE": lambda it, n: consumer_on(it, it.resolver.obtain_anycast_queue(f"orders.{n}")),
+    "a temporary queue": lambda it, n: (
+        it.resolver.create_temporary_address(f"temp-queue.{n}", ANYCAST),
+        send(it, f"temp-queue.{n}", routing_type=ANYCAST),
+    ),
     "a durable subscription": _durable,
     "a subscription of one topic": _of_one_topic,
-    "a subscription of one topic, and a message for one queue of it": _of_one_topic_and_a_queue_of_it,
-    "a wildcard subscription": _wildcard,
+    "a subscription of one topic, and a message for one queue of it": lambda it, n: (
+        _of_one_topic(it, n),
+        send(it, "news", queue="news", routing_type=ANYCAST),
+    ),
+    "a wildcard subscription": lambda it, n: (
+        consumer_on(it, _subscription(it, f"news.{n}.#", f"s{n}", durable=False)),
+        send(it, "weather", routing_type=ANYCAST),
+    ),
     "a view": _view,
 }
 
@@ -200,11 +185,7 @@ def test_a_full_disk_costs_the_same() -> None:
     broker = broker_of(settings={"#": {"disk_full_policy": "FAIL"}})
     for number in range(MANY):
         _send_anycast(broker, number)
-
-    def fill() -> None:
-        broker.memory.disk_full = True
-
-    assert lines_run(fill) < FEW
+    assert lines_run(partial(setattr, broker.memory, "disk_full", True)) < FEW
     assert send(broker, "orders.7", routing_type=ANYCAST) == 0
     broker.memory.disk_full = False
     assert send(broker, "orders.7", routing_type=ANYCAST) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from unittest.mock import Mock
 
 import pytest
 
@@ -216,11 +217,9 @@ def test_where_messages_cannot_go() -> None:
 def test_a_target_that_breaks_off_gets_nothing_and_the_message_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = PagedBench(-1)
     fill(bench, 3)
-
-    def fail(*_: object) -> None:
-        raise RuntimeError("broken")
-
-    monkeypatch.setattr(type(bench.broker.message_operations._targets.find("other")), "put", fail)
+    monkeypatch.setattr(
+        type(bench.broker.message_operations._targets.find("other")), "put", Mock(side_effect=RuntimeError("broken"))
+    )
     change = bench.finish(bench.broker.message_operations.move(bench.queue, MessageFilter(), "other"))
     assert (change.done_count, change.stopped_because) == (0, "a step of it failed; see the log of the broker")
     monkeypatch.undo()

@@ -12,7 +12,7 @@ from artemis_py.core.order.priority import PriorityOrder, levels_of_priorities
 from artemis_py.core.order.sorted import VALUE_MAX, HeaderRank, SortedOrder, ValueRank, utf16_order
 from artemis_py.message import Account, Head, HeaderName, Message, encode_headers
 from artemis_py.selector import compile_expression
-from tests.kit.core import NOW_MS
+from tests.kit.core import NOW_MS, ids
 
 
 def keyed(id: int, key: str | None, *, priority: int = 4) -> Entry:
@@ -26,10 +26,6 @@ def sorted_of(*keys: str | None) -> SortedOrder:
     order = SortedOrder(HeaderRank("k"))
     order.extend([keyed(number, key) for number, key in enumerate(keys, 1)])
     return order
-
-
-def ids(entries: list[Entry]) -> list[int]:
-    return [entry.message.id for entry in entries]
 
 
 # ---- levels --------------------------------------------------------------------------------------
@@ -56,7 +52,7 @@ def test_one_level_is_fifo() -> None:
     entries = [keyed(1, None, priority=0), keyed(2, None, priority=9), keyed(3, None, priority=4)]
     order.extend(entries)
     assert [order.at(0, sequence) for sequence in range(3)] == entries
-    assert ids(list(order)) == [1, 2, 3]
+    assert ids(order) == [1, 2, 3]
     assert order.pop_least().message.id == 1
     assert order.pop().message.id == 2
 
@@ -67,7 +63,7 @@ def test_one_level_is_fifo() -> None:
 def test_sorted_order() -> None:
     """Keyless first, then by text; the empty text stands behind no text."""
     order = sorted_of("c", None, "a", "", "b", None, "a")
-    assert ids(list(order)) == [2, 6, 4, 3, 7, 5, 1]
+    assert ids(order) == [2, 6, 4, 3, 7, 5, 1]
     assert order.peek().message.id == 2
     assert ids([order.pop() for _ in range(order.count)]) == [2, 6, 4, 3, 7, 5, 1]
     with pytest.raises(IndexError):
@@ -87,25 +83,20 @@ def test_the_least_of_a_sorted_order_is_the_oldest() -> None:
     order.extend([keyed(4, "a")])
     order.restore(back)
     assert order.pop_least().message.id == 2, "one that came back is as old as it was"
-    assert ids(list(order)) == [4, 3]
-
-
-def valued(id: int, value: str | None) -> Entry:
-    """An entry whose message has the header k."""
-    return keyed(id, value)
+    assert ids(order) == [4, 3]
 
 
 def by_value(*values: str | None) -> SortedOrder:
     """An order by the value of the header k with these arrivals, ids from 1."""
     order = SortedOrder(ValueRank(compile_expression("k")))
-    order.extend([valued(number, value) for number, value in enumerate(values, 1)])
+    order.extend([keyed(number, value) for number, value in enumerate(values, 1)])
     return order
 
 
 def test_A_49_the_largest_value_comes_first() -> None:
     """As numbers, of any length; equal ones in order of arrival."""
     order = by_value("1", "5", "10", "5", "255", "256", "0", "9", str(2**40))
-    assert ids(list(order)) == [9, 6, 5, 3, 8, 2, 4, 1, 7]
+    assert ids(order) == [9, 6, 5, 3, 8, 2, 4, 1, 7]
     assert ids([order.pop() for _ in range(order.count)]) == [9, 6, 5, 3, 8, 2, 4, 1, 7]
 
 
@@ -117,15 +108,15 @@ def test_A_49_what_is_no_number_of_64_bits() -> None:
         str(VALUE_MAX): VALUE_MAX, str(VALUE_MAX - 1): VALUE_MAX - 1, str(2**64): VALUE_MAX, "9" * 5000: VALUE_MAX,
         "1e19": 10**19, "1e400": VALUE_MAX,
     }  # fmt: skip
-    assert {text: rank.value_of(valued(1, text).message) for text in values} == values
+    assert {text: rank.value_of(keyed(1, text).message) for text in values} == values
     nan = ValueRank(compile_expression("k - k"))
-    assert nan.value_of(valued(1, "1e400").message) == 0
+    assert nan.value_of(keyed(1, "1e400").message) == 0
 
 
 @given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 300), min_size=2, max_size=2))
 def test_ranks_of_values_are_in_reverse_order(values: list[int]) -> None:
     rank = ValueRank(compile_expression("k"))
-    ranks = [rank.rank_of(valued(1, str(value)).message) for value in values]
+    ranks = [rank.rank_of(keyed(1, str(value)).message) for value in values]
     assert (values[0] > values[1]) == (ranks[0] < ranks[1])
     assert (values[0] == values[1]) == (ranks[0] == ranks[1])
 
@@ -133,7 +124,7 @@ def test_ranks_of_values_are_in_reverse_order(values: list[int]) -> None:
 def test_A_49_the_least_is_the_oldest_of_the_lowest_value() -> None:
     order = by_value("5", "1", "7", "1", None)
     gone = []
-    order.restore_at_head(valued(9, "1"), fresh=True)
+    order.restore_at_head(keyed(9, "1"), fresh=True)
     while order.count:
         gone.append(order.pop_least().message.id)
     assert gone == [5, 9, 2, 4, 1, 3]
@@ -147,14 +138,14 @@ def test_an_entry_leaves_its_place() -> None:
     assert order.remove(entry, entry.sequence)
     assert not order.remove(entry, entry.sequence)
     assert order.count == 2
-    assert ids(list(order)) == [1, 3]
+    assert ids(order) == [1, 3]
 
 
 def test_a_scheduled_entry_stands_before_its_equals() -> None:
     order = sorted_of("b", "a", "b")
     late = keyed(9, "b")
     order.restore_at_head(late, fresh=True)
-    assert ids(list(order)) == [2, 9, 1, 3]
+    assert ids(order) == [2, 9, 1, 3]
 
 
 def test_a_cursor_passes_each_entry_once() -> None:

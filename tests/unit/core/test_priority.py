@@ -40,49 +40,6 @@ def shown(cursor: Cursor) -> list[int]:
     return found
 
 
-def test_highest_priority_first_then_arrival() -> None:
-    """Row 2.17.11 (tests/queues/rows.py): 1, 9a, 4, 9b are read 9a, 9b, 4, 1."""
-    order = order_of(1, 9, 4, 9)
-    assert ids(order) == [2, 4, 3, 1]
-    assert [order.pop().message.id for _ in range(4)] == [2, 4, 3, 1]
-    with pytest.raises(IndexError):
-        order.pop()
-
-
-def test_a_batch_of_mixed_priorities_is_sorted_in() -> None:
-    """One call or many: the order is the same."""
-    batch = [entry_of(priority, number) for number, priority in enumerate((4, 4, 9, 9, 0, 4, 9), 1)]
-    order = PriorityOrder()
-    order.extend(batch)
-    assert ids(order) == [3, 4, 7, 1, 2, 6, 5]
-    assert order.count == 7
-
-
-def test_returned_entry_stands_before_later_ones() -> None:
-    """9a comes back while 9c waits: 9a is first."""
-    order = order_of(9, 4)
-    first = order.pop()
-    order.extend([entry_of(9, 3)])
-    order.restore(first)
-    assert ids(order) == [1, 3, 2]
-
-
-def test_least_is_the_oldest_of_the_lowest_priority() -> None:
-    """What a ring gives up."""
-    order = order_of(9, 0, 4, 0)
-    assert [order.pop_least().message.id for _ in range(4)] == [2, 4, 3, 1]
-    with pytest.raises(IndexError):
-        order.pop_least()
-
-
-def test_head_of_its_priority() -> None:
-    """A due message goes before the others of its priority, not before higher ones."""
-    order = order_of(9, 4)
-    order.restore_at_head(entry_of(4, 3), fresh=True)
-    order.restore_at_head(entry_of(4, 4), fresh=True)
-    assert ids(order) == [1, 4, 3, 2]
-
-
 def test_remove_only_this_very_entry() -> None:
     """An entry that is out, or another in its place, is left alone."""
     order = order_of(4)
@@ -93,42 +50,6 @@ def test_remove_only_this_very_entry() -> None:
     assert not order.remove(entry_of(7, 9), 0)
     assert order.remove(entry, entry.sequence)
     assert order.count == 0
-
-
-def test_cursor_shows_each_entry_once() -> None:
-    """Also what arrives while it goes on; higher priorities first whenever they come."""
-    order = order_of(4, 4)
-    cursor = order.open_cursor()
-    first = cursor.advance()
-    assert first is not None
-    assert first.message.id == 1
-    order.extend([entry_of(9, 3), entry_of(4, 4), entry_of(0, 5)])
-    assert shown(cursor) == [3, 2, 4, 5]
-    assert shown(cursor) == []
-    order.extend([entry_of(6, 6)])
-    assert shown(cursor) == [6]
-    assert order.count == 6
-
-
-def test_cursor_does_not_show_what_was_taken() -> None:
-    """Others may take entries before it comes to them."""
-    order = order_of(4, 4, 4)
-    cursor = order.open_cursor()
-    order.pop()
-    take(order, 2)
-    assert shown(cursor) == [3]
-
-
-def test_cursor_of_a_consumer_sees_returns() -> None:
-    """What comes back to a place already passed is shown again, once, in order."""
-    order = order_of(4, 9, 4)
-    cursor = order.open_cursor()
-    assert shown(cursor) == [2, 1, 3]
-    back = [take(order, number) for number in (3, 2, 1)]
-    for entry in back:
-        order.restore(entry)
-    assert shown(cursor) == [2, 1, 3]
-    assert shown(cursor) == []
 
 
 def test_cursor_of_a_browser_does_not_see_returns() -> None:
@@ -145,16 +66,6 @@ def test_cursor_of_a_browser_does_not_see_returns() -> None:
     assert shown(cursor) == [3]
 
 
-def test_return_ahead_of_the_cursor_is_shown_once() -> None:
-    """The cursor comes to the place anyway; the return is not counted twice."""
-    order = order_of(4, 4, 4)
-    cursor = order.open_cursor()
-    entry = take(order, 2)
-    assert cursor.advance() is not None
-    order.restore(entry)
-    assert shown(cursor) == [2, 3]
-
-
 def test_returns_of_one_entry_are_noted_once() -> None:
     """An entry that comes and goes under a cursor that stands still costs it no memory."""
     order = order_of(4)
@@ -163,19 +74,6 @@ def test_returns_of_one_entry_are_noted_once() -> None:
     for _ in range(1000):
         order.restore(take(order, 1))
     assert len(cursor._returns) == 1
-    assert shown(cursor) == [1]
-
-
-def test_return_that_was_taken_again_is_not_shown() -> None:
-    """A noted place that is empty when the cursor looks is passed over."""
-    order = order_of(4, 4)
-    cursor = order.open_cursor()
-    assert shown(cursor) == [1, 2]
-    entry = take(order, 1)
-    order.restore(entry)
-    take(order, 1)
-    assert shown(cursor) == []
-    order.restore(entry)
     assert shown(cursor) == [1]
 
 
@@ -204,113 +102,62 @@ def test_advance_costs_the_same_at_the_end_of_a_long_queue() -> None:
     assert costs[0] < 120
 
 
-@st.composite
-def stories(draw: st.DrawFn) -> list[tuple[str, int]]:
-    """What happens to an order while cursors go over it."""
-    return draw(
-        st.lists(
-            st.tuples(
-                st.sampled_from(["arrive", "arrive", "pop", "least", "remove", "return", "head", "open", "advance"]),
-                st.integers(0, 9),
-            ),
-            max_size=80,
-        )
-    )
+STEPS = ["arrive", "arrive", "pop", "least", "remove", "return", "head", "fresh", "open", "advance"]
+BACK, TAKE = ("return", "head"), ("pop", "least", "remove")
 
 
-class OrderBesideList:
-    """An order and a plain list of (place, id), sorted when it is looked at."""
-
-    def __init__(self) -> None:
-        self.order = PriorityOrder()
-        self.here: dict[int, tuple[int, int]] = {}
-        self.out: list[Entry] = []
-        self.keys: dict[int, int] = {}
-        self.cursors: list[tuple[Cursor, set[int]]] = []
-        self.number = 0
-        self.head = 0
-
-    def arrive(self, priority: int) -> None:
-        """A new entry at the tail."""
-        self.number += 1
-        self.keys[self.number] = self.number
-        self.order.extend([entry_of(priority, self.number)])
-        self.here[self.number] = (-priority, self.number)
-
-    def _took(self, entry: Entry, expected: int) -> None:
-        assert entry.message.id == expected
-        del self.here[expected]
-        self.out.append(entry)
-
-    def pop(self, _: int) -> None:
-        """Take the first."""
-        if self.here:
-            self._took(self.order.pop(), min(self.here, key=lambda id: self.here[id]))
-
-    def least(self, _: int) -> None:
-        """Take the least."""
-        if self.here:
-            self._took(self.order.pop_least(), min(self.here, key=lambda id: (-self.here[id][0], self.here[id][1])))
-
-    def remove(self, pick: int) -> None:
-        """Take one out of the middle."""
-        if self.here:
-            chosen = sorted(self.here)[pick % len(self.here)]
-            self._took(take(self.order, chosen), chosen)
-
-    def give_back(self, pick: int) -> None:
-        """Put one back to its place; every cursor may show it again."""
-        if self.out:
-            entry = self.out.pop(pick % len(self.out))
-            self._is_back(entry)
-            self.order.restore(entry)
-
-    def to_head(self, pick: int) -> None:
-        """Put one back at the head."""
-        if self.out:
-            entry = self.out.pop(pick % len(self.out))
-            self.head -= 1
-            self.keys[entry.message.id] = self.head
-            self._is_back(entry)
-            self.order.restore_at_head(entry, fresh=False)
-
-    def _is_back(self, entry: Entry) -> None:
-        id = entry.message.id
-        self.here[id] = (-entry.message.head.priority, self.keys[id])
-        for _, seen in self.cursors:
-            seen.discard(id)
-
-    def open(self, _: int) -> None:
-        """A new cursor."""
-        self.cursors.append((self.order.open_cursor(), set()))
-
-    def advance(self, pick: int) -> None:
-        """One step of a cursor: the first that it has not shown since it came (back)."""
-        if self.cursors:
-            cursor, seen = self.cursors[pick % len(self.cursors)]
-            entry = cursor.advance()
-            left = [id for id in self.here if id not in seen]
-            expected = min(left, key=lambda id: self.here[id], default=None)
-            assert (None if entry is None else entry.message.id) == expected
-            if expected is not None:
-                seen.add(expected)
-
-
-@given(stories())
+@given(st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 9)), max_size=80))
 def test_order_agrees_with_a_sorted_list(story: list[tuple[str, int]]) -> None:
     """Whatever happens, the order is what sorting by priority and place gives, and no cursor skips or repeats."""
-    both = OrderBesideList()
-    steps = {
-        "arrive": both.arrive,
-        "pop": both.pop,
-        "least": both.least,
-        "remove": both.remove,
-        "return": both.give_back,
-        "head": both.to_head,
-        "open": both.open,
-        "advance": both.advance,
-    }
-    for name, number in story:
-        steps[name](number)
-        assert both.order.count == len(both.here)
-    assert ids(both.order) == sorted(both.here, key=lambda id: both.here[id])
+    order, number, head = PriorityOrder(), 0, 0
+    here: dict[int, tuple[int, int]] = {}
+    out: list[tuple[Entry, tuple[int, int]]] = []
+    cursors: list[tuple[Cursor, set[int]]] = []
+    for name, pick in story:
+        if name == "arrive":
+            batch = [entry_of(priority, number + place) for place, priority in enumerate((pick, 4, 9 - pick), 1)]
+            number += 3
+            order.extend(batch)
+            here |= {one.message.id: (-one.message.head.priority, one.message.id) for one in batch}
+        elif name == "fresh":
+            number, head = number + 1, head - 1
+            here[number] = -pick, head
+            order.restore_at_head(entry_of(pick, number), fresh=True)
+        elif name in TAKE and here:
+            by_place = sorted(here, key=lambda id: here[id])
+            lowest = max(priority for priority, _ in here.values())
+            if name == "pop":
+                entry, expected = order.pop(), by_place[0]
+            elif name == "least":
+                entry, expected = order.pop_least(), next(id for id in by_place if here[id][0] == lowest)
+            else:
+                expected = by_place[pick % len(here)]
+                entry = take(order, expected)
+            assert entry.message.id == expected
+            out.append((entry, here.pop(expected)))
+        elif name in BACK and out:
+            entry, place = out.pop(pick % len(out))
+            if name == "head":
+                head -= 1
+                place = place[0], head
+                order.restore_at_head(entry, fresh=False)
+            else:
+                order.restore(entry)
+            here[entry.message.id] = place
+            for _, seen in cursors:
+                seen.discard(entry.message.id)
+        elif name == "open":
+            cursors.append((order.open_cursor(), set()))
+        elif name == "advance" and cursors:
+            cursor, seen = cursors[pick % len(cursors)]
+            left = sorted((place, id) for id, place in here.items() if id not in seen)
+            shows = cursor.advance()
+            assert (None if shows is None else shows.message.id) == (left[0][1] if left else None)
+            seen.update(id for _, id in left[:1])
+        assert order.count == len(here)
+    assert ids(order) == sorted(here, key=lambda id: here[id])
+    if not here:
+        with pytest.raises(IndexError):
+            order.pop()
+        with pytest.raises(IndexError):
+            order.pop_least()

@@ -5,8 +5,10 @@ Counted twice: in the units that the budget is charged with, and in lines of Pyt
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Final
+from unittest.mock import Mock
 
 import pytest
 
@@ -14,7 +16,7 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.budget import WORK_PARTS
 from artemis_py.core.order.entry import PURGED
 from artemis_py.core.queue.arrivals import AfterEnqueue
-from artemis_py.core.queue.messages import Contents
+from artemis_py.core.queue.messages import Contents, Counters
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Task
 from artemis_py.errors import ArtemisError
@@ -42,10 +44,24 @@ class Bench:
         self.broker: Broker = broker_of(*queues, settings=settings)
         self.queue: Queue = self.broker.queues["q"]
         self.now_ms = NOW_MS
+        self.consumer: Any = None
+        """Of all that is held."""
         self.units = 0
         self.turns = 0
 
-    def _turn(self, step: Step) -> None:
+    @property
+    def counters(self) -> Counters:
+        return self.queue.contents.counters
+
+    @property
+    def ready(self) -> int:
+        """How many stand on the queue, in the order in which they came."""
+        ids = [entry.message.id for entry in self.queue.contents.order]
+        assert ids == sorted(ids)
+        return len(ids)
+
+    def turn(self, step: Step = int) -> None:
+        """A step, and the turn that it is in."""
         self.broker.budget.refill(UNITS)
         self.broker.log.now_ms = self.now_ms
         step()
@@ -57,160 +73,147 @@ class Bench:
 
     def run(self, step: Step) -> int:
         """Take a step, and turns until all that comes of it is done; returns the lines of the longest turn."""
-        longest = lines_run(lambda: self._turn(step))
+        longest = lines_run(lambda: self.turn(step))
         for _ in range(TURNS_MAX):
             if not self.broker.has_ready:
                 return longest
             self.turns += 1
-            longest = max(longest, lines_run(lambda: self._turn(int)))
+            longest = max(longest, lines_run(self.turn))
         raise AssertionError("no end")
 
 
-def _filled(count: int, **attributes: Any) -> Bench:
-    bench = Bench(**attributes)
-    send(bench.broker, count=count)
+def _filled(count: int, selectors: Iterable[str | None] = (), *, expires_ms: int = 0) -> Bench:
+    bench = Bench()
+    send(bench.broker, count=count, expires_ms=expires_ms)
+    bench.now_ms = expires_ms or NOW_MS
+    for selector in selectors:
+        consumer_on(bench.broker, bench.queue, selector=selector)
     return bench
 
 
-def _held(count: int, **options: Any) -> tuple[Bench, Any]:
+def _held(count: int) -> tuple[Bench, Any]:
     bench = _filled(count)
-    consumer = consumer_on(bench.broker, bench.queue, **options)
+    bench.consumer = consumer_on(bench.broker, bench.queue)
     bench.broker.dispatch(NOW_MS)
     write(bench.broker)
-    assert len(consumer.held) == count
-    return bench, consumer
+    assert len(bench.consumer.held) == count
+    return bench, bench.consumer
 
 
-def choose(count: int) -> tuple[Bench, int]:
-    bench = _filled(count)
-    for number in range(10):
-        consumer_on(bench.broker, bench.queue, selector=f"color = '{number}'")
-    return bench, bench.run(int)
-
-
-def deliver(count: int) -> tuple[Bench, int]:
-    bench = _filled(count)
-    for _ in range(10):
-        consumer_on(bench.broker, bench.queue)
-    lines = bench.run(int)
-    assert bench.queue.contents.counters.held_count == count
-    return bench, lines
-
-
-def expire(count: int) -> tuple[Bench, int]:
-    bench = Bench()
-    send(bench.broker, count=count, expires_ms=LATER_MS)
-    bench.now_ms = LATER_MS
-    lines = bench.run(lambda: bench.queue.expire_due(LATER_MS))
-    assert (bench.queue.contents.counters.expired, bench.broker.queues["x"].message_count) == (count, count)
-    return bench, lines
-
-
-def fall_due(count: int) -> tuple[Bench, int]:
+def _due(count: int) -> Bench:
     bench = Bench()
     for number in range(count):
         send(bench.broker, due_ms=LATER_MS - count + number)
     bench.now_ms = LATER_MS
-    lines = bench.run(int)
-    ready = [entry.message.id for entry in bench.queue.contents.order]
-    assert ready == sorted(ready)
-    assert len(ready) == count
-    return bench, lines
+    return bench
 
 
-def delete(count: int) -> tuple[Bench, int]:
-    bench = _filled(count)
-    lines = bench.run(lambda: bench.broker.registry.delete_queue(bench.queue, NOW_MS))
-    assert (bench.queue.message_count, bench.queue.contents.counters.killed, bench.broker.memory_bytes) == (0, count, 0)
-    return bench, lines
-
-
-def purge(count: int) -> tuple[Bench, int]:
-    bench = _filled(count)
-    lines = bench.run(lambda: bench.queue.purge(PURGED, NOW_MS))
-    assert (bench.queue.message_count, bench.queue.contents.counters.killed) == (0, count)
-    return bench, lines
-
-
-def lose(count: int) -> tuple[Bench, int]:
-    bench, consumer = _held(count)
-    lines = bench.run(lambda: bench.broker.detach(bench.queue, consumer, failed=True, now_ms=NOW_MS))
-    ready = [entry.message.id for entry in bench.queue.contents.order]
-    assert ready == sorted(ready)
-    assert (len(ready), bench.queue.contents.counters.held_count) == (count, 0)
-    return bench, lines
-
-
-def bury(count: int) -> tuple[Bench, int]:
-    """Each has failed for the last time, and goes to the dead-letter address."""
+def _dying(count: int) -> Bench:
+    """Each is to fail for the last time, and to go to the dead-letter address."""
     bench, consumer = _held(count)
     for entry in consumer.held.values():
         entry.attempts = 9
-    lines = bench.run(lambda: bench.broker.detach(bench.queue, consumer, failed=True, now_ms=NOW_MS))
-    assert (bench.queue.contents.counters.killed, bench.broker.queues["d"].message_count) == (count, count)
-    return bench, lines
+    return bench
 
 
-def refuse(count: int) -> tuple[Bench, int]:
-    bench, consumer = _held(count)
-    bench.broker.queue_operations.pause("q")
-    last_id = next(reversed(consumer.held))
-    lines = bench.run(lambda: bench.queue.refuse_up_to(consumer, last_id, NOW_MS))
-    assert (bench.queue.contents.order.count, bench.queue.contents.counters.held_count) == (count, 0)
-    return bench, lines
-
-
-def acknowledge(count: int) -> tuple[Bench, int]:
-    bench, consumer = _held(count)
-    last_id = next(reversed(consumer.held))
-    lines = bench.run(lambda: bench.queue.acknowledge_up_to(consumer, last_id, NOW_MS))
-    assert (bench.queue.message_count, bench.queue.contents.counters.acknowledged) == (0, count)
-    return bench, lines
-
-
-def shed(count: int) -> tuple[Bench, int]:
-    """What comes back to a ring that has become small meanwhile is given up."""
-    bench, consumer = _held(count)
-    bench.broker.queue_operations.set_ring_size("q", 10)
-    lines = bench.run(lambda: bench.broker.detach(bench.queue, consumer, failed=False, now_ms=NOW_MS))
-    assert (bench.queue.contents.order.count, bench.queue.contents.counters.replaced) == (10, count - 10)
-    return bench, lines
-
-
-def activate(count: int) -> tuple[Bench, int]:
-    """All that stands behind a barrier may go at once when it has gone."""
+def _behind_a_barrier(count: int) -> Bench:
+    """All may go at once when it has gone."""
     bench = Bench(barrier_expression="kind = 'barrier'")
     send(bench.broker, head=head_of(kind="barrier"))
     send(bench.broker, count=count)
     bench.run(int)
-    assert (bench.queue.contents.order.count, bench.queue.message_count) == (0, count + 1)
+    assert (bench.ready, bench.queue.message_count) == (0, count + 1)
     consumer_on(bench.broker, bench.queue, selector="kind = 'barrier'")
-    lines = bench.run(int)
-    assert (bench.queue.contents.order.count, bench.queue.message_count) == (count, count)
-    return bench, lines
+    return bench
 
 
-def broadcast(count: int) -> tuple[Bench, int]:
+def _before_many(count: int) -> Bench:
     """A barrier goes to as many consumers."""
     bench = Bench(barrier_expression="kind = 'barrier'")
     for _ in range(count):
         consumer_on(bench.broker, bench.queue)
     bench.run(int)
     send(bench.broker, head=head_of(kind="barrier"))
-    lines = bench.run(int)
-    assert (bench.queue.message_count, bench.queue.contents.counters.acknowledged) == (0, 1)
-    return bench, lines
+    return bench
 
 
-CASES = (
-    choose, deliver, expire, fall_due, delete, purge, lose, bury, refuse, acknowledge, shed, activate, broadcast,
-)  # fmt: skip
+def _leave(it: Bench, *, failed: bool) -> None:
+    it.broker.detach(it.queue, it.consumer, failed=failed, now_ms=NOW_MS)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
-def test_the_longest_turn_does_not_grow(case: Callable[[int], tuple[Bench, int]]) -> None:
-    few, lines_of_few = case(FEW)
-    many, lines_of_many = case(10 * FEW)
+def _turn_alone(_: Bench) -> None:
+    """Nothing but the turn."""
+
+
+CASES: dict[str, tuple[Callable[[int], Bench], Callable[[Bench], object], Callable[[Bench, int], bool]]] = {
+    "choose": (
+        lambda n: _filled(n, [f"color = '{one}'" for one in range(10)]),
+        _turn_alone,
+        lambda it, n: it.ready == n,
+    ),
+    "deliver": (lambda n: _filled(n, [None] * 10), _turn_alone, lambda it, n: it.counters.held_count == n),
+    "expire": (
+        lambda n: _filled(n, expires_ms=LATER_MS),
+        lambda it: it.queue.expire_due(LATER_MS),
+        lambda it, n: it.counters.expired == it.broker.queues["x"].message_count == n,
+    ),
+    "fall due": (_due, _turn_alone, lambda it, n: it.ready == n),
+    "delete": (
+        _filled,
+        lambda it: it.broker.registry.delete_queue(it.queue, NOW_MS),
+        lambda it, n: (it.queue.message_count, it.counters.killed, it.broker.memory_bytes) == (0, n, 0),
+    ),
+    "purge": (
+        _filled,
+        lambda it: it.queue.purge(PURGED, NOW_MS),
+        lambda it, n: (it.queue.message_count, it.counters.killed) == (0, n),
+    ),
+    "lose": (
+        lambda n: _held(n)[0],
+        lambda it: _leave(it, failed=True),
+        lambda it, n: (it.ready, it.counters.held_count) == (n, 0),
+    ),
+    "bury": (
+        _dying,
+        lambda it: _leave(it, failed=True),
+        lambda it, n: it.counters.killed == it.broker.queues["d"].message_count == n,
+    ),
+    "refuse": (
+        lambda n: _held(n)[0],
+        lambda it: (
+            it.broker.queue_operations.pause("q"),
+            it.queue.refuse_up_to(it.consumer, next(reversed(it.consumer.held)), NOW_MS),
+        ),
+        lambda it, n: (it.ready, it.counters.held_count) == (n, 0),
+    ),
+    "acknowledge": (
+        lambda n: _held(n)[0],
+        lambda it: it.queue.acknowledge_up_to(it.consumer, next(reversed(it.consumer.held)), NOW_MS),
+        lambda it, n: (it.queue.message_count, it.counters.acknowledged) == (0, n),
+    ),
+    # what comes back to a ring that has become small meanwhile is given up
+    "shed": (
+        lambda n: _held(n)[0],
+        lambda it: (it.broker.queue_operations.set_ring_size("q", 10), _leave(it, failed=False)),
+        lambda it, n: (it.ready, it.counters.replaced) == (10, n - 10),
+    ),
+    "activate": (_behind_a_barrier, _turn_alone, lambda it, n: it.ready == it.queue.message_count == n),
+    "broadcast": (
+        _before_many,
+        _turn_alone,
+        lambda it, _: (it.queue.message_count, it.counters.acknowledged) == (0, 1),
+    ),
+}
+
+
+@pytest.mark.parametrize(("made", "step", "is_done"), CASES.values(), ids=CASES)
+def test_the_longest_turn_does_not_grow(
+    made: Callable[[int], Bench], step: Callable[[Bench], object], is_done: Callable[[Bench, int], bool]
+) -> None:
+    few, many = made(FEW), made(10 * FEW)
+    lines_of_few, lines_of_many = (bench.run(partial(step, bench)) for bench in (few, many))
+    assert is_done(few, FEW)
+    assert is_done(many, 10 * FEW)
     assert few.turns > 0, "this is no more than a turn"
     assert many.turns > 5 * few.turns - 5
     assert many.units <= UNITS + UNITS_OVER
@@ -220,15 +223,11 @@ def test_the_longest_turn_does_not_grow(case: Callable[[int], tuple[Bench, int]]
 # ---- what others see meanwhile -------------------------------------------------------------------------
 
 
-def _once(bench: Bench, step: Step = int) -> None:
-    bench._turn(step)
-
-
 def test_nothing_is_dispatched_before_all_is_back() -> None:
     """Or a consumer would be given what stands behind an entry that is on its way."""
-    bench, leaving = _held(FEW)
+    bench, _ = _held(FEW)
     staying = consumer_on(bench.broker, bench.queue)
-    _once(bench, lambda: bench.broker.detach(bench.queue, leaving, failed=False, now_ms=NOW_MS))
+    bench.turn(lambda: _leave(bench, failed=False))
     assert 0 < bench.queue.contents.order.count < FEW
     assert not staying.held
     bench.run(int)
@@ -237,11 +236,11 @@ def test_nothing_is_dispatched_before_all_is_back() -> None:
 
 
 def test_other_queues_are_served_meanwhile() -> None:
-    bench, leaving = _held(FEW)
+    bench, _ = _held(FEW)
     other = consumer_on(bench.broker, bench.broker.queues["x"])
-    _once(bench, lambda: bench.broker.detach(bench.queue, leaving, failed=False, now_ms=NOW_MS))
+    bench.turn(lambda: _leave(bench, failed=False))
     send(bench.broker, "x")
-    _once(bench)
+    bench.turn()
     assert len(other.held) == 1
     assert bench.broker.agenda
 
@@ -249,13 +248,13 @@ def test_other_queues_are_served_meanwhile() -> None:
 def test_the_name_of_a_deleted_queue_is_free_at_once() -> None:
     bench = _filled(FEW)
     broker, old = bench.broker, bench.queue
-
-    def delete_and_create() -> None:
-        broker.registry.delete_queue(old, NOW_MS)
-        broker.registry.create_queue(broker.addresses["a"], queue_config(), auto_created=False)
-        send(broker)
-
-    _once(bench, delete_and_create)
+    bench.turn(
+        lambda: (
+            broker.registry.delete_queue(old, NOW_MS),
+            broker.registry.create_queue(broker.addresses["a"], queue_config(), auto_created=False),
+            send(broker),
+        )
+    )
     assert 0 < old.message_count < FEW
     assert broker.queues["q"].message_count == 1
     bench.run(int)
@@ -274,33 +273,21 @@ def test_a_purge_takes_its_share_of_a_turn() -> None:
 def test_what_comes_during_a_purge_stays() -> None:
     """Also where it stands before the others."""
     bench = _filled(FEW)
-    _once(bench, lambda: bench.queue.purge(PURGED, NOW_MS))
+    bench.turn(lambda: bench.queue.purge(PURGED, NOW_MS))
     send(bench.broker, head=head_of(priority=9))
     send(bench.broker, due_ms=LATER_MS)
     bench.run(int)
-    assert (
-        bench.queue.contents.order.count,
-        len(bench.queue.contents.scheduled),
-        bench.queue.contents.counters.killed,
-    ) == (1, 1, FEW)
+    assert (bench.ready, len(bench.queue.contents.scheduled), bench.counters.killed) == (1, 1, FEW)
 
 
 def test_a_lost_consumer_has_acknowledged_what_it_acknowledged() -> None:
     """The connection goes while a cumulative acknowledgement is being carried out: that comes first."""
     bench, consumer = _held(FEW)
     middle_id = list(consumer.held)[FEW // 2]
-
-    def acknowledge_and_leave() -> None:
-        bench.queue.acknowledge_up_to(consumer, middle_id, NOW_MS)
-        bench.broker.detach(bench.queue, consumer, failed=True, now_ms=NOW_MS)
-
-    _once(bench, acknowledge_and_leave)
-    assert bench.queue.contents.counters.held_count > 0
+    bench.turn(lambda: (bench.queue.acknowledge_up_to(consumer, middle_id, NOW_MS), _leave(bench, failed=True)))
+    assert bench.counters.held_count > 0
     bench.run(int)
-    assert (bench.queue.contents.counters.acknowledged, bench.queue.contents.order.count) == (
-        FEW // 2 + 1,
-        FEW // 2 - 1,
-    )
+    assert (bench.counters.acknowledged, bench.ready) == (FEW // 2 + 1, FEW // 2 - 1)
 
 
 def test_the_last_of_many_that_choose_is_not_starved() -> None:
@@ -313,7 +300,7 @@ def test_the_last_of_many_that_choose_is_not_starved() -> None:
     last = consumer_on(bench.broker, bench.queue, selector="color = 'red'")
     turns = 0
     while not last.held:
-        _once(bench)
+        bench.turn()
         turns += 1
     assert turns <= 12
 
@@ -323,20 +310,12 @@ def test_a_task_that_fails_lets_the_next_go_on(monkeypatch: pytest.MonkeyPatch) 
     bench, consumer = _held(FEW)
     queue = bench.queue
     other = consumer_on(bench.broker, queue)
-    work = None
-
-    def begin() -> None:
-        nonlocal work
-        work = queue.refuse_up_to(consumer, next(reversed(consumer.held)), NOW_MS)
-
-    _once(bench, begin)
-
-    def fail(*_: object) -> None:
-        raise ArtemisError("broken")
-
+    works: list[Task | None] = []
+    bench.turn(lambda: works.append(queue.refuse_up_to(consumer, next(reversed(consumer.held)), NOW_MS)))
+    work = works[0]
     with monkeypatch.context() as broken:
-        broken.setattr(Contents, "is_outdated", fail)
-        _once(bench)
+        broken.setattr(Contents, "is_outdated", Mock(side_effect=ArtemisError("broken")))
+        bench.turn()
     assert bench.broker.events.counts["ART-1006"] == 1
     assert work is not None
     assert (work.failed, work.may_go_on) == (True, True)
@@ -346,9 +325,9 @@ def test_a_task_that_fails_lets_the_next_go_on(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_broker_that_stops_carries_out_what_was_decided() -> None:
-    bench, consumer = _held(FEW)
+    bench, _ = _held(FEW)
     bench.broker.budget.refill(UNITS)
-    bench.broker.detach(bench.queue, consumer, failed=False, now_ms=NOW_MS)
+    _leave(bench, failed=False)
     assert bench.queue.contents.order.count < FEW
     bench.broker.finish(NOW_MS)
     assert (bench.queue.contents.order.count, len(bench.broker.agenda)) == (FEW, 0)
@@ -360,20 +339,16 @@ def test_a_queue_that_breaks_off_behind_a_task_blames_nobody(monkeypatch: pytest
     queue = bench.queue
     other = consumer_on(bench.broker, queue)
     works: list[Task | None] = []
-    _once(bench, lambda: works.append(queue.refuse_up_to(consumer, next(reversed(consumer.held)), NOW_MS)))
+    bench.turn(lambda: works.append(queue.refuse_up_to(consumer, next(reversed(consumer.held)), NOW_MS)))
     work = works[0]
     assert work is not None, "it takes more than a turn"
     send(bench.broker)
-
-    def fail(*_: object) -> None:
-        raise ArtemisError("broken")
-
     with monkeypatch.context() as broken:
-        broken.setattr(AfterEnqueue, "run", fail)
+        broken.setattr(AfterEnqueue, "run", Mock(side_effect=ArtemisError("broken")))
         for _ in range(1000):
             if work.done:
                 break
-            _once(bench)
+            bench.turn()
     assert (work.done, work.failed) == (True, False)
     assert bench.broker.events.counts["ART-1006"] == 1
     assert (len(bench.broker.agenda), queue.tasks.may_go_on) == (0, True)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from tests.kit.churn_scripts import Visit, Visits
@@ -12,18 +9,12 @@ from tests.kit.live_server import LiveServer, census, no_collector
 from tests.unit.holdings.test_freed import settled
 
 ROUNDS = 3
+ACCEPTOR = "stompMinLargeMessageSize=100000"
+"""A broker that remembers few ids."""
 CORE = """<id-cache-size>20</id-cache-size>
 <address-settings><address-setting match="#"><dead-letter-address>DLQ</dead-letter-address>
 <max-delivery-attempts>1</max-delivery-attempts><id-cache-size>20</id-cache-size></address-setting></address-settings>
 <addresses><address name="DLQ"><anycast><queue name="DLQ" ring-size="2"/></anycast></address></addresses>"""
-
-
-@pytest.fixture
-def stage(tmp_path: Path) -> Iterator[LiveServer]:
-    """A broker that remembers few ids."""
-    stage = LiveServer(tmp_path, "stompMinLargeMessageSize=100000", CORE)
-    yield stage
-    stage.close()
 
 
 def pay(stage: LiveServer, visit: Visit) -> None:

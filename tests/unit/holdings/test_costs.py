@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -32,16 +31,11 @@ from artemis_py.stomp.service import TURN_BYTES_MAX
 from tests.kit.live_server import CONNECT, Client, LiveServer, frame
 
 COUNT = 100
+SELECTIVE = "id:{}\ndestination:/queue/q\nack:client\nselector:"
 KIBIBYTE = 1024
-MANY = "maxSubscriptions=100000;maxTransactions=100000;stompMinLargeMessageSize=-1"
-
-
-@pytest.fixture
-def stage(tmp_path: Path) -> Iterator[LiveServer]:
-    """A broker whose connections may have much."""
-    stage = LiveServer(tmp_path, MANY, "<persistence-enabled>false</persistence-enabled>")
-    yield stage
-    stage.close()
+ACCEPTOR = "maxSubscriptions=100000;maxTransactions=100000;stompMinLargeMessageSize=-1"
+CORE = "<persistence-enabled>false</persistence-enabled>"
+"""A broker whose connections may have much."""
 
 
 def cost(stage: LiveServer, make: Callable[[int], None], count: int = COUNT) -> tuple[float, float]:
@@ -135,54 +129,38 @@ def test_a_subscriber_that_does_not_read(stage: LiveServer) -> None:
     assert stage.broker.holdings.of(OUTPUT) > 2 * WRITE_HIGH_BYTES
 
 
-def test_a_subscription(stage: LiveServer) -> None:
-    client = stage.greeted()
-
-    def subscribe(number: int) -> None:
-        client.send(frame("SUBSCRIBE", f"id:{number}", "destination:/queue/q", "ack:client", f"receipt:r{number}"))
-        client.expect(b"receipt-id:r%d" % number)
-
-    assert_counted(stage, subscribe)
-    assert stage.broker.holdings.of(SUBSCRIPTIONS) > 0
-
-
-@pytest.mark.parametrize(
-    "selector",
-    ["colour = 'red'", "a = 'b' AND " * 100 + "c = 'd'", "x IN ('a'" + ",'b'" * 900 + ")", "a+b+c+d+e+f+g+h+i+j > 1"],
-    ids=["short", "AND", "IN", "sums"],
-)
-def test_a_selector(stage: LiveServer, selector: str) -> None:
-    client = stage.greeted()
-
-    def subscribe(number: int) -> None:
-        headers = ("destination:/queue/q", "ack:client", f"selector:{selector}", f"receipt:r{number}")
-        client.send(frame("SUBSCRIBE", f"id:{number}", *headers))
-        client.expect(b"receipt-id:r%d" % number)
-
-    assert_counted(stage, subscribe, at_most=50, count=50)  # equal ones share what is compiled; each is counted whole
-    assert stage.broker.holdings.of(SELECTORS) >= 50 * len(selector)
+ONE_FRAME: dict[str, tuple[int, str, str, float, int]] = {
+    "a subscription": (SUBSCRIPTIONS, "SUBSCRIBE", "id:{}\ndestination:/queue/q\nack:client", 4, 1),
+    "a topic subscription, which is a queue too": (QUEUES, "SUBSCRIBE", "id:{}\ndestination:/topic/t", 4, 1),
+    "an address with a queue": (ADDRESSES, "SEND", "destination:/queue/new-{}", 4, 1),
+    "a transaction": (TRANSACTIONS, "BEGIN", "transaction:{}", 6, 1),
+    **{
+        f"a selector, {name}": (SELECTORS, "SUBSCRIBE", SELECTIVE + selector, 50, 50 * len(selector))
+        for name, selector in {
+            "short": "colour = 'red'",
+            "AND": "a = 'b' AND " * 100 + "c = 'd'",
+            "IN": "x IN ('a'" + ",'b'" * 900 + ")",
+            "sums": "a+b+c+d+e+f+g+h+i+j > 1",
+        }.items()
+    },
+}
+"""The account that it is in, its frame, how much more may be counted (equal selectors share what is compiled, each is
+counted whole), and the least that is counted.
+"""
 
 
-def test_a_topic_subscription_is_a_queue_too(stage: LiveServer) -> None:
-    client = stage.greeted()
-
-    def subscribe(number: int) -> None:
-        client.send(frame("SUBSCRIBE", f"id:{number}", "destination:/topic/t", f"receipt:r{number}"))
-        client.expect(b"receipt-id:r%d" % number)
-
-    assert_counted(stage, subscribe)
-    assert stage.broker.holdings.of(QUEUES) > 0
-
-
-def test_an_address_with_a_queue(stage: LiveServer) -> None:
+@pytest.mark.parametrize(("account", "command", "headers", "at_most", "least"), ONE_FRAME.values(), ids=ONE_FRAME)
+def test_what_one_frame_makes(
+    stage: LiveServer, account: int, command: str, headers: str, at_most: float, least: int
+) -> None:
     client = stage.greeted()
 
     def send(number: int) -> None:
-        client.send(frame("SEND", f"destination:/queue/new-{number}", f"receipt:r{number}"))
-        client.expect(b"receipt-id:r%d" % number)
+        client.send(frame(command, headers.format(number), f"receipt:r{number}"))
+        client.expect(b"receipt-id:r%d\n" % number)
 
-    assert_counted(stage, send)
-    assert stage.broker.holdings.of(ADDRESSES) > 0
+    assert_counted(stage, send, at_most=at_most, count=50 if account == SELECTORS else COUNT)
+    assert stage.broker.holdings.of(account) >= least
 
 
 def test_a_duplicate_id(stage: LiveServer) -> None:
@@ -235,16 +213,6 @@ def test_a_group(stage: LiveServer) -> None:
 
     assert_counted(stage, send)
     assert stage.broker.holdings.of(GROUPS) >= 10 * COUNT * 100
-
-
-def test_a_transaction(stage: LiveServer) -> None:
-    client = stage.greeted()
-
-    def begin(number: int) -> None:
-        client.send(frame("BEGIN", f"transaction:{number}", f"receipt:{number}"))
-        client.expect(b"receipt-id:%d" % number)
-
-    assert_counted(stage, begin, at_most=6)
 
 
 def test_messages_in_a_transaction(stage: LiveServer) -> None:

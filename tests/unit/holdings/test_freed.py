@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,20 +14,14 @@ from artemis_py.core.order.entry import PURGED
 from tests.kit.live_server import CONNECT, Client, LiveServer, flat, frame
 
 KIBIBYTE = 1024
+ACCEPTOR = "stompMinLargeMessageSize=100000;handshakeTimeout=60000"
+"""A broker on which small bodies are large."""
 CORE = """<address-settings><address-setting match="full"><max-size-bytes>1000</max-size-bytes>
 <address-full-policy>BLOCK</address-full-policy></address-setting>
 <address-setting match="paged"><max-size-bytes>2000</max-size-bytes><page-size-bytes>4000</page-size-bytes>
 <address-full-policy>PAGE</address-full-policy></address-setting></address-settings>
 <addresses><address name="values"><anycast><queue name="values" non-destructive="true" last-value-key="key"/></anycast>
 </address></addresses>"""
-
-
-@pytest.fixture
-def stage(tmp_path: Path) -> Iterator[LiveServer]:
-    """A broker on which small bodies are large."""
-    stage = LiveServer(tmp_path, "stompMinLargeMessageSize=100000;handshakeTimeout=60000", CORE)
-    yield stage
-    stage.close()
 
 
 def leaves_nothing(stage: LiveServer, *parts: bytes, greeted: bool = True, unread: bool = False) -> None:
@@ -123,17 +116,12 @@ STATES = {
 @pytest.mark.parametrize("parts", STATES.values(), ids=STATES.keys())
 def test_after_the_greeting(stage: LiveServer, parts: list[bytes]) -> None:
     drain = [frame("UNSUBSCRIBE", "id:1")] if parts[0].startswith(b"SUBSCRIBE\nid:1\ndestination:/topic") else []
-    with_reader(stage)
-    leaves_nothing(stage, *parts, *drain)
-
-
-def with_reader(stage: LiveServer) -> None:
-    """Somebody takes what is sent to the queues that others leave something on."""
     reader = stage.greeted()
     for number, name in enumerate(("q", "held", "groups")):
         reader.send(frame("SUBSCRIBE", f"id:{number}", f"destination:/queue/{name}", "receipt:here"))
         reader.expect(b"RECEIPT")
     stage.readers.append(reader)
+    leaves_nothing(stage, *parts, *drain)
 
 
 def test_output_that_nobody_reads(stage: LiveServer) -> None:

@@ -7,8 +7,6 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 from unittest.mock import create_autospec
@@ -35,20 +33,14 @@ from tests.kit.live_server import Client, LiveServer, frame
 
 LIMIT = 1_000_000
 MEBIBYTE = 1 << 20
+ACCEPTOR = "stompMinLargeMessageSize=-1"
+"""A broker with little room for its clients; large bodies stay in memory."""
 CORE = f"""<{SETTING}>{LIMIT}</{SETTING}><address-settings>
 <address-setting match="block"><address-full-policy>BLOCK</address-full-policy></address-setting>
 <address-setting match="fail"><address-full-policy>FAIL</address-full-policy></address-setting>
 <address-setting match="page"><address-full-policy>PAGE</address-full-policy></address-setting>
 </address-settings>
 <addresses><address name="page"><anycast><queue name="page"/></anycast></address></addresses>"""
-
-
-@pytest.fixture
-def stage(tmp_path: Path) -> Iterator[LiveServer]:
-    """A broker with little room for its clients; large bodies stay in memory."""
-    stage = LiveServer(tmp_path, "stompMinLargeMessageSize=-1", CORE)
-    yield stage
-    stage.close()
 
 
 def fill(stage: LiveServer, name: str = "q") -> Client:

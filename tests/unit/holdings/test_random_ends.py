@@ -5,29 +5,23 @@ from __future__ import annotations
 import random
 import socket
 import struct
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from artemis_py.core.order.entry import PURGED
 from tests.kit.churn_scripts import Visits
 from tests.kit.live_server import LiveServer, frame
-from tests.unit.holdings.test_churn import CORE, clear, nobody_is_here
+from tests.unit.holdings.test_churn import CORE as CORE_OF_CHURN
+from tests.unit.holdings.test_churn import clear, nobody_is_here
 from tests.unit.holdings.test_freed import settled
 
+ACCEPTOR = "stompMinLargeMessageSize=100000"
+"""A broker on which somebody stays who gets what others publish."""
+CORE = CORE_OF_CHURN
 VISITS = 150
 OPEN_MAX = 12
 RESET = struct.pack("ii", 1, 0)
 OF_CLIENTS = ("connections", "input", "output", "transactions", "subscriptions", "selectors", "groups", "http")
-
-
-@pytest.fixture
-def stage(tmp_path: Path) -> Iterator[LiveServer]:
-    """A broker on which somebody stays who gets what others publish."""
-    stage = LiveServer(tmp_path, "stompMinLargeMessageSize=100000", CORE)
-    yield stage
-    stage.close()
 
 
 def leave(client: socket.socket, chance: random.Random) -> None:

@@ -35,13 +35,9 @@ def grown_bytes(step: Callable[[int], object], count: int = COUNT) -> int:
         tracemalloc.stop()
 
 
-def dialect() -> Dialect:
-    return Dialect("1.2", configuration().acceptors[0])
-
-
 def test_header_blocks_that_are_remembered() -> None:
     """Each comes twice: what never repeats is not remembered."""
-    table = dialect()
+    table = Dialect("1.2", configuration().acceptors[0])
 
     def remember(number: int) -> None:
         block = b"SEND\ndestination:/queue/q\nx:" + b"%06d" % number + b"y" * 900
@@ -54,7 +50,7 @@ def test_header_blocks_that_are_remembered() -> None:
 
 
 def test_shapes_that_are_remembered() -> None:
-    table = dialect()
+    table = Dialect("1.2", configuration().acceptors[0])
     assert grown_bytes(lambda number: table.read(b"SEND\ndestination:/queue/%06d" % number + b"y" * 900)) < (
         5 * MEMO_BYTES_MAX
     )

@@ -96,11 +96,7 @@ def test_the_extent_says_that_a_segment_goes_before_it_goes() -> None:
 class TightDisk(FileDisk):
     """A disk without room, when the test says so."""
 
-    is_full = False
-
-    @property
-    def has_room(self) -> bool:
-        return not self.is_full
+    has_room = True
 
 
 def test_a_survey_is_put_beside_its_segment_wherever_that_is(tmp_path: Path) -> None:
@@ -116,10 +112,10 @@ def test_a_survey_is_put_beside_its_segment_wherever_that_is(tmp_path: Path) -> 
     assert (log.path_of(9), log.path_of(second.number), log.path_of(77)) == (in_journal, second.path, None)
     for number, path in ((9, in_journal), (second.number, second.path), (77, tmp_path / segment_name(77))):
         beside = path.with_name(places_name(path.name))
-        disk.is_full = True
+        disk.has_room = False
         log.put_beside(number, {"copies": 3}, b"places")
         assert not beside.exists(), "nobody needs it, so a full disk is spared"
-        disk.is_full = False
+        disk.has_room = True
         log.put_beside(number, {"copies": 3}, b"places")
         assert beside.exists() == path.exists()
         if path.exists():

@@ -22,14 +22,6 @@ from artemis_py.storage.retention.retention import RetentionSettings
 from tests.kit.journal_story import QUEUES, START_MS, Story
 
 
-@pytest.fixture
-def story(tmp_path: Path, rng: Random) -> Story:
-    """Files with traffic of every kind."""
-    made = Story(tmp_path / "journal")
-    made.generate(rng, 150)
-    return made
-
-
 def snapshot(folder: Path) -> dict[str, tuple[bytes, int]]:
     """Content and times of all files."""
     return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}

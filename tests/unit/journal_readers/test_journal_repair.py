@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from random import Random
 
 import pytest
 
@@ -16,14 +15,6 @@ from artemis_py.storage.recovery.accept_journal import LossError, recover
 from artemis_py.storage.recovery.examination import examine
 from tests.kit.crash.damaged import found_in, published_by
 from tests.kit.journal_story import Story
-
-
-@pytest.fixture
-def story(tmp_path: Path, rng: Random) -> Story:
-    """Files with traffic of every kind."""
-    made = Story(tmp_path / "journal")
-    made.generate(rng, 150)
-    return made
 
 
 def _files(folder: Path) -> dict[str, bytes]:

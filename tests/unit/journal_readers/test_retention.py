@@ -7,6 +7,7 @@ import os
 import shutil
 from pathlib import Path
 from random import Random
+from unittest.mock import Mock
 
 import pytest
 
@@ -98,11 +99,11 @@ def test_the_oldest_of_too_much_goes(tmp_path: Path) -> None:
 def test_one_more_file_costs_no_listing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rig = RetainedSegments(tmp_path, bytes_max=450, period_ms=DAY_MS)
     rig.close_segment(1, START_MS)
-
-    def list_files(_directories: object) -> list[object]:
-        raise AssertionError("a directory that only retention changed was listed again")
-
-    monkeypatch.setattr(retention, "log_files", list_files)
+    monkeypatch.setattr(
+        retention,
+        "log_files",
+        Mock(side_effect=AssertionError("a directory that only retention changed was listed again")),
+    )
     for number in range(2, 8):
         rig.close_segment(number, START_MS)
     assert rig.numbers == [4, 5, 6, 7]
@@ -180,11 +181,7 @@ def test_an_unfinished_copy_is_removed_at_the_next_start(tmp_path: Path) -> None
 
 def test_a_segment_that_cannot_be_kept_is_an_error_and_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rig = RetainedSegments(tmp_path)
-
-    def fail(_source: Path, _target: Path) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "rename", fail)
+    monkeypatch.setattr(os, "rename", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
     rig.disk.create("artemis-journal-000000000001.log", 100)
     with pytest.raises(DiskError, match="No space left on device"):
         rig.retention.retire("artemis-journal-000000000001.log")
@@ -197,11 +194,7 @@ def test_segments_wait_in_order_while_nothing_can_be_kept(tmp_path: Path, monkey
     leaving = {number: Segment(number, segment_name(number), 1) for number in (1, 2, 3)}
     departure = SegmentRetirement(ExtentFiles(rig.disk), rig.retention.retire, leaving)
     rename = os.rename
-
-    def fail(source: Path, target: Path) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "rename", fail)
+    monkeypatch.setattr(os, "rename", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
     for segment in list(leaving.values()):
         rig.disk.create(segment.name, 100)
         departure.let_go(segment)
@@ -216,14 +209,11 @@ def test_segments_wait_in_order_while_nothing_can_be_kept(tmp_path: Path, monkey
 def test_a_copy_without_room_leaves_nothing_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rig = RetainedSegments(tmp_path)
 
-    def other_file_system(_source: Path, _target: Path) -> None:
-        raise OSError(errno.EXDEV, "Invalid cross-device link")
-
     def half(_source: Path, target: Path) -> None:
         target.write_bytes(b"half")
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(os, "rename", other_file_system)
+    monkeypatch.setattr(os, "rename", Mock(side_effect=OSError(errno.EXDEV, "Invalid cross-device link")))
     monkeypatch.setattr(shutil, "copyfile", half)
     rig.disk.create("artemis-journal-000000000001.log", 100)
     with pytest.raises(NoSpaceError):

@@ -14,6 +14,7 @@ from artemis_py.management.table import OPERATIONS
 from artemis_py.server.management import ConnectedClient, connected
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import Turns
+from tests.kit.bench import Bench
 from tests.kit.managed import managed_by
 
 BY_ID = {operation.id: operation for operation in OPERATIONS}
@@ -95,3 +96,9 @@ class Operated:
             self._result, self._work = ended.value, None
         except Exception as error:
             self._failure, self._work = error, None
+
+
+def operated_bench(attributes: str = "", **named: Any) -> tuple[Bench, Operated]:
+    """A broker with clients, and its operations."""
+    one = Bench(attributes, **named)
+    return one, Operated(one.world)

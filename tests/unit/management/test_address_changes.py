@@ -7,14 +7,9 @@ import pytest
 from artemis_py.errors import BadRequestError, BrokerError
 from tests.kit.bench import Bench
 from tests.kit.life import Life
-from tests.unit.management.operated import Operated
+from tests.unit.management.operated import Operated, operated_bench
 
 TWO_QUEUES = "<address name='news'><multicast><queue name='n1'/><queue name='n2'/></multicast></address>"
-
-
-def bench(more: str = "", settings: str = "") -> tuple[Bench, Operated]:
-    one = Bench(more=more, settings=settings)
-    return one, Operated(one.world)
 
 
 # ---- create, update, delete --------------------------------------------------------------------------
@@ -33,7 +28,7 @@ def test_an_address_is_there_after_a_restart() -> None:
 
 
 def test_what_is_no_address() -> None:
-    _, operated = bench()
+    _, operated = operated_bench()
     for arguments, error, said in [
         ({"address": "q"}, BrokerError, "Address q already exists"),
         ({"address": "a::b"}, BadRequestError, "'a::b' is not a name of an address"),
@@ -49,7 +44,7 @@ def test_what_is_no_address() -> None:
 
 
 def test_a_routing_type_that_queues_have() -> None:
-    one, operated = bench()
+    one, operated = operated_bench()
     with pytest.raises(BrokerError, match="Address q has anycast queues; delete them first"):
         operated.do("updateAddress", address="q", routing_types="MULTICAST")
     operated.do("updateAddress", address="q", routing_types="ANYCAST,MULTICAST")
@@ -58,7 +53,7 @@ def test_a_routing_type_that_queues_have() -> None:
 
 
 def test_an_address_goes_with_its_queues() -> None:
-    one, operated = bench()
+    one, operated = operated_bench()
     one.subscribe("c")
     one.send("a")
     one.send("b")
@@ -83,7 +78,7 @@ def test_an_address_with_a_divert_stays() -> None:
 
 
 def test_many_queues_go_in_steps() -> None:
-    one, operated = bench()
+    one, operated = operated_bench()
     for number in range(100):
         operated.do("createQueue", name=f"m{number}", address="many", routing_type="MULTICAST")
     assert operated.do("deleteAddress", address="many", force=True) == {"removed": 0, "queues": 100}
@@ -96,7 +91,7 @@ def test_many_queues_go_in_steps() -> None:
 
 def test_a_paused_address() -> None:
     """Its queues take messages and deliver nothing, also one that comes later."""
-    one, operated = bench(TWO_QUEUES)
+    one, operated = operated_bench(more=TWO_QUEUES)
     one.subscribe("c1", to="news::n1")
     operated.do("queue.pause", queue="n2")
     operated.do("address.pause", address="news")
@@ -132,7 +127,7 @@ def test_an_address_is_paused_after_a_restart(name: str) -> None:
 
 def test_a_blocked_address() -> None:
     """Senders wait, also with a COMMIT, and with what they send to a queue by its full name."""
-    one, operated = bench()
+    one, operated = operated_bench()
     operated.do("address.block", address="q")
     one.write("s1", "SEND", "destination:/queue/q", "receipt:r", body="a")
     one.write("s2", "SEND", "destination:/queue/q::q", "receipt:r", body="b")
@@ -148,7 +143,7 @@ def test_a_blocked_address() -> None:
 
 
 def test_an_address_is_purged() -> None:
-    one, operated = bench(TWO_QUEUES)
+    one, operated = operated_bench(more=TWO_QUEUES)
     for body in "ab":
         one.write("producer", "SEND", "destination:/topic/news", body=body)
     one.send("stays")

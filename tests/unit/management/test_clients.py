@@ -7,13 +7,7 @@ import pytest
 from artemis_py.core.order.entry import PURGED
 from artemis_py.errors import BrokerError, NotFoundError
 from tests.kit.bench import Bench
-from tests.unit.management.operated import Operated
-
-
-def bench(attributes: str = "", more: str = "", settings: str = "") -> tuple[Bench, Operated]:
-    one = Bench(attributes, more=more, settings=settings)
-    return one, Operated(one.world)
-
+from tests.unit.management.operated import Operated, operated_bench
 
 # ---- transactions ------------------------------------------------------------------------------------
 
@@ -35,7 +29,7 @@ def _id(operated: Operated) -> str:
 
 
 def test_an_open_transaction() -> None:
-    one, operated = bench()
+    one, operated = operated_bench()
     _begun(one)
     (row,) = operated.do("listTransactions")
     assert (row["messagesSent"], row["messagesAcknowledged"], row["sessionID"]) == (2, 1, "s2")
@@ -44,7 +38,7 @@ def test_an_open_transaction() -> None:
 
 def test_an_operator_rolls_back() -> None:
     """The client is told when it goes on; it may begin another one of this name."""
-    one, operated = bench()
+    one, operated = operated_bench()
     _begun(one)
     assert operated.do("rollbackTransaction", transaction=_id(operated)) == {"rolledBack": "s2:t"}
     (again,) = one.messages("c")
@@ -59,7 +53,7 @@ def test_an_operator_rolls_back() -> None:
 
 
 def test_an_operator_commits() -> None:
-    one, operated = bench()
+    one, operated = operated_bench()
     _begun(one)
     assert operated.do("commitTransaction", transaction=_id(operated)) == {"committed": "s2:t"}
     assert one.got("c") == ["a", "b"]
@@ -71,7 +65,7 @@ def test_an_operator_commits() -> None:
 
 def test_a_commit_without_room() -> None:
     """It stays open, and can be committed later."""
-    one, operated = bench("overflow-policy='REJECT' max-depth-messages='2'")
+    one, operated = operated_bench("overflow-policy='REJECT' max-depth-messages='2'")
     _begun(one)
     one.send("y")
     for id in ("q", None):
@@ -89,7 +83,7 @@ def test_a_commit_without_room() -> None:
 def test_a_commit_with_many_selectors_takes_turns() -> None:
     """As that of a client does."""
     queues = "".join(f"<queue name='n{n}'><filter string=\"k LIKE '%{n}%'\"/></queue>" for n in range(40))
-    one, operated = bench(more=f"<address name='news'><multicast>{queues}</multicast></address>")
+    one, operated = operated_bench(more=f"<address name='news'><multicast>{queues}</multicast></address>")
     one.world.turns.units = 200
     one.write("c", "BEGIN", "transaction:t")
     for number in range(50):
@@ -101,7 +95,7 @@ def test_a_commit_with_many_selectors_takes_turns() -> None:
 
 @pytest.mark.parametrize("id", ["s1:u", "s9:t", "t", "", "x1:t", "s-1:t"])
 def test_no_such_transaction(id: str) -> None:
-    one, operated = bench()
+    one, operated = operated_bench()
     one.write("c", "BEGIN", "transaction:t")
     for operation in ("rollbackTransaction", "commitTransaction"):
         with pytest.raises(NotFoundError, match="there is no open transaction"):
@@ -112,7 +106,7 @@ def test_no_such_transaction(id: str) -> None:
 
 
 def test_sessions_and_producers() -> None:
-    one, operated = bench()
+    one, operated = operated_bench()
     one.send("a")
     one.send("bb", to="other")
     one.send("c")
@@ -125,7 +119,7 @@ def test_sessions_and_producers() -> None:
 
 
 def test_eight_producers_are_remembered() -> None:
-    one, operated = bench()
+    one, operated = operated_bench()
     for number in range(10):
         one.send("x", to=f"a{number}")
     one.send("x", to="a5")
@@ -135,7 +129,7 @@ def test_eight_producers_are_remembered() -> None:
 
 
 def test_what_a_consumer_had() -> None:
-    one, operated = bench()
+    one, operated = operated_bench()
     one.subscribe("c", "consumer-window-size:-1")
     one.subscribe("auto", to="r", ack="auto")
     (before, auto) = operated.do("listConsumers")
@@ -158,7 +152,7 @@ def test_what_a_consumer_had() -> None:
 @pytest.mark.parametrize(("version", "stays"), [("1.2", False), ("1.1", True)])
 def test_a_consumer_is_closed(version: str, stays: bool) -> None:
     """What it has goes back to its queue as a failed delivery; STOMP 1.2 ends with every ERROR."""
-    one, operated = bench()
+    one, operated = operated_bench()
     client = one.world.client("c")
     client.send(f"CONNECT\naccept-version:{version}\nhost:x\n\n\0".encode())
     client.send(b"SUBSCRIBE\nid:1\ndestination:/queue/q\nack:client\n\n\0")
@@ -180,7 +174,7 @@ def test_a_consumer_is_closed(version: str, stays: bool) -> None:
 
 
 def test_the_consumers_of_matching_addresses() -> None:
-    one, operated = bench()
+    one, operated = operated_bench()
     for name, to in (("c1", "news.eu"), ("c2", "news.us"), ("c3", "q")):
         one.subscribe(name, to=to)
     assert operated.do("closeConsumerConnectionsForAddress", address="news.*") == {"closed": 2}
@@ -190,7 +184,7 @@ def test_the_consumers_of_matching_addresses() -> None:
 
 
 def test_the_clients_of_a_user() -> None:
-    one, operated = bench()
+    one, operated = operated_bench()
     for name, user in (("c1", "ann"), ("c2", "bob"), ("c3", "ann")):
         one.world.client(name).send(f"CONNECT\naccept-version:1.2\nhost:x\nlogin:{user}\n\n\0".encode())
     assert operated.do("closeConnectionsForUser", user_name="ann") == {"closed": 2}
@@ -198,7 +192,7 @@ def test_the_clients_of_a_user() -> None:
 
 
 def test_a_session_is_closed() -> None:
-    one, operated = bench()
+    one, operated = operated_bench()
     one.subscribe("c")
     operated.do("closeSessionWithID", session="s1")
     assert [frame.command for frame in one.frames("c")] == ["ERROR"]

@@ -9,18 +9,13 @@ from tests.kit.bench import Bench
 from tests.kit.core import NOW_MS
 from tests.kit.in_process import configuration
 from tests.kit.life import Life
-from tests.unit.management.operated import Operated
+from tests.unit.management.operated import Operated, operated_bench
 
 QUEUES = """<addresses><address name='q'><anycast><queue name='q'/></anycast></address>
 <address name='r'><anycast><queue name='r'/></anycast></address>
 <address name='s'><anycast><queue name='s'/></anycast></address></addresses>"""
 DECLARED = """<diverts><divert name='d'><address>q</address><forwarding-address>r</forwarding-address></divert>
 </diverts>"""
-
-
-def bench(more: str = "") -> tuple[Bench, Operated]:
-    one = Bench(core=QUEUES + more)
-    return one, Operated(one.world)
 
 
 def counts(one: Bench | Life) -> tuple[int, ...]:
@@ -37,7 +32,7 @@ def names(operated: Operated) -> list[str]:
 
 
 def test_it_works_from_then_on() -> None:
-    one, operated = bench()
+    one, operated = operated_bench(core=QUEUES)
     one.send("before")
     row = operated.do("createDivert", name="d", address="q", forwarding_address="r, s", filter_string="kind = 'a'")
     assert {name: row[name] for name in ("name", "address", "forwardingAddress", "exclusive", "filter")} == {
@@ -69,7 +64,7 @@ def test_it_works_from_then_on() -> None:
     ],
 )
 def test_what_is_refused_changes_nothing(arguments: dict[str, object], error: type[Exception], said: str) -> None:
-    one, operated = bench(DECLARED)
+    one, operated = operated_bench(core=QUEUES + DECLARED)
     with pytest.raises(error, match=said):
         operated.do("createDivert", **{"name": "e", "address": "new", "forwarding_address": "r", **arguments})
     assert names(operated) == ["d"]
@@ -96,7 +91,7 @@ def test_what_is_refused_changes_nothing(arguments: dict[str, object], error: ty
 )
 def test_what_may_not_be_meant_is_told(arguments: dict[str, object], said: list[str]) -> None:
     """In the same words as by ``check``."""
-    _, operated = bench()
+    _, operated = operated_bench(core=QUEUES)
     operated.do("createQueue", name="wide", address="wide.#", routing_type="MULTICAST")
     row = operated.do("createDivert", **{"name": "d", "address": "q", "forwarding_address": "r", **arguments})
     assert bool(row["warning"]) == bool(said)
@@ -104,14 +99,14 @@ def test_what_may_not_be_meant_is_told(arguments: dict[str, object], said: list[
 
 
 def test_one_that_is_not_there() -> None:
-    _, operated = bench()
+    _, operated = operated_bench(core=QUEUES)
     for id in ("updateDivert", "destroyDivert"):
         with pytest.raises(NotFoundError, match="there is no divert d"):
             operated.do(id, name="d")
 
 
 def test_it_makes_its_address_and_keeps_it() -> None:
-    one, operated = bench()
+    one, operated = operated_bench(core=QUEUES)
     operated.do("createDivert", name="d", address="new", forwarding_address="r")
     one.send("x", to="new")
     assert counts(one) == (0, 1, 0)
@@ -200,7 +195,7 @@ FORCE = """<address-settings><address-setting match='#'><config-delete-diverts>F
 
 
 def test_a_reload_leaves_it_alone() -> None:
-    one, operated = bench(DECLARED)
+    one, operated = operated_bench(core=QUEUES + DECLARED)
     operated.do("createDivert", name="e", address="new", forwarding_address="s")
     operated.do("createDivert", name="f", address="q", forwarding_address="s")
     reload(one, "", FORCE)
@@ -211,7 +206,7 @@ def test_a_reload_leaves_it_alone() -> None:
 
 
 def test_a_reload_brings_back_what_the_file_declares() -> None:
-    one, operated = bench(DECLARED)
+    one, operated = operated_bench(core=QUEUES + DECLARED)
     operated.do("updateDivert", name="d", forwarding_address="s")
     reload(one, DECLARED)
     assert operated.do("listDiverts")[0]["forwardingAddress"] == "r"
@@ -221,7 +216,7 @@ def test_a_reload_brings_back_what_the_file_declares() -> None:
 
 
 def test_a_file_that_begins_and_ceases_to_declare_it() -> None:
-    one, operated = bench()
+    one, operated = operated_bench(core=QUEUES)
     operated.do("createDivert", name="d", address="q", forwarding_address="s")
     reload(one, DECLARED.replace("<address>q", "<address>s"))
     (row,) = operated.do("listDiverts")

@@ -10,13 +10,7 @@ import pytest
 from artemis_py.errors import BadRequestError
 from artemis_py.management.artemis.beans import QUEUE, Beans
 from artemis_py.management.artemis.operations import find_operation
-from tests.kit.bench import Bench
-from tests.unit.management.operated import Operated
-
-
-def bench(settings: str = "", more: str = "") -> tuple[Bench, Operated]:
-    one = Bench(settings=settings, more=more)
-    return one, Operated(one.world)
+from tests.unit.management.operated import Operated, operated_bench
 
 
 def bodies(operated: Operated) -> list[str]:
@@ -27,7 +21,7 @@ def bodies(operated: Operated) -> list[str]:
 
 
 def test_the_first_are_purged_in_the_order_of_the_queue() -> None:
-    one, operated = bench()
+    one, operated = operated_bench()
     one.send("later", "AMQ_SCHEDULED_DELAY:3600000")
     for body in ("a", "b", "c"):
         one.send(body)
@@ -39,7 +33,7 @@ def test_the_first_are_purged_in_the_order_of_the_queue() -> None:
 
 
 def test_what_a_consumer_has_does_not_count() -> None:
-    one, operated = bench()
+    one, operated = operated_bench()
     for body in ("held", "a", "b"):
         one.send(body)
     one.subscribe("c", "activemq.prefetchSize:1")
@@ -56,7 +50,7 @@ def test_what_a_consumer_has_does_not_count() -> None:
 
 def test_a_browse_counts_deliveries_as_the_frames_do() -> None:
     """Those that ended without a failure, too: the consumer left."""
-    one, operated = bench()
+    one, operated = operated_bench()
     one.send("a")
     for time in (1, 2, 3):
         one.subscribe(f"c{time}", "activemq.prefetchSize:1")
@@ -69,7 +63,7 @@ def test_a_browse_counts_deliveries_as_the_frames_do() -> None:
 
 
 def test_the_first_that_match() -> None:
-    one, operated = bench()
+    one, operated = operated_bench()
     for number in range(6):
         one.send(str(number), f"kind:{'odd' if number % 2 else 'even'}")
     found = operated.do("queue.removeMessages", queue="q", filter="kind = 'even'", count=2)
@@ -82,7 +76,7 @@ def test_the_first_that_match() -> None:
 
 @pytest.mark.parametrize("count", [0, -1])
 def test_no_count_means_none(count: int) -> None:
-    one, operated = bench()
+    one, operated = operated_bench()
     one.send("a")
     for id, more in (("queue.removeAllMessages", {}), ("queue.removeMessages", {"filter": ""})):
         with pytest.raises(BadRequestError, match=f"count must be 1 or more, not {count}"):
@@ -92,7 +86,7 @@ def test_no_count_means_none(count: int) -> None:
 
 def test_the_first_of_those_in_pages() -> None:
     settings = "<max-size-messages>2</max-size-messages><address-full-policy>PAGE</address-full-policy>"
-    one, operated = bench(settings)
+    one, operated = operated_bench(settings=settings)
     for number in range(9):
         one.send(str(number), "persistent:true")
     assert operated.do("queue.removeAllMessages", queue="q", count=5) == {"removed": 5, "inDelivery": 0}
@@ -112,7 +106,7 @@ def listed(operated: Operated, name: str, *values: Any) -> Any:
 
 
 def test_messages_that_wait_and_those_that_are_scheduled() -> None:
-    one, operated = bench()
+    one, operated = operated_bench()
     one.send("a", "region:eu", "persistent:true", "priority:7")
     one.send("b", "content-length:1")
     one.send("later", "AMQ_SCHEDULED_DELAY:3600000")
@@ -131,7 +125,7 @@ def test_messages_that_wait_and_those_that_are_scheduled() -> None:
 
 
 def test_messages_that_consumers_have() -> None:
-    one, operated = bench()
+    one, operated = operated_bench()
     assert listed(operated, "listDeliveringMessages") == {}
     for body in ("a", "b", "c"):
         one.send(body)
@@ -149,7 +143,7 @@ def test_messages_that_consumers_have() -> None:
 
 
 def test_no_more_than_a_page() -> None:
-    one, operated = bench("<management-browse-page-size>3</management-browse-page-size>")
+    one, operated = operated_bench(settings="<management-browse-page-size>3</management-browse-page-size>")
     assert listed(operated, "listMessagesAsJSON", None) == "[]"
     assert listed(operated, "peekFirstMessageAsJSON") is None
     for number in range(5):
@@ -158,6 +152,6 @@ def test_no_more_than_a_page() -> None:
 
 
 def test_a_filter_that_makes_no_sense() -> None:
-    _, operated = bench()
+    _, operated = operated_bench()
     with pytest.raises(Exception, match="the filter makes no sense"):
         listed(operated, "listMessagesAsJSON", "a = ")

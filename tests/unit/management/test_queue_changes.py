@@ -11,23 +11,17 @@ import pytest
 from artemis_py.config.tables.queue_settings import NAMES, parts_of
 from artemis_py.core.queue.attributes import REFUSALS
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
-from tests.kit.bench import Bench
 from tests.kit.life import Life
-from tests.unit.management.operated import Operated
+from tests.unit.management.operated import Operated, operated_bench
 
 ROOT = Path(__file__).parents[3]
-
-
-def bench(attributes: str = "", settings: str = "", more: str = "") -> tuple[Bench, Operated]:
-    one = Bench(attributes, settings=settings, more=more)
-    return one, Operated(one.world)
 
 
 # ---- create ------------------------------------------------------------------------------------------
 
 
 def test_a_queue_is_created_as_asked() -> None:
-    one, operated = bench()
+    one, operated = operated_bench()
     row = operated.do(
         "createQueue", name="work", address="tasks", routing_type="anycast", filter_string="x = '1'", max_consumers=2,
         lease_period="5s", durable=False,
@@ -45,7 +39,7 @@ def test_a_queue_is_created_as_asked() -> None:
 
 
 def test_what_cannot_be_created() -> None:
-    _, operated = bench(settings="<auto-create-addresses>false</auto-create-addresses>")
+    _, operated = operated_bench(settings="<auto-create-addresses>false</auto-create-addresses>")
     refused: list[tuple[dict[str, Any], str]] = [
         ({"name": "q"}, "Queue q already exists on address q"),
         ({"name": "new"}, "Address new does not exist; create it first, or set auto-create-address"),
@@ -118,7 +112,7 @@ def test_a_declared_queue_is_as_the_file_says_after_a_restart() -> None:
 
 
 def test_a_filter_counts_from_now_on() -> None:
-    one, operated = bench()
+    one, operated = operated_bench()
     one.send("before")
     operated.do("updateQueue", queue="q", filter_string="kind = 'good'")
     one.send("bad")
@@ -130,7 +124,7 @@ def test_a_filter_counts_from_now_on() -> None:
 
 
 def test_a_disabled_queue_is_passed_by() -> None:
-    one, operated = bench()
+    one, operated = operated_bench()
     one.send("a")
     operated.do("queue.disable", queue="q")
     one.send("lost")
@@ -143,7 +137,7 @@ def test_a_disabled_queue_is_passed_by() -> None:
 
 def test_exclusive_while_consumers_are_there() -> None:
     """The first one gets everything; the others keep what they have, and get more when it is over."""
-    one, operated = bench()
+    one, operated = operated_bench()
     for name in ("c1", "c2"):
         one.subscribe(name, "consumer-window-size:-1")
     operated.do("updateQueue", queue="q", exclusive=True)
@@ -157,7 +151,7 @@ def test_exclusive_while_consumers_are_there() -> None:
 
 
 def test_another_routing_type() -> None:
-    one, operated = bench()
+    one, operated = operated_bench()
     assert operated.do("updateQueue", queue="q", routing_type="MULTICAST")["routingType"] == "MULTICAST"
     one.send("anycast")
     one.write("producer", "SEND", "destination:/topic/q", body="multicast")
@@ -167,7 +161,7 @@ def test_another_routing_type() -> None:
 
 
 def test_fewer_consumers_before_dispatch() -> None:
-    one, operated = bench("consumers-before-dispatch='2'")
+    one, operated = operated_bench("consumers-before-dispatch='2'")
     one.send("a")
     one.subscribe("c")
     assert one.got("c") == []
@@ -176,18 +170,18 @@ def test_fewer_consumers_before_dispatch() -> None:
 
 
 def test_a_ring_and_a_depth() -> None:
-    one, operated = bench("overflow-policy='REJECT' max-depth-messages='1'")
+    one, operated = operated_bench("overflow-policy='REJECT' max-depth-messages='1'")
     one.send("a")
     operated.do("updateQueue", queue="q", max_depth_messages=2)
     one.send("b")
     assert one.count() == 2
-    _, operated = bench("overflow-policy='REJECT'")
+    _, operated = operated_bench("overflow-policy='REJECT'")
     with pytest.raises(BrokerError, match="another kind of queue when it is full"):
         operated.do("updateQueue", queue="q", max_depth_messages=2)
 
 
 def test_groups_change_when_nothing_is_out() -> None:
-    one, operated = bench()
+    one, operated = operated_bench()
     for name in ("c1", "c2"):
         one.subscribe(name, "consumer-window-size:-1")
     one.send("a", "JMSXGroupID:red")
@@ -218,7 +212,7 @@ def test_groups_change_when_nothing_is_out() -> None:
 )
 def test_what_stays_as_it_is(attributes: str, changes: dict[str, Any], said: str) -> None:
     """All of a request is refused, and nothing has changed."""
-    one, operated = bench(attributes)
+    one, operated = operated_bench(attributes)
     one.subscribe("c")
     before = operated.do("queue.getAttributes", queue="q")
     with pytest.raises(BrokerError) as caught:
@@ -229,19 +223,19 @@ def test_what_stays_as_it_is(attributes: str, changes: dict[str, Any], said: str
 
 def test_the_same_values_change_nothing() -> None:
     """A console sends all of them."""
-    _, operated = bench("last-value-key='k'")
+    _, operated = operated_bench("last-value-key='k'")
     row = operated.do("updateQueue", queue="q", last_value_key="k", durable=True, max_consumers=-1)
     assert row["lastValueKey"] == "k"
 
 
 def test_an_unknown_queue() -> None:
-    _, operated = bench()
+    _, operated = operated_bench()
     with pytest.raises(NotFoundError, match="there is no queue 'r'"):
         operated.do("updateQueue", queue="r")
 
 
 def test_a_wrong_routing_type() -> None:
-    _, operated = bench()
+    _, operated = operated_bench()
     with pytest.raises(BadRequestError, match="routing-type must be ANYCAST or MULTICAST"):
         operated.do("updateQueue", queue="q", routing_type="x")
 
@@ -262,7 +256,7 @@ def test_the_page_names_what_is_refused() -> None:
 
 
 def test_a_group_finds_another_consumer() -> None:
-    one, operated = bench()
+    one, operated = operated_bench()
     one.subscribe("c1", "consumer-window-size:0")
     one.send("a", "JMSXGroupID:red")
     one.subscribe("c2", "consumer-window-size:0")
@@ -277,20 +271,20 @@ def test_a_group_finds_another_consumer() -> None:
 
 
 def test_buckets_stand_for_groups() -> None:
-    one, operated = bench("group-buckets='4'")
+    one, operated = operated_bench("group-buckets='4'")
     one.subscribe("c1")
     one.send("a", "JMSXGroupID:red")
     assert operated.do("queue.resetGroup", queue="q", group="red") == {"reset": 1}
 
 
 def test_shared_groups_are_not_reset() -> None:
-    _, operated = bench("group-type='SHARED_GROUPS' group-key='k'")
+    _, operated = operated_bench("group-type='SHARED_GROUPS' group-key='k'")
     with pytest.raises(BrokerError, match="shared groups"):
         operated.do("queue.resetAllGroups", queue="q")
 
 
 def test_many_groups_are_reset_in_steps() -> None:
-    one, operated = bench()
+    one, operated = operated_bench()
     one.subscribe("c1", "consumer-window-size:-1")
     for number in range(600):
         one.send("x", f"JMSXGroupID:{number}")
@@ -300,7 +294,7 @@ def test_many_groups_are_reset_in_steps() -> None:
 
 @pytest.mark.parametrize("counter", ["Added", "Acknowledged", "Expired", "Killed"])
 def test_a_counter_begins_again(counter: str) -> None:
-    one, operated = bench()
+    one, operated = operated_bench()
     one.send("a")
     counters = one.queue().contents.counters
     setattr(counters, counter.lower(), 7)
@@ -313,7 +307,7 @@ def test_a_counter_begins_again(counter: str) -> None:
 
 
 def test_a_queue_goes_with_its_consumers() -> None:
-    one, operated = bench()
+    one, operated = operated_bench()
     one.subscribe("c")
     one.send("a")
     assert one.got("c") == ["a"]
@@ -327,7 +321,7 @@ def test_a_queue_goes_with_its_consumers() -> None:
 
 def test_auto_delete_of_a_queue() -> None:
     """What the queue says counts before the address-settings."""
-    one, operated = bench()
+    one, operated = operated_bench()
     operated.do("createQueue", name="short", routing_type="ANYCAST", auto_delete=True, auto_delete_message_count=1)
     operated.do("createQueue", name="long", routing_type="ANYCAST")
     for name in ("short", "long"):

@@ -10,21 +10,15 @@ import pytest
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
 from artemis_py.management.artemis.beans import BROKER, Beans
 from artemis_py.management.artemis.operations import find_operation
-from tests.kit.bench import Bench
 from tests.kit.core import NOW_MS
 from tests.kit.in_process import configuration
 from tests.kit.life import Life
-from tests.unit.management.operated import Operated
+from tests.unit.management.operated import Operated, operated_bench
 
 QUEUES = "<addresses><address name='q'><anycast><queue name='q'/></anycast></address></addresses>"
 FILE = """<address-settings><address-setting match='#'><max-delivery-attempts>7</max-delivery-attempts>
 </address-setting><address-setting match='q'><default-ring-size>2</default-ring-size></address-setting>
 </address-settings>"""
-
-
-def bench(core: str = QUEUES + FILE) -> tuple[Bench, Operated]:
-    one = Bench(core=core)
-    return one, Operated(one.world)
 
 
 def setting(operated: Operated, name: str, address: str = "q") -> tuple[Any, Any]:
@@ -37,7 +31,7 @@ def setting(operated: Operated, name: str, address: str = "q") -> tuple[Any, Any
 
 
 def test_they_count_at_once_for_what_is_there_and_what_comes() -> None:
-    one, operated = bench()
+    one, operated = operated_bench(core=QUEUES + FILE)
     for number in range(4):
         one.send(str(number))
     assert one.count() == 2
@@ -61,7 +55,7 @@ def test_they_count_at_once_for_what_is_there_and_what_comes() -> None:
 
 def test_they_stand_in_the_place_of_the_files() -> None:
     """As in Artemis: what the file says for the same match does not count; other matches do."""
-    one, operated = bench()
+    one, operated = operated_bench(core=QUEUES + FILE)
     operated.do("addAddressSettings", address="q", values="max-delivery-attempts=1")
     settings = one.world.broker.addresses["q"].settings
     assert (settings.default_ring_size, settings.max_delivery_attempts) == (-1, 1)
@@ -91,7 +85,7 @@ def test_they_stand_in_the_place_of_the_files() -> None:
     ],
 )
 def test_what_is_refused_changes_nothing(given: dict[str, str], said: str) -> None:
-    one, operated = bench()
+    one, operated = operated_bench(core=QUEUES + FILE)
     before = one.world.broker.addresses["q"].settings
     with pytest.raises(BadRequestError, match=said):
         operated.do("addAddressSettings", **{"address": "q", **given})
@@ -99,7 +93,7 @@ def test_what_is_refused_changes_nothing(given: dict[str, str], said: str) -> No
 
 
 def test_what_cannot_be_removed() -> None:
-    _, operated = bench()
+    _, operated = operated_bench(core=QUEUES + FILE)
     with pytest.raises(BrokerError, match=r"the address-setting q is that of broker\.xml; change it there"):
         operated.do("removeAddressSettings", address="q")
     with pytest.raises(NotFoundError, match="no operator has made an address-setting for 'x'"):
@@ -131,7 +125,7 @@ def test_a_restart_has_them() -> None:
 
 
 def test_a_reload_keeps_them() -> None:
-    one, operated = bench()
+    one, operated = operated_bench(core=QUEUES + FILE)
     operated.do("addAddressSettings", address="q", values="default-ring-size=5")
     config = configuration(QUEUES + FILE.replace(">2<", ">9<").replace(">7<", ">8<"))
     redeployment = one.world.broker.redeploy(config, lambda: NOW_MS, lambda number, reason: None)
@@ -147,7 +141,7 @@ def test_a_reload_keeps_them() -> None:
 
 
 def test_the_json_of_a_bean() -> None:
-    _, operated = bench()
+    _, operated = operated_bench(core=QUEUES + FILE)
 
     def call(name: str, *values: Any) -> Any:
         bean = Beans(operated.managed, operated.managed.broker.config).named(BROKER, "b")

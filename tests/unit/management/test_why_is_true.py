@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
@@ -138,92 +139,52 @@ class World:
     def named(self, about: str) -> Consumer:
         return next(one for one in self.consumers if about.split()[1] == str(one.id))
 
-    # ---- remedies --------------------------------------------------------------------------------
-
     def apply(self, finding: Finding) -> None:
         """Do what helps against a reason, as its remedy says, and nothing else."""
-        getattr(self, "against_" + finding.code.replace("-", "_"))(finding)
+        queue, bench = self.queue, self.bench
+        others: dict[str, Callable[[], object]] = {
+            "paused": queue.resume, "barrier": self.open_barriers,
+            "no-consumer": self.attach, "purge-on-no-consumers": self.attach,
+            **dict.fromkeys(("max-backlog", "rebalance", "leased"), lambda: self.acknowledge(self.consumers)),
+            **dict.fromkeys(("due", "page", "moving"), bench.settle),
+        }  # fmt: skip
+        match finding.code:
+            case "address-paused":
+                list(bench.broker.address_changes.resume(bench.broker.addresses["q"]))
+            case "consumers-before-dispatch":
+                while not queue.gate.started:
+                    self.attach()
+            case "backlog" | "window" | "held":
+                self.acknowledge([self.named(finding.about or finding.sentence)])
+            case "target-queue-depth":
+                pending = queue.contents.pending
+                assert pending is not None
+                assert isinstance(pending.threshold, TargetDepth)
+                pending.threshold.target = 1000
+            case "unwanted" if (one := self.named(finding.about)).destructive and not one.since_ms:
+                queue.consumer_registry.replace(one, None, 0, one.backlog_max, bench.now_ms)
+            case "read-ahead":
+                if finding.place.setting in ("ring-size", "max-depth-messages", "max-depth-bytes"):
+                    queue.flow.overflow = Unbounded()
+                else:
+                    queue.pages.reading.limits = ReadAhead(-1, -1, -1, -1)
+            case "scheduled" | "redelivery-delay" | "group-waits":
+                for _ in range(3):
+                    self.pass_time(3000)
+                bench.settle()
+            case "nothing-waits" | "filtered":
+                send(bench.broker, "q", head=head_of("q", color="red", key="z"), due_ms=bench.now_ms + 60_000)
+            case "unwanted" | "shown" | "groups" | "consumer-priority" | "exclusive":
+                self.send_away(finding)
+            case code:
+                others[code]()
 
-    def against_paused(self, finding: Finding) -> None:
+    def open_barriers(self) -> None:
+        """Whatever holds them: each is acknowledged by everybody."""
         self.queue.resume()
-
-    def against_address_paused(self, finding: Finding) -> None:
         list(self.bench.broker.address_changes.resume(self.bench.broker.addresses["q"]))
-
-    def against_consumers_before_dispatch(self, finding: Finding) -> None:
         while not self.queue.gate.started:
             self.attach()
-
-    def all_acknowledge(self, finding: Finding) -> None:
-        self.acknowledge(self.consumers)
-
-    against_max_backlog = against_rebalance = against_leased = all_acknowledge
-
-    def against_target_queue_depth(self, finding: Finding) -> None:
-        pending = self.queue.contents.pending
-        assert pending is not None
-        assert isinstance(pending.threshold, TargetDepth)
-        pending.threshold.target = 1000
-
-    def one_acknowledges(self, finding: Finding) -> None:
-        self.acknowledge([self.named(finding.about or finding.sentence)])
-
-    against_backlog = against_window = against_held = one_acknowledges
-
-    def against_no_consumer(self, finding: Finding) -> None:
-        self.attach()
-
-    def against_unwanted(self, finding: Finding) -> None:
-        consumer = self.named(finding.about)
-        if consumer.destructive and not consumer.since_ms:
-            self.queue.consumer_registry.replace(consumer, None, 0, consumer.backlog_max, self.bench.now_ms)
-        else:
-            self.detach(consumer)
-
-    def against_groups(self, finding: Finding) -> None:
-        assert "belongs to consumer " in finding.sentence
-        for one in list(self.consumers):
-            if one is not self.named(finding.about):
-                self.detach(one)
-        self.bench.settle()
-
-    def against_consumer_priority(self, finding: Finding) -> None:
-        for one in list(self.consumers):
-            if one.priority > self.named(finding.about).priority:
-                self.detach(one)
-
-    def against_exclusive(self, finding: Finding) -> None:
-        waiting = self.named(finding.about)
-        for one in list(self.consumers):
-            if self.queue.distribution.is_served(one) and not self.queue.distribution.is_served(waiting):
-                self.detach(one)
-
-    def against_shown(self, finding: Finding) -> None:
-        self.detach(self.named(finding.about))
-
-    def against_read_ahead(self, finding: Finding) -> None:
-        reading = self.queue.pages.reading
-        if finding.place.setting in ("ring-size", "max-depth-messages", "max-depth-bytes"):
-            self.queue.flow.overflow = Unbounded()
-        else:
-            reading.limits = ReadAhead(-1, -1, -1, -1)
-
-    def broker_goes_on(self, finding: Finding) -> None:
-        self.bench.settle()
-
-    against_due = against_page = against_moving = broker_goes_on
-
-    def time_passes(self, finding: Finding) -> None:
-        for _ in range(3):
-            self.pass_time(3000)
-        self.bench.settle()
-
-    against_scheduled = against_redelivery_delay = against_group_waits = time_passes
-
-    def against_barrier(self, finding: Finding) -> None:
-        self.queue.resume()
-        self.against_address_paused(finding)
-        self.against_consumers_before_dispatch(finding)
         for one in list(self.consumers):
             self.detach(one)
         for _ in range(30):
@@ -233,22 +194,26 @@ class World:
             self.pass_time(3000)
             self.bench.settle()
 
-    def against_purge_on_no_consumers(self, finding: Finding) -> None:
-        self.attach()
-
-    def against_nothing_waits(self, finding: Finding) -> None:
-        send(self.bench.broker, "q", head=head_of("q", color="red", key="z"), due_ms=self.bench.now_ms + 60_000)
-
-    against_filtered = against_nothing_waits
+    def send_away(self, finding: Finding) -> None:
+        """Those consumers that stand in the way of the one that the reason is about; or that one itself."""
+        about, is_served = self.named(finding.about), self.queue.distribution.is_served
+        goes: dict[str, Callable[[Consumer], bool]] = {
+            "groups": lambda one: one is not about,
+            "consumer-priority": lambda one: one.priority > about.priority,
+            "exclusive": lambda one: is_served(one) and not is_served(about),
+        }
+        for one in list(self.consumers):
+            if goes[finding.code](one) if finding.code in goes else one is about:
+                self.detach(one)
+        if finding.code == "groups":
+            assert "belongs to consumer " in finding.sentence
+            self.bench.settle()
 
 
 def is_given(world: World, like: Finding) -> bool:
     """Does the queue still give this reason, about the same consumer?"""
-    return any(_what(one) == _what(like) for one in world.why())
-
-
-def _what(finding: Finding) -> tuple[str, str, int, str]:
-    return finding.code, finding.about, finding.connection, finding.place.setting
+    given = [(one.code, one.about, one.connection, one.place.setting) for one in world.why()]
+    return (like.code, like.about, like.connection, like.place.setting) in given
 
 
 @pytest.mark.parametrize("part", range(5))

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -20,6 +17,7 @@ from artemis_py.perf.scenario import Options, Run
 from artemis_py.perf.sync import fdatasync_ns, median_us
 from artemis_py.perf.target import Target
 from tests.kit.ports import free_port
+from tests.kit.web_server import web_server
 from tests.unit.perf.fake_broker import FakeBroker, Faults
 from tests.unit.perf.test_scenarios import MESSAGES, load, measure
 
@@ -115,41 +113,16 @@ def test_the_disk_is_measured(tmp_path: Path) -> None:
         fdatasync_ns(str(tmp_path / "absent"))
 
 
-@contextmanager
-def metrics_page(*texts: str) -> Iterator[str]:
-    """An address where each request gets the next text."""
-    left = list(texts)
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(left.pop(0).encode())
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/metrics"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 @pytest.mark.parametrize("scenario", ["3", "11"])
 def test_messages_per_sync(broker: FakeBroker, scenario: str) -> None:
     line = '# TYPE artemis_journal_syncs gauge\nartemis_journal_syncs{{broker="b"}} {}\n'
-    with metrics_page(line.format("10.0"), line.format("18.0")) as url:
-        assert measure(scenario, load(broker, metrics_url=url))["messages_per_sync"] == MESSAGES / 8
+    with web_server(line.format("10.0").encode(), line.format("18.0").encode()) as page:
+        assert measure(scenario, load(broker, metrics_url=page.url))["messages_per_sync"] == MESSAGES / 8
 
 
 def test_metrics_that_say_nothing_of_syncs(broker: FakeBroker) -> None:
-    with metrics_page("artemis_message_count 1\n", "\n") as url:
-        assert "messages_per_sync" not in measure("3", load(broker, metrics_url=url))
+    with web_server(b"artemis_message_count 1\n", b"\n") as page:
+        assert "messages_per_sync" not in measure("3", load(broker, metrics_url=page.url))
     with pytest.raises(PerfError, match="no metrics at"):
         syncs_of(f"http://127.0.0.1:{free_port()}/metrics")
 

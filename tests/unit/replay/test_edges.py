@@ -6,6 +6,7 @@ import errno
 import os
 from pathlib import Path
 from random import Random
+from unittest.mock import Mock
 
 import pytest
 
@@ -247,11 +248,9 @@ def test_a_disk_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     archive = Archive(tmp_path)
     archive.keep(2)
     reading = archive.reading()
-
-    def fail(*_: object) -> bytes:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
-    monkeypatch.setattr("artemis_py.storage.replay.log.os.pread", fail)
+    monkeypatch.setattr(
+        "artemis_py.storage.replay.log.os.pread", Mock(side_effect=OSError(errno.EIO, os.strerror(errno.EIO)))
+    )
     found = reading.slice(Spot(1, FILE_HEADER_BYTES))
     assert (found.failure, found.is_gone) == (f"{segment_name(1)}: Input/output error", False)
 

@@ -75,14 +75,14 @@ def document(dice: random.Random) -> str:
 
 def test_any_file() -> None:
     dice = random.Random(7)
-    texts = [document(dice) for _ in range(4_000)]
-    texts += ["".join(dice.choices(PIECES, k=dice.randrange(12))) for _ in range(1_000)]
+    texts = [document(dice) for _ in range(1_200)]
+    texts += ["".join(dice.choices(PIECES, k=dice.randrange(12))) for _ in range(300)]
     accepted = 0
     for text, theirs in zip(texts, java_says(texts), strict=True):
         ours = we_say(text)
         accepted += ours != "refused"
         assert ours == theirs or (ours == "refused" and REFUSED_HERE_ALONE.search(text)), repr(text)
-    assert accepted > 1_500
+    assert accepted > 450
 
 
 def test_any_flags() -> None:
@@ -90,7 +90,7 @@ def test_any_flags() -> None:
     singles = [f"{flag} {word}" for flag in FLAGS for word in words]
     dice = random.Random(8)
     scripts = [list(each) for length in (1, 2) for each in itertools.product(singles, repeat=length)]
-    scripts += [dice.choices(singles, k=dice.randrange(3, 6)) for _ in range(1_500)]
+    scripts += [dice.choices(singles, k=dice.randrange(3, 6)) for _ in range(500)]
     assert java_says([_file(script) for script in scripts], "login") == [_who(script) for script in scripts]
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +16,7 @@ from artemis_py.errors import ArtemisError, AuthenticatorError, NotYetError
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.tokens import LIFETIME_S, RETRY_S, FetchedKeys
 from tests.kit.process import eventually
+from tests.kit.web_server import WebServer, web_server
 
 jwt = pytest.importorskip("jwt", reason="PyJWT is not installed (extra jwt)")
 from cryptography.hazmat.primitives.asymmetric import ec, rsa  # noqa: E402
@@ -284,69 +283,17 @@ def test_a_key_set_in_a_file(tmp_path: Path) -> None:
         assert by_set.authenticate(Credentials(None, token(OTHER_RSA, headers={"kid": "two"}))) is not None
 
 
-class Issuer:
-    """Serves a key set over HTTP, which the test may change or break."""
-
-    def __init__(self) -> None:
-        self.content = key_set(one=RSA)
-        self.status = 200
-        self.hangs = threading.Event()
-        self.hangs.set()
-        self.asked = 0
-        issuer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                issuer.asked += 1
-                issuer.hangs.wait(120)
-                self.send_response(issuer.status)
-                self.send_header("Location", "/elsewhere")
-                self.end_headers()
-                self.wfile.write(issuer.content)
-
-            def log_message(self, format: str, *args: object) -> None:
-                return
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/jwks"
-
-
-@contextmanager
-def issuing() -> Iterator[Issuer]:
-    """An issuer that runs."""
-    issuer = Issuer()
-    thread = threading.Thread(target=issuer.server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield issuer
-    finally:
-        issuer.hangs.set()
-        issuer.server.shutdown()
-        thread.join()
-        issuer.server.server_close()
-
-
 @pytest.fixture
-def issuer() -> Iterator[Issuer]:
-    """An issuer that runs."""
-    with issuing() as one:
-        yield one
+def issuer() -> Iterator[WebServer]:
+    """It serves a key set over HTTP, which the test may change or break."""
+    with web_server(key_set(one=RSA)) as server:
+        yield server
 
 
-class Clock:
-    """Steady seconds that the test moves."""
-
-    def __init__(self) -> None:
-        self.now_s = 0.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
-def fetching(issuer: Issuer, clock: Clock) -> FetchedKeys:
-    """Its keys."""
+def fetching(issuer: WebServer, clock: SimpleNamespace) -> FetchedKeys:
+    """Its keys, by steady seconds that the test moves."""
     web = WebSource()
-    return FetchedKeys(WHO["issuer"], lambda: keys_of(web.get(issuer.url, "the keys"), issuer.url), clock)
+    return FetchedKeys(WHO["issuer"], lambda: keys_of(web.get(issuer.url, "the keys"), issuer.url), lambda: clock.now_s)
 
 
 def key_for(keys: FetchedKeys, key_id: str | None) -> Any:
@@ -367,76 +314,76 @@ def settled(authenticator: JwtAuthenticator, credentials: Credentials) -> Identi
         return authenticator.authenticate(credentials)
 
 
-def test_keys_are_fetched_once_and_again_for_one_that_is_new(issuer: Issuer) -> None:
-    clock = Clock()
+def test_keys_are_fetched_once_and_again_for_one_that_is_new(issuer: WebServer) -> None:
+    clock = SimpleNamespace(now_s=0.0)
     keys = fetching(issuer, clock)
     assert key_for(keys, "one") is not None
     assert key_for(keys, "one") is not None
-    assert issuer.asked == 1
-    issuer.content = key_set(two=OTHER_RSA)
+    assert len(issuer.asked) == 1
+    issuer.contents = [key_set(two=OTHER_RSA)]
     for number in range(20):  # strangers name what they like
         assert key_for(keys, f"stranger {number}") is None
-    assert issuer.asked == 1
+    assert len(issuer.asked) == 1
     clock.now_s = RETRY_S
     assert key_for(keys, "two") is not None
     assert key_for(keys, "one") is None
-    assert issuer.asked == 2
+    assert len(issuer.asked) == 2
     clock.now_s += LIFETIME_S - 1
     assert key_for(keys, "two") is not None
     keys.settle()
-    assert issuer.asked == 2
+    assert len(issuer.asked) == 2
     clock.now_s += 1
     assert key_for(keys, "two") is not None
     keys.settle()
-    assert issuer.asked == 3
+    assert len(issuer.asked) == 3
 
 
 @pytest.mark.parametrize(
     ("status", "content"), [(500, b""), (302, b""), (200, b"{}"), (200, b"[" * 5000), (200, b"x" * 2000000)]
 )
 def test_old_keys_last_while_new_ones_cannot_be_fetched(
-    issuer: Issuer, status: int, content: bytes, capsys: pytest.CaptureFixture[str]
+    issuer: WebServer, status: int, content: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    clock = Clock()
+    clock = SimpleNamespace(now_s=0.0)
     keys = fetching(issuer, clock)
     assert key_for(keys, "one") is not None
-    good, issuer.content, issuer.status = issuer.content, content, status
+    good, issuer.contents, issuer.status = issuer.contents, [content], status
     clock.now_s = LIFETIME_S
     assert keys.key_for("one") is not None
     keys.settle()
-    assert issuer.asked == 2
+    assert len(issuer.asked) == 2
     assert "; those that were fetched before stay in force" in capsys.readouterr().err
     assert keys.complaint
     clock.now_s += RETRY_S
     with pytest.raises(AuthenticatorError, match=r"127\.0\.0\.1"):
         key_for(keys, "two")
-    assert issuer.asked == 3
+    assert len(issuer.asked) == 3
     assert capsys.readouterr().err == "", "it is told once"
-    issuer.content, issuer.status = good, 200
+    issuer.contents, issuer.status = good, 200
     clock.now_s += RETRY_S
     assert key_for(keys, "two") is None
     assert "its keys can be fetched again" in capsys.readouterr().err
     assert keys.complaint == ""
 
 
-def test_an_issuer_that_hangs_holds_nobody(issuer: Issuer) -> None:
-    clock = Clock()
+def test_an_issuer_that_hangs_holds_nobody(issuer: WebServer) -> None:
+    clock = SimpleNamespace(now_s=0.0)
     keys = fetching(issuer, clock)
     assert key_for(keys, "one") is not None
-    issuer.hangs.clear()
+    issuer.may_answer.clear()
     clock.now_s = LIFETIME_S
     assert keys.key_for("one") is not None  # while a thread waits for the issuer
-    eventually("the issuer is asked again", lambda: issuer.asked, lambda count: count == 2)
+    eventually("the issuer is asked again", lambda: len(issuer.asked), lambda count: count == 2)
     for _ in range(3):
         with pytest.raises(NotYetError):
             keys.key_for("two")
-    issuer.hangs.set()
+    issuer.may_answer.set()
     keys.settle()
     assert key_for(keys, "two") is None
-    assert issuer.asked == 2
+    assert len(issuer.asked) == 2
 
 
-def test_an_issuer_that_never_ends_is_given_up(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_issuer_that_never_ends_is_given_up(issuer: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokens, "TIMEOUT_S", 0.0001)
     until = time.monotonic() + 1.0
 
@@ -457,7 +404,7 @@ def test_an_issuer_that_never_ends_is_given_up(issuer: Issuer, monkeypatch: pyte
         web.get(issuer.url, "the keys")
 
 
-def test_keys_outlast_a_reload(issuer: Issuer) -> None:
+def test_keys_outlast_a_reload(issuer: WebServer) -> None:
     before = JwtAuthenticator(**WHO, jwks_url=issuer.url)
     good = Credentials(None, token(headers={"kid": "one"}))
     assert settled(before, good) is not None
@@ -466,20 +413,20 @@ def test_keys_outlast_a_reload(issuer: Issuer) -> None:
     after.fetched_keys[0].follow(before.fetched_keys[0])
     assert after.authenticate(good) is not None
     after.fetched_keys[0].settle()
-    assert issuer.asked == 2, "it is asked at once whether they are still right"
+    assert len(issuer.asked) == 2, "it is asked at once whether they are still right"
     assert after.authenticate(good) is not None
 
 
-def test_tokens_with_keys_at_a_url(issuer: Issuer) -> None:
+def test_tokens_with_keys_at_a_url(issuer: WebServer) -> None:
     by_url = JwtAuthenticator(**WHO, jwks_url=issuer.url)
     assert settled(by_url, Credentials(None, token(headers={"kid": "one"}))) is not None
-    issuer.server.server_close()
+    issuer.server_close()
     assert settled(by_url, Credentials(None, token(headers={"kid": "one"}))) is not None
 
 
 def test_nobody_can_tell_while_the_issuer_is_down(capsys: pytest.CaptureFixture[str]) -> None:
-    with issuing() as issuer:
-        url = issuer.url
+    with web_server(b"") as issuer:
+        url = f"{issuer.url}/jwks"
     with pytest.raises(AuthenticatorError, match=r"the keys at http://127\.0\.0\.1:\d+/jwks cannot be fetched"):
         settled(JwtAuthenticator(**WHO, jwks_url=url), Credentials(None, token(headers={"kid": "one"})))
     assert "; tokens cannot be checked" in capsys.readouterr().err

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from artemis_py.stomp.wire.frames import AnyFrame, FrameError
+from artemis_py.stomp.wire.frames import AnyFrame
 from artemis_py.stomp.wire.parser import Parser
 from tests.kit.broker_frames import feed_all, parser
 from tests.kit.core import lines_run
@@ -130,10 +130,6 @@ def test_no_more_frames_than_asked_for(name: str, frames_max: int) -> None:
     assert most <= frames_max + 1  # one body may have been awaited
 
 
-def _error_of(one: Parser) -> FrameError | None:
-    return one.error
-
-
 def test_what_waits_stands_before_what_comes() -> None:
     one = parser()
     first = one.feed(_unique(5, LF_FRAME), 10)
@@ -146,8 +142,8 @@ def test_what_waits_stands_before_what_comes() -> None:
 def test_an_error_comes_behind_what_waits() -> None:
     one = parser()
     one.feed(LF_FRAME * 3 + b"\0", 6)  # the first is read, the others are remembered
-    assert _error_of(one) is None
+    assert one.error is None
     assert len(one.more(2)) == 1
-    assert _error_of(one) is not None
+    assert one.error is not None
     assert not one.unread
     assert one.feed(LF_FRAME) == one.more() == []

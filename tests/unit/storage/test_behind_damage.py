@@ -21,7 +21,6 @@ from artemis_py.storage.format.records import (
 )
 from artemis_py.storage.format.scan import Damage, lowest_lsn, whole_records
 from artemis_py.storage.recovery.accept_journal import recover
-from artemis_py.storage.recovery.examination import Examined
 from tests.kit.crash.prepared import (
     QUEUE,
     QUEUE_ID,
@@ -69,10 +68,6 @@ def _with_body(body: bytes, *, proved: bool = True) -> tuple[SimDisk, str]:
     return disk, FIRST
 
 
-def _went_on(recovered: Examined) -> list[int]:
-    return [damage.end for damage in recovered.damages if not damage.torn]
-
-
 # ---- what a body looks like ----------------------------------------------------------------------
 
 
@@ -83,7 +78,7 @@ def test_a_record_in_a_body_that_was_read_before_is_not_read_again() -> None:
     third = _record(disk, 3)
     _wreck(disk, _record(disk, 2))
     recovered = recover(disk)
-    assert _went_on(recovered) == [third.offset]
+    assert [damage.end for damage in recovered.damages if not damage.torn] == [third.offset]
     assert kept_ids(recovered) == [1, 3, 4]
 
 
@@ -213,7 +208,7 @@ def test_a_page_that_was_told_again_in_one_batch_hides_no_record_in_front_of_it(
     second = _record(disk, 2)
     _wreck(disk, _record(disk, 1))
     recovered = recover(disk)
-    assert _went_on(recovered) == [second.offset]
+    assert [damage.end for damage in recovered.damages if not damage.torn] == [second.offset]
     assert kept_ids(recovered) == [2, 3, 4]
 
 

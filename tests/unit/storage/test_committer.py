@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from functools import partial
+from unittest.mock import Mock
 from weakref import ref
 
 import pytest
@@ -20,10 +21,7 @@ def test_a_failure_is_told(failure: Exception) -> None:
     woken = threading.Event()
     committer = ThreadCommitter(woken.set)
 
-    def fail() -> None:
-        raise failure
-
-    committer.later(fail)
+    committer.later(Mock(side_effect=failure))
     assert woken.wait(120)
     assert committer.failure is not None
     assert str(failure) in str(committer.failure)

@@ -19,16 +19,8 @@ FILE_BYTES = 4096
 class TightDisk(SimDisk):
     """A disk that has room, or none but what is left."""
 
-    is_full = False
-    left = 1 << 40
-
-    @property
-    def has_room(self) -> bool:
-        return not self.is_full
-
-    @property
-    def left_bytes(self) -> int:
-        return self.left
+    has_room = True
+    left_bytes = 1 << 40
 
 
 def filled(
@@ -77,17 +69,17 @@ def test_a_disk_without_room_is_compacted_sooner_and_never_later(
 ) -> None:
     disk, journal, _ = filled(6, percentage=percentage, settled=settled)
     with_room = journal.compaction.is_wanted
-    disk.is_full = True
+    disk.has_room = False
     assert journal.compaction.is_wanted == is_wanted
     assert is_wanted or not with_room
 
 
 def test_without_room_it_moves_nothing_unless_twice_as_much_is_left() -> None:
     disk, journal, _ = filled(6)
-    disk.is_full = True
+    disk.has_room = False
     live_bytes = journal.segments[0].live_bytes
     for left, count in ((2 * live_bytes - 1, 0), (2 * live_bytes, 1)):
-        disk.left = left
+        disk.left_bytes = left
         assert len(journal.compaction.moved()) == count
 
 

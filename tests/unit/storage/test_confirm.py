@@ -76,27 +76,20 @@ def test_two_changes_with_one_time(tmp_path: Path) -> None:
         files.confirm(NAMES[0])
 
 
-def remove(folder: Path) -> None:
-    (folder / NAMES[0]).unlink()
+VANISHING: dict[str, Callable[[Path], object]] = {
+    "removed": lambda folder: (folder / NAMES[0]).unlink(),
+    "replaced": lambda folder: (
+        (folder / "new").write_bytes((folder / NAMES[0]).read_bytes()),
+        (folder / "new").rename(folder / NAMES[0]),
+    ),
+    "the directory moved": lambda folder: folder.rename(folder.with_name("elsewhere")),
+    "the directory replaced": lambda folder: (folder.rename(folder.with_name("elsewhere")), folder.mkdir()),
+}
 
 
-def replace(folder: Path) -> None:
-    (folder / "new").write_bytes((folder / NAMES[0]).read_bytes())
-    (folder / "new").rename(folder / NAMES[0])
-
-
-def move(folder: Path) -> None:
-    folder.rename(folder.with_name("elsewhere"))
-
-
-def move_and_replace(folder: Path) -> None:
-    move(folder)
-    folder.mkdir()
-
-
-@pytest.mark.parametrize("vanish", [remove, replace, move, move_and_replace])
+@pytest.mark.parametrize("vanish", VANISHING.values(), ids=VANISHING)
 @pytest.mark.parametrize("again", [False, True])
-def test_what_vanishes_after_a_quiet_hour(tmp_path: Path, vanish: Callable[[Path], None], *, again: bool) -> None:
+def test_what_vanishes_after_a_quiet_hour(tmp_path: Path, vanish: Callable[[Path], object], *, again: bool) -> None:
     folder = tmp_path / "journal"
     files = made(folder)
     age(folder)

@@ -11,6 +11,7 @@ import stat
 import time
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -222,11 +223,8 @@ def test_a_file_that_names_nobody_is_written_again_and_said_once(
         assert (state_of(tmp_path), lock.confirm()) == (ACTIVE, None)
     path.write_bytes(b"")
 
-    def full(*_: object) -> int:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
     with monkeypatch.context() as patched:
-        patched.setattr(os, "pwrite", full)
+        patched.setattr(os, "pwrite", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
         assert "cannot be written" in (lock.confirm() or "")
         assert lock.confirm() is None, "once is enough"
     assert "it names this one again" in (lock.confirm() or "")

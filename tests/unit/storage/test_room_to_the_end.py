@@ -182,17 +182,6 @@ class Life:
         """The process ends."""
         self.store._opened.close()
 
-    def judge(self, what: str) -> None:
-        """What was promised is there, what was settled does not come again."""
-        disk = FileDisk(self.root / "journal")
-        kept = set(kept_ids(recover(disk)))
-        disk.close()
-        assert not (self.promised - self.ended) - kept, f"{what}: a promised message is lost"
-        assert not kept & self.settled, f"{what}: a settled message comes again"
-        assert kept <= self.written, what
-        if self.failure is None:
-            assert self.promised == self.written, what
-
 
 @pytest.fixture
 def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: None) -> Callable[..., tuple[Life, TightSystem]]:
@@ -228,7 +217,14 @@ def _judge_each(live: Callable[..., tuple[Life, TightSystem]], start: int, step:
             assert not life.left, f"{what}: {life.left}"
         gave += bool(full.refusals)
         life.close()
-        life.judge(what)
+        disk = FileDisk(life.root / "journal")
+        kept = set(kept_ids(recover(disk)))
+        disk.close()
+        assert not (life.promised - life.ended) - kept, f"{what}: a promised message is lost"
+        assert not kept & life.settled, f"{what}: a settled message comes again"
+        assert kept <= life.written, what
+        if life.failure is None:
+            assert life.promised == life.written, what
     assert gave
     assert ended or greed != FOR_EVER
 

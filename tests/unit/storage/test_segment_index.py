@@ -7,6 +7,7 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -286,11 +287,7 @@ def test_a_disk_that_refuses_an_index_is_no_failure(tmp_path: Path, monkeypatch:
     rig.turn(1)
     index = rig.journal.segments[0].index
     assert index is not None
-
-    def refuse(_name: str) -> None:
-        raise DiskError("no space")
-
-    monkeypatch.setattr(rig.disk, "begin", refuse)
+    monkeypatch.setattr(rig.disk, "begin", Mock(side_effect=DiskError("no space")))
     assert not write_index(rig.disk, index)
 
 

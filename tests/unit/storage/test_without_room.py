@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import random
-from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -15,41 +15,24 @@ from artemis_py.paged_messages import Page
 from artemis_py.storage.disk.disk import DiskError, FileDisk, NoSpaceError
 from artemis_py.storage.disk.group_commit import Commit, Write
 from artemis_py.storage.format.names import segment_number
-from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.segments import Spares
 from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.pages import PageFiles, SpillLog
 from tests.kit.committer import SteppedCommitter
 from tests.kit.crash.prepared import QUEUE, QUEUE_ID, commit, message, open_journal
 from tests.kit.disk import Fault, SimDisk
-
-
-class TightDisk(SimDisk):
-    """Has room to spare, or not."""
-
-    def __init__(self) -> None:
-        super().__init__(random.Random(1))
-        self.is_roomy = True
-        self.left = 1 << 30
-
-    @property
-    def has_room(self) -> bool:
-        return self.is_roomy
-
-    @property
-    def left_bytes(self) -> int:
-        return self.left
+from tests.unit.storage.test_compaction_wanted import TightDisk
 
 
 def test_no_file_is_made_ahead() -> None:
-    disk = TightDisk()
+    disk = TightDisk(random.Random(1))
     committer = SteppedCommitter(lambda: None)
     spares = Spares(disk, committer, 100, 2)
-    disk.is_roomy = False
+    disk.has_room = False
     spares.provide(1)
     committer.stop()
     assert disk.names() == []
-    disk.is_roomy = True
+    disk.has_room = True
     spares.provide(1)
     committer.stop()
     assert len(disk.names()) == 1
@@ -57,7 +40,7 @@ def test_no_file_is_made_ahead() -> None:
 
 def test_a_file_ahead_that_finds_no_room_ends_nothing_and_comes_later() -> None:
     """The broker ended here, and again after each restart."""
-    disk = TightDisk()
+    disk = TightDisk(random.Random(1))
     committer = SteppedCommitter(lambda: None)
     spares = Spares(disk, committer, 100, 2)
     disk.fault = Fault(0, "No space left on device", verbs=("create",))
@@ -73,7 +56,7 @@ def test_a_file_ahead_that_finds_no_room_ends_nothing_and_comes_later() -> None:
 
 def test_no_batch_waits_for_more_than_one_file() -> None:
     """However many are wanted; the broker promised all of them at once, and was not heard of again."""
-    disk = TightDisk()
+    disk = TightDisk(random.Random(1))
     committer = SteppedCommitter(lambda: None)
     spares = Spares(disk, committer, 100, 3)
     spares.provide(0)
@@ -96,7 +79,7 @@ def test_a_spare_is_taken_over_only_if_it_is_empty_and_whole() -> None:
 
 def _files_after_drain(*, is_roomy: bool, left: int = 1 << 30) -> int:
     """Journal files of which half lived, when the disk has room or not."""
-    disk = TightDisk()
+    disk = TightDisk(random.Random(1))
     settings = JournalSettings(file_bytes=2000, compact_files_min=10, compact_percentage=30)
     journal, committer, _ = open_journal(disk, settings)
     journal.records.queue_changed(dict(QUEUE))
@@ -105,7 +88,7 @@ def _files_after_drain(*, is_roomy: bool, left: int = 1 << 30) -> int:
         journal.records.published(each, [QUEUE_ID], 0)
         commit(journal, committer)
     journal.records.settled(QUEUE_ID, published[1::2], ACKED)
-    disk.is_roomy, disk.left = is_roomy, left
+    disk.has_room, disk.left_bytes = is_roomy, left
     for _ in range(50):
         journal.seal()
         commit(journal, committer)
@@ -126,7 +109,7 @@ def test_compaction_leaves_what_is_left_to_acknowledgements() -> None:
 
 def test_compaction_moves_little_at_a_time() -> None:
     """A disk that is full all of a sudden has to have room for it."""
-    disk = TightDisk()
+    disk = TightDisk(random.Random(1))
     settings = JournalSettings(file_bytes=4 << 20, compact_files_min=2, compact_percentage=90)
     journal, committer, _ = open_journal(disk, settings)
     journal.records.queue_changed(dict(QUEUE))
@@ -137,19 +120,15 @@ def test_compaction_moves_little_at_a_time() -> None:
     journal.records.settled(QUEUE_ID, [*published[:20], *published[60:80]], ACKED)
     written = committed = 0
     while journal.has_pending or journal.compaction.is_wanted:
-        written = max(written, _written_by_a_batch(disk, journal, committer))
+        before = _content_bytes(disk)
+        journal.poll()
+        journal.seal()
+        committer.stop()
+        journal.poll()
+        written = max(written, _content_bytes(disk) - before)
         committed += 1
     assert committed > 1
     assert 100_000 < written < 1_300_000
-
-
-def _written_by_a_batch(disk: TightDisk, journal: Journal, committer: SteppedCommitter) -> int:
-    before = _content_bytes(disk)
-    journal.poll()
-    journal.seal()
-    committer.stop()
-    journal.poll()
-    return _content_bytes(disk) - before
 
 
 def _content_bytes(disk: TightDisk) -> int:
@@ -157,35 +136,37 @@ def _content_bytes(disk: TightDisk) -> int:
     return sum(len(disk.read(name).rstrip(b"\0")) for name in names)
 
 
-def test_a_page_that_is_dropped_while_it_waits_for_room_is_not_written_any_more() -> None:
-    """Its file had gone, and the broker ended because it was not there."""
-    disk = TightDisk()
-    writer, reader = SteppedCommitter(lambda: None), SteppedCommitter(lambda: None)
-    pages = PageFiles(disk, reader, lambda _: None)
-    log = SpillLog(writer, pages, lambda _: None)
-
-    def turn() -> None:
+def _turns(log: SpillLog, writer: SteppedCommitter, count: int) -> None:
+    for _ in range(count):
         log.poll()
         log.seal()
         writer.stop()
 
+
+def test_a_page_that_is_dropped_while_it_waits_for_room_is_not_written_any_more() -> None:
+    """Its file had gone, and the broker ended because it was not there."""
+    disk = TightDisk(random.Random(1))
+    writer, reader = SteppedCommitter(lambda: None), SteppedCommitter(lambda: None)
+    pages = PageFiles(disk, reader, lambda _: None)
+    log = SpillLog(writer, pages, lambda _: None)
+
     page = Page(1, 1, 0)
     pages.open(page, "a")
-    _repeat(turn, 2)
+    _turns(log, writer, 2)
     disk.fault = Fault(0, "No space left on device", verbs=("write",))
     pages.append(page, pages.encode(message(1), 0, [QUEUE_ID], 0), durable=False)
-    _repeat(turn, 3)
+    _turns(log, writer, 3)
     pages.drop(page)
-    turn()
+    _turns(log, writer, 1)
     disk.fault = None
-    _repeat(turn, 3)
+    _turns(log, writer, 3)
     assert log.failure is None
     assert disk.names() == []
 
 
 def test_pages_without_a_journal_wait_for_room() -> None:
     """Senders do as well, because what waits counts as backlog; it is written when there is room, and once."""
-    disk = TightDisk()
+    disk = TightDisk(random.Random(1))
     writer, reader = SteppedCommitter(lambda: None), SteppedCommitter(lambda: None)
     said: list[str] = []
     pages = PageFiles(disk, reader, said.append)
@@ -194,27 +175,17 @@ def test_pages_without_a_journal_wait_for_room() -> None:
     size = pages.open(page, "a")
     disk.fault = Fault(0, "No space left on device", verbs=("create",))
 
-    def turn() -> None:
-        log.poll()
-        log.seal()
-        writer.stop()
-
-    _repeat(turn, 3)
+    _turns(log, writer, 3)
     assert log.failure is None
     assert pages.backlog_bytes == size
     assert "No space left on device" in said[0]
     disk.fault = None
-    _repeat(turn, 3)
+    _turns(log, writer, 3)
     assert pages.backlog_bytes == 0
     assert len(disk.names()) == 1
     operations = disk.operations
-    _repeat(turn, 3)
+    _turns(log, writer, 3)
     assert disk.operations == operations
-
-
-def _repeat(step: Callable[[], None], count: int) -> None:
-    for _ in range(count):
-        step()
 
 
 @pytest.mark.interpreted
@@ -225,11 +196,7 @@ def test_a_sync_that_finds_no_room_is_a_failure_and_nothing_is_tried_again(
     disk = FileDisk(tmp_path)
     disk.create("file", 0)
     disk.write("file", 0, b"x")
-
-    def full(descriptor: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(disk, "_sync", full)
+    monkeypatch.setattr(disk, "_sync", Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))))
     with pytest.raises(DiskError) as raised:
         disk.sync("file")
     assert not isinstance(raised.value, NoSpaceError)

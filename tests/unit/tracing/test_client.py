@@ -64,12 +64,9 @@ def test_inside_of_a_span_of_the_program_the_sender_is_linked(recorded: InMemory
 
 
 def test_an_exception_is_recorded_and_raised(recorded: InMemorySpanExporter) -> None:
-    def work() -> None:
-        with processing({"destination": "/queue/a"}):
-            raise ValueError("no such order")
 
-    with pytest.raises(ValueError, match="no such order"):
-        work()
+    with pytest.raises(ValueError, match="no such order"), processing({"destination": "/queue/a"}):
+        raise ValueError("no such order")
     (event,) = spans(recorded)["process /queue/a"].events
     assert event.attributes is not None
     assert event.attributes["exception.message"] == "no such order"

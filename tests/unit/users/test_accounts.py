@@ -37,13 +37,9 @@ guests=eve
 """
 
 
-def files_in_folder(folder: Path) -> UserFiles:
-    return UserFiles(folder / "artemis-users.properties", folder / "artemis-roles.properties")
-
-
 @pytest.fixture
 def files(tmp_path: Path) -> UserFiles:
-    files = files_in_folder(tmp_path)
+    files = UserFiles(tmp_path / "artemis-users.properties", tmp_path / "artemis-roles.properties")
     files.users.write_bytes(USERS)
     files.roles.write_bytes(ROLES)
     return files
@@ -85,7 +81,7 @@ def test_every_line_of_a_user_given_twice_changes(files: UserFiles) -> None:
 
 
 def test_files_are_made_for_the_owner_alone(tmp_path: Path) -> None:
-    files = files_in_folder(tmp_path)
+    files = UserFiles(tmp_path / "artemis-users.properties", tmp_path / "artemis-roles.properties")
     Accounts(files).add("bob", "x", [])
     assert (files.users.read_bytes(), files.roles.read_bytes()) == (b"bob = x\n", b"# nobody\n")
     for file in (files.users, files.roles):
