@@ -33,7 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_stomp(parser)
     parser.epilog = (
         "Messages that a consumer has, or that are scheduled, are not shown. "
-        "exit codes: 0 it was read to its end; 1 the broker refused; 2 the arguments are wrong"
+        "exit codes: 0 it was read to its end; 1 there is no such queue, or the broker refused; "
+        "2 the arguments are wrong"
     )
 
 

@@ -38,7 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--selector", metavar="TEXT", help="take only messages that match")
     add_output(parser)
     add_stomp(parser)
-    parser.epilog = "exit codes: 0 all came; 1 fewer came in time, or the broker refused; 2 the arguments are wrong"
+    parser.epilog = (
+        "As any consumer, it creates a queue that does not exist, where auto-create-queues lets it. "
+        "exit codes: 0 all came; 1 fewer came in time, or the broker refused; 2 the arguments are wrong"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

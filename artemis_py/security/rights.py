@@ -361,6 +361,10 @@ class Permit:
         """May the queue be created for this client?"""
         self._rights.demand("createDurableQueue" if durable else "createNonDurableQueue", address, queue)
 
+    def allows(self, address: str, queue: str) -> bool:
+        """May the client consume from or browse this queue? Nobody hears of a refusal."""
+        return self._rights.may(self._permission, address, queue)
+
     def to_use(self, address: str, queue: str | None, *, in_full: bool = False) -> None:
         """May the client send to or read from it? A sender names a queue only by a fully qualified name; ``in_full``
         says whether a consumer does.

@@ -255,6 +255,19 @@ def test_browsers_need_browse() -> None:
     assert consumer.subscribe("orders", browser="true") == denied("c", "BROWSE", "orders", "orders")
 
 
+def test_who_browses_what_does_not_exist_hears_of_no_secret_queue() -> None:
+    """A similar name is told to who may browse it; who may not browse the name asked for hears nothing at all."""
+    shop = SecuredBroker(setting("orders", browse="b"), setting("#", browse="b,c"), core=SHOP)
+    names = shop.names
+    browser, other, guest = shop.login("b", "b"), shop.login("c", "c"), shop.login("g", "g")
+    assert browser.subscribe("/queue/ordres", browser="true") == "There is no queue ordres; did you mean orders?"
+    assert other.subscribe("/queue/ordres", browser="true") == "There is no queue ordres"
+    assert guest.subscribe("/queue/ordres", browser="true") == denied("g", "BROWSE", "ordres", "ordres")
+    assert guest.subscribe("a::b", browser="true") == denied("g", "BROWSE", "a", "b")
+    assert guest.subscribe("pair::left", browser="true") == denied("g", "BROWSE", "pair", "left")
+    assert shop.names == names
+
+
 def test_the_management_address_needs_manage_and_that_of_notifications_consume() -> None:
     shop = SecuredBroker(setting("activemq.#", send="s", consume="s", createNonDurableQueue="s", manage="m"))
     sender, manager = shop.login("s", "s"), shop.login("m", "m")

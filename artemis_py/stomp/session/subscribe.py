@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from sys import maxsize
 from typing import Any, Final
 
+from artemis_py.config.problems import nearest
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import UNLIMITED, Consumer, Reader, encoded_size
@@ -24,6 +26,9 @@ from artemis_py.stomp.wire.writer import HeadWriter, MessageWriter
 
 SELECTOR_CHARACTERS_PER_UNIT: Final = 2
 """How many characters of a selector cost one unit of the turn's budget."""
+_NAMES_COMPARED_MAX: Final = 200
+_NAME_UNITS: Final = 25
+"""What it costs to compare a name that does not exist with one that does."""
 AUTO: Final = "auto"
 CLIENT: Final = "client"
 INDIVIDUAL: Final = "client-individual"
@@ -320,6 +325,8 @@ def _queue_for(
             permit.to_use(address_name, queue_name)
         service.check_may_read(address_name or queue_name or "")
         _check_private(service, subscriber.client, address_name, queue_name)
+        if queue_name is not None and is_true(headers, BROWSER):
+            return _browsed(broker, address_name, queue_name, permit), None, False
         if queue_name is not None:
             return broker.resolver.obtain_queue(address_name, queue_name, routing_type_asked, by, permit), None, False
         if name == service.told_address:
@@ -327,6 +334,8 @@ def _queue_for(
                 permit.to_use(name, None)
             service.open_notifications()
         routing_type = routing_type_asked or _usual_type(broker, name)
+    if routing_type == ANYCAST and is_true(headers, BROWSER):
+        return _browsed(broker, name, None, permit), None, False
     if routing_type == ANYCAST:
         return broker.resolver.obtain_anycast_queue(name, by, permit), None, False
     durable_name = durable_name_of(headers)
@@ -343,6 +352,29 @@ def _queue_for(
         queue_name, address, durable=False, selector=None if selector is None else selector.text, by=by
     )
     return queue, None, True
+
+
+def _browsed(broker: Broker, name: str, queue_name: str | None, permit: Permit | None) -> Queue:
+    """The queue that a browser looks at. Looking creates nothing: who has mistyped a name would see an empty queue.
+    Raises NotFoundError, with the most similar name that the client may browse, NotAllowedError.
+    """
+    try:
+        queue = broker.resolver.existing_queue(name, queue_name)
+    except NotFoundError as error:
+        asked = name if queue_name is None else queue_name
+        if permit is not None:
+            permit.to_use(name or asked, asked, in_full=queue_name is not None)
+        known = list(islice(broker.queues.values(), _NAMES_COMPARED_MAX))
+        broker.budget.spend(len(known) * _NAME_UNITS)
+        near = nearest(
+            asked, (one.name for one in known if permit is None or permit.allows(one.address.name, one.name))
+        )
+        if near is None:
+            raise
+        raise NotFoundError(f"{error}; did you mean {near}?") from None
+    if permit is not None:
+        permit.to_use(queue.address.name, queue.name, in_full=queue_name is not None)
+    return queue
 
 
 def why_not_browsed(service: StompService, subscription: Subscription, rights: Rights) -> str:

@@ -79,6 +79,14 @@ def test_when_a_message_is_acknowledged(user: User) -> None:
     assert user.printed("receive", "orders", "--selector", "priority = '4'", "--body-only") == "2\n"
 
 
+@pytest.mark.parametrize("words", [("browse", "ordres"), ("queue", "browse", "ordres"), ("queue", "count", "ordres")])
+def test_a_mistyped_queue_is_named_and_not_created(user: User, words: tuple[str, ...]) -> None:
+    said = user.refused(*words)
+    assert "here is no queue" in said
+    assert "did you mean orders?" in said
+    assert "ordres" not in user.printed("queue", "ls")
+
+
 def test_fewer_came_in_time(user: User) -> None:
     user.printed("send", "orders", "one")
     done = user.run("receive", "orders", "--count", "2", "--timeout", "0.3", "--body-only")
