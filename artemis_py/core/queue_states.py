@@ -207,14 +207,14 @@ def states_of(queue: Queue) -> list[str]:
     is_dead = queue.address.name in queue.host.dead_letter_addresses
     keeps = queue.keeps_messages
     if waiting and not queue.gate.is_paused:
-        found += _about_consumers(queue, trend, waiting, is_dead=is_dead, keeps=keeps)
+        found += _about_consumers(queue, trend, waiting, closed, is_dead=is_dead, keeps=keeps)
     elif count and not waiting:
         found.append(SCHEDULED)
     if trend.growth > 0 and waiting and not keeps and not is_dead:
         found.append(FALLING_BEHIND if trend.acknowledged else GROWING)
         limit = next_limit(queue, trend)
         found += [] if limit is None else [limit.word]
-        found += _what_holds(queue, closed)
+        found += [word for word in _what_holds(queue, closed) if word not in found]
     if contents.paged.count:
         found.append(PAGING)
     if not found:
@@ -231,24 +231,28 @@ def _refuses(queue: Queue) -> bool:
     return overflow.refuses and depth is not None and count > 0 and not depth.holds(count + 1, counters.size_bytes)
 
 
-def _about_consumers(queue: Queue, trend: Trend, waiting: int, *, is_dead: bool, keeps: bool) -> list[str]:
+def _about_consumers(
+    queue: Queue, trend: Trend, waiting: int, closed: Reason | None, *, is_dead: bool, keeps: bool
+) -> list[str]:
     """Who takes what waits, or that nobody does."""
     if not queue.taker_count:
         return [KEPT if keeps else DEAD_LETTERS if is_dead else NO_CONSUMER]
-    if queue.non_destructive or not _is_stuck(queue):
+    if queue.non_destructive:
         return []
+    rounds = _quiet_rounds(queue)
     if queue.contents.delivering_count >= waiting:
-        return [HELD] if trend.growth <= 0 else []
-    return [NO_ACKNOWLEDGEMENTS]
+        return [HELD] if rounds >= _STUCK_ROUNDS and trend.growth <= 0 else []
+    holds = _what_holds(queue, closed) if rounds and not trend.acknowledged else []
+    return [NO_ACKNOWLEDGEMENTS, *holds] if rounds >= _STUCK_ROUNDS else holds
 
 
-def _is_stuck(queue: Queue) -> bool:
-    """Was nothing acknowledged for a while, though something waited?"""
+def _quiet_rounds(queue: Queue) -> int:
+    """In so many rounds of samples nothing was acknowledged, though something waited."""
     rounds = queue.host.rounds
     history = rounds.by_queue.get(queue.id)
     if history is None or history.acknowledged != queue.contents.counters.acknowledged:
-        return False
-    return rounds.number - max(history.settled, history.idle) >= _STUCK_ROUNDS
+        return 0
+    return rounds.number - max(history.settled, history.idle)
 
 
 def _what_holds(queue: Queue, closed: Reason | None) -> list[str]:

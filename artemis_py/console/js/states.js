@@ -5,6 +5,8 @@ import { h } from "./dom.js";
 import { duration } from "./format.js";
 import { chip } from "./parts.js";
 
+const ACKS = "waits for acknowledgements";
+
 export const STATES = {
   "step-failed": ["bad", "The broker paused it after an error.", "was paused after an error"],
   disabled: ["bad", "It accepts no messages.", "accepts no messages"],
@@ -20,12 +22,12 @@ export const STATES = {
   "dead-letters": ["warn", "It holds dead or expired messages.", "has dead letters"],
   "will-page": ["warn", "At this rate its address starts to page."],
   paging: ["warn", "Some messages are in pages on disk.", "has messages in pages"],
-  "max-backlog": ["warn", "Consumers hold max-backlog messages."],
-  backlog: ["warn", "Each consumer holds its backlog."],
-  window: ["warn", "Consumer windows are full of unacknowledged messages."],
+  "max-backlog": ["warn", "Consumers hold max-backlog messages.", ACKS],
+  backlog: ["warn", "Each consumer holds its backlog.", ACKS],
+  window: ["warn", "Consumer windows are full of unacknowledged messages.", ACKS],
   moving: ["", "Messages return to the queue."],
   kept: ["", "It keeps its messages and needs no consumer."],
-  held: ["", "Consumers hold all messages, unacknowledged."],
+  held: ["", "Consumers have all messages; none was acknowledged for half a minute."],
   scheduled: ["", "All messages are scheduled."],
   draining: ["good", "More is acknowledged than arrives."],
   flows: ["good", "Messages flow."],

@@ -169,7 +169,7 @@ def test_nothing_acknowledged_counts_only_while_something_waits() -> None:
     consumer = consumer_on(it.broker, it.queue, backlog_max=1)
     it.send(3)
     it.go_on(60)
-    assert it.states == ["no-acknowledgements"]
+    assert it.states == ["no-acknowledgements", "backlog"]
     it.take(consumer, 1)
     assert "no-acknowledgements" not in it.states
     it.go_on(1)
@@ -180,6 +180,34 @@ def test_nothing_acknowledged_counts_only_while_something_waits() -> None:
     it.send(2)
     it.go_on(2)
     assert it.states == ["waiting"], "it was empty until a moment ago"
+
+
+@pytest.mark.parametrize(("limit", "word"), [({"window_bytes": 20}, "window"), ({"backlog_max": 1}, "backlog")])
+def test_what_holds_the_consumers_is_said_before_it_is_bad(limit: dict[str, int], word: str) -> None:
+    """As ``why`` says it. A consumer that is only slow, or has all there is, is left alone."""
+    it = Hours()
+    consumer = consumer_on(it.broker, it.queue, **limit)
+    it.send(30)
+    it.go_on(5)
+    assert it.states == ["waiting"], "it came a moment ago"
+    it.go_on(17)
+    assert (it.states, severity_of(it.queue)) == ([word], 1)
+    it.go_on(20)
+    assert (it.states, severity_of(it.queue)) == (["no-acknowledgements", word], 2)
+    for _ in range(8):
+        it.take(consumer, 1)
+        it.go_on(19)
+        assert severity_of(it.queue) == 0
+    it.go_on(40, lambda: it.take(consumer, 1) if it.queue.message_count > 1 else None)
+    it.go_on(90)
+    assert it.states == ["held"]
+
+
+def test_what_holds_the_consumers_of_a_queue_that_grows_is_said_once() -> None:
+    it = Hours()
+    consumer_on(it.broker, it.queue, backlog_max=1)
+    it.go_on(60, lambda: it.send(5))
+    assert it.states == ["no-acknowledgements", "growing", "backlog"]
 
 
 def test_paused_disabled_and_held() -> None:
