@@ -7,12 +7,11 @@ import { dialog } from "./dialog.js";
 import { h } from "./dom.js";
 import { commandLine, curlLine } from "./lines.js";
 import { answerView } from "./any.js";
-import { button, copyLine, problemBox, to } from "./parts.js";
+import { button, chip, problemBox, shell, to } from "./parts.js";
 import { several, title } from "./format.js";
 
 const FIELDS_SHOWN = 6;
 const CALM_MS = 300;
-/** What is done to many messages at once, in words. */
 const MOVES = { moveMessages: "moves", sendMessagesToDeadLetterAddress: "dead-letters", retryMessages: "retries", copyMessages: "copies", changeMessagesPriority: "changes" };
 /** They take messages from where somebody may want them. */
 const TAKES = new Set(["moveMessages", "sendMessagesToDeadLetterAddress"]);
@@ -73,7 +72,6 @@ export class Action {
     if (!this.#lacks) this.run();
   }
 
-  /** Carries it out. */
   async run(more = {}) {
     if (this.isRunning) return;
     this.isRunning = true;
@@ -100,8 +98,8 @@ export class Action {
     const shown = Math.max(FIELDS_SHOWN, fields.filter((one) => one.required).length);
     return dialog(
       this.close,
-      { key: `action ${operation.id}`, class: this.result !== null && operation.isList ? "wide" : "", "aria-labelledby": "action-title" },
-      h("div", { class: "dialog-head" }, h("h2", { id: "action-title", class: "grow" }, label(operation), this.name !== null && ` ${this.name}`)),
+      this.name === null ? label(operation) : `${label(operation)} ${this.name}`,
+      { key: `action ${operation.id}`, class: this.result !== null && operation.isList ? "wide" : "" },
       h(
         "form",
         { class: "dialog-body", method: "dialog", id: "action-form", onsubmit: (event) => (event.preventDefault(), mayRun && this.run()) },
@@ -111,13 +109,7 @@ export class Action {
         fields.length > shown && h("details", { key: "more" }, h("summary", null, `${fields.length - shown} more arguments`), h("div", { class: "stack" }, fields.slice(shown).map((parameter) => this.#field(parameter, false)))),
         this.problem && problemBox(this.problem),
         this.result !== null && this.#resultView(),
-        h(
-          "div",
-          { class: "lines" },
-          h("span", { class: "soft small" }, "From a shell"),
-          operation.command && copyLine("command", commandLine(operation, this.given)),
-          copyLine("curl line", curlLine(operation, this.given)),
-        ),
+        shell(operation.command && commandLine(operation, this.given), curlLine(operation, this.given)),
       ),
       h(
         "div",
@@ -160,7 +152,7 @@ export class Action {
     return h(
       "div",
       { class: "field", role: "status", id: "action-result", mount: (element) => void element.scrollIntoView({ block: "nearest" }) },
-      h("span", { class: "chips" }, h("span", { class: "chip good" }, said)),
+      h("span", { class: "chips" }, chip(said, "good")),
       (!isSmall || this.#isDry) && h("details", { open: isOpen }, h("summary", null, this.#isDry ? "Preview" : "Answer"), answerView(this.operation, result)),
     );
   }

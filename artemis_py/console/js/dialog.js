@@ -1,12 +1,14 @@
 // Dialogs over the page.
 
 import { h } from "./dom.js";
+import { button } from "./parts.js";
 
-/** A dialog; Escape closes it, and a click beside it if it `isLight`: nothing written is lost. */
-export function dialog(close, props, ...children) {
+/** A dialog; Escape closes it, and a button and a click beside it if it `isLight`: nothing written is lost. */
+export function dialog(close, title, props, ...children) {
   const { isLight = false, ...more } = props;
   const beside = isLight ? { onclick: (event) => event.target.tagName === "DIALOG" && close() } : {};
-  return h("dialog", { mount: modal, oncancel: (event) => (event.preventDefault(), close()), ...beside, ...more }, children);
+  const head = title && h("div", { class: "dialog-head" }, h("h2", { class: "grow" }, title), isLight && button("Close", close, "tiny"));
+  return h("dialog", { mount: modal, "aria-label": title, oncancel: (event) => (event.preventDefault(), close()), ...beside, ...more }, head, children);
 }
 
 /** Opens a dialog over the page; the focus goes back to where it was. */

@@ -62,13 +62,8 @@ function item(app, page) {
   const path = decodeURIComponent(location.hash.replace(/^#/, "").split("?")[0] || "/");
   const isHere = page.path === "/" ? path === "/" : path === page.path || path.startsWith(`${page.path}/`);
   const badge = page.badge?.(app) ?? null;
-  return h(
-    "a",
-    { href: `#${page.path}`, key: page.path, "aria-current": isHere ? "page" : null },
-    icon(page.icon),
-    h("span", { class: "cut" }, page.title),
-    badge !== null && h("span", { class: "badge" }, count(badge, true)),
-  );
+  const more = badge !== null && h("span", { class: "badge" }, count(badge, true));
+  return h("a", { href: `#${page.path}`, key: page.path, "aria-current": isHere ? "page" : null }, icon(page.icon), h("span", { class: "cut" }, page.title), more);
 }
 
 function top(app) {
@@ -90,10 +85,6 @@ function top(app) {
 }
 
 function notice(app, toast) {
-  return h(
-    "div",
-    { class: `toast ${toast.look}`, key: toast.key },
-    h("span", { class: "grow" }, toast.text),
-    button([icon("close"), h("span", { class: "hidden" }, "Close")], () => app.untoast(toast), "plain tiny"),
-  );
+  const close = button([icon("close"), h("span", { class: "hidden" }, "Close")], () => app.untoast(toast), "plain tiny");
+  return h("div", { class: `toast ${toast.look}`, key: toast.key }, h("span", { class: "grow" }, toast.text), close);
 }

@@ -2,7 +2,6 @@
 
 import { dialog } from "./dialog.js";
 import { h } from "./dom.js";
-import { button } from "./parts.js";
 
 /** What the keys of a page do, in words and deeds. */
 export const keysOf = (page) => ({ ...(page.up && { u: [() => (location.hash = `#${page.up}`), "Up one level"] }), ...page.keys?.() });
@@ -25,8 +24,8 @@ export class Help {
       h("dl", { class: "keys" }, rows.map(([key, words]) => [h("dt", { key: `k${key}` }, key.split(" ").map((one) => [h("kbd", null, one), " "])), h("dd", { key: `w${key}` }, words)]));
     return dialog(
       this.close,
-      { key: "help", "aria-label": "Keys", isLight: true },
-      h("div", { class: "dialog-head" }, h("h2", { class: "grow" }, "Keys"), button("Close", this.close, "tiny", { autofocus: true })),
+      "Keys",
+      { key: "help", isLight: true },
       h(
         "div",
         { class: "dialog-body" },

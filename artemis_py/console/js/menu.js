@@ -3,7 +3,6 @@
 import { dialog } from "./dialog.js";
 import { isDestructive, label } from "./description.js";
 import { h } from "./dom.js";
-import { button } from "./parts.js";
 
 export class Menu {
   constructor(title, operations, choose, close) {
@@ -18,22 +17,13 @@ export class Menu {
     all[(all.indexOf(document.activeElement) + by + all.length) % all.length]?.focus();
   }
 
+  #item(one, at) {
+    const act = { type: "button", autofocus: at === 0 || null, class: isDestructive(one) ? "bad" : null, "data-operation": one.id, onclick: () => this.choose(one) };
+    return h("li", { key: one.id }, h("button", act, h("strong", null, label(one)), h("span", { class: "soft small" }, one.sentence)));
+  }
+
   view() {
-    return dialog(
-      this.close,
-      { key: "menu", "aria-label": this.title, isLight: true, onkeydown: (event) => this.#move(event) },
-      h("div", { class: "dialog-head" }, h("h2", { class: "grow cut" }, this.title), button("Close", this.close, "tiny")),
-      h(
-        "ul",
-        { class: "menu" },
-        this.operations.map((one, at) =>
-          h(
-            "li",
-            { key: one.id },
-            h("button", { type: "button", autofocus: at === 0 || null, class: isDestructive(one) ? "bad" : null, "data-operation": one.id, onclick: () => this.choose(one) }, h("strong", null, label(one)), h("span", { class: "soft small" }, one.sentence)),
-          ),
-        ),
-      ),
-    );
+    const list = h("ul", { class: "menu" }, this.operations.map((one, at) => this.#item(one, at)));
+    return dialog(this.close, this.title, { key: "menu", isLight: true, onkeydown: (event) => this.#move(event) }, list);
   }
 }

@@ -92,6 +92,7 @@ export class Palette {
   view() {
     return dialog(
       this.close,
+      null,
       { class: "palette", key: "palette", "aria-label": "Search and commands", isLight: true },
       h("input", {
         type: "text",

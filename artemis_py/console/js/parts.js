@@ -6,10 +6,8 @@ import { icon } from "./icons.js";
 
 export const button = (text, onclick, look = "", more = {}) => h("button", { type: "button", class: `button ${look}`, onclick, ...more }, text);
 
-/** A button that is pressed while something is chosen. */
 export const toggle = (words, isOn, onclick, more = {}) => h("button", { type: "button", class: "chip", key: words, "aria-pressed": String(isOn), onclick, ...more }, words);
 
-/** A field to search with; `words` say what for. */
 export const searchBox = (words, more) => h("input", { type: "search", "aria-label": words, placeholder: words, autocomplete: "off", spellcheck: "false", ...more });
 
 /** The field that filters what a page shows; the page has the text. */
@@ -19,31 +17,18 @@ export const link = (to, text, look = null) => h("a", { href: `#${to}`, class: l
 
 export const chip = (text, look = "", sentence = null) => h("span", { class: `chip ${look}`, title: sentence }, text);
 
-/** The path of a page, with names in it. */
 export const to = (...parts) => `/${parts.map(encodeURIComponent).join("/")}`;
 
 export function head(title, { crumb = null, chips = [], actions = [], sentence = null } = {}) {
-  return h(
-    "header",
-    { class: "head" },
-    h(
-      "div",
-      { class: "title" },
-      crumb && h("nav", { class: "soft small", "aria-label": "Where this is" }, crumb),
-      h("div", { class: "chips" }, h("h1", { tabindex: "-1" }, title), chips),
-      sentence && h("p", { class: "soft small" }, sentence),
-    ),
-    actions.length > 0 && h("div", { class: "actions" }, actions),
-  );
+  const where = crumb && h("nav", { class: "soft small", "aria-label": "Where this is" }, crumb);
+  const named = h("div", { class: "chips" }, h("h1", { tabindex: "-1" }, title), chips);
+  const more = sentence && h("p", { class: "soft small" }, sentence);
+  return h("header", { class: "head" }, h("div", { class: "title" }, where, named, more), actions.length > 0 && h("div", { class: "actions" }, actions));
 }
 
-export function card(title, body, { right = null, note = null, look = "", bare = false } = {}) {
-  return h(
-    "section",
-    { class: `card ${look}`, key: `card ${title}` },
-    h("div", { class: "card-head" }, h("h2", { class: "grow" }, title), note && h("span", { class: "soft small" }, note), right),
-    bare ? body : h("div", { class: "card-body" }, body),
-  );
+export function card(title, body, { right = null, note = null, bare = false } = {}) {
+  const top = h("div", { class: "card-head" }, h("h2", { class: "grow" }, title), note && h("span", { class: "soft small" }, note), right);
+  return h("section", { class: "card", key: `card ${title}` }, top, bare ? body : h("div", { class: "card-body" }, body));
 }
 
 export function tile(label, figure, { note = null, unit = null, href = null, key = label } = {}) {
@@ -59,15 +44,13 @@ export function tile(label, figure, { note = null, unit = null, href = null, key
 export function meter(label, used, of, shown, note = null, name = label) {
   const share = of > 0 ? Math.min(1, used / of) : 0;
   const look = share >= 0.9 ? "bad" : share >= 0.7 ? "warn" : "";
+  const words = shown === null ? `${percent(used / of)} used` : `${shown(used)} of ${of > 0 ? shown(of) : "no limit"}`;
+  const bar = { class: "bar", role: "meter", "aria-label": name, "aria-valuemin": 0, "aria-valuemax": of > 0 ? of : used || 1, "aria-valuenow": used };
   return h(
     "div",
     { class: "meter", key: name },
-    h("div", { class: "line" }, h("span", null, label), h("span", { class: "soft number" }, shown === null ? `${percent(used / of)} used` : `${shown(used)} of ${of > 0 ? shown(of) : "no limit"}`)),
-    h(
-      "div",
-      { class: "bar", role: "meter", "aria-label": name, "aria-valuemin": 0, "aria-valuemax": of > 0 ? of : used || 1, "aria-valuenow": used },
-      share > 0 && h("div", { class: look, style: { width: `${(share * 100).toFixed(1)}%` } }),
-    ),
+    h("div", { class: "line" }, h("span", null, label), h("span", { class: "soft number" }, words)),
+    h("div", bar, share > 0 && h("div", { class: look, style: { width: `${(share * 100).toFixed(1)}%` } })),
     note && h("span", { class: "faint small" }, note),
   );
 }
@@ -91,25 +74,15 @@ export function problemBox(problem) {
   return h("div", { class: "problem", role: "alert", key: "problem" }, h("strong", null, problem.message), problem.advice && h("span", null, problem.advice), problem.line && h("div", { class: "lines" }, copyLine("line of broker.xml", problem.line)));
 }
 
-/** All fields of one thing, with their units and sentences. */
 export function facts(row, fields, leftOut = new Set()) {
   const known = new Map(fields.map((field) => [field.name, field]));
-  return h(
-    "dl",
-    { class: "facts" },
-    Object.entries(row)
-      .filter(([name]) => !leftOut.has(name))
-      .map(([name, given]) => {
-        const field = known.get(name) ?? { sentence: "", unit: "" };
-        const text = typeof given === "object" && given !== null ? JSON.stringify(given) : value(given, field.unit, name);
-        return h(
-          "div",
-          { class: `fact${text.length > 40 ? " long" : ""}`, key: name, title: field.sentence || null },
-          h("dt", null, name),
-          h("dd", { class: text === NONE ? "faint" : null }, text),
-        );
-      }),
-  );
+  const rows = Object.entries(row).filter(([name]) => !leftOut.has(name));
+  return h("dl", { class: "facts" }, rows.map(([name, given]) => {
+    const { sentence, unit } = known.get(name) ?? { sentence: "", unit: "" };
+    const none = new RegExp(`; ${given}: ([^;,.]+)`).exec(sentence)?.[1]; // as in "-1: no limit"
+    const text = none ?? (typeof given === "object" && given !== null ? JSON.stringify(given) : value(given, unit, name));
+    return h("div", { class: `fact${text.length > 40 ? " long" : ""}`, key: name, title: sentence || null }, h("dt", null, name), h("dd", { class: none || text === NONE ? "faint" : null }, text));
+  }));
 }
 
 /** A file and its line; the tooltip has the whole path. */
@@ -146,6 +119,9 @@ export function copyLine(label, text) {
     button([icon("copy"), h("span", { class: "hidden" }, `Copy the ${label}`)], (event) => copy(text, event.currentTarget), "plain tiny", { title: `Copy the ${label}` }),
   );
 }
+
+/** What does the same in a shell. */
+export const shell = (command, curl) => h("div", { class: "lines" }, h("span", { class: "soft small" }, "From a shell"), command && copyLine("command", command), copyLine("curl line", curl));
 
 async function copy(text, element) {
   try {

@@ -2,14 +2,16 @@
 
 import { current } from "./brokers.js";
 import { dialog } from "./dialog.js";
-import { login, open, url } from "./api.js";
+import { ask, login, open, url } from "./api.js";
 import { h } from "./dom.js";
 import { quoted } from "./lines.js";
-import { button, copyLine, problemBox, to } from "./parts.js";
+import { several } from "./format.js";
+import { button, chip, link, problemBox, shell, to } from "./parts.js";
 
 export class Send {
   problem = null;
   sent = null;
+  queues = [];
   #body = "";
   #type = "application/json";
   #headers = "";
@@ -40,28 +42,38 @@ export class Send {
     try {
       this.sent = await (await open("POST", this.#path, { text: this.#body, more: { "Content-Type": this.#type } })).json();
       this.done();
+      const [address, queue] = this.address.split("::");
+      const where = queue ? `name=${queue}` : `address=${address}`;
+      this.queues = (await ask("GET", "/api/queues", { query: { where, fields: "name,messageCount", size: 3 } }).catch(() => null))?.data ?? [];
     } catch (error) {
       this.problem = error;
     }
     this.draw();
   }
 
+  #result() {
+    const { routed, duplicate } = this.sent;
+    const said = routed === false ? "No queue matched: it went to the dead-letter address" : duplicate ? "Dropped as a duplicate" : `Sent to ${this.address}`;
+    const there = this.queues.map(({ name, messageCount }) => h("span", { key: name, onclick: this.close }, link(to("queues", name), name), ` has ${several(messageCount, "message")}`));
+    return h("div", { class: "chips", role: "status", id: "send-result" }, chip(said, routed === false || duplicate ? "warn" : "good"), there);
+  }
+
   view() {
-    const change = (set) => (event) => (set(event.target.value), this.draw());
+    const field = (id, name, tag, value, set, more) => h("div", { class: "field" }, h("label", { for: id }, name), h(tag, { id, spellcheck: "false", value, oninput: (event) => (set(event.target.value), this.draw()), ...more }));
     return dialog(
       this.close,
-      { key: "send", "aria-labelledby": "send-title" },
-      h("div", { class: "dialog-head" }, h("h2", { id: "send-title", class: "grow cut" }, `Send to ${this.address}`)),
+      `Send to ${this.address}`,
+      { key: "send" },
       h(
         "form",
         { class: "dialog-body", id: "send-form", onsubmit: (event) => this.#submit(event) },
-        h("div", { class: "field" }, h("label", { for: "send-body" }, "Body"), h("textarea", { id: "send-body", rows: 6, autofocus: true, spellcheck: "false", value: this.#body, oninput: change((text) => (this.#body = text)) })),
-        h("div", { class: "field" }, h("label", { for: "send-type" }, "Content-Type"), h("input", { type: "text", id: "send-type", value: this.#type, oninput: change((text) => (this.#type = text)) })),
-        h("div", { class: "field" }, h("label", { for: "send-headers" }, "Headers"), h("textarea", { id: "send-headers", rows: 2, placeholder: "name: value, one per line", spellcheck: "false", value: this.#headers, oninput: change((text) => (this.#headers = text)) })),
+        field("send-body", "Body", "textarea", this.#body, (text) => (this.#body = text), { rows: 6, autofocus: true }),
+        field("send-type", "Content-Type", "input", this.#type, (text) => (this.#type = text), { type: "text" }),
+        field("send-headers", "Headers", "textarea", this.#headers, (text) => (this.#headers = text), { rows: 2, placeholder: "name: value, one per line" }),
         h("label", { class: "check" }, h("input", { type: "checkbox", checked: this.#isPersistent, onchange: (event) => ((this.#isPersistent = event.target.checked), this.draw()) }), h("span", null, "Persistent: survives a restart, with persistence-enabled")),
         this.problem && problemBox(this.problem),
-        this.sent && h("div", { class: "chips", role: "status", id: "send-result" }, h("span", { class: `chip ${this.sent.routed === false || this.sent.duplicate ? "warn" : "good"}` }, this.sent.routed === false ? "No queue matched: it went to the dead-letter address" : this.sent.duplicate ? "Dropped as a duplicate" : "Sent")),
-        h("div", { class: "lines" }, h("span", { class: "soft small" }, "From a shell"), copyLine("command", this.#command), copyLine("curl line", this.#curl)),
+        this.sent && this.#result(),
+        shell(this.#command, this.#curl),
       ),
       h("div", { class: "dialog-foot" }, button(this.sent ? "Close" : "Cancel", this.close), h("button", { type: "submit", form: "send-form", class: "button primary" }, "Send")),
     );

@@ -2,7 +2,6 @@
 
 import { dialog } from "../js/dialog.js";
 import { h } from "../js/dom.js";
-import { button } from "../js/parts.js";
 
 const KEPT = "artemis-columns-";
 
@@ -22,22 +21,8 @@ export class ColumnChoice {
   }
 
   view() {
-    return dialog(
-      this.close,
-      { key: "columns", "aria-label": "Columns", isLight: true },
-      h("div", { class: "dialog-head" }, h("h2", { class: "grow" }, "More columns"), button("Done", this.close, "primary tiny", { autofocus: true })),
-      h(
-        "div",
-        { class: "dialog-body" },
-        this.fields.map((field) =>
-          h(
-            "label",
-            { class: "check", key: field.name },
-            h("input", { type: "checkbox", checked: this.names.has(field.name), onchange: (event) => this.#set(field.name, event.target.checked) }),
-            h("span", { class: "field" }, h("span", null, field.name), h("span", { class: "help" }, field.sentence)),
-          ),
-        ),
-      ),
-    );
+    const box = (name) => h("input", { type: "checkbox", checked: this.names.has(name), onchange: (event) => this.#set(name, event.target.checked) });
+    const rows = this.fields.map(({ name, sentence }) => h("label", { class: "check", key: name }, box(name), h("span", { class: "field" }, h("span", null, name), h("span", { class: "help" }, sentence))));
+    return dialog(this.close, "More columns", { key: "columns", isLight: true }, h("div", { class: "dialog-body" }, rows));
   }
 }

@@ -5,7 +5,7 @@ import { at } from "../js/description.js";
 import { h } from "../js/dom.js";
 import { bytes, clock, date, duration, several } from "../js/format.js";
 import { commandLine, curlLine } from "../js/lines.js";
-import { button, card, chip, copyLine, empty, head, link, problemBox, searchBox, to } from "../js/parts.js";
+import { button, card, chip, empty, head, link, problemBox, searchBox, shell, to } from "../js/parts.js";
 
 const LIFE = "/api/messages/{message}/life";
 const ANSWERS_MAX = 15;
@@ -124,7 +124,7 @@ export class LifePage {
   #lines() {
     const operation = at("GET", LIFE);
     const given = { message: this.number };
-    return card("From a shell", h("div", { class: "lines" }, copyLine("command", commandLine(operation, given)), copyLine("curl line", curlLine(operation, given))));
+    return h("div", { class: "card card-body", key: "shell" }, shell(commandLine(operation, given), curlLine(operation, given)));
   }
 
   close() {

@@ -17,7 +17,6 @@ export function actionButtons(app, on, options, { name = "", leftOut = new Set()
   return [...buttons, button("All actions", () => app.offer(`What to do with ${name}`, all, act), "", { key: "all", id: "all-actions" })];
 }
 
-/** The button that sends a message. */
 export const sendButton = (app, address) => [button("Send", () => app.send(address), "primary", { key: "send" })];
 
 /** A card with what else the broker can tell about a thing. */
@@ -28,7 +27,6 @@ export function reportsCard(app, on, given, leftOut = new Set()) {
   return card("Reports", h("ul", { class: "stops" }, rows));
 }
 
-/** What to show for something that is not there. */
 export function missing(problem, what) {
   if (problem.status === 404) return empty(problem.message, `It may have been deleted. ${what}`);
   return problemBox(problem);

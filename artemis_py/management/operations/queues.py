@@ -183,7 +183,7 @@ QUEUES: Final[Kind[Queue]] = Kind(
         Field(
             "firstMessageAge",
             NUMBER,
-            "How long the first message waits that is ready; -1: none is",
+            "How long the first message waits that is ready; -1: none",
             _first_message_age,
             "ms",
         ),
@@ -233,7 +233,7 @@ QUEUES: Final[Kind[Queue]] = Kind(
         Field(
             "consumersBeforeDispatch",
             NUMBER,
-            "Consumers that must be there before it delivers",
+            "Consumers that must be there before it delivers; 0: none",
             lambda it: it.gate.consumers_min,
         ),
         Field(
@@ -259,7 +259,7 @@ QUEUES: Final[Kind[Queue]] = Kind(
             "Does it lose its messages with its last consumer?",
             lambda it: it.purge_on_no_consumers,
         ),
-        Field("ringSize", NUMBER, "Ready messages at most, as a ring; -1: it is none", _ring_size, _MESSAGES),
+        Field("ringSize", NUMBER, "Ready messages at most, as a ring; -1: no ring", _ring_size, _MESSAGES),
         Field(
             "state",
             TEXT,

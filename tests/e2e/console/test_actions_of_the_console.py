@@ -259,9 +259,11 @@ def test_send(screen: Screen) -> None:
     screen.types("#send-body", '{"it\'s": "<b>"}')
     screen.types("#send-headers", "country: DE")
     screen.press("Send", "dialog .dialog-foot")
-    screen.until("that it was sent", "return document.getElementById('send-result')?.innerText === 'Sent'")
+    result = "document.getElementById('send-result')?.innerText"
+    screen.until("where it is", f"return {result} === 'Sent to orders\\norders has 1 message'")
     _run(_lines(screen)[1])
-    screen.press("Close", "dialog")
+    screen.press("orders", "#send-result")
+    screen.until("no dialog", "return document.querySelector('dialog') === null")
     screen.press("Refresh")
     screen.sees("2 match")
     screen.run("document.querySelector('[aria-label=Messages] .row-body').click()")

@@ -163,7 +163,7 @@ def test_a_column_is_chosen(screen: Screen) -> None:
     box = "[...document.querySelectorAll('dialog .check')].find((it) => it.innerText.includes('changeable'))"
     screen.until("the column", f"return {box} !== undefined")
     screen.run(f"{box}.querySelector('input').click()")
-    screen.press("Done", "dialog")
+    screen.press("Close", "dialog")
     screen.sees("Changeable")
     screen.run("localStorage.clear()")
 
