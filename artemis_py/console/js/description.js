@@ -1,6 +1,7 @@
 // The operations of this broker, from its OpenAPI description: those of a later version appear by themselves.
 
 import { get } from "./api.js";
+import { upper } from "./format.js";
 
 export const operations = [];
 const byId = new Map();
@@ -35,7 +36,7 @@ function read(path, method, described) {
     /** The parts of the path that name something: what it is on. */
     on: names,
     collection: path.split("/")[2] ?? "",
-    sentence: described.summary ?? "",
+    sentence: (described.summary ?? "").replaceAll("`", ""),
     result: described.responses?.["200"]?.description ?? "",
     command: described["x-command"] ?? "",
     isChange: method !== "GET",
@@ -110,11 +111,13 @@ export const isCreator = (one) => one.method === "POST" && one.path === `/api/${
 /** Does it destroy something? Then the console asks twice. */
 export const isDestructive = (one) => one.destroys !== "";
 
+const LABELS = { "close-address": "Close connections from …", "close-user": "Close connections of …" };
+
 /** What a button says: the last words of the command. */
 export function label(one) {
   const all = one.command.split(" ");
   const words = (all[0] === "why" ? all : all.slice(1)).join(" ") || one.name;
-  return words.charAt(0).toUpperCase() + words.slice(1).replaceAll("-", " ");
+  return LABELS[words] ?? upper(words).replaceAll("-", " ");
 }
 
 /** The path with its names filled in; the rest is the query, and secrets the body. */

@@ -70,6 +70,8 @@ export function date(ms) {
   return `${day} ${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}.${pad(at.getMilliseconds(), 3)}`;
 }
 
+export const upper = (words) => words.charAt(0).toUpperCase() + words.slice(1);
+
 /** 1 queue, 2 queues. */
 export function several(n, one, more = `${one}s`) {
   return `${count(n)} ${n === 1 ? one : more}`;
@@ -95,5 +97,5 @@ export function title(name) {
     .split(" ")
     .map((word) => (/^[A-Z]{2,}s?$/.test(word) ? word : word.toLowerCase()))
     .join(" ");
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  return upper(words);
 }

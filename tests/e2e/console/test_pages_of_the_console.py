@@ -16,11 +16,11 @@ HTML_NAME: Final = "<img src=x onerror='document.title=1'>"
 PAGES: Final = {
     "/": ("Accepting messages.", "Messages per second", "Largest queues", "Usage"),
     "/queues": ("Queues", "orders", "jobs", "5 queues"),
-    "/queues/orders": ("orders", "anycast", "No consumers", "Why is nothing delivered?", "Attributes"),
+    "/queues/orders": ("orders", "anycast", "No consumers", "Why is nothing delivered?", "Attributes", "any number"),
     "/queues/none": ("there is no queue 'none'",),
     "/addresses": ("Addresses", "5 addresses"),
     "/addresses/orders": ("orders", "Routed", "Attributes"),
-    "/connections": ("No connections",),
+    "/connections": ("No connections", "Close connections from …", "Close connections of …"),
     "/connections/7": ("Disconnected",),
     "/consumers": ("No consumers",),
     "/log": ("No log", "persistence-enabled"),
@@ -60,6 +60,7 @@ def test_a_page(screen: Screen, place: str) -> None:
         screen.sees(*PAGES[place])
         assert screen.run("return document.documentElement.scrollWidth <= innerWidth"), "it is wider than the window"
         assert screen.clipped == []
+        assert "`" not in screen.text
         assert _unexpected(screen) == []
     screen.browser.size(1440, 900, "light")
 
