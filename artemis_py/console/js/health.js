@@ -15,6 +15,7 @@ export const ASKED = {
   stalled: list("connections", ["state=stalled"], "connectionID"),
   full: list("addresses", ["addressLimitPercent>=80", "paging=false"], "name,addressLimitPercent"),
   blocked: list("addresses", ["blocked=true"], "name"),
+  bridges: list("bridges", ["state!=connected", "reason!="], "name,reason"),
 };
 
 /** What /health/ready says: `{isReady, reason, warnings}`; null if it may not be asked. */
@@ -30,23 +31,26 @@ export async function readiness(signal) {
 /** Parts of the sentence, the worst first. */
 function troubles(answers, worst) {
   const found = [];
+  const say = (look, ...parts) => found.push(h("span", { class: look }, parts));
   const clients = (name, state, look, one, more) => {
     const { count = 0 } = answers[name] ?? {};
-    if (count > 0) found.push(h("span", { class: look }, link(`/connections?where=state%3D${state}`, several(count, "client")), count === 1 ? one : more));
+    if (count > 0) say(look, link(`/connections?where=state%3D${state}`, several(count, "client")), count === 1 ? one : more);
   };
   const addresses = (name, show, look, one, more) => {
     const { count = 0, data } = answers[name] ?? {};
-    if (count === 0) return;
-    const about = count === 1 ? link(to("addresses", data[0].name), data[0].name) : link(`/addresses?show=${encodeURIComponent(show)}`, several(count, "address", "addresses"));
-    found.push(h("span", { class: look }, about, count === 1 ? one : more));
+    if (count === 1) say(look, link(to("addresses", data[0].name), data[0].name), one);
+    if (count > 1) say(look, link(`/addresses?show=${encodeURIComponent(show)}`, several(count, "address", "addresses")), more);
   };
   clients("waiting", "blocked", "bad", " is blocked", " are blocked");
+  const { count: cut = 0, data: [bridge] = [] } = answers.bridges ?? {};
+  if (cut > 0) say("bad", link(to("list", "bridges", bridge.name), bridge.name), ` is a bridge without a connection (${bridge.reason})`);
+  if (cut > 1) say("bad", link("/list/bridges", several(cut - 1, "more bridge")), cut > 2 ? " have none" : " has none");
   for (const row of worst.data.slice(0, FEW)) {
     const [look, words] = said(row);
-    found.push(h("span", { class: look }, link(to("queues", row.name), row.name), ` ${words}`));
+    say(look, link(to("queues", row.name), row.name), ` ${words}`);
   }
   const more = worst.count - Math.min(FEW, worst.data.length);
-  if (more > 0) found.push(h("span", { class: "warn" }, link("/queues?show=Need%20attention", `${more} more ${more === 1 ? "queue" : "queues"}`), more === 1 ? " needs attention" : " need attention"));
+  if (more > 0) say("warn", link("/queues?show=Need%20attention", several(more, "more queue")), more === 1 ? " needs attention" : " need attention");
   addresses("full", "Nearly full", "bad", answers.full?.data[0]?.addressLimitPercent < 100 ? " is nearly full" : " is full", " are nearly full");
   addresses("blocked", "Blocked", "warn", " is blocked", " are blocked");
   clients("stalled", "stalled", "warn", " does not read", " do not read");
@@ -56,13 +60,11 @@ function troubles(answers, worst) {
 /** The sentence. `answers` by the names above; `worst`: the queues that need attention, the worst first; `ready` is what the
  * health check says; `isThere`: does the broker answer? */
 export function sentence(answers, worst, ready, isThere) {
-  if (!isThere) return h("p", { class: "sentence", id: "health" }, h("span", { class: "bad" }, "The broker does not answer."), " The console keeps trying.");
+  const say = (...parts) => h("p", { class: "sentence", id: "health" }, parts);
+  if (!isThere) return say(h("span", { class: "bad" }, "The broker does not answer."), " The console keeps trying.");
   const begin = ready && !ready.isReady ? h("span", { class: "bad" }, `Accepting no messages: ${ready.reason}.`) : "Accepting messages.";
   const found = troubles(answers, worst ?? { count: 0, data: [] });
   const isKnown = worst !== undefined && Object.keys(ASKED).every((name) => answers[name] !== undefined);
-  if (found.length === 0) {
-    return h("p", { class: "sentence", id: "health" }, begin, " ", isKnown ? h("span", { class: "good" }, "No queue needs attention, and no client waits.") : h("span", { class: "soft" }, "Checking the rest…"));
-  }
-  const parts = found.flatMap((one, place) => [place === 0 ? null : place === found.length - 1 ? ", and " : ", ", one]);
-  return h("p", { class: "sentence", id: "health" }, begin, " ", parts, ".");
+  if (found.length === 0) return say(begin, " ", isKnown ? h("span", { class: "good" }, "No queue needs attention, and no client waits.") : h("span", { class: "soft" }, "Checking the rest…"));
+  return say(begin, " ", found.flatMap((one, place) => [place === 0 ? null : place === found.length - 1 ? ", and " : ", ", one]), ".");
 }

@@ -4,7 +4,7 @@ import { url } from "../js/api.js";
 import { Watch, brokers } from "../js/brokers.js";
 import { SPANS, chart, legend } from "../js/chart.js";
 import { h } from "../js/dom.js";
-import { bytes, clock, count, rate } from "../js/format.js";
+import { bytes, clock, count, rate, upper } from "../js/format.js";
 import { ASKED, readiness, sentence } from "../js/health.js";
 import { card, empty, link, meter, problemBox, tile, to, toggle, told } from "../js/parts.js";
 import { Past, SERIES } from "../js/rates.js";
@@ -70,7 +70,7 @@ export class OverviewPage {
   }
 
   #warnings() {
-    return (this.#ready?.warnings ?? []).map((text) => h("p", { class: "warning", key: text }, text.charAt(0).toUpperCase() + text.slice(1)));
+    return (this.#ready?.warnings ?? []).map((text) => h("p", { class: "warning", key: text }, /^the config/.test(text) ? link("/configuration", upper(text)) : upper(text)));
   }
 
   #tiles(broker, totals) {

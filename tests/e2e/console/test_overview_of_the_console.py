@@ -1,0 +1,32 @@
+"""What the overview says is wrong, and where its words lead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.bridged_pair import bridge_xml, queue
+from tests.e2e.console.screen import Screen
+from tests.kit.browser import Browser, why_no_browser
+from tests.kit.ports import free_port
+from tests.kit.process import LOOPBACK, SWEPT, configuration, running
+
+pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
+
+
+def test_a_bridge_without_a_peer_and_a_configuration_that_is_refused(browser: Browser, tmp_path: Path) -> None:
+    peer = f"tcp://{LOOPBACK}:{free_port()}"
+    text = configuration(core=SWEPT + bridge_xml(None, peer, name="to-hq"), addresses=queue("orders"))
+    with running(text, tmp_path) as broker:
+        screen = Screen(browser, broker)
+        screen.open("/")
+        screen.sees("to-hq is a bridge without a connection", "nothing listens there")
+        screen.press("to-hq", "#health")
+        screen.sees("messagesPendingAcknowledgement", "Start")
+        (tmp_path / "broker.xml").write_text(text.replace("<name>e2e", "<name></nam>"), "utf-8")
+        screen.go("/")
+        link = "document.querySelector('.warning a')"
+        screen.until("what is wrong", f"return {link}?.innerText.startsWith('The configuration is refused')")
+        screen.run(f"{link}.click()")
+        screen.sees("has errors", "broker.xml:4")
