@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from artemis_py.cli.broker_http import BrokerHttp
 from artemis_py.cli.logins import add_http, http_acceptor
 from artemis_py.errors import ArtemisError
+from artemis_py.history import THERE
 from artemis_py.message import Message
 from artemis_py.selector import compile_selector
 from artemis_py.spark.log.http import Broker, HttpLog
-from artemis_py.terminal_output import as_json, escaped, many, say, say_made, shown_time, warn
+from artemis_py.terminal_output import PROGRAM, as_called, as_json, escaped, many, say, say_made, shown_time, warn
 from artemis_py.tracing.lives import LIVES_MAX, Lives, follow
 from artemis_py.tracing.reading import BrokerSource, DirectorySource
 from artemis_py.tracing.source import LogSource
@@ -26,6 +28,7 @@ _ANSWER_S: Final = 60.0
 _WORD: Final = 12
 _NOW: Final = "now"
 _DATE: Final = 24
+_COMMANDS_MAX: Final = 5
 
 Answers = Iterator[Mapping[str, Any]]
 """Of the operation traceMessage, or like those."""
@@ -75,6 +78,8 @@ def run(args: argparse.Namespace) -> int:
             moments[text] = moment
     if args.json:
         say_made(as_json({**last, "count": len(moments), "data": [*moments.values()]}))
+    else:
+        _say_where_to_look(args, list(moments.values()))
     _warn(last)
     if not moments:
         warn(
@@ -135,6 +140,19 @@ def _opened(args: argparse.Namespace) -> LogSource:
         return DirectorySource(args.journal)
     broker = Broker(*http_acceptor(args, args.url), _WAIT_S)
     return BrokerSource(HttpLog(broker, "trace"))
+
+
+def _say_where_to_look(args: argparse.Namespace, moments: Sequence[Mapping[str, Any]]) -> None:
+    """Name the commands that show what is still there, and the lives of originals of whose copies alone is told."""
+    known = {one["messageID"] for one in moments}
+    originals = dict.fromkeys(one["original"] for one in moments if one["original"] and one["original"] not in known)
+    there = [one for one in moments if one["what"] == THERE[0] and not args.journal]
+    found = [(f"message {one['messageID']}", f"message show {quote(one['queue'])} {one['messageID']}") for one in there]
+    places = "".join(f" {quote(str(one))}" for one in args.journal)
+    found += [("its original", f"trace {number}{f' --journal{places}' if places else ''}") for number in originals]
+    broker = "".join(f" --{name} {quote(at)}" for name in ("url", "context") if (at := getattr(args, name)))
+    for what, command in found[:_COMMANDS_MAX]:
+        say(as_called(f"{what}:  {PROGRAM} {command}{broker}"))
 
 
 def _warn(told: Mapping[str, Any]) -> None:

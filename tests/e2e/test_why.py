@@ -110,11 +110,18 @@ def test_the_life_of_a_dead_letter(told: Told, folder: Path, capsys: pytest.Capt
         client.ask("NACK", {"id": message.header("ack")})
         printed = told.command("trace", message.header("message-id") or "")
         assert (printed.returncode, printed.stderr) == (0, "")
-        words = [row.split()[2] for row in printed.stdout.splitlines()]
+        *rows, letter = printed.stdout.splitlines()
+        words = [row.split()[2] for row in rows]
         assert words == ["arrived", "delivered", "failed", "dead", "copied", "there"]
-        assert "(client-id shop)" in printed.stdout.splitlines()[0]
-        assert f"[consumer {consumer['id']} of " in printed.stdout.splitlines()[1], "the number that lists have, too"
-        assert printed.stdout.splitlines()[-1].endswith("DLQ: still there")
+        assert "(client-id shop)" in rows[0]
+        assert f"[consumer {consumer['id']} of " in rows[1], "the number that lists have, too"
+        assert rows[-1].endswith("DLQ: still there")
+        number = rows[-1].split()[1]
+        assert letter == f"message {number}:  artemis-py message show DLQ {number} --url {told.broker.url}"
+        assert "two coffees" in run_text(letter.split()[3:], timeout=120).stdout
+        original = told.command("trace", number).stdout.splitlines()[-1]
+        assert original == f"its original:  artemis-py trace {rows[0].split()[1]} --url {told.broker.url}"
+        assert run_text(original.split()[3:], timeout=120).stdout == printed.stdout
         assert main(["trace", "--where", "order = '17'", "--json", "--url", told.broker.url]) == 0
         found = json.loads(capsys.readouterr().out)
         assert [row["what"] for row in found["data"]] == words, "the same, read from outside"

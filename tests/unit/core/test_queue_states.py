@@ -183,7 +183,7 @@ def test_nothing_acknowledged_counts_only_while_something_waits() -> None:
 
 
 @pytest.mark.parametrize(("limit", "word"), [({"window_bytes": 20}, "window"), ({"backlog_max": 1}, "backlog")])
-def test_what_holds_the_consumers_is_said_before_it_is_bad(limit: dict[str, int], word: str) -> None:
+def test_what_holds_the_consumers_is_said_before_it_is_bad(limit: dict[str, Any], word: str) -> None:
     """As ``why`` says it. A consumer that is only slow, or has all there is, is left alone."""
     it = Hours()
     consumer = consumer_on(it.broker, it.queue, **limit)
