@@ -16,6 +16,7 @@ from tests.oracle.stomp_peers import Peer, RealArtemis, RealRabbit
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 KILLS = 3
+OF_THE_DELIVERY = {"ack", "content-length", "destination", "message-id", "subscription"}
 DEAD = (
     '<address-setting match="#"><max-delivery-attempts>2</max-delivery-attempts>'
     "<dead-letter-address>dead</dead-letter-address></address-setting>"
@@ -92,6 +93,24 @@ def test_a_kill_there_loses_nothing(near: Place, peer: Peer) -> None:
     assert set(got) == {b"%d" % number for number in range(sent)}
     if isinstance(peer, RealArtemis):
         assert max(got.values()) == 1
+
+
+def test_a_loop_through_it_ends(near: Place, peer: Peer) -> None:
+    """A program brings back what it got, with its headers: the way of other brokers into one of these."""
+    near.send(b"1", colour="red")
+    with peer.client() as client:
+        client.subscribe(peer.destination, subscription_type="ANYCAST")
+        message = client.message()
+        client.acknowledge(message)
+    assert str(message.header("_ART_BRIDGES")).partition("@")[0] == "b"
+    brought = dict(line.split(":", 1) for line in message.lines)
+    near.send(message.body, **{name: value for name, value in brought.items() if name not in OF_THE_DELIVERY})
+    near.running.await_count("dead", 1)
+    near.await_bridge(messagesAcknowledged=1, messagesLooped=1, messagesRefused=0, state="connected")
+    with near.client() as client:
+        client.subscribe("/queue/dead")
+        dead = client.message()
+    assert (dead.body, dead.header("colour"), dead.header("reason")) == (b"1", "red", "bridge_loop")
 
 
 def test_what_is_refused_gets_to_the_dead_letters(near: Place, peer: Peer) -> None:

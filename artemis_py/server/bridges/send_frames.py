@@ -18,8 +18,8 @@ from artemis_py.stomp.wire.writer import END
 
 DUPLICATE_ID: Final = "_AMQ_DUPL_ID"
 BRIDGES_HEADER: Final = "_ART_BRIDGES"
-"""The header with the bridges that have forwarded a message, with commas between, the first one first. Other brokers
-hand it through.
+"""The header with the bridges that have forwarded a message, with commas between, the first one first. Artemis and
+RabbitMQ hand it through.
 """
 BRIDGES_MAX: Final = 16
 """So many bridges may forward a message; beyond that it is taken for a loop."""
