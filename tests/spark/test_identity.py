@@ -108,19 +108,19 @@ def test_two_brokers_of_one_name(brokers: Logs) -> None:
 
 
 def made(folder: Path, first: int = 0, *, has_id: bool = True) -> MadeLog:
-    """Two messages."""
+    """Two messages; the log begins so many ms later."""
     log = MadeLog(folder)
     log.messages = first
-    more(log)
+    more(log, START_MS + first)
     if has_id:
         log_id([folder])
     return log
 
 
-def more(log: MadeLog) -> None:
+def more(log: MadeLog, now_ms: int = START_MS) -> None:
     """Two messages more."""
-    log.segment(START_MS)
-    log.publish(START_MS, 2)
+    log.segment(now_ms)
+    log.publish(now_ms, 2)
     log.close()
 
 
@@ -194,3 +194,51 @@ def test_checkpoints_of_older_versions(tmp_path: Path) -> None:
         assert seen == of("old", 3, 4)
         assert end[LOG]["old"]["id"] == known_id([tmp_path])
     assert end[LOST] == {"old": 7}
+
+
+def test_a_log_that_lost_its_id_is_not_read_again(tmp_path: Path) -> None:
+    """A broker makes a new id where there is none, as in a copy without the file; its segments tell what it is."""
+    log, other = made(tmp_path / "a"), made(tmp_path / "b", 100)
+    offset, _ = stream(journal(old=log), None)
+    known = known_id([log.folder])
+    (log.folder / "log-id").unlink()
+    log_id([log.folder])
+    more(log)
+    for name in ("new", "old"):
+        with pytest.raises(PipelineError, match=f"If the file log-id was lost.* write {known} into") as told:
+            stream(journal(**{name: log}), offset)
+        assert "keepRemovedBrokers" not in str(told.value) or name == "old"
+    (log.folder / "log-id").write_text(f"{known}\n")
+    assert stream(journal(new=log), offset)[1] == of("old", 3, 4)
+    log_id([other.folder])
+    with pytest.raises(PipelineError, match="keepRemovedBrokers=true") as told:
+        stream(journal(other=other), offset)
+    assert "log-id" not in str(told.value)
+
+
+def test_one_of_two_logs_that_is_replaced_repeats_no_rows_of_the_other(tmp_path: Path) -> None:
+    """What the error advises, step by step."""
+    log, other, new = made(tmp_path / "a"), made(tmp_path / "b", 100), made(tmp_path / "c", 200)
+    offset, _ = stream(journal(east=log, west=other), None)
+    more(other)
+    said = r"of broker east is not the one.* in a query of its own.* keepRemovedBrokers=true"
+    with pytest.raises(PipelineError, match=said):
+        stream(journal(east=new, west=other), offset)
+    assert stream(journal(west=other), offset, keepRemovedBrokers="true")[1] == of("west", 103, 104)
+    assert stream(journal(east=new), None)[1] == of("east", 201, 202)
+
+
+def test_a_broker_that_comes_later_begins_where_the_options_say(tmp_path: Path) -> None:
+    """Also one that was down when the query began: its offsets are not in the checkpoint."""
+    log, late = made(tmp_path / "a"), made(tmp_path / "b", 100)
+    offset, _ = stream(journal(east=log), None)
+    begin = stream(journal(west=late), None)[0]["west"]
+    more(late)
+    both = journal(east=log, west=late)
+    named = json.dumps({"east": 1, "west": begin})
+    end, seen = stream(both, offset, startingOffsets=named)
+    assert seen == of("west", 103, 104)
+    assert stream(both, end, startingOffsets=named)[1] == []
+    assert stream(both, offset)[1] == of("west", *range(101, 105))
+    with pytest.raises(PipelineError, match="startingOffsets names offset 99 of broker west, whose log ends"):
+        stream(both, offset, startingOffsets=json.dumps({"west": 99}))

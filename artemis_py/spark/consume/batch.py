@@ -83,12 +83,13 @@ def batch_of(offset: Offset, queue: str) -> Batch:
     told = offset.get(QUEUE)
     if told is None:
         raise PipelineError(
-            f"the query's checkpoint is of a query that reads the log; start with a new checkpoint to consume {queue}"
+            f"the query's checkpoint is of a query that reads the log. Keep it for that one, and give the query that "
+            f"consumes {queue} another: it begins with all that is on the queue, whatever the first one has read"
         )
     if told["name"] != queue:
         raise PipelineError(
-            f"the query's checkpoint is of queue {told['name']}, but option queue names {queue}; start with a new "
-            "checkpoint"
+            f"the query's checkpoint is of queue {told['name']}, but option queue names {queue}. Keep it for that "
+            "queue, whose last batch may not be acknowledged yet, and give this one another"
         )
     [top] = [lsn for name, lsn in offset.items() if not name.startswith("#")]
     sample = told.get("sample")

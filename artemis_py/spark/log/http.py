@@ -141,7 +141,8 @@ class HttpLog(Log):
         if told.log_id is None or told.log_id != known.log_id:
             raise PipelineError(
                 f"{self._location.url} had the log {known.log_id} of broker {known.broker} and now has {told.log_id} "
-                f"of {told.broker}. Its offsets mean something else, so start a new query"
+                f"of {told.broker}, in which offsets mean something else. Start the query again: its checkpoint knows "
+                "each log by its id"
             )
         if told.broker != self._renamed:
             self._renamed = told.broker

@@ -190,11 +190,10 @@ Mark = Mapping[str, Any]
 
 def mark_of(listing: Listing, lsn: int, before: Mark | None = None) -> Mark:
     """The mark of an lsn; ``before`` if the listing lacks the segment."""
-    for segment in listing.segments:
-        begun_ms = _begun_ms(segment)
-        if segment.first_lsn <= lsn <= segment.last_lsn and begun_ms is not None:
-            return {ID: listing.log_id, SEGMENT: segment.number, BEGUN: begun_ms}
-    return before or {ID: listing.log_id}
+    begun = _begun(listing, lsn)
+    if begun is None:
+        return before or {ID: listing.log_id}
+    return {ID: listing.log_id, SEGMENT: begun[0], BEGUN: begun[1]}
 
 
 def check_same_log(broker: str, listing: Listing, lsn: int, mark: Mark | None) -> None:
@@ -214,16 +213,36 @@ def difference(listing: Listing, lsn: int, mark: Mark | None) -> str | None:
         return None
     known, found = mark.get(ID), listing.log_id
     if known is not None and found is not None and known != found:
-        return f"its id is {found} and was {known}"
+        what = f"its id is {found} and was {known}"
+        return f"{what}, {lost_id(known)}" if has_segment(listing, lsn, mark) else what
+    begun = _begun(listing, lsn)
+    if begun is not None and SEGMENT in mark and begun != (mark[SEGMENT], mark[BEGUN]):
+        return (
+            f"its offset {lsn} is in segment {begun[0]}, begun at {begun[1]} ms, but was in segment {mark[SEGMENT]}, "
+            f"begun at {mark[BEGUN]} ms"
+        )
+    return None
+
+
+def has_segment(listing: Listing, lsn: int, mark: Mark) -> bool:
+    """Is an lsn in the segment of its mark? Then this is the log of the mark, or a copy of it, whatever its id says."""
+    return _begun(listing, lsn) == (mark.get(SEGMENT), mark.get(BEGUN))
+
+
+def lost_id(known: str) -> str:
+    """What to do about a log that has another id and the segment of a mark."""
+    return (
+        "but the segment is the same one. If the file log-id was lost, as when files were copied without it, stop the "
+        f"broker and write {known} into the files log-id of its journal and its retained log"
+    )
+
+
+def _begun(listing: Listing, lsn: int) -> tuple[int, int] | None:
+    """The number and begin time of an lsn's segment; None where it is not there, or its time cannot be read."""
     for segment in listing.segments:
         begun_ms = _begun_ms(segment)
-        if not segment.first_lsn <= lsn <= segment.last_lsn or begun_ms is None or SEGMENT not in mark:
-            continue
-        if (segment.number, begun_ms) != (mark[SEGMENT], mark[BEGUN]):
-            return (
-                f"its offset {lsn} is in segment {segment.number}, begun at {begun_ms} ms, but was in segment "
-                f"{mark[SEGMENT]}, begun at {mark[BEGUN]} ms"
-            )
+        if segment.first_lsn <= lsn <= segment.last_lsn and begun_ms is not None:
+            return segment.number, begun_ms
     return None
 
 
@@ -237,5 +256,7 @@ def _begun_ms(segment: Segment) -> int | None:
 def _other(broker: str, what: str) -> PipelineError:
     return PipelineError(
         f"the log of broker {broker} is not the one that this query has read, or an older copy of it: {what}. Offsets "
-        "mean something else in it, so start with a new checkpoint; startingTimestamp sets the time to read from"
+        "mean something else in it, so read it with a new checkpoint, from the time of the change on "
+        "(startingTimestamp). If this query reads other brokers, do that in a query of its own, because their rows "
+        "would come again; this one goes on without the url or directories of that log with keepRemovedBrokers=true"
     )

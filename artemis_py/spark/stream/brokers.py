@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark.log.identity import Known, check_distinct, is_renamed, keys_of, shown, warn_of_new_name
-from artemis_py.spark.log.log import AwayError, Listing, Log, LogLocation
+from artemis_py.spark.log.log import AwayError, Listing, Log, LogLocation, Mark, has_segment, lost_id
 from artemis_py.spark.read.options import ReadOptions
 from artemis_py.spark.read.plan import Found, check_files, keyed, locations, under
 
@@ -58,9 +58,10 @@ class Brokers:
             self._is_open = True
         return self._logs
 
-    def bind(self, known: Known) -> dict[str, str]:
-        """Let the logs go on under the keys of a checkpoint, if all of its brokers are there or may be missing. Returns
-        the keys of logs that had others before. Raises PipelineError.
+    def bind(self, known: Known, read: Mapping[str, tuple[int, Mark]]) -> dict[str, str]:
+        """Let the logs go on under the keys of a checkpoint, if all of its brokers are there or may be missing.
+        ``read``: up to which offset each was read, and its mark. Returns the keys of logs that had others before.
+        Raises PipelineError.
         """
         self._known = known
         self.opened()
@@ -71,7 +72,7 @@ class Brokers:
             for key, one in self._found.items():
                 if is_renamed(key, one.identity):
                     warn_of_new_name(key, one.identity)
-        self._check_complete()
+        self._check_complete(read)
         return dict(zip(before, self._found, strict=True))
 
     def listings(self, after_lsns: dict[str, int]) -> Iterator[tuple[str, Log, Listing]]:
@@ -113,7 +114,7 @@ class Brokers:
         removed = [broker for broker in known if broker not in self._logs]
         return sorted([*self._away, *(removed or unnamed)])
 
-    def _check_complete(self) -> None:
+    def _check_complete(self, read: Mapping[str, tuple[int, Mark]]) -> None:
         """Raises PipelineError for a broker of the checkpoint that is missing and may not be."""
         missing = [key for key in self._known if key not in self._logs]
         if not missing or self._options.keeps_removed or self._unnamed:
@@ -125,6 +126,11 @@ class Brokers:
             f"the query's checkpoint is of broker {shown(key, log_id)}, but the logs are of {names}. Name its url or "
             "directories again, whatever the broker is called now"
         )
+        lsn, mark = read.get(key, (0, {}))
+        for other, one in self._found.items():
+            is_new = log_id is not None and one.identity.log_id is not None and other not in self._known
+            if is_new and has_segment(one.log.listing(max(0, lsn - 1)), lsn, mark):
+                raise PipelineError(f"{problem}. {one.identity.broker} has another id, {lost_id(str(log_id))}")
         if log_id is not None and all(one.identity.log_id is not None for one in self._found.values()):
             raise PipelineError(
                 f"{problem}; or continue without it with keepRemovedBrokers=true, which keeps its offsets"

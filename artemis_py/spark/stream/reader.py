@@ -28,7 +28,7 @@ from artemis_py.spark.log.log import ID, AwayError, Listing, Log, LogLocation, M
 from artemis_py.spark.read.addresses import warn_of_unknown
 from artemis_py.spark.read.batch import read_share
 from artemis_py.spark.read.options import ReadOptions
-from artemis_py.spark.read.plan import Extract, asked, check_gaps, learn_queues, start_lsn, tasks
+from artemis_py.spark.read.plan import Extract, asked, check_gaps, check_reach, learn_queues, start_lsn, tasks
 from artemis_py.spark.stream.brokers import Brokers
 from artemis_py.spark.stream.held_rows import HeldRows, Hold
 from artemis_py.spark.stream.look_ahead import LookAhead
@@ -124,7 +124,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _new(self, broker: str, log: Log, listing: Listing, start: Offset, lost: dict[str, int], room: Room) -> Waiting:
         """What there is of one log. Raises PipelineError when it is not the log that was read up to ``start``."""
-        begin = int(start.get(broker, 0))  # a broker that came to the options later is read from its beginning
+        begin = int(start[broker]) if broker in start else self._first(broker, listing)
         if isinstance(log, DirectoryLog) and begin > listing.end_lsn:  # its last batch may be on its way again
             log.settle()
             listing = log.listing(max(0, begin - 1))
@@ -144,6 +144,14 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         rows = ahead.rows(listing, self._learned(log, listing), begin, top, most)
         self._keep_cursor(broker, begin)
         return Waiting(listing, begin, top, rows, ahead.count(top) or len(rows))
+
+    def _first(self, broker: str, listing: Listing) -> int:
+        """Where a broker begins that is new to the query, or was down at its start: at its beginning, unless
+        startingOffsets names it.
+        """
+        check_reach(broker, listing, self._options)
+        named = self._options.starting
+        return 0 if isinstance(named, str) else int(named.get(broker, 0))
 
     def _count_late(self, broker: str, at: int, listing: Listing, lost: dict[str, int]) -> None:
         """Count what retention took of the batch that ends ``at`` here, after it was planned. Tasks cannot tell the
@@ -363,7 +371,8 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _bind(self, offset: Offset) -> None:
         """Go on under the keys of an offset. Raises PipelineError if a broker of it is missing."""
         marks: Mapping[str, Mark] = offset.get(LOG, {})
-        now = self._brokers.bind({broker: marks.get(broker, {}).get(ID) for broker in _brokers_of(offset)})
+        read = {broker: (int(offset[broker]), marks.get(broker, {})) for broker in _brokers_of(offset)}
+        now = self._brokers.bind({broker: mark.get(ID) for broker, (_, mark) in read.items()}, read)
         if self._target is not None:  # asked for before Spark passes an offset
             self._target = {now.get(broker, broker): lsn for broker, lsn in self._target.items()}
 
