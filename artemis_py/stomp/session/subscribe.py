@@ -44,6 +44,8 @@ _PRIORITY_HEADERS: Final = ("consumer-priority", "x-priority")
 _REPLAY_HEADERS: Final = ("x-qpid-replay-period", "replay-period")
 _REPLACE_HEADERS: Final = ("replace",)
 BROWSER: Final = ("browser",)
+_AUTO_CREATE: Final = "auto-create"
+"""``false``: a SUBSCRIBE to a queue that does not exist is refused."""
 _BROWSE: Final = "browse"
 _HEADS_HEADERS: Final = ("headers-only",)
 _BOOKMARKS_HEADERS: Final = ("bookmarks",)
@@ -313,6 +315,7 @@ def _queue_for(
     """The queue to read, the durable subscription's name, and whether the selector is the queue's filter."""
     broker = service.broker
     by, permit = subscriber.reader.user or "", _permit(subscriber, headers)
+    creates = headers.get(_AUTO_CREATE, "").lower() != "false"
     temporary = service.temporaries.obtain(destination, subscriber.client, service.limits.temporary_max)
     if temporary is not None:
         name, routing_type = temporary.address, temporary.routing_type
@@ -325,8 +328,8 @@ def _queue_for(
             permit.to_use(address_name, queue_name)
         service.check_may_read(address_name or queue_name or "")
         _check_private(service, subscriber.client, address_name, queue_name)
-        if queue_name is not None and is_true(headers, BROWSER):
-            return _browsed(broker, address_name, queue_name, permit), None, False
+        if queue_name is not None and not creates:
+            return _existing(broker, address_name, queue_name, permit), None, False
         if queue_name is not None:
             return broker.resolver.obtain_queue(address_name, queue_name, routing_type_asked, by, permit), None, False
         if name == service.told_address:
@@ -334,8 +337,8 @@ def _queue_for(
                 permit.to_use(name, None)
             service.open_notifications()
         routing_type = routing_type_asked or _usual_type(broker, name)
-    if routing_type == ANYCAST and is_true(headers, BROWSER):
-        return _browsed(broker, name, None, permit), None, False
+    if routing_type == ANYCAST and not creates:
+        return _existing(broker, name, None, permit), None, False
     if routing_type == ANYCAST:
         return broker.resolver.obtain_anycast_queue(name, by, permit), None, False
     durable_name = durable_name_of(headers)
@@ -354,9 +357,9 @@ def _queue_for(
     return queue, None, True
 
 
-def _browsed(broker: Broker, name: str, queue_name: str | None, permit: Permit | None) -> Queue:
-    """The queue that a browser looks at. Looking creates nothing: who has mistyped a name would see an empty queue.
-    Raises NotFoundError, with the most similar name that the client may browse, NotAllowedError.
+def _existing(broker: Broker, name: str, queue_name: str | None, permit: Permit | None) -> Queue:
+    """The queue, for a client that wants none created. Raises NotFoundError, with the most similar name that the client
+    may read, NotAllowedError.
     """
     try:
         queue = broker.resolver.existing_queue(name, queue_name)
