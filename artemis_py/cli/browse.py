@@ -43,7 +43,13 @@ def run(args: argparse.Namespace) -> int:
     link = stomp_connection(args, _LOGIN_S)
     done = 0
     try:
-        headers = [("id", "1"), ("destination", args.queue), ("ack", "auto"), ("browser", "true"), ("auto-create", "false")]
+        headers = [
+            ("id", "1"),
+            ("destination", args.queue),
+            ("ack", "auto"),
+            ("browser", "true"),
+            ("auto-create", "false"),
+        ]
         if "::" not in args.queue:
             headers.append(("subscription-type", "ANYCAST"))
         if args.selector is not None:

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.bridged_pair import PERSISTENT, Place, bridge_xml, queue
+from tests.e2e.bridged_pair import PERSISTENT, Place, bridge_xml
+from tests.kit.client import connected
+from tests.kit.process import anycast
 from tests.oracle.stomp_peers import Peer, RealArtemis, RealRabbit
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -38,7 +40,7 @@ def peer(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Peer]:
 
 @pytest.fixture
 def near(tmp_path: Path, peer: Peer) -> Iterator[Place]:
-    place = Place(tmp_path, "near", queue("orders") + queue("dead"), bridge_xml(peer.settings, peer.uri), DEAD)
+    place = Place(tmp_path, "near", anycast("orders") + anycast("dead"), bridge_xml(peer.settings, peer.uri), DEAD)
     place.start()
     try:
         yield place
@@ -48,7 +50,7 @@ def near(tmp_path: Path, peer: Peer) -> Iterator[Place]:
 
 def test_messages_arrive_as_they_were_sent(near: Place, peer: Peer) -> None:
     large = random.Random(1).randbytes(2_000_000)
-    with near.client() as client:
+    with connected(near.port) as client:
         headers = {"destination": "orders", **PERSISTENT}
         client.ask("SEND", {**headers, "priority": "7", "correlation-id": "c", "colour": "red", "type": "t"}, b"first")
         client.ask("SEND", headers, b"by\0tes")
@@ -107,7 +109,7 @@ def test_a_loop_through_it_ends(near: Place, peer: Peer) -> None:
     near.send(message.body, **{name: value for name, value in brought.items() if name not in OF_THE_DELIVERY})
     near.running.await_count("dead", 1)
     near.await_bridge(messagesAcknowledged=1, messagesLooped=1, messagesRefused=0, state="connected")
-    with near.client() as client:
+    with connected(near.port) as client:
         client.subscribe("/queue/dead")
         dead = client.message()
     assert (dead.body, dead.header("colour"), dead.header("reason")) == (b"1", "red", "bridge_loop")

@@ -257,14 +257,15 @@ def test_browsers_need_browse() -> None:
 
 def test_who_browses_what_does_not_exist_hears_of_no_secret_queue() -> None:
     """A similar name is told to who may browse it; who may not browse the name asked for hears nothing at all."""
+    looks = {"browser": "true", "auto_create": "false"}
     shop = SecuredBroker(setting("orders", browse="b"), setting("#", browse="b,c"), core=SHOP)
     names = shop.names
     browser, other, guest = shop.login("b", "b"), shop.login("c", "c"), shop.login("g", "g")
-    assert browser.subscribe("/queue/ordres", browser="true", auto_create="false") == "There is no queue ordres; did you mean orders?"
-    assert other.subscribe("/queue/ordres", browser="true", auto_create="false") == "There is no queue ordres"
-    assert guest.subscribe("/queue/ordres", browser="true", auto_create="false") == denied("g", "BROWSE", "ordres", "ordres")
-    assert guest.subscribe("a::b", browser="true", auto_create="false") == denied("g", "BROWSE", "a", "b")
-    assert guest.subscribe("pair::left", browser="true", auto_create="false") == denied("g", "BROWSE", "pair", "left")
+    assert browser.subscribe("/queue/ordres", **looks) == "There is no queue ordres; did you mean orders?"
+    assert other.subscribe("/queue/ordres", **looks) == "There is no queue ordres"
+    assert guest.subscribe("/queue/ordres", **looks) == denied("g", "BROWSE", "ordres", "ordres")
+    assert guest.subscribe("a::b", **looks) == denied("g", "BROWSE", "a", "b")
+    assert guest.subscribe("pair::left", **looks) == denied("g", "BROWSE", "pair", "left")
     assert shop.names == names
 
 

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.bridged_pair import bridge_xml, queue
+from tests.e2e.bridged_pair import bridge_xml
 from tests.e2e.console.screen import Screen
 from tests.kit.browser import Browser, why_no_browser
 from tests.kit.ports import free_port
-from tests.kit.process import LOOPBACK, SWEPT, configuration, running
+from tests.kit.process import LOOPBACK, SWEPT, anycast, configuration, running
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
 
 
 def test_a_bridge_without_a_peer_and_a_configuration_that_is_refused(browser: Browser, tmp_path: Path) -> None:
     peer = f"tcp://{LOOPBACK}:{free_port()}"
-    text = configuration(core=SWEPT + bridge_xml(None, peer, name="to-hq"), addresses=queue("orders"))
+    text = configuration(core=SWEPT + bridge_xml(None, peer, name="to-hq"), addresses=anycast("orders"))
     with running(text, tmp_path) as broker:
         screen = Screen(browser, broker)
         screen.open("/")
