@@ -124,7 +124,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         selection.leave_out_the_long(items, config)
     if "slow" not in config.option.markexpr:
         selection.take_turns(items, config.option.seed)
-        if not selection.is_of_ci():
+        if IS_COMPILED or not selection.is_of_ci():
             selection.take_thirds(items, config.option.seed)
         selection.leave_out_of_parts(items, config.stash[WHOLE], config.option.seed)
     places = _places([item.nodeid for item in items])

@@ -136,7 +136,9 @@ def take_turns(items: Iterable[pytest.Item], seed: int) -> None:
 
 
 def take_thirds(items: Iterable[pytest.Item], seed: int) -> None:
-    """Of very many that are much alike a run has a third, by its seed; of those of a test that are few, all."""
+    """Of very many that are much alike a run has a third, by its seed; of those of a test that are few, all. Continuous
+    integration has all on the sources, and a third on compiled modules: what compiling breaks shows in that.
+    """
     members: dict[str, list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("thirds") is not None:
@@ -144,7 +146,7 @@ def take_thirds(items: Iterable[pytest.Item], seed: int) -> None:
     for those in members.values():
         for item in those if len(those) >= MANY else ():
             if not is_in_the_third(item.nodeid, seed):
-                leave_out(item, "a third in each run (all: CI=1)")
+                leave_out(item, "a third in each run (all: CI=1, on the sources)")
 
 
 def is_of_ci() -> bool:
