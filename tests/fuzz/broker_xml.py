@@ -44,74 +44,55 @@ SECTIONS = (
     "acceptors", "addresses", "address-settings", "security-settings", "diverts", "queues", "wildcard-addresses",
     "cluster-connections", "resource-limit-settings", "connectors", "ha-policy", "metrics", "broker-plugins",
 )  # fmt: skip
+INSIDES = ("", "x", "<a/>", "<a b='c'/>")
 
 
-def _pick(names: list[str] | tuple[str, ...], rng: random.Random) -> str:
-    return rng.choice(names)
+def _values(names: list[str], most: int, rng: random.Random, form: str) -> str:
+    """So many settings at the most, each with any value."""
+    return "".join(form.format(rng.choice(names), rng.choice(VALUES)) for _ in range(rng.randrange(most)))
 
 
-def _element(name: str, rng: random.Random) -> str:
-    return f"<{name}>{_pick(VALUES, rng)}</{name}>"
-
-
-def _attributes(names: list[str], rng: random.Random) -> str:
-    return "".join(f' {each}="{_pick(VALUES, rng)}"' for each in rng.sample(names, rng.randrange(3)))
-
-
-def _acceptor(rng: random.Random) -> str:
-    params = "".join(f";{_pick(PARAMS, rng)}={_pick(VALUES, rng)}" for _ in range(rng.randrange(3)))
-    uri = f"tcp://127.0.0.1:{rng.randrange(3)}?protocols={_pick(PROTOCOLS, rng)}{params}"
-    return f'<acceptor name="{_pick(("stomp", "a", ""), rng)}">{uri}</acceptor>'
-
-
-def _address(rng: random.Random) -> str:
-    kind = _pick(("anycast", "multicast"), rng)
-    inside = _pick(("", "", '<filter string="a = 5"/>', "<durable>false</durable>", '<filter string="a ="/>'), rng)
-    queue = f'<queue name="{_pick(("q", "r", "a"), rng)}"{_attributes(QUEUE_NAMES, rng)}>{inside}</queue>'
-    return f'<address name="{_pick(("a", "b", "a.b"), rng)}"><{kind}>{queue}</{kind}></address>'
-
-
-def _setting(rng: random.Random) -> str:
-    inside = "".join(_element(_pick(SETTING_NAMES, rng), rng) for _ in range(rng.randrange(4)))
-    return f'<address-setting match="{_pick(("#", "a", "a.*", "b", "a.#.b", ""), rng)}">{inside}</address-setting>'
-
-
-def _security(rng: random.Random) -> str:
-    kind = _pick(("send", "consume", "createAddress", "manage", "view", "edit", "browse", "fly"), rng)
-    roles = _pick(("a", "a,b", " a, b", ""), rng)
-    permission = f'<permission type="{kind}" roles="{roles}"/>'
-    return f'<security-setting match="{_pick(VALUES, rng)}">{permission}</security-setting>'
-
-
-def _divert(rng: random.Random) -> str:
-    to = f"<forwarding-address>{_pick(('a', 'b', 'c'), rng)}</forwarding-address>"
-    exclusive = _pick(("", "<exclusive>true</exclusive>"), rng)
-    return f'<divert name="d"><address>{_pick(("a", "b"), rng)}</address>{to}{exclusive}</divert>'
+def _queue(rng: random.Random) -> str:
+    kind = rng.choice(("anycast", "multicast"))
+    inside = rng.choice(("", "", '<filter string="a = 5"/>', "<durable>false</durable>", '<filter string="a ="/>'))
+    attributes = "".join(f' {each}="{rng.choice(VALUES)}"' for each in rng.sample(QUEUE_NAMES, rng.randrange(3)))
+    queue = f'<queue name="{rng.choice(("q", "r", "a"))}"{attributes}>{inside}</queue>'
+    return f'<address name="{rng.choice(("a", "b", "a.b"))}"><{kind}>{queue}</{kind}></address>'
 
 
 def _section(rng: random.Random) -> str:
     match rng.randrange(8):
         case 0:
-            return f"<acceptors>{_acceptor(rng)}{_acceptor(rng) if rng.random() < 0.3 else ''}</acceptors>"
+            uri = f"tcp://127.0.0.1:{rng.randrange(3)}?protocols={rng.choice(PROTOCOLS)}"
+            uri += _values(PARAMS, 3, rng, ";{}={}")
+            acceptor = f'<acceptor name="{rng.choice(("stomp", "a", ""))}">{uri}</acceptor>'
+            return f"<acceptors>{acceptor * rng.choice((1, 1, 2))}</acceptors>"
         case 1 | 2:
-            return f"<addresses>{''.join(_address(rng) for _ in range(rng.randrange(3)))}</addresses>"
+            return f"<addresses>{''.join(_queue(rng) for _ in range(rng.randrange(3)))}</addresses>"
         case 3 | 4:
-            return f"<address-settings>{''.join(_setting(rng) for _ in range(rng.randrange(1, 3)))}</address-settings>"
+            matches = rng.choices(("#", "a", "a.*", "b", "a.#.b", ""), k=rng.choice((1, 2)))
+            rows = [(match, _values(SETTING_NAMES, 4, rng, "<{0}>{1}</{0}>")) for match in matches]
+            inside = "".join(f'<address-setting match="{match}">{row}</address-setting>' for match, row in rows)
+            return f"<address-settings>{inside}</address-settings>"
         case 5:
-            return f"<security-settings>{_security(rng)}</security-settings>"
+            kind = rng.choice(("send", "consume", "createAddress", "manage", "view", "edit", "browse", "fly"))
+            permission = f'<permission type="{kind}" roles="{rng.choice(("a", "a,b", " a, b", ""))}"/>'
+            setting = f'<security-setting match="{rng.choice(VALUES)}">{permission}</security-setting>'
+            return f"<security-settings>{setting}</security-settings>"
         case 6:
-            return f"<diverts>{_divert(rng)}</diverts>"
-    name = _pick(SECTIONS, rng)
-    inside = _pick(("", "x", "<a/>", "<a b='c'/>"), rng)
-    return f"<{name}>{inside}</{name}>"
+            to = f"<forwarding-address>{rng.choice('abc')}</forwarding-address>"
+            to += rng.choice(("", "<exclusive>true</exclusive>"))
+            return f'<diverts><divert name="d"><address>{rng.choice("ab")}</address>{to}</divert></diverts>'
+    name = rng.choice(SECTIONS)
+    return f"<{name}>{rng.choice(INSIDES)}</{name}>"
 
 
 def document(rng: random.Random) -> bytes:
     """A configuration with a few settings and sections, most of them valid."""
-    parts = [_element(_pick(CORE_NAMES, rng), rng) for _ in range(rng.choice((0, 0, 1, 2)))]
+    parts = [_values(CORE_NAMES, 3, rng, "<{0}>{1}</{0}>\n")]
     parts += [_section(rng) for _ in range(rng.choice((0, 1, 1, 2)))]
     if rng.random() < 0.1:
-        parts.append(_pick(FILES, rng))
+        parts.append(rng.choice(FILES))
     core = "\n".join(parts)
     head = '<configuration xmlns="urn:activemq">\n<core xmlns="urn:activemq:core">'
     return f"{head}\n{core}\n</core></configuration>".encode()

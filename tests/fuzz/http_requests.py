@@ -6,6 +6,8 @@ import os
 import random
 import re
 from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,33 +93,21 @@ class Log(Desk):
         self.view = LogView(self.journal, folder / "journal", "id", [], self.retention)
 
 
-class Now:
-    """An answer that another thread would give later; here it is there at once."""
+class Now(Future[Response]):
+    """An answer that another thread would give later; here it is there at once, and told of ``soon``."""
 
-    def __init__(self, make: Callable[[], Response], soon: list[Callable[[], None]]) -> None:
-        self._make = make
-        self._soon = soon
-
-    def add_done_callback(self, call: Callable[[Any], None]) -> None:
-        self._soon.append(lambda: call(self))
-
-    def cancel(self) -> None:
-        """Too late."""
-
-    def cancelled(self) -> bool:
-        return False
-
-    def exception(self) -> None:
-        return None
-
-    def result(self) -> Response:
-        response = self._make()
+    def __init__(self, make: Callable[[], Response], soon: list[Callable[[], object]]) -> None:
+        super().__init__()
+        response, self._soon = make(), soon
         if isinstance(response.body, FileBody):
             file = response.body
             read = os.pread(file.descriptor, file.size_bytes, file.offset)
             file.close()
-            return Response(response.status, response.content_type, read, response.headers)
-        return response
+            response = Response(response.status, response.content_type, read, response.headers)
+        self.set_result(response)
+
+    def add_done_callback(self, call: Callable[[Any], object]) -> None:
+        self._soon.append(partial(call, self))
 
 
 def _without_reason(written: bytes, closed: bool) -> tuple[object, ...]:
@@ -134,16 +124,14 @@ def _open(folder: Path) -> Judge:
     content = folder / "content"
     content.write_bytes(bytes(SIZE_BYTES))
     soon: list[Callable[[], None]] = []
+    now: Any = partial(Now, soon=soon)
 
-    def later(make: Callable[[], Response]) -> Any:
-        return Now(make, soon)
+    def answer_file(request: Request) -> Response:
+        return file_response(request, os.open(content, os.O_RDONLY), SIZE_BYTES)
 
     def durably(_lsn: int, make: Callable[[], Response]) -> Any:
         desk.turn()
-        return Now(make, soon)
-
-    def file(request: Request) -> Any:
-        return later(lambda: file_response(request, os.open(content, os.O_RDONLY), SIZE_BYTES))
+        return now(make)
 
     exporter = exporter_of(FakeBroker())
 
@@ -154,9 +142,9 @@ def _open(folder: Path) -> Judge:
     routes: list[Route] = [
         Route("/metrics", {"GET": metrics}, is_open=True),
         *health_routes(lambda: None),
-        *log_routes(desk.view, "b", lambda: 7, later),
+        *log_routes(desk.view, "b", lambda: 7, now),
         *cursor_routes(desk.desk, durably),
-        Route("/file", {"GET": file}),
+        Route("/file", {"GET": lambda request: now(partial(answer_file, request))}),
     ]
 
     def talk(data: bytes, step: int) -> tuple[bytes, bool]:

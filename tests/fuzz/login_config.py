@@ -9,7 +9,7 @@ from artemis_py.config.problems import Problems
 from artemis_py.config.tables.declarations import NOWHERE
 from artemis_py.errors import AuthenticatorError
 from artemis_py.security.identity import Credentials, Identity
-from artemis_py.security.jaas.login_config import FLAGS, ModuleEntry, read_login_config
+from artemis_py.security.jaas.login_config import FLAGS, read_login_config
 from artemis_py.security.jaas.modules import make_module
 from artemis_py.security.jaas.stack import ModuleStack, Stacked
 from tests.fuzz.fuzzing import Fuzzer, Input, Judge, outcome_of
@@ -51,12 +51,8 @@ TOKENS = (*(word.encode() for word in WORDS), b"\xff\xfe", b"\xff")
 
 def document(rng: random.Random) -> bytes:
     """A few domains with a few modules each."""
-    return "\n".join(_domain(rng) for _ in range(rng.choice((0, 1, 1, 2)))).encode()
-
-
-def _domain(rng: random.Random) -> str:
-    modules = "".join(_module(rng) for _ in range(rng.choice((0, 1, 1, 2, 3))))
-    return f"{rng.choice(DOMAINS)} {{\n{modules}}};\n"
+    domains = [[_module(rng) for _ in range(rng.choice((0, 1, 1, 2, 3)))] for _ in range(rng.choice((0, 1, 1, 2)))]
+    return "\n".join(f"{rng.choice(DOMAINS)} {{\n{''.join(modules)}}};\n" for modules in domains).encode()
 
 
 def _module(rng: random.Random) -> str:
@@ -78,9 +74,9 @@ def _open(folder: Path) -> Judge:
         problems = Problems()
         found = read_login_config(str(path), {"somewhere": str(folder)}, NOWHERE, problems)
         entries = [entry for domain in found.domains.values() for entry in domain]
-        made = [_made(entry, folder, problems) for entry in entries]
+        made = [(entry.flag, make_module(entry, folder, problems)) for entry in entries]
         _judge_problems(problems, one.data)
-        stacked = [each for each in made if each is not None]
+        stacked = [Stacked(flag, module) for flag, module in made if module is not None]
         outcomes = [_login(ModuleStack(stacked), login) for login in LOGINS]
         assert outcomes[1] == "nobody" or any("Guest" in entry.class_name for entry in entries), "a wrong password"
         for entry in entries:
@@ -90,11 +86,6 @@ def _open(folder: Path) -> Judge:
         return " ".join(outcomes)
 
     return judge
-
-
-def _made(entry: ModuleEntry, folder: Path, problems: Problems) -> Stacked | None:
-    module = make_module(entry, folder, problems)
-    return None if module is None else Stacked(entry.flag, module)
 
 
 def _judge_problems(problems: Problems, data: bytes) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 from artemis_py.errors import SelectorError
 from artemis_py.selector import CLIENT_LIMITS, Selector, compile_selector
 from artemis_py.selector.evaluate import Value
-from tests.fuzz.fuzzing import Fuzzer, Input, Judge, outcome_of
+from tests.fuzz.fuzzing import Fuzzer, Input, outcome_of
 
 WORDS = (
     "a", "b", '"b c"', "_x1", "$d", "JMSPriority", "AMQPriority", "'x'", "''", "'it''s'", "'%_'", "'5'", "5", "0x1F",
@@ -86,8 +85,4 @@ def _negated(given: str) -> Selector | None:
         raise AssertionError(f"it compiles, NOT of it does not: {error}") from error
 
 
-def _open(_folder: Path) -> Judge:
-    return judge
-
-
-SELECTORS = Fuzzer("selectors", text, _open, TOKENS)
+SELECTORS = Fuzzer("selectors", text, lambda _: judge, TOKENS)

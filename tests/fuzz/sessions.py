@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 from artemis_py.core.events import GIVEN_UP, SET_ASIDE
 from tests.fuzz import frames
-from tests.fuzz.fuzzing import Fuzzer, Input, Judge, outcome_of
+from tests.fuzz.fuzzing import Fuzzer, Input, outcome_of
 from tests.kit.conservation import check
 from tests.kit.frames import ServerFrame
 from tests.kit.in_process import Client, InProcessBroker, configuration
@@ -144,8 +143,4 @@ def _outcome(got: list[ServerFrame], client: Client) -> str:
     return f"{' '.join(frame.command for frame in got[:6])} {reason if last.command == 'ERROR' else ''}"
 
 
-def _open(_folder: Path) -> Judge:
-    return judge
-
-
-SESSIONS = Fuzzer("sessions", conversation, _open, TOKENS)
+SESSIONS = Fuzzer("sessions", conversation, lambda _: judge, TOKENS)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 from artemis_py.security.masked import Codec, MaskedError
 from artemis_py.security.users.passwords import hashed, stored_password
 from artemis_py.security.users.tables import PropertiesText, TableError, roles_table, users_table
-from tests.fuzz.fuzzing import Fuzzer, Input, Judge, outcome_of
+from tests.fuzz.fuzzing import Fuzzer, Input, outcome_of
 
 HASH = str(hashed("right", 1))
 LINES = (
@@ -86,8 +85,4 @@ def _masked(data: bytes) -> str:
     return type(stored).__name__
 
 
-def _open(_folder: Path) -> Judge:
-    return judge
-
-
-USER_FILES = Fuzzer("users", document, _open, TOKENS)
+USER_FILES = Fuzzer("users", document, lambda _: judge, TOKENS)

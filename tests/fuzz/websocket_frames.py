@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 from tests.fuzz import sessions
-from tests.fuzz.fuzzing import Fuzzer, Input, Judge
+from tests.fuzz.fuzzing import Fuzzer, Input
 from tests.kit.conservation import check
 from tests.kit.frames import ServerFrame
 from tests.kit.in_process import InProcessBroker, configuration
@@ -111,8 +110,4 @@ def judge(one: Input) -> str:
     return f"{web.status} {web.closed} {client.pings} {commands}"[:120]
 
 
-def _open(_folder: Path) -> Judge:
-    return judge
-
-
-WEBSOCKET = Fuzzer("websocket", stream, _open, TOKENS)
+WEBSOCKET = Fuzzer("websocket", stream, lambda _: judge, TOKENS)
