@@ -96,7 +96,7 @@ class Log(Desk):
 class Now(Future[Response]):
     """An answer that another thread would give later; here it is there at once, and told of ``soon``."""
 
-    def __init__(self, make: Callable[[], Response], soon: list[Callable[[], object]]) -> None:
+    def __init__(self, make: Callable[[], Response], soon: list[Any]) -> None:
         super().__init__()
         response, self._soon = make(), soon
         if isinstance(response.body, FileBody):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from artemis_py.cli.main import main
 from artemis_py.config.reader import loads
-from tests.kit.bench import ONE_AT_A_TIME, Bench
+from tests.kit.bench import FLAT, ONE_AT_A_TIME, Bench
 from tests.kit.crash.retained import Archive
 from tests.kit.documents import whole
 from tests.kit.frames import ServerFrame
@@ -25,15 +27,12 @@ _BLOCK = re.compile(r"^```(xml|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _QUEUE = re.compile(r'<queue name="([^"]+)"')
 
 
-def _core(kind: str, text: str) -> str:
-    """What belongs below ``core``: a queue alone is on the anycast address of its name."""
-    name = _QUEUE.match(text)
-    if kind != "xml" or name is None:
-        return text
-    return f'<addresses><address name="{name[1]}"><anycast>{text}</anycast></address></addresses>'
-
-
-BLOCKS = [(kind, _core(kind, text)) for kind, text in _BLOCK.findall(PAGE.read_text(encoding="utf-8"))]
+_ALONE = re.compile(r'\A<queue name="([^"]+)".*\Z', re.DOTALL)
+"""A queue alone is on the anycast address of its name."""
+BLOCKS = [
+    (kind, _ALONE.sub(r'<addresses><address name="\1"><anycast>\g<0></anycast></address></addresses>', text))
+    for kind, text in _BLOCK.findall(PAGE.read_text(encoding="utf-8"))
+]
 CONFIGURATIONS = [text for kind, text in BLOCKS if kind == "xml"]
 EXAMPLES = [
     (configuration, example)
@@ -63,7 +62,7 @@ def test_an_example_does_what_stands_there(core: str, example: str, cut: bool) -
         return
     played = Example(core, match[1], cut=cut)
     for line in example.splitlines():
-        played.play(line.split())
+        played.play(line)
 
 
 def play_with_a_past(core: str, example: str) -> None:
@@ -98,111 +97,86 @@ class Example:
     """Plays the lines of an example."""
 
     def __init__(self, core: str, queue: str, *, cut: bool) -> None:
-        self._bench = Bench(core=core, cut=cut)
-        self._queue = queue
+        self.bench = Bench(core=core, cut=cut)
+        self.queue = queue
+        self.name = ""
+        self.held: dict[str, list[ServerFrame]] = {}
         self._readers = 0
-        self._taker = ""
-        self._held: dict[str, list[ServerFrame]] = {}
 
-    def play(self, words: list[str]) -> None:
-        """One line."""
-        step, *rest = words
-        getattr(self, f"_{step.replace('-', '_')}")([self._in_time(word) for word in rest])
+    def play(self, line: str) -> None:
+        """One line; where a step needs a client of its own, it has a new ``name``."""
+        step, *rest = line.split()
+        words: list[str] = []
+        for word in rest:
+            name, sign, duration_ms = word.partition(":+")
+            words.append(f"{name}:{self.bench.world.now_ms + int(duration_ms)}" if sign else word)
+        if step in _BY_SOMEBODY:
+            self._readers += 1
+            self.name = f"reader {self._readers}"
+        (_STEPS | _BY_SOMEBODY)[step](self, *words)
 
-    def _in_time(self, word: str) -> str:
-        """A header with a time that is told from now."""
-        name, sign, duration_ms = word.partition(":+")
-        return f"{name}:{self._bench.world.now_ms + int(duration_ms)}" if sign else word
-
-    def _next_name(self) -> str:
-        self._readers += 1
-        return f"reader {self._readers}"
-
-    def _send(self, words: list[str]) -> None:
-        body, *headers = words
-        self._bench.send(body, *headers, to=self._queue)
-
-    def _publish(self, words: list[str]) -> None:
-        address, body, *headers = words
-        self._bench.write("producer", "SEND", f"destination:/topic/{address}", *headers, body=body)
-
-    def _answer(self, words: list[str]) -> list[str]:
+    def answer(self, body: str, *headers: str) -> list[str]:
         """What a sender of its own is told of its message."""
-        body, *headers = words
-        name = self._next_name()
-        self._bench.write(name, "SEND", f"destination:/queue/{self._queue}", "receipt:r", *headers, body=body)
-        return [frame.command for frame in self._bench.frames(name)]
+        self.bench.write(self.name, "SEND", f"destination:/queue/{self.queue}", "receipt:r", *headers, body=body)
+        return [frame.command for frame in self.bench.frames(self.name)]
 
-    def _refused(self, words: list[str]) -> None:
-        assert self._answer(words) == ["ERROR"]
+    def read(self, queue: str, *bodies: str) -> None:
+        self.bench.subscribe(self.name, ONE_AT_A_TIME, to=queue)
+        assert self.bench.one_by_one(self.name) == [*bodies]
+        self.bench.leave(self.name)
 
-    def _waits(self, words: list[str]) -> None:
-        assert self._answer(words) == []
+    def see(self, *bodies: str, header: str = "browser:true", ends: str = "leave") -> None:
+        self.bench.subscribe(self.name, *filter(None, [header]), to=self.queue)
+        assert self.bench.got(self.name) == [*bodies]
+        if ends:
+            getattr(self.bench, ends)(self.name)
 
-    def _wait(self, words: list[str]) -> None:
-        self._bench.world.advance(int(words[0]))
+    def join(self, name: str, *headers: str) -> None:
+        chosen = [ONE_AT_A_TIME if header == "one" else header for header in headers]
+        self.bench.subscribe(name, *(chosen or [FLAT]), to=self.queue)
+        self.held[name] = []
 
-    def _read(self, bodies: list[str]) -> None:
-        self._read_from([self._queue, *bodies])
+    def gets(self, name: str, *bodies: str) -> None:
+        frames = self.bench.messages(name)
+        assert [frame.body.decode() for frame in frames] == [*bodies]
+        self.held[name] += frames
 
-    def _read_from(self, words: list[str]) -> None:
-        queue, *bodies = words
-        name = self._next_name()
-        self._bench.subscribe(name, ONE_AT_A_TIME, to=queue)
-        assert self._bench.one_by_one(name) == bodies
-        self._bench.leave(name)
+    def not_admitted(self, name: str) -> None:
+        self.bench.subscribe(name, to=self.queue)
+        assert self.bench.error(name)
+        del self.bench.world.clients[name]
 
-    def _fail(self, words: list[str]) -> None:
-        name = self._next_name()
-        self._bench.subscribe(name, ONE_AT_A_TIME, to=self._queue)
-        (frame,) = self._bench.messages(name)
-        assert frame.body.decode() == words[0]
-        self._bench.lose(name)
 
-    def _browse(self, bodies: list[str]) -> None:
-        name = self._next_name()
-        self._bench.subscribe(name, "browser:true", to=self._queue)
-        assert self._bench.got(name) == bodies
-        self._bench.leave(name)
+def equal(found: object, wanted: object) -> None:
+    assert found == wanted
 
-    def _take(self, bodies: list[str]) -> None:
-        self._taker = self._next_name()
-        self._bench.subscribe(self._taker, to=self._queue)
-        assert self._bench.got(self._taker) == bodies
 
-    def _lose(self, words: list[str]) -> None:
-        self._bench.lose(words[0] if words else self._taker)
-
-    def _join(self, words: list[str]) -> None:
-        name, *headers = words
-        headers = [ONE_AT_A_TIME if header == "one" else header for header in headers]
-        self._bench.subscribe(name, *(headers or ["consumer-window-size:-1"]), to=self._queue)
-        self._held[name] = []
-
-    def _gets(self, words: list[str]) -> None:
-        name, *bodies = words
-        frames = self._bench.messages(name)
-        assert [frame.body.decode() for frame in frames] == bodies
-        self._held[name] += frames
-
-    def _ack(self, words: list[str]) -> None:
-        self._bench.settle(words[0], self._held[words[0]].pop(0))
-
-    def _ack_where(self, words: list[str]) -> None:
-        name, *condition = words
-        destination = f"destination:/queue/{self._queue}"
-        self._bench.write(name, "ACK", destination, f"filter:{' '.join(condition)}")
-
-    def _leave(self, words: list[str]) -> None:
-        self._bench.leave(words[0])
-
-    def _not_admitted(self, words: list[str]) -> None:
-        self._bench.subscribe(words[0], to=self._queue)
-        assert [frame.command for frame in self._bench.frames(words[0])] == ["ERROR"]
-        del self._bench.world.clients[words[0]]
-
-    def _count(self, words: list[str]) -> None:
-        assert self._bench.count(self._queue) == int(words[0])
+_STEPS: Final[dict[str, Callable[..., object]]] = {
+    "send": lambda one, body, *headers: one.bench.send(body, *headers, to=one.queue),
+    "publish": lambda one, address, body, *headers: one.bench.write(
+        "producer", "SEND", f"destination:/topic/{address}", *headers, body=body
+    ),
+    "wait": lambda one, duration_ms: one.bench.world.advance(int(duration_ms)),
+    "lose": lambda one, name="": one.bench.lose(name or one.name),
+    "join": Example.join,
+    "gets": Example.gets,
+    "ack": lambda one, name: one.bench.settle(name, one.held[name].pop(0)),
+    "ack-where": lambda one, name, *condition: one.bench.write(
+        name, "ACK", f"destination:/queue/{one.queue}", f"filter:{' '.join(condition)}"
+    ),
+    "leave": lambda one, name: one.bench.leave(name),
+    "not-admitted": Example.not_admitted,
+    "count": lambda one, count: equal(one.bench.count(one.queue), int(count)),
+}
+_BY_SOMEBODY: Final[dict[str, Callable[..., object]]] = {
+    "refused": lambda one, *words: equal(one.answer(*words), ["ERROR"]),
+    "waits": lambda one, *words: equal(one.answer(*words), []),
+    "read": lambda one, *bodies: one.read(one.queue, *bodies),
+    "read-from": Example.read,
+    "fail": lambda one, body: one.see(body, header=ONE_AT_A_TIME, ends="lose"),
+    "browse": Example.see,
+    "take": lambda one, *bodies: one.see(*bodies, header="", ends=""),
+}
 
 
 def test_the_configurations_are_read() -> None:

@@ -23,40 +23,26 @@ _NAMED = re.compile(r"@(\w+)")
 _TO = "/queue/orders"
 
 
-class Example:
-    """Plays the lines of an example."""
-
-    def __init__(self, *, cut: bool) -> None:
-        self._stage = Stage(cut=cut)
-        self._bodies: list[str] = []
-
-    def play(self, line: str) -> None:
-        """One line."""
-        step, *words = line.split()
-        getattr(self, f"_{step}")(words)
-
-    def _send(self, words: list[str]) -> None:
-        self._stage.send(words[0], headers=tuple(words[1:]), to=_TO)
-        self._bodies.append(words[0])
-
-    def _read(self, bodies: list[str]) -> None:
-        client = self._stage.client("reader")
-        self._stage.put(client, f"SUBSCRIBE\nid:r\ndestination:{_TO}\nack:auto\n\n\0")
-        assert self._stage.got("reader") == bodies
-        self._stage.put(client, "UNSUBSCRIBE\nid:r\n\n\0")
-
-    def _replay(self, words: list[str]) -> None:
-        name, *headers = words
-        places = dict(zip(self._bodies, self._stage.offsets("orders"), strict=True))
-        told = [_NAMED.sub(lambda found: str(places[found[1]]), header) for header in headers]
-        self._stage.write(name, "SUBSCRIBE", "id:1", f"destination:{_TO}", *told)
-
-    def _gets(self, words: list[str]) -> None:
-        name, *bodies = words
-        assert self._stage.got(name) == bodies
-
-    def _wait(self, words: list[str]) -> None:
-        self._stage.advance(int(words[0]))
+def play(stage: Stage, step: str, words: list[str], bodies: list[str]) -> None:
+    """One line of an example; ``bodies`` were sent before."""
+    match step:
+        case "send":
+            stage.send(words[0], headers=tuple(words[1:]), to=_TO)
+            bodies.append(words[0])
+        case "read":
+            client = stage.client("reader")
+            stage.put(client, f"SUBSCRIBE\nid:r\ndestination:{_TO}\nack:auto\n\n\0")
+            assert stage.got("reader") == words
+            stage.put(client, "UNSUBSCRIBE\nid:r\n\n\0")
+        case "replay":
+            places = dict(zip(bodies, stage.offsets("orders"), strict=True))
+            told = [_NAMED.sub(lambda found: str(places[found[1]]), header) for header in words[1:]]
+            stage.write(words[0], "SUBSCRIBE", "id:1", f"destination:{_TO}", *told)
+        case "gets":
+            assert stage.got(words[0]) == words[1:]
+        case _:
+            assert step == "wait"
+            stage.advance(int(words[0]))
 
 
 def test_the_page_has_examples() -> None:
@@ -74,6 +60,6 @@ def test_a_configuration_to_copy_passes_check(core: str, tmp_path: Path, capsys:
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_an_example_does_what_stands_there(example: str, cut: bool) -> None:
-    played = Example(cut=cut)
-    for line in example.splitlines():
-        played.play(line)
+    stage, bodies = Stage(cut=cut), list[str]()
+    for step, *words in map(str.split, example.splitlines()):
+        play(stage, step, words, bodies)

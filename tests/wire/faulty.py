@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from artemis_py.server.connection import Connection
 from artemis_py.server.turns import READ_BYTES_MAX
@@ -30,44 +30,26 @@ class FaultyTransport(FakeTransport):
             raise error
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        self._called("get_extra_info")
         return ("10.0.0.7", 4711) if name == "peername" else default
 
-    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        self._called("set_write_buffer_limits")
-        super().set_write_buffer_limits(high, low)
 
-    def get_write_buffer_size(self) -> int:
-        self._called("get_write_buffer_size")
-        return super().get_write_buffer_size()
+def _noted(name: str) -> Callable[..., Any]:
+    plain = getattr(FaultyTransport, name)
 
-    def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
-        self._called("write")
-        super().write(data)
+    def call(transport: FaultyTransport, *arguments: Any, **named: Any) -> Any:
+        transport._called(name)
+        return plain(transport, *arguments, **named)
 
-    def write_eof(self) -> None:
-        self._called("write_eof")
-        super().write_eof()
+    return call
 
-    def pause_reading(self) -> None:
-        self._called("pause_reading")
-        super().pause_reading()
 
-    def resume_reading(self) -> None:
-        self._called("resume_reading")
-        super().resume_reading()
-
-    def is_closing(self) -> bool:
-        self._called("is_closing")
-        return super().is_closing()
-
-    def close(self) -> None:
-        self._called("close")
-        super().close()
-
-    def abort(self) -> None:
-        self._called("abort")
-        super().abort()
+CALLS: Final = (
+    "get_extra_info", "set_write_buffer_limits", "get_write_buffer_size", "write", "write_eof", "pause_reading",
+    "resume_reading", "is_closing", "close", "abort",
+)  # fmt: skip
+"""What a server calls of a socket."""
+for _name in CALLS:
+    setattr(FaultyTransport, _name, _noted(_name))
 
 
 class FaultyClient(Client):
@@ -93,10 +75,6 @@ class FaultyClient(Client):
         del self._unread[:size]
         self.connection.buffer_updated(size)
         return True
-
-    def collect_nothing(self) -> None:
-        """What came is not looked at: a frame may have been cut off in its middle."""
-        self.transport.taken.clear()
 
 
 def never(_number: int, _name: str) -> None:

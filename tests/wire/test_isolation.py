@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from unittest.mock import Mock
 
 import pytest
 
@@ -17,7 +18,7 @@ from artemis_py.server.failures import LINES_MAX, RateLimitedLog, TurnError
 from artemis_py.stomp.session.session import Session
 from artemis_py.stomp.session.subscriptions import Subscriptions
 from tests.kit.in_process import Client
-from tests.wire.faulty import FaultyClient, at, named, never, since
+from tests.wire.faulty import CALLS, FaultyClient, at, named, never, since
 from tests.wire.test_large import LargeBodiesBroker
 
 pytestmark = pytest.mark.wire
@@ -158,10 +159,6 @@ def waits_for_room(world: IsolationWorld, victim: FaultyClient) -> None:
 LIVES: tuple[Life, ...] = (
     leaves_politely, is_cut_off_after_disconnect, falls_silent, does_not_read, gets_a_large_body, waits_for_room,
 )  # fmt: skip
-ALL_CALLS = {
-    "get_extra_info", "set_write_buffer_limits", "get_write_buffer_size", "write", "write_eof", "pause_reading",
-    "resume_reading", "is_closing", "close", "abort",
-}  # fmt: skip
 
 
 def run(life: Life, fails: Callable[[int, str], BaseException | None]) -> tuple[IsolationWorld, FaultyClient]:
@@ -169,7 +166,7 @@ def run(life: Life, fails: Callable[[int, str], BaseException | None]) -> tuple[
     world = IsolationWorld()
     victim = FaultyClient(world, fails)
     life(world, victim)
-    victim.collect_nothing()
+    victim.transport.taken.clear()  # a frame may have been cut off in its middle
     world.check_bystanders()
     if not victim.transport.lost:
         victim.drop()
@@ -183,7 +180,7 @@ def test_the_lives_use_every_call_of_a_socket() -> None:
         world, victim = run(life, never)
         assert world.said == []
         seen |= set(victim.faulty.calls)
-    assert seen == ALL_CALLS
+    assert seen == set(CALLS)
 
 
 @pytest.mark.thirds
@@ -269,10 +266,7 @@ def test_what_could_not_be_written_goes_to_somebody_else(monkeypatch: pytest.Mon
     victim.send(b"SUBSCRIBE\nid:1\ndestination:/queue/q\nack:auto\n\n\0")
     writer = next(iter(victim.connection.session.subscriptions.by_consumer.values())).writer
 
-    def breaks_off(*_: object) -> None:
-        raise ValueError("broken")
-
-    monkeypatch.setattr(type(writer), "write", breaks_off)
+    monkeypatch.setattr(type(writer), "write", Mock(side_effect=ValueError("broken")))
     world.sender.send(b"SEND\ndestination:/queue/q\n\nmine\0" * 3)
     monkeypatch.undo()
     assert victim.transport.lost
@@ -309,10 +303,7 @@ def test_a_queue_that_breaks_off_is_set_aside_and_the_others_go_on(step: str, mo
 def test_a_copy_that_cannot_be_made_is_told_and_the_rest_of_the_turn_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     world = IsolationWorld()
 
-    def breaks_off(*_: object) -> None:
-        raise ValueError("broken")
-
-    monkeypatch.setattr(CopyPublisher, "_copy_expired", breaks_off)
+    monkeypatch.setattr(CopyPublisher, "_copy_expired", Mock(side_effect=ValueError("broken")))
     send = f"SEND\ndestination:/queue/q\nexpires:{world.now_ms + 1000}\n\nmine\0"
     world.sender.send(send.encode() * 3)
     world.advance(60_000)
@@ -346,10 +337,7 @@ def test_a_disk_that_fails_in_any_step_stops_the_broker(
     failures: list[BaseException] = []
     world.turns.on_failure = failures.append
 
-    def breaks_off(*_: object) -> None:
-        raise StorageError("no space")
-
-    monkeypatch.setattr(*where, breaks_off)
+    monkeypatch.setattr(*where, Mock(side_effect=StorageError("no space")))
     world.sender.send(b"SEND\ndestination:/queue/news\n\nx\0")
     assert [str(one) for one in failures] == ["no space"]
     turns = world.stats.turns
@@ -363,10 +351,7 @@ def test_a_turn_that_breaks_off_in_nobodys_step_stops_the_broker(monkeypatch: py
     failures: list[BaseException] = []
     world.turns.on_failure = failures.append
 
-    def breaks_off(_: object) -> None:
-        raise ZeroDivisionError("seal")
-
-    monkeypatch.setattr(MemoryLog, "seal", breaks_off)
+    monkeypatch.setattr(MemoryLog, "seal", Mock(side_effect=ZeroDivisionError("seal")))
     world.sender.send(b"SEND\ndestination:/queue/news\n\nx\0")
     assert isinstance(failures[0], TurnError)
     assert "ZeroDivisionError: seal" in str(failures[0])
