@@ -32,3 +32,10 @@ def refused(bench: Bench, name: str, *headers: str) -> str:
     frame = bench.error(name)
     del bench.world.clients[name]
     return frame.header("message") or ""
+
+
+def size_of(body: str, *headers: str) -> int:
+    """Encoded bytes of a message."""
+    bench = Bench()
+    bench.send(body, *headers)
+    return bench.queue().contents.counters.size_bytes

@@ -23,6 +23,7 @@ from artemis_py.server.operational_log import (
 from tests.kit.bench import ONE_AT_A_TIME, Bench
 from tests.kit.core import lines_run, queue_config
 from tests.kit.life import Life
+from tests.queues.outcomes import size_of
 
 pytestmark = pytest.mark.wire
 
@@ -35,13 +36,6 @@ def told(bench: Bench, *codes: str) -> list[Event]:
 def alerts(bench: Bench) -> list[tuple[str | int, str | int, int]]:
     """The alerts since somebody asked: kind, value, how often."""
     return [(event.fields["alert"], event.fields["value"], event.count) for event in told(bench, "ART-1001")]
-
-
-def size_of(body: str) -> int:
-    """Encoded bytes of a message."""
-    bench = Bench()
-    bench.send(body)
-    return bench.queue().contents.counters.size_bytes
 
 
 # ---- alerts --------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from artemis_py.message import Head, encode_headers
 from tests.kit.bench import ONE_AT_A_TIME, Bench
 from tests.kit.frames import ServerFrame
 from tests.kit.life import Life
+from tests.queues.outcomes import size_of
 
 pytestmark = pytest.mark.wire
 
@@ -41,29 +42,12 @@ def refusal(bench: Bench, name: str = "producer") -> ServerFrame:
     return frame
 
 
-def size_of(body: str, *headers: str) -> int:
-    """Encoded bytes of a message."""
-    bench = Bench()
-    bench.send(body, *headers)
-    return bench.queue().contents.counters.size_bytes
-
-
-def size_of_one() -> int:
-    """The same of a message of one letter."""
-    return size_of("x")
-
-
-def codes(bench: Bench) -> dict[str, int]:
-    """What the operational log was told, by code."""
-    return dict(bench.world.broker.events.counts)
-
-
 # ---- limits --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("limits", ["max-depth-messages='2'", "max-depth-bytes='{}'"])
 def test_Q_51_either_limit_counts(limits: str) -> None:
-    bench = Bench(f"overflow-policy='REJECT' {limits.format(size_of_one() * 2)}")
+    bench = Bench(f"overflow-policy='REJECT' {limits.format(size_of('x') * 2)}")
     send_all(bench, "ab")
     assert receipts(bench) == ["r1", "r2"]
     bench.send("c")
@@ -90,7 +74,7 @@ def test_Q_52_without_a_policy_limits_are_not_looked_at(policy: str) -> None:
 
 @pytest.mark.parametrize("policy", ["RING", "PRODUCER_FLOW_CONTROL", "FLOW_TO_DISK", "REJECT"])
 def test_Q_61_a_negative_limit_is_none(policy: str) -> None:
-    bench = Bench(f"overflow-policy='{policy}' max-depth-messages='-1' max-depth-bytes='{size_of_one() * 10}'")
+    bench = Bench(f"overflow-policy='{policy}' max-depth-messages='-1' max-depth-bytes='{size_of('x') * 10}'")
     send_all(bench, "abcde")
     assert (bench.count(), len(receipts(bench))) == (5, 5)
 
@@ -115,20 +99,20 @@ def test_Q_53_ring_by_messages(cut: bool) -> None:
     assert len(receipts(bench)) == 3
     bench.subscribe("c")
     assert bench.got("c") == ["2", "3"]
-    assert (bench.queue().contents.counters.replaced, codes(bench)["QUE-1005"]) == (1, 1)
+    assert (bench.queue().contents.counters.replaced, dict(bench.world.broker.events.counts)["QUE-1005"]) == (1, 1)
 
 
 def test_Q_53_ring_by_bytes(cut: bool) -> None:
-    bench = Bench(f"overflow-policy='RING' max-depth-bytes='{size_of_one() * 3}'", cut=cut)
+    bench = Bench(f"overflow-policy='RING' max-depth-bytes='{size_of('x') * 3}'", cut=cut)
     send_all(bench, "123")
-    bench.send("4" * (size_of_one() + 1))
+    bench.send("4" * (size_of("x") + 1))
     bench.subscribe("c")
-    assert bench.got("c") == ["3", "4" * (size_of_one() + 1)]
+    assert bench.got("c") == ["3", "4" * (size_of("x") + 1)]
 
 
 def test_Q_53_a_message_larger_than_the_ring_stays_alone(cut: bool) -> None:
     """Qpid does not take the newcomer for the victim (row 3.5)."""
-    bench = Bench(f"overflow-policy='RING' max-depth-bytes='{size_of_one() * 2}'", cut=cut)
+    bench = Bench(f"overflow-policy='RING' max-depth-bytes='{size_of('x') * 2}'", cut=cut)
     send_all(bench, "12")
     bench.send("large" * 100)
     assert bench.count() == 1
@@ -181,7 +165,7 @@ def test_ring_what_stays_does_not_depend_on_how_messages_arrive() -> None:
     messages = [(f"{number} " * (number % 5 + 1), f"priority:{number * 7 % 10}") for number in range(40)]
     left = []
     for at_once in (False, True):
-        bench = Bench(f"overflow-policy='RING' max-depth-bytes='{size_of_one() * 4}'")
+        bench = Bench(f"overflow-policy='RING' max-depth-bytes='{size_of('x') * 4}'")
         bench.send("first")
         if at_once:
             frames = [f"SEND\ndestination:/queue/q\n{priority}\n\n{body}\0" for body, priority in messages]
@@ -209,7 +193,7 @@ def test_ring_over_a_restart(restart: bool) -> None:
 
 
 def test_Q_55_the_message_that_breaches_is_taken_the_next_waits(cut: bool) -> None:
-    bench = Bench(f"overflow-policy='PRODUCER_FLOW_CONTROL' max-depth-bytes='{size_of_one() * 7 // 2}'", cut=cut)
+    bench = Bench(f"overflow-policy='PRODUCER_FLOW_CONTROL' max-depth-bytes='{size_of('x') * 7 // 2}'", cut=cut)
     send_all(bench, "12345")
     assert (receipts(bench), bench.count()) == (["r1", "r2", "r3", "r4"], 4)
     bench.send("6", "receipt:r6")
@@ -236,7 +220,9 @@ def test_Q_56_senders_go_on_at_the_resume_percentage(cut: bool) -> None:
     (frame,) = bench.messages("c")
     bench.settle("c", frame)
     assert (receipts(bench), bench.count()) == (["r12"], 9)
-    assert [codes(bench)[code] for code in ("QUE-1003", "QUE-1004", "CHN-1005", "CHN-1006")] == [1, 1, 1, 1]
+    assert [
+        dict(bench.world.broker.events.counts)[code] for code in ("QUE-1003", "QUE-1004", "CHN-1005", "CHN-1006")
+    ] == [1, 1, 1, 1]
 
 
 @pytest.mark.parametrize(("percent", "resumes_at"), [("0", 0), ("100", 10), ("25.5", 3), ("50", 5)])
@@ -328,7 +314,7 @@ def test_Q_60_a_newer_value_counts_beside_the_older(cut: bool) -> None:
 
 
 def test_Q_60_larger_than_the_limit(cut: bool) -> None:
-    bench = Bench(f"overflow-policy='REJECT' max-depth-bytes='{size_of_one()}'", cut=cut)
+    bench = Bench(f"overflow-policy='REJECT' max-depth-bytes='{size_of('x')}'", cut=cut)
     bench.send("xy")
     refusal(bench)
     bench.send("x", "receipt:r")
@@ -372,7 +358,7 @@ def test_Q_60_one_refusal_is_one_for_all_queues(cut: bool) -> None:
     bench.write("p", "SEND", "destination:/topic/both", "k:1", "receipt:r", body="b")
     refusal(bench, "p")
     assert (bench.count("wide"), bench.count("narrow")) == (2, 1)
-    assert codes(bench)["ART-1002"] == 1
+    assert dict(bench.world.broker.events.counts)["ART-1002"] == 1
 
 
 def test_Q_60_in_a_transaction_the_commit_is_refused(cut: bool) -> None:

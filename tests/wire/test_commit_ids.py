@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.kit.frames import ServerFrame
-from tests.kit.in_process import Client, InProcessBroker, configuration
+from tests.kit.in_process import InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire
 
@@ -15,19 +15,15 @@ class Producer:
 
     def __init__(self, world: InProcessBroker, name: str, version: str = "1.2") -> None:
         self.world = world
-        self.client: Client = world.client(name)
-        self.client.send(f"CONNECT\naccept-version:{version}\nhost:x\n\n\0".encode())
-        self.client.collect().clear()
+        self.client = world.client(name).greet(version=version)
 
     def commit(self, *bodies: str, id: str | None = None, digest: str | None = None, to: str = "q") -> ServerFrame:
         """One transaction; returns what its COMMIT is answered with."""
         sends = "".join(f"SEND\ndestination:/queue/{to}\ntransaction:t\n\n{body}\0" for body in bodies)
         lines = "" if id is None else f"_AMQ_DUPL_ID:{id}\n"
         lines += "" if digest is None else f"digest:{digest}\n"
-        self.client.send(f"BEGIN\ntransaction:t\n\n\0{sends}COMMIT\ntransaction:t\nreceipt:r\n{lines}\n\0".encode())
-        self.world.settle()
-        [answer] = self.client.collect()
-        self.client.collect().clear()
+        commit = f"COMMIT\ntransaction:t\nreceipt:r\n{lines}\n\0"
+        [answer] = self.client.says(f"BEGIN\ntransaction:t\n\n\0{sends}{commit}")
         return answer
 
     def counted(self, queue: str = "q") -> int:

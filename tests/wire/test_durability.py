@@ -4,56 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.message import Message
-from artemis_py.record_log import MemoryLog
-from tests.kit.in_process import InProcessBroker, configuration
+from tests.wire.test_turn_output import DiskBroker
 
 pytestmark = pytest.mark.wire
 
 
-class SlowLog(MemoryLog):
-    """Numbers its records; nothing is durable until the test says so."""
-
-    def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
-        self.last_lsn += 1
-        return self.last_lsn
-
-
-class SlowDiskBroker(InProcessBroker):
-    """A broker whose disk is slow."""
-
-    log: SlowLog
+class SlowDiskBroker(DiskBroker):
+    """A broker whose disk is slow, a producer and a consumer."""
 
     def __init__(self) -> None:
-        super().__init__(configuration(), log=SlowLog())
-        for name in "pc":
-            self.client(name).send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
-            self.client(name).collect().clear()
-        self.client("c").send(b"SUBSCRIBE\nid:1\ndestination:/queue/q\nack:client\n\n\0")
-
-    def sync(self, lsn: int) -> None:
-        """Records up to this one are on the disk."""
-        self.log.durable_lsn = lsn
-        for client in self.clients.values():
-            self.turns.output.mark_dirty(client.connection)
-        self.turns.schedule()
-        self.settle()
+        super().__init__()
+        self.client("c").frame("SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client")
 
     def send(self, body: str, *headers: str) -> None:
-        lines = "".join(f"{header}\n" for header in headers)
-        self.client("p").send(f"SEND\ndestination:/queue/q\n{lines}\n{body}\0".encode())
+        self.client("p").frame("SEND", "destination:/queue/q", *headers, body=body)
 
-    def receipts(self) -> list[str | None]:
-        frames = self.client("p").collect()
-        found = [frame.header("receipt-id") for frame in frames]
-        frames.clear()
-        return found
+    def receipt_ids(self) -> list[str | None]:
+        return [frame.header("receipt-id") for frame in self.client("p").heard()]
 
     def messages(self) -> list[bytes]:
-        frames = self.client("c").collect()
-        found = [frame.body for frame in frames]
-        frames.clear()
-        return found
+        return [frame.body for frame in self.client("c").heard()]
 
 
 def test_check_18_receipt_waits_for_its_record() -> None:
@@ -61,11 +31,11 @@ def test_check_18_receipt_waits_for_its_record() -> None:
     world.send("one", "persistent:true", "receipt:1")
     world.send("two", "persistent:true", "receipt:2")
     assert world.log.last_lsn == 2
-    assert world.receipts() == []
+    assert world.receipt_ids() == []
     world.sync(1)
-    assert world.receipts() == ["1"]
+    assert world.receipt_ids() == ["1"]
     world.sync(2)
-    assert world.receipts() == ["2"]
+    assert world.receipt_ids() == ["2"]
 
 
 def test_check_18_message_waits_for_its_record() -> None:
@@ -80,7 +50,7 @@ def test_check_18_message_waits_for_its_record() -> None:
 def test_check_18_transient_messages_wait_for_nothing() -> None:
     world = SlowDiskBroker()
     world.send("one", "receipt:1")
-    assert world.receipts() == ["1"]
+    assert world.receipt_ids() == ["1"]
     assert world.messages() == [b"one"]
 
 
@@ -89,10 +59,10 @@ def test_check_18_nothing_overtakes() -> None:
     world = SlowDiskBroker()
     world.send("one", "persistent:true", "receipt:1")
     world.send("two", "receipt:2")
-    assert world.receipts() == []
+    assert world.receipt_ids() == []
     assert world.messages() == []
     world.sync(1)
-    assert world.receipts() == ["1", "2"]
+    assert world.receipt_ids() == ["1", "2"]
     assert world.messages() == [b"one", b"two"]
 
 
@@ -103,9 +73,9 @@ def test_check_18_a_receipt_stands_for_what_was_sent_before(header: str) -> None
     world.client("p").send(b"BEGIN\ntransaction:t\n\n\0")
     world.send("durable", "persistent:true")
     world.send("transient", "receipt:1", header)
-    assert world.receipts() == []
+    assert world.receipt_ids() == []
     world.sync(1)
-    assert world.receipts() == ["1"]
+    assert world.receipt_ids() == ["1"]
 
 
 @pytest.mark.parametrize("durable_at", [0, 1, 2])
@@ -130,12 +100,12 @@ def test_check_18_receipt_of_a_commit() -> None:
     world = SlowDiskBroker()
     world.client("p").send(b"BEGIN\ntransaction:t\n\n\0")
     world.send("one", "persistent:true", "transaction:t", "receipt:1")
-    assert world.receipts() == ["1"]
+    assert world.receipt_ids() == ["1"]
     world.client("p").send(b"COMMIT\ntransaction:t\nreceipt:done\n\n\0")
-    assert world.receipts() == []
+    assert world.receipt_ids() == []
     assert world.messages() == []
     world.sync(1)
-    assert world.receipts() == ["done"]
+    assert world.receipt_ids() == ["done"]
     assert world.messages() == [b"one"]
 
 
@@ -143,8 +113,8 @@ def test_check_18_receipt_of_disconnect_says_that_all_before_it_is_safe() -> Non
     world = SlowDiskBroker()
     world.send("one", "persistent:true")
     world.client("p").send(b"DISCONNECT\nreceipt:bye\n\n\0")
-    assert world.receipts() == []
+    assert world.receipt_ids() == []
     assert not world.client("p").is_closed
     world.sync(1)
-    assert world.receipts() == ["bye"]
+    assert world.receipt_ids() == ["bye"]
     assert world.client("p").is_closed

@@ -35,10 +35,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> InProcessBroker:
 
 
 def _frames(world: InProcessBroker, name: str) -> list[tuple[str, str]]:
-    frames = world.client(name).collect()
-    seen = [(frame.command, frame.header("receipt-id") or frame.body.decode()) for frame in frames]
-    frames.clear()
-    return seen
+    return [(frame.command, frame.header("receipt-id") or frame.body.decode()) for frame in world.client(name).heard()]
 
 
 def _send(world: InProcessBroker, name: str, destination: str, body: str, header: str = "") -> None:

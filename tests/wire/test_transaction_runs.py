@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.kit.frames import ServerFrame
-from tests.kit.in_process import Client, InProcessBroker, configuration
+from tests.kit.in_process import InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire
 
@@ -28,16 +28,10 @@ class Sender:
 
     def __init__(self, version: str = "1.2") -> None:
         self.world = InProcessBroker(configuration())
-        self.client: Client = self.world.client("a")
-        self.client.send(f"CONNECT\naccept-version:{version}\nhost:x\n\n\0".encode())
-        self.client.collect().clear()
+        self.client = self.world.client("a").greet(version=version)
 
     def says(self, *frames: str) -> list[ServerFrame]:
-        self.client.send("".join(frames).encode())
-        self.world.settle()
-        answers = list(self.client.collect())
-        self.client.collect().clear()
-        return answers
+        return self.client.says("".join(frames))
 
     def bodies(self, queue: str = "q") -> list[str]:
         return [bytes(entry.message.body).decode() for entry in self.world.broker.queues[queue].contents.order]  # type: ignore[arg-type]

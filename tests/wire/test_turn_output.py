@@ -48,8 +48,7 @@ class DiskBroker(InProcessBroker):
     def __init__(self, log: DiskLog | None = None, core: str = "") -> None:
         super().__init__(configuration(core), log=log or DiskLog())
         for name in "pc":
-            self.client(name).send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
-            self.client(name).collect().clear()
+            self.client(name).greet()
 
     def sync(self, lsn: int) -> None:
         """The disk has records up to this one, and wakes the broker; no client does anything."""

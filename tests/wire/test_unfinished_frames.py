@@ -31,13 +31,6 @@ def _send(world: InProcessBroker, name: str, queue: str, count: int = 1, header:
     world.client(name).send(frame.encode() * count)
 
 
-def _commands(world: InProcessBroker, name: str) -> list[str]:
-    frames = world.client(name).collect()
-    commands = [frame.command for frame in frames]
-    frames.clear()
-    return commands
-
-
 def _hold(world: InProcessBroker, name: str) -> str:
     """The client takes all messages and settles none; returns the ack id of the last."""
     subscribe = "SUBSCRIBE\nid:1\ndestination:/queue/q\nack:client\nconsumer-window-size:-1\n\n\0"
@@ -65,7 +58,7 @@ def test_the_receipt_comes_when_all_is_done_and_others_are_served(world: InProce
     last = _hold(world, "a")
     world.queue("q").pause()
     for client in ("a", "b"):
-        _commands(world, client)
+        world.client(client).heard()
     world.together = True
     world.client("a").send(frame.format(last=last).encode())
     _send(world, "a", "later")
@@ -73,14 +66,14 @@ def test_the_receipt_comes_when_all_is_done_and_others_are_served(world: InProce
     queue = world.queue("q")
     assert 0 < queue.contents.counters.held_count < COUNT
     assert world.client("a").connection.session.blocked_by is not None
-    assert (_commands(world, "a"), "later" in world.broker.queues) == ([], False)
+    assert ([frame.command for frame in world.client("a").heard()], "later" in world.broker.queues) == ([], False)
     _send(world, "b", "other", header="receipt:b\n")
     world.turns.run()
-    assert _commands(world, "b") == ["RECEIPT"]
+    assert [frame.command for frame in world.client("b").heard()] == ["RECEIPT"]
     assert queue.contents.counters.held_count > 0
     world.together = False
     world.settle()
-    assert "RECEIPT" in _commands(world, "a")
+    assert "RECEIPT" in [frame.command for frame in world.client("a").heard()]
     assert (queue.contents.counters.held_count, queue.contents.order.count) == (0, left)
     assert world.queue("later").message_count == 1
 
@@ -89,7 +82,7 @@ def test_transactions_hold_so_many_operations_only(world: InProcessBroker) -> No
     _connect(world, "a")
     world.client("a").send(b"BEGIN\ntransaction:t\n\n\0")
     _send(world, "a", "q", 3, "transaction:t\n")
-    assert _commands(world, "a") == ["CONNECTED"]
+    assert [frame.command for frame in world.client("a").heard()] == ["CONNECTED"]
     _send(world, "a", "q", 1, "transaction:t\n")
     (frame,) = world.client("a").collect()
     assert frame.command == "ERROR"
@@ -100,9 +93,9 @@ def test_a_cumulative_acknowledgement_counts_what_it_covers(world: InProcessBrok
     _connect(world, "a")
     _send(world, "a", "q", COUNT)
     last = _hold(world, "a")
-    _commands(world, "a")
+    [frame.command for frame in world.client("a").heard()]
     world.client("a").send(f"BEGIN\ntransaction:t\n\n\0ACK\nid:{last}\ntransaction:t\n\n\0".encode())
-    assert _commands(world, "a") == ["ERROR"]
+    assert [frame.command for frame in world.client("a").heard()] == ["ERROR"]
     assert world.queue("q").contents.order.count == COUNT
 
 
@@ -116,7 +109,7 @@ def test_each_receipt_of_a_run_waits_for_its_own_work(world: InProcessBroker) ->
     queue = world.queue("q")
     (consumer,) = queue.distribution.consumers
     middle = f"{consumer.id}-{list(consumer.held)[COUNT // 2]}"
-    _commands(world, "a")
+    [frame.command for frame in world.client("a").heard()]
     world.together = True
     data = f"ACK\nid:{middle}\nreceipt:1\n\n\0ACK\nid:{last}\nreceipt:2\n\n\0"
     world.client("a").send(data.encode())
