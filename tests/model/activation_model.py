@@ -33,13 +33,9 @@ class ActivationModel(GroupsModel):
             return self.ready()
         return [item for item in self.ready() if item.is_active]
 
-    def may_be_settled(self, item: Item) -> bool:
-        """May a client name an item that nobody has?"""
-        return not self.plan.activates_in_order or item.is_active or item in self._delayed()
-
     # ---- becoming active -------------------------------------------------------------------------
 
-    def _delayed(self) -> list[Item]:
+    def delayed(self) -> list[Item]:
         """What waits for another attempt."""
         return [item for _, _, item in self.scheduled if not item.is_held_back]
 
@@ -47,7 +43,7 @@ class ActivationModel(GroupsModel):
         """What may become active now, in order."""
         if self.barrier_out is not None:
             return
-        room = self.plan.active_max - len(self.held_items() + self.picked_items() + self._delayed())
+        room = self.plan.active_max - len(self.held_items() + self.picked_items() + self.delayed())
         room -= sum(item.is_active for item in self.items)
         aside = [item for item in self.held_back() if not item.is_active]
         for item in sorted([item for item in self.items if not item.is_active] + aside, key=self.place):
@@ -76,11 +72,6 @@ class ActivationModel(GroupsModel):
         fresh = [one for one in self.may_be_active() if one.number <= item.number]
         self.activate({one.letter.id for one in active + fresh})
 
-    def check_all_are_active(self) -> None:
-        """The broker had the time to look at everything."""
-        late = [item.letter.id for item in self.may_be_active() if item in self.items]
-        assert not late, f"messages {late} could be active"
-
     # ---- barriers --------------------------------------------------------------------------------
 
     def barrier_in_turn(self, now_ms: int) -> Item | None:
@@ -92,7 +83,7 @@ class ActivationModel(GroupsModel):
         if first is None or first not in self.items or not self.is_barrier(first.letter):
             return None
         unconfirmed = [item for reader in self.readers for item in reader.out] + self.pending_out
-        before = self.held_items() + self.picked_items() + self._delayed()
+        before = self.held_items() + self.picked_items() + self.delayed()
         return None if before or unconfirmed or is_over(self.plan, first.letter, now_ms) else first
 
     def _gets_barriers(self, reader: Reader, item: Item) -> bool:
@@ -131,11 +122,6 @@ class ActivationModel(GroupsModel):
         reader.room -= reader.weight(item.letter)
         reader.unsent.append(letter_id)
         reader.has_barrier = True
-
-    def barrier_written(self, reader: Reader) -> None:
-        """What a reader got was written."""
-        self.barrier_was_written = self.barrier_was_written or reader.has_barrier
-        reader.has_barrier = False
 
     def barrier_is_over(self) -> bool:
         """Has everybody got the barrier that is out, or left?"""

@@ -76,11 +76,6 @@ class ItemsModel:
         held += [] if self.barrier_out is None else [self.barrier_out]
         return held + [item for reader, item in self.pending if not reader.reads]
 
-    def read_items(self) -> list[Item]:
-        """Out with a consumer that only reads."""
-        read = [item for reader in self.readers if reader.reads for item in reader.held]
-        return read + [item for reader, item in self.pending if reader.reads]
-
     def picked_items(self) -> list[Item]:
         """Picked for a consumer that settles on send, and not written yet."""
         return [item for reader in self.readers for item in reader.picked]

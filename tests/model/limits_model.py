@@ -43,14 +43,10 @@ class LimitsModel(ItemsModel):
 
     # ---- senders ---------------------------------------------------------------------------------
 
-    @property
-    def limits_senders(self) -> bool:
-        """May it be that a letter has to stay outside?"""
-        return self.plan.policy in (REJECT, FLOW_CONTROL)
-
     def lets_in(self, letters: list[Letter]) -> bool:
         """May letters that come at once all come in?"""
-        return not self.limits_senders or (not self.senders_wait and self.is_within(letters))
+        limits = self.plan.policy in (REJECT, FLOW_CONTROL)
+        return not limits or (not self.senders_wait and self.is_within(letters))
 
     def admits(self, letter: Letter) -> bool:
         """May the letter come now?"""

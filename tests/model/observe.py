@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
@@ -31,57 +33,46 @@ class Event:
     outdated: frozenset[int] = frozenset()
 
 
-class ObservedConsumer(Consumer):
-    """Notes each entry that it takes."""
+def note(events: list[Event], queue: Queue, message: Message, consumer_id: int | None = None, **more: Any) -> None:
+    """Write down that a consumer takes a message, or that it expires."""
+    counters, waits = queue.contents.counters, queue.flow.stopped
+    events.append(Event(queue.name, message.id, consumer_id, counters.added, counters.replaced, waits, **more))
 
-    __slots__ = ("events", "queue")
 
-    def watch(self, queue: Queue, events: list[Event]) -> None:
-        """Say where to note."""
-        self.queue = queue
-        self.events = events
+class WatchedConsumer(Consumer):
+    """Tells of each entry that it takes."""
+
+    tell: Callable[[Entry], None]
+    tell_barrier: Callable[[Entry], None]
 
     def take(self, entry: Entry) -> None:
-        """Note, and take."""
-        self._note(entry, is_barrier=False)
+        self.tell(entry)
         super().take(entry)
 
     def take_barrier(self, entry: Entry) -> None:
-        """Note, and take."""
-        self._note(entry, is_barrier=True)
+        self.tell_barrier(entry)
         super().take_barrier(entry)
-
-    def _note(self, entry: Entry, *, is_barrier: bool) -> None:
-        counters, waits = self.queue.contents.counters, self.queue.flow.stopped
-        self.events.append(
-            Event(self.queue.name, entry.message.id, self.id, counters.added, counters.replaced, waits, is_barrier)
-        )
 
 
 class ObservedCopies(Copies):
-    """Notes each message that expires."""
+    """Notes each message that expires, in ``events``."""
 
-    def watch(self, queues: dict[int, Queue], events: list[Event]) -> None:
-        """Say where to note."""
-        self.queues = queues
-        self.events = events
+    queues: dict[int, Queue]
+    events: list[Event]
 
     def note_expired(self, queue: QueueReference, message: Message) -> None:
         """Note, and go on."""
         observed = self.queues[queue.id]
-        counters, waits = observed.contents.counters, observed.flow.stopped
         last_values = observed.contents.last_values
         outdated = frozenset() if last_values is None else frozenset(last_values._outdated)
-        self.events.append(
-            Event(queue.name, message.id, None, counters.added, counters.replaced, waits, outdated=outdated)
-        )
+        note(self.events, observed, message, outdated=outdated)
         super().note_expired(queue, message)
 
 
 def observe(broker: Broker, events: list[Event]) -> None:
     """Note each message that expires from now on."""
     copies = ObservedCopies(broker.log)
-    copies.watch(broker.by_id, events)
+    copies.queues, copies.events = broker.by_id, events
     broker.host.copies = copies
 
 

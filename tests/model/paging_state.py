@@ -11,7 +11,6 @@ from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.dead_letters import Copies
-from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.messages import Contents
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.transactions import Transaction
@@ -23,6 +22,7 @@ from tests.kit.committer import SteppedCommitter
 from tests.kit.disk import SimDisk
 from tests.model.compare import behind_on
 from tests.model.letters import Writer
+from tests.model.observe import WatchedConsumer
 from tests.model.paging_model import HANDED, HELD, OUT, PENDING, PICKED, READY, Book, PagedReader
 from tests.model.plans import ADDRESS, REJECT, Plan
 from tests.model.reader_model import Letter
@@ -47,12 +47,6 @@ def _forget(contents: Contents, messages: list[Message], reason: str, by: Actor 
     _FORGET(contents, messages, reason, by)
 
 
-def watch_ends(broker: Broker, tell: Callable[[str, list[Message], str], None]) -> None:
-    """Have somebody told of all that leaves the queues of a broker. Interpreted only."""
-    setattr(Contents, "_forget", _forget)  # noqa: B010 - a test looks on
-    broker.host.copies = WatchedCopies(broker.log, tell)
-
-
 class StrictLog(SpillLog):
     """Nobody may settle a message in a page twice, and nothing of a page that was given up."""
 
@@ -75,21 +69,6 @@ class StrictLog(SpillLog):
         assert not page.left, "a page goes that somebody needs"
         assert self.deletes or not page.resident, "a page goes and something of it is in memory"
         return self.last_lsn
-
-
-class WatchedConsumer(Consumer):
-    """Tells the world of each entry that it takes."""
-
-    tell: Callable[[Entry], None]
-    tell_barrier: Callable[[Entry], None]
-
-    def take(self, entry: Entry) -> None:
-        self.tell(entry)
-        super().take(entry)
-
-    def take_barrier(self, entry: Entry) -> None:
-        self.tell_barrier(entry)
-        super().take_barrier(entry)
 
 
 @dataclass(slots=True, eq=False)
@@ -135,7 +114,8 @@ class PagingState:
         self.files = PageFiles(self.disk, self.reader, self.said.append)
         self.log = StrictLog(self.writer, self.files)
         self.broker = Broker(plan.config(), self.log, self.now_ms, RecoveredState(), self.files)
-        watch_ends(self.broker, self.note_ends)
+        setattr(Contents, "_forget", _forget)  # noqa: B010 - a test looks on; interpreted only
+        self.broker.host.copies = WatchedCopies(self.broker.log, self.note_ends)
         self.books = [
             Book(queue, self.broker.queues[f"q{number}"], plan.address.attempts_max)
             for number, queue in enumerate(plan.queues)

@@ -4,24 +4,24 @@ told, out of step with everything else.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
 from sys import maxsize
 from typing import Final
 
 from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.consumer import Reader
-from artemis_py.core.order.entry import PURGED, Entry
+from artemis_py.core.order.entry import PURGED
 from artemis_py.core.queue.acknowledge import SelectedMessages
 from artemis_py.core.queue.messages import ACCEPT, CANCEL, EXPIRE
 from artemis_py.core.transactions import Transaction
 from artemis_py.errors import AddressFullError, QueueFullError
 from artemis_py.message import Message
 from artemis_py.selector import compile_selector
-from tests.model import paging_model
 from tests.model.compare import behind_on
 from tests.model.letters import Spec
+from tests.model.observe import WatchedConsumer
 from tests.model.paging_model import DONE, HANDED, PENDING, READY, Book, PagedReader
-from tests.model.paging_state import Open, PagingState, Seat, WatchedConsumer
+from tests.model.paging_state import Open, PagingState, Seat
 from tests.model.reader_model import SELECTORS, Letter
 from tests.model.side_by_side import PLENTY
 
@@ -70,7 +70,9 @@ class PagingWorld(PagingState):
                     book.add(letter, due_ms)
 
     def _arrived(self, letters: list[Letter], *, refused: bool) -> None:
-        handed = {entry.message.id for seat in self.seats for entry in seat.consumer.handed}
+        handed: dict[str, set[int]] = defaultdict(set)
+        for seat in self.seats:
+            handed[seat.book.queue.name] |= {entry.message.id for entry in seat.consumer.handed}
         for book in self.books:
             in_memory = {entry.message.id for entry in book.queue.contents.order} | set(book.queue.contents.scheduled)
             for letter in letters:
@@ -82,13 +84,8 @@ class PagingWorld(PagingState):
                     book.look_for_groups(letter)
                 if refused or (slot.state == READY and not keeps):
                     del book.slots[letter.id]
-                elif any(seat.book is book for seat in self.seats) and letter.id in handed and slot.state == READY:
-                    self._note_handed(book, slot)
-
-    def _note_handed(self, book: Book, slot: paging_model.Slot) -> None:
-        for seat in self.seats:
-            if seat.book is book and any(entry.message.id == slot.letter.id for entry in seat.consumer.handed):
-                slot.state = HANDED
+                elif slot.state == READY and letter.id in handed[book.queue.name]:
+                    slot.state = HANDED
 
     # ---- consumers -------------------------------------------------------------------------------
 
@@ -128,7 +125,7 @@ class PagingWorld(PagingState):
             selector=selector, no_local=no_local, came_ms=self.now_ms, came_after=self.come_in,
             replay_s=book.plan.replay_s if replay_s is None else replay_s,
         )  # fmt: skip
-        consumer.tell = self._teller(book, reader)
+        consumer.tell = lambda entry: book.delivered(reader, entry.message.id, self.now_ms)
         consumer.tell_barrier = lambda entry: book.barrier_delivered(reader, entry.message.id, self.now_ms)
         book.come(reader)
         self.broker.attach(book.queue, consumer, self.now_ms)
@@ -136,9 +133,6 @@ class PagingWorld(PagingState):
         self.seats.append(seat)
         self.set_room(seat, room)
         return seat
-
-    def _teller(self, book: Book, reader: PagedReader) -> Callable[[Entry], None]:
-        return lambda entry: book.delivered(reader, entry.message.id, self.now_ms)
 
     def set_room(self, seat: Seat, room: int) -> None:
         """The connection's socket takes so many bytes more."""
@@ -241,12 +235,6 @@ class PagingWorld(PagingState):
             seat.reader.leases = {one: end_ms for one, end_ms in leases.items() if end_ms > self.now_ms}
             self._lapsed += [(seat.consumer, one) for one in over]
 
-    def _leases_have_ended(self) -> None:
-        """What was held for too long is with nobody now."""
-        for consumer, letter_id in self._lapsed:
-            assert letter_id not in consumer.held, "held beyond its lease"
-        self._lapsed.clear()
-
     def unsubscribe(self, seat: Seat, *, failed: bool = False) -> None:
         """A consumer goes."""
         book, consumer = seat.book, seat.consumer
@@ -347,7 +335,8 @@ class PagingWorld(PagingState):
             self._forget_letters(ids[len(ids) - lost :])
             for letter, _ in one.sends[: len(ids) - lost]:
                 self._arrived([letter], refused=False)
-        self._stop_killing()
+        for book in self.books:
+            book.kills = False
         self.check()
 
     def _forget_letters(self, ids: list[int]) -> None:
@@ -362,17 +351,14 @@ class PagingWorld(PagingState):
             self._release(book, reader, [letter_id], failed=True)
         self._confirm_pending(one)
         one.real.abort(self.now_ms)
-        self._stop_killing()
+        for book in self.books:
+            book.kills = False
         self.check()
 
     def _confirm_pending(self, one: Open) -> None:
         """What was sent at most once and acknowledged in the transaction is out no more."""
         for book, reader, _ in one.taken + one.refused:
             book.pending_out -= reader.settles
-
-    def _stop_killing(self) -> None:
-        for book in self.books:
-            book.kills = False
 
     # ---- operator --------------------------------------------------------------------------------
 
@@ -424,7 +410,8 @@ class PagingWorld(PagingState):
         self.broker.take_fetched_pages()
         self._end_leases()
         self.broker.tick(self.now_ms)
-        self._leases_have_ended()
+        assert not any(letter_id in consumer.held for consumer, letter_id in self._lapsed), "held beyond its lease"
+        self._lapsed.clear()
         self.broker.dispatch(self.now_ms)
         self._write()
         self.log.seal()

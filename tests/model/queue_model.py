@@ -136,14 +136,10 @@ class QueueModel(ActivationModel):
 
     # ---- deliveries ------------------------------------------------------------------------------
 
-    def first_reader(self) -> Reader | None:
-        """On an exclusive queue: the consumer that came first. Who only browses owns nothing."""
-        return next((reader for reader in self.readers if not reader.browses), None)
-
     def is_served(self, reader: Reader) -> bool:
         """Does the distribution offer this reader anything?"""
         if self.plan.exclusive:
-            return reader.browses or reader is self.first_reader()
+            return reader.browses or reader is next(iter(self.takers), None)
         if self.plan.live_max and not reader.browses:
             return reader in [one for one in self.readers if not one.browses][: self.plan.live_max]
         return True
@@ -197,7 +193,7 @@ class QueueModel(ActivationModel):
     def written(self, reader: Reader, now_ms: int) -> None:
         """What a reader got was written: for one that settles on send that is the end of it."""
         if reader.has_barrier:
-            self.barrier_written(reader)
+            self.barrier_was_written, reader.has_barrier = True, False
             reader.unsent = []
             return
         self._writes += 1
@@ -276,7 +272,7 @@ class QueueModel(ActivationModel):
         if self.plan.keeps_last or self.knows_groups or self.plan.activates_in_order:
             return None
         reader = self.readers[0]
-        takes_it = reader.settles and not reader.acks and reader.takes_all
+        takes_it = reader.settles and not reader.acks and reader.wants_all and not reader.reads
         return reader if takes_it and reader.room > 0 and not reader.unsent else None
 
     def expire(self, letter_id: int, now_ms: int) -> None:
@@ -363,15 +359,12 @@ class QueueModel(ActivationModel):
         for item in delayed:
             if item in self.items:
                 self.items.remove(item)
-                self.schedule(item, now_ms + self._delay(item.attempts))
+                delay = self.address.redelivery_delay * self.address.multiplier ** (item.attempts - 1)
+                self.schedule(item, now_ms + int(min(delay, self.address.redelivery_delay_max)))
                 self.happened.add("delayed in a group" if self.group_of(item) is not None else "delayed")
         if restored < len(items):
             self.shrank()
         return dead
-
-    def _delay(self, attempts: int) -> int:
-        delay = self.address.redelivery_delay * self.address.multiplier ** (attempts - 1)
-        return int(min(delay, self.address.redelivery_delay_max))
 
     def put_back_unsent(self, reader: Reader) -> None:
         """What was picked for a reader and never written returns as if nothing had happened."""

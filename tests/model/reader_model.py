@@ -135,11 +135,6 @@ class Reader(Wishes):
     turn: int = 0
 
     @property
-    def takes_all(self) -> bool:
-        """Does it take away whatever comes?"""
-        return self.wants_all and not self.reads
-
-    @property
     def has_room(self) -> bool:
         """May one more message go out? Room and window may each be overdrawn by one message."""
         unsettled = self.held + self.out

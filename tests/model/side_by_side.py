@@ -20,7 +20,7 @@ from tests.kit.tiny_turns import TinySteps
 from tests.model.compare import active_ids, compare
 from tests.model.letters import Spec, Writer
 from tests.model.lives import StrictRecords
-from tests.model.observe import Event, LiveLog, ObservedConsumer, observe
+from tests.model.observe import Event, LiveLog, WatchedConsumer, note, observe
 from tests.model.plans import Plan
 from tests.model.queue_model import QueueModel
 from tests.model.reader_model import Item, Letter, Reader
@@ -43,7 +43,7 @@ class Pair:
 class Seat:
     """A consumer and its model, and where they read."""
 
-    consumer: ObservedConsumer
+    consumer: WatchedConsumer
     reader: Reader
     pair: Pair
 
@@ -167,7 +167,7 @@ class SideBySide:
             pair.model.expire(event.message_id, self.now_ms)
             self._forward_expired(pair, event.message_id)
             return
-        seat = self.seat(event.consumer_id)
+        seat = next(seat for seat in self.seats if seat.consumer.id == event.consumer_id)
         assert seat.pair is pair, "a consumer took from a queue that it does not read"
         if event.is_barrier:
             pair.model.deliver_barrier(seat.reader, event.message_id, self.now_ms)
@@ -184,10 +184,6 @@ class SideBySide:
         elif policy == "ROUTE_TO_ALTERNATE" and address.dead_letter:
             self.dead.append((letter_id, pair.queue.name))
             self.happened.add("expired to the dead-letter address")
-
-    def seat(self, consumer_id: int) -> Seat:
-        """The seat of a consumer that is attached."""
-        return next(seat for seat in self.seats if seat.consumer.id == consumer_id)
 
     def grow(self, pair: Pair, letters: list[Letter], *, plain: bool) -> None:
         """Messages arrived at a queue: who had room took some, then the ring trimmed. A ring of 0 asks nobody."""
@@ -237,7 +233,7 @@ class SideBySide:
         reader, name, added = pair.model.direct_reader(), pair.queue.name, pair.model.counts.added
         if reader is None or any(event.queue_name == name and event.added <= added for event in self.events):
             return False
-        handed = self.seat(reader.number).consumer.handed[len(reader.handed) :]
+        handed = next(seat for seat in self.seats if seat.reader is reader).consumer.handed[len(reader.handed) :]
         fresh = [entry.message.id for entry in handed[: len(letters)]]
         if fresh != [letter.id for letter in letters]:
             return False
@@ -324,7 +320,8 @@ class SideBySide:
         if pair.queue.reference.noted_ready or pair.queue.activation is None:
             return
         model = pair.model
-        model.check_all_are_active()
+        late = [item.letter.id for item in model.may_be_active() if item in model.items]
+        assert not late, f"messages {late} could be active"
         if model.is_open:
             assert model.waits_for_barrier(self.now_ms) is None, "a barrier is withheld"
             assert not model.barrier_is_over(), "a barrier is over and still there"
@@ -377,7 +374,7 @@ class SideBySide:
         reads = browses or plan.non_destructive
         backlog_max = maxsize if browses and backlog is None else plan.backlog_for(backlog)
         overhead = 0 if settles else OVERHEAD_BYTES
-        consumer = ObservedConsumer(
+        consumer = WatchedConsumer(
             self.broker.next_consumer_id(),
             self,
             settles=settles or (plan.once and not reads),
@@ -395,7 +392,8 @@ class SideBySide:
             reader=Origin(connection, f"client-{connection}"),
             backlog_max=maxsize if browses and backlog is None else defaults.backlog_for(backlog),
         )
-        consumer.watch(pair.queue, self.events)
+        consumer.tell = lambda entry: note(self.events, pair.queue, entry.message, consumer.id)
+        consumer.tell_barrier = lambda entry: note(self.events, pair.queue, entry.message, consumer.id, is_barrier=True)
         reader = Reader(
             number=consumer.id,
             connection=connection,
@@ -421,7 +419,7 @@ class SideBySide:
         self.set_room(seat, room)
         return seat
 
-    def _attach(self, pair: Pair, consumer: ObservedConsumer, reader: Reader) -> bool:
+    def _attach(self, pair: Pair, consumer: WatchedConsumer, reader: Reader) -> bool:
         admitted = pair.model.admits_reader(reader)
         try:
             self.broker.attach(pair.queue, consumer, self.now_ms)

@@ -12,7 +12,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any, Final
 
 from tests.model import steps
@@ -31,7 +31,7 @@ SEED_BITS: Final = 32
 @dataclass(frozen=True, slots=True)
 class Style:
     """What one world does often, seldom or never: worlds that differ find more than worlds that all do a little of all.
-    Probabilities from 0 to 1.
+    Probabilities from 0 to 1; ``weights`` add up.
     """
 
     settles: float
@@ -63,7 +63,7 @@ def draw_style(rng: random.Random, space: Space) -> Style:
         one_priority=rng.random() < 0.3,
         runs=(1, 1, 2, 4, 9, 16) if space is PAGED else (1, 1, 1, 2, 4),
         draws=draws,
-        weights=weights,
+        weights=tuple(accumulate(weights)),
     )
 
 
@@ -167,7 +167,7 @@ _PAGED: Final[list[_Draw]] = [
 
 def draw_step(rng: random.Random, style: Style) -> Taken:
     """One step and what it is given."""
-    name, _, _, names = rng.choices(style.draws, style.weights)[0]
+    name, _, _, names = rng.choices(style.draws, cum_weights=style.weights)[0]
     return name, {("selector" if one == "filter" else one): _GIVEN[one](rng, style) for one in names.split()}
 
 

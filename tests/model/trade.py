@@ -67,7 +67,10 @@ class Trade(SideBySide):
         kept_out = False
         for group in self._that_come_together(letters):
             kept_out = len(group) == 1 and self._is_kept_out(group[0])
-            taken = 0 if kept_out else self._come_in(group, due_ms, plain=plain)
+            is_full, drops = not kept_out and self.is_full, self.plan.address.full_policy == "DROP"
+            taken = 0 if kept_out or (is_full and not drops) else len(group)
+            if taken and not is_full:
+                self._arrive(group, due_ms, plain=plain)
             expected += taken
             if taken < len(group):
                 break
@@ -82,13 +85,6 @@ class Trade(SideBySide):
         if all_fit and all(pair.model.lets_in(letters) for pair in self.pairs):
             return [letters]
         return [[letter] for letter in letters]
-
-    def _come_in(self, letters: list[Letter], due_ms: int, *, plain: bool) -> int:
-        """No queue stands against the letters; does the address? Returns how many of them it takes."""
-        if self.is_full:
-            return len(letters) if self.plan.address.full_policy == "DROP" else 0
-        self._arrive(letters, due_ms, plain=plain)
-        return len(letters)
 
     def _asked(self, letter: Letter) -> list[Pair]:
         """The queues that a letter comes to, in the order in which they are asked for room: views are asked last."""
@@ -182,7 +178,7 @@ class Trade(SideBySide):
             self.check()
             return
         self.happened.add("late")
-        by = self.seat(found[0].id)
+        by = next(seat for seat in self.seats if seat.consumer is found[0])
         assert by.reader is (holder or seat.reader), "somebody else's message"
         if holder is None:
             model.remove(item)
@@ -204,7 +200,9 @@ class Trade(SideBySide):
         matches = SELECTORS[selector]
         if outcome != CANCEL:
             here = [*model.items, *(item for _, _, item in model.scheduled)]
-            here = [item for item in here if matches(item.letter) and model.may_be_settled(item)]
+            here = [item for item in here if matches(item.letter)]
+            if model.plan.activates_in_order:
+                here = [item for item in here if item.is_active or item in model.delayed()]
             for item in here:
                 model.remove(item)
                 self._settle_nobodys(pair, item, expires=expires)
@@ -221,7 +219,11 @@ class Trade(SideBySide):
         if outcome == CANCEL:
             self.bury(pair, model.release_of(held, failed=True, now_ms=self.now_ms, cancels=True))
         for reader, items in held if outcome != CANCEL else []:
-            self._settle_held(pair, reader, items, expires=expires)
+            if expires:
+                self._expire(pair, reader, items)
+            else:
+                for _ in items:
+                    model.acknowledge(reader)
         self.check()
 
     def _settle_nobodys(self, pair: Pair, item: Item, *, expires: bool) -> None:
@@ -233,13 +235,6 @@ class Trade(SideBySide):
         else:
             model.counts.acknowledged += 1
         model.shrank()
-
-    def _settle_held(self, pair: Pair, reader: Reader, items: list[Item], *, expires: bool) -> None:
-        if expires:
-            self._expire(pair, reader, items)
-        else:
-            for _ in items:
-                pair.model.acknowledge(reader)
 
     def replace(self, seat: Seat, selector: str | None, *, no_local: bool, backlog: int | None) -> None:
         """A subscription is changed in place."""
