@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.management.told import Told
-from tests.kit.forks import run_text
-from tests.kit.process import BOTH, WAIT_S, anycast, configuration, started
+from tests.kit.process import BOTH, anycast, configuration, started
 
 
 def text_of(
@@ -65,9 +63,6 @@ class Edited(Told):
 
     def names(self) -> set[str]:
         return {row["name"] for row in self.ask("GET", "/api/queues?fields=name&size=1000")[1]["data"]}
-
-    def diff(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return run_text(["diff", *words], timeout=WAIT_S)
 
 
 @contextmanager

@@ -154,23 +154,17 @@ class Ledger:
             elif fate.seen:
                 self._violated(f"{key} is lost: it had been delivered, sent in round {fate.round}")
         for number, group in self.groups.items():
-            self._judge_group(number, group)
-        self._judge_copies()
-
-    def _judge_group(self, number: int, group: Group) -> None:
-        seen = [key for key in group.sends if self.fates[key].seen]
-        what = f"transaction {number} of round {group.round}"
-        if seen and len(seen) != len(group.sends):
-            missing = sorted(set(group.sends) - set(seen))
-            self._violated(f"{what} is torn: {len(seen)} of {len(group.sends)} messages came, without {missing[0]}")
-        happened = bool(seen) or group.promised
-        if happened and group.refuted:
-            self._violated(f"{what} happened, but {min(group.refuted)}, acknowledged in it, came again")
-        if not happened and group.acks and len(group.refuted) != len(group.acks):
-            missing = sorted(set(group.acks) - group.refuted)
-            self._violated(f"{what} did not happen, but {missing[0]}, acknowledged in it, is gone")
-
-    def _judge_copies(self) -> None:
+            seen = [key for key in group.sends if self.fates[key].seen]
+            what = f"transaction {number} of round {group.round}"
+            if seen and len(seen) != len(group.sends):
+                missing = sorted(set(group.sends) - set(seen))
+                self._violated(f"{what} is torn: {len(seen)} of {len(group.sends)} messages came, without {missing[0]}")
+            happened = bool(seen) or group.promised
+            if happened and group.refuted:
+                self._violated(f"{what} happened, but {min(group.refuted)}, acknowledged in it, came again")
+            if not happened and group.acks and len(group.refuted) != len(group.acks):
+                missing = sorted(set(group.acks) - group.refuted)
+                self._violated(f"{what} did not happen, but {missing[0]}, acknowledged in it, is gone")
         groups_by_message: dict[tuple[str, str, int], list[int]] = defaultdict(list)
         for key, fate in self.fates.items():
             if fate.seen:

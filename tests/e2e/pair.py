@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.kit.http import ask
@@ -43,16 +44,16 @@ class Member(BrokerProcess):
         return reply.status, reply.json.get("reason", "")
 
 
+@dataclass
 class Pair:
     """Starts its members, and ends what is left of them. ``core`` is XML for all of them, ``http`` are parameters of
     their HTTP acceptors.
     """
 
-    def __init__(self, folder: Path, core: str = "", http: str = "") -> None:
-        self.folder = folder
-        self.core = core
-        self.http = http
-        self.members: list[Member] = []
+    folder: Path
+    core: str = ""
+    http: str = ""
+    members: list[Member] = field(default_factory=list)
 
     @property
     def journal(self) -> Path:

@@ -20,7 +20,7 @@ _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]|\r")
 
 
 class Terminal(AbstractContextManager["Terminal"]):
-    """The command's terminal: what it printed, and what is typed."""
+    """The command's terminal: what it printed (since a test emptied that), and what is typed."""
 
     def __init__(
         self,
@@ -64,10 +64,6 @@ class Terminal(AbstractContextManager["Terminal"]):
     def signal(self, number: int) -> None:
         """Send a signal to the command."""
         os.kill(self._pid, number)
-
-    def forget(self) -> None:
-        """Look only at what is printed from now on."""
-        self.printed = b""
 
     def await_text(self, wanted: str) -> None:
         """Wait until it is printed."""

@@ -6,8 +6,9 @@ import hashlib
 import random
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
 import pytest
@@ -22,7 +23,7 @@ from tests.kit.forks import run_text
 from tests.kit.http import ask
 from tests.kit.meanwhile import meanwhile
 from tests.kit.ports import free_port
-from tests.kit.process import BrokerProcess, anycast
+from tests.kit.process import LONG, BrokerProcess, anycast
 from tests.kit.secured import USERS, secured_broker
 from tests.kit.tls import uri
 
@@ -33,27 +34,30 @@ ROUNDS = 12
 SOAK_ROUNDS = 150
 
 
-class Both:
+class Both(NamedTuple):
     """The one with the bridge, and the other."""
 
-    def __init__(self, folder: Path, settings: str = "") -> None:
-        self.far = Place(folder, "far", anycast("incoming"))
-        self.near = Place(
-            folder, "near", anycast("orders") + anycast("dead"), bridge_xml(INCOMING, self.far.uri), settings
-        )
+    near: Place
+    far: Place
 
-    def end(self) -> None:
-        for place in (self.near, self.far):
-            place.end()
+
+@contextmanager
+def both_in(folder: Path, settings: str = "") -> Iterator[Both]:
+    """They are not running yet, and in the end not any more."""
+    far = Place(folder, "far", anycast("incoming"))
+    queues = anycast("orders") + anycast("dead")
+    near = Place(folder, "near", queues, bridge_xml(INCOMING, far.uri), settings)
+    try:
+        yield Both(near, far)
+    finally:
+        near.end()
+        far.end()
 
 
 @pytest.fixture
 def both(tmp_path: Path) -> Iterator[Both]:
-    made = Both(tmp_path)
-    try:
+    with both_in(tmp_path) as made:
         yield made
-    finally:
-        made.end()
 
 
 def test_messages_arrive_as_they_were_sent(both: Both) -> None:
@@ -254,17 +258,14 @@ DEAD = '<address-setting match="#"><dead-letter-address>dead</dead-letter-addres
 @pytest.fixture(params=[DEAD, ""], ids=["dead letters", "no dead letters"])
 def circle(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Both]:
     """Two brokers whose bridges forward to each other."""
-    made = Both(tmp_path, settings=request.param)
-    back = {"queue-name": "incoming", "forwarding-address": "orders"}
-    made.far.write(bridge_xml(back, made.near.uri))
-    try:
+    with both_in(tmp_path, request.param) as made:
+        back = {"queue-name": "incoming", "forwarding-address": "orders"}
+        made.far.write(bridge_xml(back, made.near.uri))
         made.far.start()
         made.near.start()
         for place in (made.near, made.far):
             place.await_bridge(state="connected")
         yield made
-    finally:
-        made.end()
 
 
 def test_a_message_goes_around_a_circle_of_bridges_once(circle: Both, request: pytest.FixtureRequest) -> None:
@@ -293,9 +294,8 @@ def test_a_message_goes_around_a_circle_of_bridges_once(circle: Both, request: p
 
 
 def test_a_dead_letter_of_a_circle_goes_out_again_when_the_circle_is_broken(tmp_path: Path) -> None:
-    both = Both(tmp_path, settings=DEAD)
-    both.far.write(bridge_xml({"queue-name": "incoming", "forwarding-address": "orders"}, both.near.uri))
-    try:
+    with both_in(tmp_path, DEAD) as both:
+        both.far.write(bridge_xml({"queue-name": "incoming", "forwarding-address": "orders"}, both.near.uri))
         both.far.start()
         both.near.start()
         both.near.send(b"1")
@@ -305,8 +305,6 @@ def test_a_dead_letter_of_a_circle_goes_out_again_when_the_circle_is_broken(tmp_
         url = both.near.running.url
         assert run_text(["dead", "retry", "--url", url]).returncode == 0
         assert both.far.take(1, "incoming") == [b"1"]
-    finally:
-        both.end()
 
 
 def test_a_queue_that_is_not_there_yet_is_waited_for_without_a_connection(tmp_path: Path) -> None:
@@ -406,13 +404,6 @@ def test_an_orderly_stop_leaves_nothing_half_done(both: Both) -> None:
 
 
 # ---- kill -9 ---------------------------------------------------------------------------------------
-
-
-LONG = (
-    pytest.mark.slow,
-    pytest.mark.timeout(3600),
-    pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak"),
-)
 
 
 @pytest.mark.parametrize(

@@ -230,7 +230,7 @@ def test_a_reload_leaves_a_queue_with_messages_where_it_is_until_it_is_deleted(t
     with edited(config(OTHER + on("a", queue()), ""), tmp_path) as it:
         fill(it, {})
         it.write(config(OTHER + on("b", queue()), ""))
-        said = it.diff("--running", "--url", it.broker.url).stdout
+        said = it.command("diff", "--running").stdout
         assert "queue q: address a → b" in said
         assert "queue q (5 messages): it stays on address a, with its 5 messages" in said
         answer = it.reload()
@@ -253,7 +253,7 @@ def test_with_force_it_goes_with_its_messages_and_nothing_waits(setting_name: st
     with edited(config(on("a", queue()), force), tmp_path) as it:
         fill(it, {})
         it.write(config(on("b", queue()), force))
-        said = it.diff("--running", "--url", it.broker.url).stdout
+        said = it.command("diff", "--running").stdout
         assert "queue q (5 messages): deleted, with its messages" in said
         assert "needs a restart" not in said
         answer = it.reload()
@@ -265,7 +265,7 @@ def test_a_queue_stays_durable_until_it_is_empty(tmp_path: Path) -> None:
     with edited(config(on("a", queue()), ""), tmp_path) as it:
         fill(it, {})
         it.write(config(on("a", NOT_DURABLE), ""))
-        said = it.diff("--running", "--url", it.broker.url).stdout
+        said = it.command("diff", "--running").stdout
         assert "queue q (5 messages): it stays durable, with its 5 messages" in said
         assert it.reload()["result"] == "partly"
         assert "operation=reloadConfigurationFile" in it.broker.said
@@ -311,11 +311,11 @@ def test_what_waited_for_a_restart_waits_no_more_when_it_is_made_anew(tmp_path: 
         it.reload()
         assert pending(it) == 0
         it.write(config(on("a", queue()), ""))
-        assert "needs a restart" in it.diff("--running", "--url", it.broker.url).stdout
+        assert "needs a restart" in it.command("diff", "--running").stdout
         it.reload()
         assert pending(it) > 0
         it.write(config(on("a", queue(more='sort-key="rank"')), ""))
-        assert "needs a restart" not in it.diff("--running", "--url", it.broker.url).stdout
+        assert "needs a restart" not in it.command("diff", "--running").stdout
         it.reload()
         assert pending(it) == 0
 

@@ -59,11 +59,6 @@ class Look(NamedTuple):
     threads: int
 
 
-def look(broker: BrokerProcess) -> Look:
-    folder = Path(f"/proc/{broker.process.pid}")
-    return Look(broker.memory_bytes, len(os.listdir(folder / "fd")), len(os.listdir(folder / "task")))
-
-
 def pay(broker: BrokerProcess, visit: Visit) -> socket.socket:
     """Carry out a visit; the connection is left open."""
     client = socket.create_connection(("127.0.0.1", broker.ports["http" if visit.http else "stomp"]), 20)
@@ -110,7 +105,8 @@ def test_nothing_grows(
             open_now.pop(0).close()
         if elapsed - looked >= LOOK_EVERY_S:
             looked = elapsed
-            looks.append(look(broker))
+            folder = Path(f"/proc/{broker.process.pid}")
+            looks.append(Look(broker.memory_bytes, len(os.listdir(folder / "fd")), len(os.listdir(folder / "task"))))
     for client in open_now:
         client.close()
     broker.await_metric(0, "artemis_connection_count")

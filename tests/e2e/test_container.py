@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ import pytest
 from artemis_py.security.users.accounts import NEW_PASSWORD
 from tests.kit.client import connected
 from tests.kit.forks import run_text
-from tests.kit.process import BrokerProcess
+from tests.kit.process import started
 from tests.kit.sources import ROOT
 
 pytestmark = pytest.mark.e2e
@@ -25,16 +26,6 @@ CONTAINERFILE = PACKAGING / "Containerfile"
 CONFIGURATION = PACKAGING / "container" / "broker.xml"
 PASSWORD = "chosen for the container"
 READ_ONLY = 'mount --make-rprivate / && mount --bind "$0" "$0" && mount -o remount,bind,ro / && exec "$@"'
-
-
-def started(folder: Path, within: list[str]) -> BrokerProcess:
-    choices = {"BROKER_DATA": str(folder / "data"), "STOMP_PORT": "0", "HTTP_PORT": "0", NEW_PASSWORD: PASSWORD}
-    environment = {**os.environ, **choices, "PYTHONDONTWRITEBYTECODE": "1"}
-    broker = BrokerProcess(
-        ["run", str(CONFIGURATION)], folder / "broker.log", environment=environment, folder=ROOT, within=within
-    )
-    broker.await_ready()
-    return broker
 
 
 def test_its_configuration_on_a_read_only_root(tmp_path: Path) -> None:
@@ -48,8 +39,12 @@ def test_its_configuration_on_a_read_only_root(tmp_path: Path) -> None:
     tried = subprocess.run([*within, *try_it], capture_output=True, check=False)
     if tried.returncode:
         pytest.skip(f"unshare may not make the root file system read-only: {tried.stderr.decode().strip()}")
-    broker = started(tmp_path, within)
-    try:
+    choices = {"BROKER_DATA": str(data), "STOMP_PORT": "0", "HTTP_PORT": "0", NEW_PASSWORD: PASSWORD}
+    environment = {**os.environ, **choices, "PYTHONDONTWRITEBYTECODE": "1"}
+    run = partial(
+        started, CONFIGURATION, log=tmp_path / "broker.log", environment=environment, folder=ROOT, within=within
+    )
+    with run() as broker:
         assert "warning" not in broker.said
         with connected(broker.port, login="admin", passcode=PASSWORD) as client:
             client.ask("SEND", {"destination": "/queue/kept", "persistent": "true"}, b"hello")
@@ -59,14 +54,11 @@ def test_its_configuration_on_a_read_only_root(tmp_path: Path) -> None:
             broker.metrics("artemis_active")
         assert broker.stop() == 0, broker.said
         assert run_text(["health", broker.url]).returncode == 1
-
-        broker = started(tmp_path, within)
+    with run() as broker:
         with connected(broker.port, login="admin", passcode=PASSWORD) as client:
             client.subscribe("/queue/kept", ack="auto")
             assert client.message().body == b"hello"
         assert broker.stop() == 0, broker.said
-    finally:
-        broker.kill()
 
 
 # ---- its build ------------------------------------------------------------------------------------

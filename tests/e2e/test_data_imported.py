@@ -15,7 +15,7 @@ import pytest
 
 from tests.e2e.data_command import END, FIRST, a_line, data, lines
 from tests.e2e.data_targets import a_broker, an_export, asked, rows, send
-from tests.e2e.turnstile import turnstile
+from tests.e2e.turnstile import Turnstile
 from tests.kit.client import StompSocket, connected
 from tests.kit.http import ask
 from tests.kit.process import WAIT_S, BrokerProcess
@@ -243,7 +243,7 @@ def test_a_broker_that_is_killed_meanwhile_has_each_once(tmp_path: Path) -> None
     path = tmp_path / "in.jsonl"
     path.write_text(FIRST + "".join(_some("jobs", 2000)) + END, "utf-8")
     notes = Path(f"{path}.imported")
-    with turnstile(0) as gate:
+    with Turnstile(0) as gate:
         with a_broker(tmp_path, "new", _jobs("")) as broker:
             gate.to_port = broker.ports["http"]
             gate.let(2)

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.data_command import BINARY, LARGE, a_broker, data, lines, noted_by, send_many_things, take
-from tests.e2e.turnstile import Turnstile, turnstile
+from tests.e2e.turnstile import Turnstile
 from tests.kit.client import connected, frame
 from tests.kit.forks import run_text
 from tests.kit.http import ask
@@ -177,7 +177,7 @@ def _exporting(gate: Turnstile, path: Path, requests: int) -> Iterator[subproces
 def test_an_export_that_is_killed_goes_on(tmp_path: Path) -> None:
     text, place = a_broker(tmp_path, "old", 5000)
     path = tmp_path / "out.jsonl"
-    with running(text, place) as broker, turnstile(broker.ports["http"]) as gate:
+    with running(text, place) as broker, Turnstile(broker.ports["http"]) as gate:
         _fill(broker, 0, 12_000)
         _fill(broker, 0, 10, "later")
         counts = []
@@ -201,7 +201,7 @@ def test_an_export_that_is_killed_goes_on(tmp_path: Path) -> None:
 def test_only_one_export_writes_a_file(tmp_path: Path) -> None:
     text, place = a_broker(tmp_path, "old", -1)
     path = tmp_path / "out.jsonl"
-    with running(text, place) as broker, turnstile(broker.ports["http"]) as gate:
+    with running(text, place) as broker, Turnstile(broker.ports["http"]) as gate:
         _fill(broker, 0, 3000)
         with _exporting(gate, path, FIRST_REQUESTS + 1) as process:
             told = data("exp", "--url", gate.url, "--output", path)
@@ -223,7 +223,7 @@ def test_a_broker_that_is_killed_and_started_meanwhile(tmp_path: Path) -> None:
     text, place = a_broker(tmp_path, "old", 5000)
     path = tmp_path / "out.jsonl"
     broker = BrokerProcess(["run", str(place / "broker.xml")], place / "broker.log")
-    with turnstile(0) as gate:
+    with Turnstile(0) as gate:
         try:
             broker.await_ready()
             gate.to_port = broker.ports["http"]
@@ -301,7 +301,7 @@ def test_what_makes_no_sense(tmp_path: Path) -> None:
 def test_a_queue_that_is_deleted_meanwhile_is_named(tmp_path: Path) -> None:
     text, place = a_broker(tmp_path, "old", -1)
     path = tmp_path / "out.jsonl"
-    with running(text, place) as broker, turnstile(broker.ports["http"]) as gate:
+    with running(text, place) as broker, Turnstile(broker.ports["http"]) as gate:
         _fill(broker, 0, 3000, "gone")
         with _exporting(gate, path, FIRST_REQUESTS + 2) as process:
             command = [sys.executable, "-m", "artemis_py", "queue", "delete", "gone", "--yes", "--url", broker.url]

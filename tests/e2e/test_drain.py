@@ -100,19 +100,19 @@ def test_a_client_that_leaves_is_not_waited_for(tmp_path: Path) -> None:
 
 def test_a_client_that_does_not_read_is_not_waited_for_after_a_second_signal(tmp_path: Path) -> None:
     """Its output would be waited for, for five seconds. A busy machine may stop a process for long; not every time."""
-    assert any(_stops_soon(tmp_path / str(number)) for number in range(3))
-
-
-def _stops_soon(folder: Path) -> bool:
-    folder.mkdir()
-    with started(_configured(folder, 0)) as broker, StompSocket(broker.port, receive_buffer_bytes=4096) as client:
-        client.connect()
-        for _ in range(100):
-            client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, bytes(90_000))
-        client.send("SUBSCRIBE", {"id": "1", "destination": "/queue/q", "consumer-window-size": "-1"})
-        broker.eventually("it stalls", lambda: broker.metric("artemis_connections", state="stalled"), bool)
-        broker.process.send_signal(signal.SIGTERM)
-        broker.await_said(" BRK-1003 stopping")
-        began_s = time.monotonic()
-        assert broker.stop() == 0
-        return time.monotonic() - began_s < 4
+    took_s: list[float] = []
+    while len(took_s) < 3 and (not took_s or took_s[-1] >= 4):
+        folder = tmp_path / str(len(took_s))
+        folder.mkdir()
+        with started(_configured(folder, 0)) as broker, StompSocket(broker.port, receive_buffer_bytes=4096) as client:
+            client.connect()
+            for _ in range(100):
+                client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, bytes(90_000))
+            client.send("SUBSCRIBE", {"id": "1", "destination": "/queue/q", "consumer-window-size": "-1"})
+            broker.eventually("it stalls", lambda: broker.metric("artemis_connections", state="stalled"), bool)
+            broker.process.send_signal(signal.SIGTERM)
+            broker.await_said(" BRK-1003 stopping")
+            began_s = time.monotonic()
+            assert broker.stop() == 0
+            took_s.append(time.monotonic() - began_s)
+    assert took_s[-1] < 4

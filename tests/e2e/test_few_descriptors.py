@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
 
@@ -14,19 +14,16 @@ from tests.e2e.small_files import PERSISTENT, configured
 from tests.kit.certificates import Authority
 from tests.kit.client import StompSocket, connected
 from tests.kit.http import HttpClient, ask
-from tests.kit.process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, needs_descriptors, retained, started
+from tests.kit.process import HTTP, LOOPBACK, STOMP, WAIT_S, needs_descriptors, retained, started
 from tests.kit.tls import trusting, uri
 
 pytestmark = pytest.mark.e2e
 
 LIMIT = 256
 CLIENTS = 1000
+LIMITED = (LIMIT // 2, LIMIT)
+"""As after ``ulimit -S -n``: the soft limit the broker may raise itself."""
 LOG_BYTES_MAX = 100_000
-
-
-def _limited(file: Path) -> AbstractContextManager[BrokerProcess]:
-    """A broker that may have few descriptors, as after ``ulimit -S -n``: the soft limit it may raise itself."""
-    return started(file, descriptors=(LIMIT // 2, LIMIT))
 
 
 def _configured(folder: Path, *, core: str = "", addresses: str = "", **acceptors: str) -> Path:
@@ -63,7 +60,7 @@ def test_health_and_metrics_answer_whatever_the_others_do(tmp_path: Path, data: 
     queue = '<address name="q"><anycast><queue name="q"/></anycast></address>'
     file = _configured(tmp_path, addresses=queue, https=uri("HTTP", keyStorePath=key, handshakeTimeout=600000))
     context = trusting(authority)
-    with _limited(file) as broker, ExitStack() as stack:
+    with started(file, descriptors=LIMITED) as broker, ExitStack() as stack:
         working = stack.enter_context(connected(broker.port))
         _many(stack, broker.port)
         broker.await_metric(1, "artemis_acceptors_paused")
@@ -86,7 +83,7 @@ def test_health_and_metrics_answer_whatever_the_others_do(tmp_path: Path, data: 
 
 def test_a_request_takes_the_place_of_whoever_is_idle(tmp_path: Path) -> None:
     """Not only health and metrics: as long as somebody is idle, nobody who asks is turned away."""
-    with _limited(_configured(tmp_path)) as broker, ExitStack() as stack:
+    with started(_configured(tmp_path), descriptors=LIMITED) as broker, ExitStack() as stack:
         _many(stack, broker.port)
         broker.await_metric(1, "artemis_acceptors_paused")
         for _ in range(LIMIT // 4):
@@ -100,7 +97,7 @@ def test_a_request_takes_the_place_of_whoever_is_idle(tmp_path: Path) -> None:
 
 def test_readers_of_the_log_leave_descriptors_to_storage(tmp_path: Path) -> None:
     file = _configured(tmp_path, core=retained(tmp_path), slow=f"{HTTP};maxLogBytesPerSecond=1")
-    with _limited(file) as broker, ExitStack() as stack:
+    with started(file, descriptors=LIMITED) as broker, ExitStack() as stack:
         working = stack.enter_context(connected(broker.port))
         for number in range(20):
             working.ask("SEND", {"destination": f"/queue/{number}", **PERSISTENT}, bytes(15_000))
@@ -118,7 +115,7 @@ def test_readers_of_the_log_leave_descriptors_to_storage(tmp_path: Path) -> None
 
 
 def test_a_thousand_connections_and_few_descriptors(tmp_path: Path) -> None:
-    with _limited(_configured(tmp_path)) as broker, ExitStack() as stack:
+    with started(_configured(tmp_path), descriptors=LIMITED) as broker, ExitStack() as stack:
         working = stack.enter_context(connected(broker.port))
         idle = _many(stack, broker.port)
         broker.await_metric(1, "artemis_acceptors_paused")

@@ -14,19 +14,13 @@ from tests.e2e.kill_ledger import Key, Ledger, Session
 from tests.e2e.kill_log import problems_of_log
 from tests.e2e.kill_pairs import PairKillRun
 from tests.e2e.kill_rounds import KillRun
+from tests.kit.process import LONG
 
 KILLS = 20
 SOAK_KILLS = 200
 PAIR_KILLS = 4
 SOAK_PAIR_KILLS = 300
 RETAINED_KILLS = 6
-
-
-LONG = (
-    pytest.mark.slow,
-    pytest.mark.timeout(3600),
-    pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak"),
-)
 
 
 @pytest.mark.e2e

@@ -20,7 +20,18 @@ import pytest
 from artemis_py.message import unescape_header
 from tests.kit.client import connected
 from tests.kit.http import Reply, ask
-from tests.kit.process import HTTP, LOOPBACK, STOMP, SWEPT, WAIT_S, BrokerProcess, configuration, eventually, running
+from tests.kit.process import (
+    HTTP,
+    LOOPBACK,
+    STOMP,
+    SWEPT,
+    WAIT_S,
+    BrokerProcess,
+    configuration,
+    eventually,
+    running,
+    started,
+)
 from tests.kit.secured import basic, secured_broker
 
 pytestmark = pytest.mark.e2e
@@ -630,21 +641,13 @@ def test_permissions_are_those_of_the_address(tmp_path: Path) -> None:
 # ---- kill -9 ---------------------------------------------------------------------------------------
 
 
-def kept_broker(folder: Path) -> BrokerProcess:
-    """A broker with a journal."""
-    file = folder / "broker.xml"
-    file.write_text(_configuration(folder), "utf-8")
-    broker = BrokerProcess(["run", str(file)], folder / "broker.log")
-    broker.await_ready()
-    return broker
-
-
 def test_persistent_is_what_a_restart_finds(tmp_path: Path) -> None:
     """A durable queue has it, also behind a divert, or beside others."""
     wanted = {"small": True, "taken": True, "volatile": False, "mixed": True, "mixed::mixed.not": False}
     queues = {"small": 1, "orders": 2, "volatile": 0, "mixed.durable": 1, "mixed.not": 0}
-    broker = kept_broker(tmp_path)
-    try:
+    file = tmp_path / "broker.xml"
+    file.write_text(_configuration(tmp_path), "utf-8")
+    with started(file) as broker:
         web = Web(broker)
         for name, persistent in wanted.items():
             assert json.loads(web.publish(b"x", f"/messages/{name}").body)["persistent"] is persistent, name
@@ -653,10 +656,8 @@ def test_persistent_is_what_a_restart_finds(tmp_path: Path) -> None:
             found = json.loads(web.publish(b"x", "/messages/orders?duplicate-id=9").body)
             assert (found["duplicate"], found["persistent"]) == (is_repeated, not is_repeated)
         broker.kill()
-        broker = kept_broker(tmp_path)
+    with started(file) as broker:
         assert {name: Web(broker).count(name) for name in queues} == queues
-    finally:
-        broker.kill()
 
 
 def test_without_a_journal_no_message_is_persistent(web: Web) -> None:
@@ -665,8 +666,9 @@ def test_without_a_journal_no_message_is_persistent(web: Web) -> None:
 
 def test_what_was_answered_survives_kill_9(tmp_path: Path) -> None:
     """Small and large ones, and acknowledgements; what was not sent whole is nowhere."""
-    broker = kept_broker(tmp_path)
-    try:
+    file = tmp_path / "broker.xml"
+    file.write_text(_configuration(tmp_path), "utf-8")
+    with started(file) as broker:
         web = Web(broker)
         large = os.urandom(LARGE_BYTES * 3)
         confirmed: list[int] = []
@@ -675,9 +677,7 @@ def test_what_was_answered_survives_kill_9(tmp_path: Path) -> None:
             for number in range(100_000):
                 try:
                     reply = web.ask("POST", "/messages/orders", b"%d" % number)
-                except OSError:
-                    return
-                except http.client.HTTPException:
+                except (OSError, http.client.HTTPException):
                     return
                 if reply.status == 200:
                     confirmed.append(number)
@@ -693,7 +693,7 @@ def test_what_was_answered_survives_kill_9(tmp_path: Path) -> None:
         broker.kill()
         sender.join(WAIT_S)
         unfinished.close()
-        broker = kept_broker(tmp_path)
+    with started(file) as broker:
         web = Web(broker)
         count = web.count()
         assert len(confirmed) <= count <= len(confirmed) + 1
@@ -703,5 +703,3 @@ def test_what_was_answered_survives_kill_9(tmp_path: Path) -> None:
         assert [b"%d" % number for number in confirmed] == found[: len(confirmed)]
         assert web.ask("POST", "/messages/small/take").body == large
         assert web.count("blocking") == 0
-    finally:
-        broker.kill()

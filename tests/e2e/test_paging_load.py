@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.kit.client import READ_BYTES, StompSocket, connected, frame
-from tests.kit.process import WAIT_S, BrokerProcess, configuration, running
+from tests.kit.process import LONG, WAIT_S, BrokerProcess, configuration, running
 
 pytestmark = pytest.mark.e2e
 
@@ -24,12 +25,12 @@ WAITED_SHARE_MAX = 0.1
 MIB = 1 << 20
 
 
+@dataclass
 class Watch:
     """Looks at a broker's memory now and then, and keeps the most it saw."""
 
-    def __init__(self, broker: BrokerProcess) -> None:
-        self.broker = broker
-        self.peak_bytes = 0
+    broker: BrokerProcess
+    peak_bytes: int = 0
 
     def look(self) -> None:
         """Look once."""
@@ -92,13 +93,6 @@ def drain(client: StompSocket, watch: Watch, count: int) -> None:
         assert data, "the broker closed the connection"
         count -= data.count(0)
         watch.look()
-
-
-LONG = (
-    pytest.mark.slow,
-    pytest.mark.timeout(3600),
-    pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak"),
-)
 
 
 @pytest.mark.parametrize("durable", [False, True])

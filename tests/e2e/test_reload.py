@@ -282,7 +282,7 @@ def test_force_deletes_with_consumers_and_with_pages(tmp_path: Path, persistent:
         consumer = it.client()
         consumer.subscribe("/queue/q", ack="client")
         it.write(after)
-        compared = it.diff("--running", "--url", it.broker.url)
+        compared = it.command("diff", "--running")
         answer = it.reload()
         assert it.names() == {"p"}
         assert (answer["result"], answer["removedMessages"]) == ("applied", 500)

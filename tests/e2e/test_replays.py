@@ -19,6 +19,9 @@ pytestmark = pytest.mark.e2e
 SETTINGS = """<address-setting match="#"><max-size-bytes>30000</max-size-bytes>
 <page-size-bytes>20000</page-size-bytes></address-setting>"""
 DESTINATION = "/queue/orders"
+REPLAY = {"id": "r", "destination": DESTINATION, "bookmark": "EPOCH"}
+WHOLE = {**REPLAY, "completed": "true"}
+"""It says when it has shown everything."""
 PERSISTENT = {"destination": DESTINATION, "persistent": "true"}
 
 
@@ -37,11 +40,6 @@ def publish(broker: BrokerProcess, count: int) -> None:
         client.ask("SEND", PERSISTENT, b"last")
 
 
-def replay(client: StompSocket, bookmark: object = "EPOCH") -> None:
-    """Begin a replay, which says when it has shown everything."""
-    client.send("SUBSCRIBE", {"id": "r", "destination": DESTINATION, "bookmark": bookmark, "completed": "true"})
-
-
 def bookmarks(client: StompSocket) -> list[int]:
     """Those of all that a replay shows until it has shown everything."""
     found = iter(client.message, None)
@@ -54,7 +52,7 @@ def test_spark_shows_the_same_numbers(tmp_path: Path) -> None:
     with replayed(tmp_path) as broker:
         publish(broker, 100)
         with connected(broker.port) as client:
-            replay(client)
+            client.send("SUBSCRIBE", WHOLE)
             shown = bookmarks(client)
         rows = readers.rows_read({"url": broker.url})
         assert broker.stop() == 0
@@ -69,16 +67,16 @@ def test_a_hundred_replays_at_once_and_a_bookmark_after_a_restart(tmp_path: Path
     with replayed(tmp_path) as broker:
         publish(broker, 100)
         with connected(broker.port) as client:
-            replay(client)
+            client.send("SUBSCRIBE", WHOLE)
             first = bookmarks(client)
         assert broker.stop() == 0
     with replayed(tmp_path) as broker, ExitStack() as stack:
         clients = [stack.enter_context(connected(broker.port)) for _ in range(100)]
         for client in clients[:50]:
-            client.send("SUBSCRIBE", {"id": "r", "destination": DESTINATION, "bookmark": "EPOCH"})
+            client.send("SUBSCRIBE", REPLAY)
         publish(broker, 150)
         for client in clients[50:]:
-            replay(client)
+            client.send("SUBSCRIBE", WHOLE)
         offsets = bookmarks(clients[-1])
         assert (len(offsets), offsets[:100]) == (250, first)
         for client in clients[:50]:
@@ -86,7 +84,7 @@ def test_a_hundred_replays_at_once_and_a_bookmark_after_a_restart(tmp_path: Path
         for client in clients[50:-1]:
             assert bookmarks(client) == offsets
         with connected(broker.port) as client:
-            client.send("SUBSCRIBE", {"id": "r", "destination": DESTINATION, "bookmark": offsets[-2]})
+            client.send("SUBSCRIBE", {**REPLAY, "bookmark": offsets[-2]})
             assert client.message().header("bookmark") == str(offsets[-1])
             client.nothing_waits()
 

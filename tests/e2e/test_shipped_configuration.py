@@ -19,10 +19,7 @@ pytestmark = pytest.mark.e2e
 
 
 PASSWORD = "chosen, not made up"
-
-
-def logged_in(port: int) -> StompSocket:
-    return connected(port, login="admin", passcode=PASSWORD)
+LOGIN = {"login": "admin", "passcode": PASSWORD}
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +66,7 @@ def test_nobody_else_gets_in(broker: BrokerProcess, login: dict[str, str]) -> No
 
 
 def test_large_orders_are_copied_for_whoever_watches(broker: BrokerProcess) -> None:
-    with logged_in(broker.port) as client, logged_in(broker.port) as watcher:
+    with connected(broker.port, **LOGIN) as client, connected(broker.port, **LOGIN) as watcher:
         watcher.subscribe("/topic/orders.large", ack="auto")
         for amount in (999, 1000, 25000):
             client.ask("SEND", {"destination": "/queue/orders", "amount": amount})
@@ -80,7 +77,7 @@ def test_large_orders_are_copied_for_whoever_watches(broker: BrokerProcess) -> N
 
 
 def test_news_is_archived_and_sorted(broker: BrokerProcess) -> None:
-    with logged_in(broker.port) as client:
+    with connected(broker.port, **LOGIN) as client:
         for section in ("sport", "weather"):
             client.ask("SEND", {"destination": "/topic/news", "section": section})
         client.subscribe("news::news.sport".replace(":", "\\c"), ack="auto")
@@ -91,7 +88,7 @@ def test_news_is_archived_and_sorted(broker: BrokerProcess) -> None:
 
 
 def test_the_ticker_keeps_the_last_hundred(broker: BrokerProcess) -> None:
-    with logged_in(broker.port) as client:
+    with connected(broker.port, **LOGIN) as client:
         for price in range(130):
             client.send("SEND", {"destination": "/topic/ticker", "price": price})
         client.nothing_waits()
@@ -101,7 +98,7 @@ def test_the_ticker_keeps_the_last_hundred(broker: BrokerProcess) -> None:
 
 
 def test_a_refused_message_comes_again_after_a_while(broker: BrokerProcess) -> None:
-    with logged_in(broker.port) as client:
+    with connected(broker.port, **LOGIN) as client:
         client.ask("SEND", {"destination": "/queue/refused"}, b"bad")
         client.subscribe("/queue/refused")
         message = client.message()

@@ -10,17 +10,12 @@ import pytest
 from tests.e2e.kill_rounds import KillRun
 from tests.e2e.small_files import PERSISTENT, configured
 from tests.kit.client import connected
-from tests.kit.process import BOTH, SWEPT, retained, started
+from tests.kit.process import BOTH, LONG, SWEPT, retained, started
 
 pytestmark = pytest.mark.e2e
 
 STOPS = 10
 STOPS_SOAK = 200
-LONG = (
-    pytest.mark.slow,
-    pytest.mark.timeout(1800),
-    pytest.mark.skipif("'slow' not in config.option.markexpr", reason="two hundred stops: make soak"),
-)
 
 
 @pytest.mark.parametrize(

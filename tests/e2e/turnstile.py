@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from typing import Final
 
 _BYTES: Final = 65_536
 
 
-class Turnstile:
-    """Listens on a port of its own. What connects while no more may pass waits, as with a server that is busy."""
+class Turnstile(AbstractContextManager["Turnstile"]):
+    """Stands before the server at a port, and listens on a port of its own. What connects while no more may pass
+    waits, as with a server that is busy.
+    """
 
     def __init__(self, port: int) -> None:
         self.to_port = port
@@ -35,8 +36,7 @@ class Turnstile:
         """Wait until somebody stands before it."""
         assert self._waiting.acquire(timeout=wait_s), "nobody came"
 
-    def close(self) -> None:
-        """Let nobody in any more."""
+    def __exit__(self, *_: object) -> None:
         self._listener.close()
 
     def _accept(self) -> None:
@@ -56,16 +56,6 @@ class Turnstile:
             return
         for one, other in ((client, server), (server, client)):
             threading.Thread(target=_pass_on, args=(one, other), daemon=True).start()
-
-
-@contextmanager
-def turnstile(port: int) -> Iterator[Turnstile]:
-    """One before the server at this port."""
-    gate = Turnstile(port)
-    try:
-        yield gate
-    finally:
-        gate.close()
 
 
 def _pass_on(one: socket.socket, other: socket.socket) -> None:

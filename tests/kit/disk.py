@@ -42,9 +42,12 @@ class File:
         for offset, data in self.unsynced:
             is_again = offsets.count(offset) > 1
             for start, end in _surviving(rng, offset, len(data)):
-                if is_again:
-                    start, end = _sectors(offset, len(data), start, end)  # noqa: PLW2901 - the same part, made larger
-                _put(self.durable, offset + start, data[start:end])
+                if is_again:  # with what else stands in the sectors that it begins and ends in
+                    first = max(start - (offset + start) % SECTOR_BYTES, 0)
+                    last = min(end + -(offset + end) % SECTOR_BYTES, len(data))
+                    _put(self.durable, offset + first, data[first:last])
+                else:
+                    _put(self.durable, offset + start, data[start:end])
         self.data = bytearray(self.durable)
         self.unsynced.clear()
 
@@ -207,11 +210,6 @@ def _put(target: bytearray, offset: int, data: bytes) -> None:
     if len(target) < offset:
         target.extend(bytes(offset - len(target)))
     target[offset : offset + len(data)] = data
-
-
-def _sectors(offset: int, size: int, start: int, end: int) -> tuple[int, int]:
-    """A part of a write at ``offset``, and what else of it stands in the sectors that it begins and ends in."""
-    return max(start - (offset + start) % SECTOR_BYTES, 0), min(end + -(offset + end) % SECTOR_BYTES, size)
 
 
 def _surviving(rng: random.Random, offset: int, size: int) -> list[tuple[int, int]]:

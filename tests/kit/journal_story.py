@@ -184,15 +184,11 @@ class Story:
             if rng.random() < 0.4:
                 steps.append(partial(self.refuse, rng.choice(CLIENTS), rng.randrange(1, 9)))
             self.turn(*steps, self.count)
-            if rng.random() < RECALLS:
-                self._recall_one(rng, number)
+            if rng.random() < RECALLS:  # some queue gets a message of the past, which another one may still have
+                recalled, queue_id = rng.randrange(1, number + 1), rng.choice(QUEUES)
+                if recalled not in self.live[queue_id]:
+                    self.turn(partial(self.recall, recalled, [queue_id]))
             self.turn(partial(self._use_up, rng))
-
-    def _recall_one(self, rng: Random, last: int) -> None:
-        """Some queue gets a message of the past, which another one may still have."""
-        number, queue_id = rng.randrange(1, last + 1), rng.choice(QUEUES)
-        if number not in self.live[queue_id]:
-            self.turn(partial(self.recall, number, [queue_id]))
 
     def _use_up(self, rng: Random) -> None:
         for queue_id in QUEUES:

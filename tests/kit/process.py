@@ -40,6 +40,12 @@ STOMP = "tcp://127.0.0.1:0?protocols=STOMP;anycastPrefix=/queue/;multicastPrefix
 HTTP = "tcp://127.0.0.1:0?protocols=HTTP"
 
 BOTH = {"stomp": STOMP, "http": HTTP}
+LONG = (
+    pytest.mark.slow,
+    pytest.mark.timeout(3600),
+    pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak"),
+)
+"""Marks of a run that ``make soak`` makes."""
 SWEPT = "<address-queue-scan-period>200</address-queue-scan-period>"
 """Unused queues go soon."""
 DIRECTORIES = {"journal": "journal", "bindings": "bindings", "paging": "paging", "large-messages": "large"}

@@ -103,7 +103,7 @@ def test_tab_in_bash(user: User) -> None:
         terminal.await_text("$ ")
         terminal.type("source <(artemis-py completion bash); echo so''urced\n")
         terminal.await_text("sourced\n")
-        terminal.forget()
+        terminal.printed = b""
         terminal.type("artemis-py queue show ord\t")
         terminal.await_text("artemis-py queue show orders ")
         terminal.type("--js\t")

@@ -68,7 +68,7 @@ def test_keys_sort_pause_and_quit(user: User) -> None:
             (" ", ""),
             ("+", "every 0.4 s"),
         ):
-            terminal.forget()
+            terminal.printed = b""
             terminal.type(key)
             terminal.await_text(shown)
         terminal.type("\x1b[A")  # an arrow is no key of this table

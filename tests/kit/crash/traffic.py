@@ -178,7 +178,9 @@ class Trader:
         if self._client.connection.session.blocked_by is not None:
             return False
         rng = self._rng
-        destination = rng.choice(self._read_by_somebody() or sorted(STORED))
+        queues = self._life.broker.queues
+        read_by_somebody = [name for name in sorted(STORED) if name in queues and queues[name].consumer_count]
+        destination = rng.choice(read_by_somebody or sorted(STORED))
         kinds = [rng.random() < 0.5 for _ in range(rng.randrange(1, BURST_MAX))]
         kinds += [True, False] if rng.random() < TRANSIENT_LAST else [False, True]
         data = self._unsent
@@ -193,10 +195,6 @@ class Trader:
             data += _frame("SEND", *headers, self._receipt(facts), body=body)
         self._client.send(data)
         return True
-
-    def _read_by_somebody(self) -> list[str]:
-        queues = self._life.broker.queues
-        return [name for name in sorted(STORED) if name in queues and queues[name].consumer_count]
 
     def send(self) -> None:
         """One random message."""
