@@ -17,7 +17,7 @@ from artemis_py.spark.jobs.delta import DeltaPlace
 from tests.kit.process import start_module
 from tests.spark.live import LiveBroker
 from tests.spark.pipeline_kills import Driver, PipelineRun, acknowledged
-from tests.spark.pipeline_ledger import Delivered
+from tests.spark.pipeline_ledger import delivered
 
 _QUICK: Final = (
     "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
@@ -62,17 +62,7 @@ class ArchiveRun(PipelineRun):
 
     def _judge(self) -> None:
         columns = ["address", "value", "headers", "offset", "messageId", "transaction"]
-        self.rows["archive"] = rows = [
-            Delivered(
-                row["address"],
-                row["value"],
-                {one["key"]: one["value"].decode() for one in row["headers"]},
-                row["offset"],
-                row["messageId"],
-                row["transaction"],
-            )
-            for row in self.archived("messages", columns)
-        ]
+        self.rows["archive"] = rows = delivered(self.archived("messages", columns))
         for ask in (self.ledger.problems, self.ledger.transaction_problems, self.ledger.order_problems):
             self.problems += ask(rows)
         events = self.archived("events", ["event", "messageId", "offset"])

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
-from threading import Event
 from typing import Final
 
 from artemis_py.log_codes import CLOCK
@@ -18,7 +17,7 @@ from artemis_py.storage.format.scan import log_files
 from tests.kit.process import STOMP, eventually
 from tests.kit.set_clock import SettableClock
 from tests.spark.live import SETTINGS, LiveBroker, live_broker, send_many
-from tests.spark.pipeline_clients import Acknowledger, PipelineClient, Receipted, Transacted
+from tests.spark.pipeline_clients import Acknowledger, Receipted, Served, Transacted
 from tests.spark.pipeline_driver import ADDRESSES, COPIED
 from tests.spark.pipeline_kills import START_S, ApplicationRun, Driver, copies_in, delivered_rows
 from tests.spark.pipeline_ledger import PipelineLedger
@@ -43,32 +42,27 @@ class ChaosBroker:
         """Its first name, under which the query goes on."""
         self.clock = clock
         self.names = 1
-        self.ledger = PipelineLedger()
-        self.up = Event()
-        self.done = Event()
-        self.clients = self._clients(live.process.port, seed)
-
-    def _clients(self, port: int, seed: int) -> list[PipelineClient]:
-        common = (port, self.ledger, seed, self.up, self.done)
-        return [
-            Receipted(f"{self.key}.plain", *common, addresses=["orders"], large_bytes=_LARGE_BYTES),
-            Transacted(f"{self.key}.pair", *common, addresses=["left", "right"], repeats=False),
-            Transacted(f"{self.key}.again", *common, addresses=["again"], repeats=True, large_bytes=_LARGE_BYTES),
-            *(Acknowledger(f"{self.key}.{address}", *common, address=address) for address in ADDRESSES),
+        self.served = served = Served(live.process.port, seed)
+        self.ledger = served.ledger
+        served.clients += [
+            Receipted(f"{key}.plain", served, addresses=["orders"], large_bytes=_LARGE_BYTES),
+            Transacted(f"{key}.pair", served, addresses=["left", "right"], repeats=False),
+            Transacted(f"{key}.again", served, addresses=["again"], repeats=True, large_bytes=_LARGE_BYTES),
+            *(Acknowledger(f"{key}.{address}", served, address=address) for address in ADDRESSES),
         ]
 
     def start_again(self, name: str | None = None) -> None:
         """After SIGKILL, from its files."""
-        self.up.clear()
+        self.served.up.clear()
         self.live.kill()
         self.live.start_again(name)
-        self.up.set()
+        self.served.up.set()
 
     def fail_over(self) -> None:
         """To its stand-by, on another port; the next time back."""
-        self.up.clear()
+        self.served.up.clear()
         self.live.fail_over()
-        self.up.set()
+        self.served.up.set()
 
     def cursors(self) -> list[str]:
         """The names of those that hold its log."""
@@ -82,8 +76,7 @@ class ChaosBroker:
     def problems(self, rows_folder: Path) -> list[str]:
         """What is wrong with the rows and the queues."""
         rows = delivered_rows(rows_folder, self.key)
-        found = [text for client in self.clients for text in client.trouble]
-        found += self.ledger.problems(rows) + self.ledger.transaction_problems(rows) + self.ledger.order_problems(rows)
+        found = self.ledger.problems(rows) + self.ledger.transaction_problems(rows) + self.ledger.order_problems(rows)
         process = self.live.process
         depths = {name: int(process.metric("artemis_durable_message_count", queue=name)) for name in ADDRESSES}
         return found + self.ledger.depth_problems({"the broker": depths})
@@ -102,35 +95,23 @@ class ChaosRun(ApplicationRun):
 
     def run(self, minutes: float) -> None:
         """All of it. What went wrong is in ``problems``."""
-        clients = [client for broker in self.brokers for client in broker.clients]
         for broker in self.brokers:  # what comes before that, retention may take
             eventually("a cursor", broker.cursors, bool, START_S)
-            broker.up.set()
-        for client in clients:
-            client.start()
-        until = time.monotonic() + minutes * 60
-        try:
-            for name in self._names():
-                self.progress()
-                if time.monotonic() > until:
-                    break
-                DISTURBANCES[name](self, self.random.choice(self.brokers))
-                self.disturbed[name] += 1
-        finally:
-            for broker in self.brokers:
-                broker.done.set()
-            for client in clients:
-                client.join()
-        try:
-            self.to_the_end()
-        finally:
-            self.driver.end()
+        self.loop([broker.served for broker in self.brokers], self._kinds(time.monotonic() + minutes * 60))
         self._judge()
 
-    def _names(self) -> Iterator[str]:
+    def disturb(self, kind: str) -> None:
+        """One of the brokers, or the query."""
+        DISTURBANCES[kind](self, self.random.choice(self.brokers))
+        self.disturbed[kind] += 1
+
+    def _kinds(self, until: float) -> Iterator[str]:
         """Of disturbances: each as often as it stands in ``OFTEN``, in any order, again and again."""
         while True:
-            yield from self.random.sample(OFTEN, len(OFTEN))
+            for kind in self.random.sample(OFTEN, len(OFTEN)):
+                if time.monotonic() > until:
+                    return
+                yield kind
 
     def _judge(self) -> None:
         folder = self.folder / "out" / "url"

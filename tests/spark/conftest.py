@@ -20,6 +20,8 @@ from tests.kit.process import BrokerProcess
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tests.spark.streams import Streams
+
 ROOT: Final = Path(__file__).resolve().parents[2]
 HERE: Final = Path(__file__).resolve().parent
 
@@ -132,6 +134,16 @@ def pushing(spark: SparkSession) -> Iterator[None]:
     spark.conf.set(PUSHDOWN, "true")
     yield
     spark.conf.set(PUSHDOWN, before)
+
+
+@pytest.fixture
+def streams(spark: SparkSession, tmp_path: Path) -> Iterator[Streams]:
+    """Streaming queries that end with the test."""
+    from tests.spark.streams import Streams
+
+    found = Streams(spark, tmp_path)
+    yield found
+    found.stop()
 
 
 @pytest.fixture(scope="session")

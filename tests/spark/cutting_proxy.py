@@ -8,6 +8,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from tests.kit.process import LOOPBACK
 
@@ -112,18 +113,8 @@ class CuttingProxy(Proxy):
 
 
 @contextmanager
-def cutting(
-    broker_port: int,
-    word: bytes,
-    *,
-    from_broker: bool = False,
-    nth: int = 1,
-    at_cut: Callable[[], object] = lambda: None,
-) -> Iterator[CuttingProxy]:
+def cutting(broker_port: int, word: bytes, **options: Any) -> Iterator[CuttingProxy]:
     """A proxy that is there for a while, and has to cut."""
-    proxy = CuttingProxy(broker_port, word, from_broker=from_broker, nth=nth, at_cut=at_cut)
-    try:
+    with contextlib.closing(CuttingProxy(broker_port, word, **options)) as proxy:
         yield proxy
         assert proxy.has_cut, f"{word!r} never passed"
-    finally:
-        proxy.close()

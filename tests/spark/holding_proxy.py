@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import re
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from tests.kit.frames import ServerFrame, ServerStream
 from tests.spark.cutting_proxy import Proxy
@@ -84,13 +82,3 @@ class HoldingProxy(Proxy):
             stream.frames.clear()
             with contextlib.suppress(OSError):
                 client.sendall(data)
-
-
-@contextmanager
-def holding_acks(broker_port: int) -> Iterator[HoldingProxy]:
-    """Such a proxy, which is there for a while."""
-    proxy = HoldingProxy(broker_port)
-    try:
-        yield proxy
-    finally:
-        proxy.close()

@@ -112,6 +112,12 @@ class LiveBroker:
         socket.connect(login="ann", passcode="x")
         return socket
 
+    def send(self, first: int, count: int, address: str = "orders", size_bytes: int = 0) -> list[str]:
+        """So many messages of ann; returns their bodies (``send_many``)."""
+        with self.client() as client:
+            send_many(client, address, first, count, size_bytes)
+        return [str(number) for number in range(first, first + count)]
+
     def kill(self) -> None:
         """SIGKILL."""
         self.process.kill()

@@ -110,8 +110,7 @@ class _Answers(BaseHTTPRequestHandler):
         end = min(int(last) + 1, len(body)) if first and last else len(body)
         self._answer(206, body[begin:end], Content_Range=f"bytes {begin}-{end - 1}/{len(body)}", **headers)
 
-    def do_HEAD(self) -> None:
-        self.do_GET()
+    do_HEAD = do_GET  # noqa: N815
 
     def _list(self, bucket: str, query: dict[str, str]) -> None:
         prefix, divider = query.get("prefix", ""), query.get("delimiter", "")

@@ -5,11 +5,14 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from random import Random
 from threading import Event, Thread
+from typing import Any
 from zlib import crc32
 
 from tests.kit.client import Closed, StompSocket, frame
+from tests.oracle.client import escape
 from tests.spark.pipeline_ledger import PipelineLedger, Sent
 
 PAUSE_S = 0.4
@@ -18,36 +21,51 @@ LARGE_SHARE = 0.1
 NOTES = ("plain", "with: colon", "wörter", "数字", "back\\slash", "two\nlines", " blanks ", "")
 
 
-class PipelineClient(ABC, Thread):
-    """Connects whenever a broker is there, and works until the connection ends. ``trouble``: what else went wrong."""
+@dataclass
+class Served:
+    """A broker for clients: where it is, whether it is up, and what it has promised them."""
 
-    def __init__(self, name: str, port: int, ledger: PipelineLedger, seed: int, up: Event, done: Event) -> None:
+    port: int
+    seed: int
+    ledger: PipelineLedger = field(default_factory=PipelineLedger)
+    up: Event = field(default_factory=Event)
+    done: Event = field(default_factory=Event)
+    clients: list[PipelineClient] = field(default_factory=list)
+
+    @property
+    def trouble(self) -> list[str]:
+        """What went wrong in its clients."""
+        return [text for client in self.clients for text in client.trouble]
+
+
+class PipelineClient(ABC, Thread):
+    """Connects whenever the broker is there, and works until the connection ends. ``trouble``: what else went wrong."""
+
+    pause_s = PAUSE_S
+
+    def __init__(self, name: str, served: Served) -> None:
         super().__init__(name=name, daemon=True)
-        self.ledger = ledger
-        self.random = Random(f"{seed} {name}")
+        self.served = served
+        self.ledger = served.ledger
+        self.random = Random(f"{served.seed} {name}")
         self.trouble: list[str] = []
-        self._port = port
-        self._up = up
-        self._done = done
 
     def run(self) -> None:
-        while not self._done.is_set():
-            if not self._up.wait(PAUSE_S):
+        up, done = self.served.up, self.served.done
+        while not done.is_set():
+            if not up.wait(PAUSE_S):
                 continue
             try:
-                with StompSocket(self._port) as client:
+                with StompSocket(self.served.port) as client:
                     client.connect(login="ann", passcode="x")
-                    while not self._done.is_set():
+                    while not done.is_set():
                         self.work(client)
+                        done.wait(self.pause_s)
             except (OSError, Closed):
-                self._done.wait(PAUSE_S)
+                done.wait(PAUSE_S)
             except Exception as error:  # a thread has nobody to raise to: the run asks afterwards
                 self.trouble.append(f"{self.name}: {error!r}")
                 return
-
-    def rest(self) -> None:
-        """Until the next batch."""
-        self._done.wait(PAUSE_S)
 
     @abstractmethod
     def work(self, client: StompSocket) -> None:
@@ -57,19 +75,8 @@ class PipelineClient(ABC, Thread):
 class PipelineProducer(PipelineClient):
     """Sends numbered messages with headers of all kinds; every tenth body has ``large_bytes``, if there are any."""
 
-    def __init__(
-        self,
-        name: str,
-        port: int,
-        ledger: PipelineLedger,
-        seed: int,
-        up: Event,
-        done: Event,
-        *,
-        addresses: Sequence[str],
-        large_bytes: int = 0,
-    ) -> None:
-        super().__init__(name, port, ledger, seed, up, done)
+    def __init__(self, name: str, served: Served, *, addresses: Sequence[str], large_bytes: int = 0) -> None:
+        super().__init__(name, served)
         self.addresses = addresses
         self._large_bytes = large_bytes
         self._numbers = itertools.count(1)
@@ -86,13 +93,8 @@ class PipelineProducer(PipelineClient):
     @staticmethod
     def framed(one: Sent, body: bytes, **more: object) -> bytes:
         """Its SEND."""
-        own = {name: escaped(value) for name, value in one.headers.items()}
+        own = {name: escape(value, "1.2") for name, value in one.headers.items()}
         return frame("SEND", {"destination": f"/queue/{one.address}", "persistent": "true", **own, **more}, body)
-
-
-def escaped(text: str) -> str:
-    """A header's value as STOMP 1.2 writes it."""
-    return text.replace("\\", "\\\\").replace("\n", "\\n").replace(":", "\\c")
 
 
 class Receipted(PipelineProducer):
@@ -105,7 +107,6 @@ class Receipted(PipelineProducer):
         for one, _ in batch:
             assert client.expect("RECEIPT").header("receipt-id") == one.id
             self.ledger.confirmed([one])
-        self.rest()
 
 
 class Transacted(PipelineProducer):
@@ -113,11 +114,8 @@ class Transacted(PipelineProducer):
     to the next life again under the same id, and has to happen once.
     """
 
-    def __init__(
-        self, name: str, port: int, ledger: PipelineLedger, seed: int, up: Event, done: Event,
-        *, addresses: Sequence[str], repeats: bool, large_bytes: int = 0,
-    ) -> None:  # fmt: skip
-        super().__init__(name, port, ledger, seed, up, done, addresses=addresses, large_bytes=large_bytes)
+    def __init__(self, name: str, served: Served, *, repeats: bool, **options: Any) -> None:
+        super().__init__(name, served, **options)
         self._repeats = repeats
         self._open: list[tuple[Sent, bytes]] = []
         self._groups = itertools.count(1)
@@ -143,7 +141,6 @@ class Transacted(PipelineProducer):
         self._open = []
         if not aborts:
             self.ledger.confirmed(sent)
-        self.rest()
 
     def _begun(self) -> list[tuple[Sent, bytes]]:
         group = f"{self.name}.{next(self._groups)}"
@@ -156,10 +153,10 @@ class Transacted(PipelineProducer):
 class Acknowledger(PipelineClient):
     """Takes messages of one address and acknowledges most of them: every hundredth stays."""
 
-    def __init__(
-        self, name: str, port: int, ledger: PipelineLedger, seed: int, up: Event, done: Event, *, address: str
-    ) -> None:
-        super().__init__(name, port, ledger, seed, up, done)
+    pause_s = 0.0
+
+    def __init__(self, name: str, served: Served, *, address: str) -> None:
+        super().__init__(name, served)
         self._address = address
         self._subscribed: StompSocket | None = None
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from functools import partial
-from operator import not_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +16,7 @@ from tests.kit.process import eventually
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
+    from pyspark.sql.streaming import DataStreamWriter
 
 ADDRESSES: Final = ("orders", "left", "right", "again")
 COPIED: Final = "orders"
@@ -65,10 +63,6 @@ def queries(
     ]
 
 
-def _waits_for_a_batch(query: StreamingQuery) -> bool:
-    return query.isActive and query.lastProgress is None
-
-
 def main() -> None:
     """Runs the queries; ends with the first of them that fails."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -93,7 +87,7 @@ def main() -> None:
         return
     for writer in writers:  # one after the other: a busy machine starts workers slowly
         query = writer.trigger(processingTime="300 milliseconds").start()
-        eventually("its first batch", partial(_waits_for_a_batch, query), not_, BATCH_S)
+        eventually("its first batch", lambda: not query.isActive or query.lastProgress, bool, BATCH_S)  # noqa: B023
     spark.streams.awaitAnyTermination()
 
 

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 import subprocess
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
-from threading import Event
 from typing import Final
 
 import pyarrow.dataset as arrow_dataset
 
-from artemis_py.spark.read.aggregated_tables import AggregateReader
-from artemis_py.spark.read.batch import RowReader
-from artemis_py.spark.read.options import read_options
 from tests.kit.client import connected
 from tests.kit.process import eventually, kill_group, start_module
+from tests.oracle.client import unescape
 from tests.spark.live import LiveBroker
-from tests.spark.pipeline_clients import Acknowledger, PipelineClient, Receipted, Transacted
+from tests.spark.pipeline_clients import Acknowledger, Receipted, Served, Transacted
 from tests.spark.pipeline_driver import ADDRESSES, COPIED, COPIES, QUERIES
-from tests.spark.pipeline_ledger import Delivered, PipelineLedger
+from tests.spark.pipeline_ledger import Delivered, delivered
+from tests.spark.readers import rows_read
 
 WORK_S: Final = (0.05, 1.0)
 KILLED_WHILE_STARTING: Final = 0.2
@@ -51,6 +52,22 @@ def children(pid: int) -> dict[int, str]:
         below = [one for one, parent in parents.items() if parent == above]
         waiting += below
         found |= {one: lines[one] for one in below}
+    return found
+
+
+@contextmanager
+def started(module: str, *arguments: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """An application in a process of its own; it and all that it starts are gone in the end."""
+    process = start_module(module, *arguments, log=log)
+    try:
+        yield process
+    finally:
+        kill_group(process)
+
+
+def java_below(pid: int) -> int:
+    """The JVM of an application."""
+    [found] = [one for one, line in children(pid).items() if "org.apache.spark.deploy.SparkSubmit" in line]
     return found
 
 
@@ -101,24 +118,19 @@ class Driver:
         self.end()
         self.process = self._start(*more)
 
-    def kill_jvm(self) -> bool:
-        """SIGKILL to the JVM alone."""
-        return self._kill(lambda line: "/java " in line or line.startswith("java "), 1)
-
-    def kill_workers(self, random: Random) -> bool:
-        """SIGKILL to one Python that plans or reads."""
-        return self._kill(lambda line: "pyspark" in line and "/java " not in line, 1, random)
-
-    def _kill(self, wanted: Callable[[str], bool], count: int, random: Random | None = None) -> bool:
-        found = sorted(pid for pid, line in children(self.process.pid).items() if wanted(line))
-        for pid in random.sample(found, min(count, len(found))) if random is not None else found[:count]:
+    def kill_one(self, kind: str, random: Random) -> bool:
+        """SIGKILL to the ``jvm`` alone, or to a ``worker``: one Python that plans or reads."""
+        java = {pid for pid, line in children(self.process.pid).items() if "/java " in line or line.startswith("java ")}
+        pythons = {pid for pid, line in children(self.process.pid).items() if "pyspark" in line} - java
+        found = sorted(java)[:1] if kind == "jvm" else sorted(pythons)
+        if found:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+                os.kill(random.choice(found), signal.SIGKILL)
         return bool(found)
 
 
-class ApplicationRun:
-    """An application in which something is killed while it works. ``seed`` decides when."""
+class ApplicationRun(ABC):
+    """An application that is disturbed while it works, and clients beside it. ``seed`` decides when."""
 
     def __init__(self, folder: Path, driver: Driver, seed: int) -> None:
         self.folder = folder
@@ -128,6 +140,38 @@ class ApplicationRun:
         self.ended_by_itself = 0
         self.problems: list[str] = []
         self.driver = driver
+
+    @abstractmethod
+    def disturb(self, kind: str) -> None:
+        """Kill something, or what else there is of this name."""
+
+    def loop(self, brokers: Sequence[Served], kinds: Iterable[str], rests: Callable[[], object] = lambda: None) -> None:
+        """One disturbance after the other while clients work; then all that is there is delivered. ``rests`` is called
+        when nobody works, before that and behind it.
+        """
+        clients = [client for broker in brokers for client in broker.clients]
+        for broker in brokers:
+            broker.up.set()
+        for client in clients:
+            client.start()
+        try:
+            for kind in kinds:
+                self.progress()
+                self.disturb(kind)
+            self.progress()
+        finally:
+            for broker in brokers:
+                broker.done.set()
+            for client in clients:
+                client.join()
+        try:
+            self.driver.end()
+            rests()
+            self.to_the_end()
+            rests()
+        finally:
+            self.driver.end()
+        self.problems += [text for broker in brokers for text in broker.trouble]
 
     def progress(self) -> None:
         """The queries do batches; now and then the next kill does not wait for that."""
@@ -146,12 +190,11 @@ class ApplicationRun:
 
     def kill_in_application(self, kind: str) -> None:
         """Kill the application, its jvm or a worker of it; the whole if there is none."""
-        if kind == "worker" and self.driver.kill_workers(self.random):
-            self.kills[kind] += 1
-            return
-        if kind == "worker" or (kind == "jvm" and not self.driver.kill_jvm()):
+        if kind == "application" or not self.driver.kill_one(kind, self.random):
             kind = "application"
-        self.driver.start_again()
+            self.driver.start_again()
+        elif kind == "jvm":
+            self.driver.start_again()
         self.kills[kind] += 1
 
     def to_the_end(self) -> None:
@@ -172,59 +215,36 @@ class PipelineRun(ApplicationRun):
         urls = (broker.url, f"tcp://127.0.0.1:{broker.process.port}")
         super().__init__(folder, driver or Driver(folder, urls, QUERIES), seed)
         self.broker = broker
-        self.ledger = PipelineLedger()
+        self.served = Served(broker.process.port, seed)
+        self.ledger = self.served.ledger
         self.rows: dict[str, list[Delivered]] = {}
         self.acked: Counter[int] = Counter()
         self.depths_compared = 0
-        self._up = Event()
-        self._done = Event()
-        self.clients = self._clients(broker.process.port)
-
-    def _clients(self, port: int) -> list[PipelineClient]:
-        common = (port, self.ledger, self.seed, self._up, self._done)
-        return [
-            Receipted("plain.a", *common, addresses=["orders"]),
-            Receipted("plain.b", *common, addresses=["orders"]),
-            Transacted("pair", *common, addresses=["left", "right"], repeats=False),
-            Transacted("again", *common, addresses=["again"], repeats=True),
-            Acknowledger("reader.a", *common, address="orders"),
-            Acknowledger("reader.b", *common, address="left"),
+        self.served.clients += [
+            Receipted("plain.a", self.served, addresses=["orders"]),
+            Receipted("plain.b", self.served, addresses=["orders"]),
+            Transacted("pair", self.served, addresses=["left", "right"], repeats=False),
+            Transacted("again", self.served, addresses=["again"], repeats=True),
+            Acknowledger("reader.a", self.served, address="orders"),
+            Acknowledger("reader.b", self.served, address="left"),
         ]
 
     def run(self, kinds: Iterator[str], kills: int) -> None:
         """Kills so many times, each time one of the next kind, then delivers the rest and judges."""
-        self._up.set()
-        for client in self.clients:
-            client.start()
-        try:
-            for _ in range(kills):
-                self.progress()
-                self._kill(next(kinds))
-            self.progress()
-        finally:
-            self._done.set()
-            for client in self.clients:
-                client.join()
-        try:
-            self.driver.end()
-            self._compare_depths()
-            self.to_the_end()
-            self._compare_depths()
-        finally:
-            self.driver.end()
-        self.problems += [text for client in self.clients for text in client.trouble]
+        self.loop([self.served], itertools.islice(kinds, kills), self._compare_depths)
         self._judge()
 
-    def _kill(self, kind: str) -> None:
+    def disturb(self, kind: str) -> None:
+        """Kill the broker, or a part of the application."""
         if kind != "broker":
             self.kill_in_application(kind)
             return
         self.broker.kill()
-        self._up.clear()
+        self.served.up.clear()
         self.broker.start_again()
         if self.kills[kind] % DEPTHS_EVERY == 0:
             self._compare_depths()
-        self._up.set()
+        self.served.up.set()
         self.kills[kind] += 1
 
     # ---- what came of it -------------------------------------------------------------------------
@@ -241,7 +261,10 @@ class PipelineRun(ApplicationRun):
             "the broker": {
                 name: int(process.metric("artemis_durable_message_count", queue=name)) for name in ADDRESSES
             },
-            **{name: folded(source) for name, source in self._sources().items()},
+            **{
+                name: {row["queue"]: row["messageCount"] for row in rows_read({**source, "table": "queues"})}
+                for name, source in self._sources().items()
+            },
         }
         self.depths_compared += 1
         self.problems += self.ledger.depth_problems(depths)
@@ -262,7 +285,7 @@ class PipelineRun(ApplicationRun):
         promised = sum(one.promised for one in self.ledger.sent.values())
         groups = len({one.group for one in self.ledger.sent.values() if one.group and one.promised})
         done = f"{sum(self.driver.commits().values()):,} {self.driver.UNIT}"
-        repeated = sum(one.repeated_count for one in self.clients if isinstance(one, Transacted))
+        repeated = sum(one.repeated_count for one in self.served.clients if isinstance(one, Transacted))
         return (
             f"seed {self.seed}: {self.kills.total()} kills ({kills}), {self.driver.lives} lives of the application"
             f" ({self.ended_by_itself} ended by themselves), {done},"
@@ -275,19 +298,10 @@ class PipelineRun(ApplicationRun):
         )
 
 
-def folded(source: dict[str, str]) -> dict[str, int]:
-    """How deep the log says the queues are."""
-    reader = AggregateReader(read_options({**source, "table": "queues"}))
-    batches = [batch for share in reader.partitions() for batch in reader.read(share)]
-    return {row["queue"]: row["messageCount"] for batch in batches for row in batch.to_pylist()}
-
-
 def acknowledged(source: dict[str, str]) -> Counter[int]:
     """How often the log tells of the acknowledgement of each message that clients took."""
     options = {"table": "events", "columns": "event,messageId", "subscribe": ",".join(ADDRESSES)}
-    reader = RowReader(read_options({**source, **options}))
-    batches = [batch for share in reader.partitions() for batch in reader.read(share)]
-    return Counter(row["messageId"] for batch in batches for row in batch.to_pylist() if row["event"] == "acked")
+    return Counter(row["messageId"] for row in rows_read({**source, **options}) if row["event"] == "acked")
 
 
 def delivered_rows(folder: Path, *brokers: str) -> list[Delivered]:
@@ -295,18 +309,7 @@ def delivered_rows(folder: Path, *brokers: str) -> list[Delivered]:
     columns = ["address", "value", "headers", "offset", "messageId", "transaction"]
     chosen = arrow_dataset.field("broker").isin(brokers) if brokers else None
     batches = arrow_dataset.dataset(folder, format="parquet").to_batches(columns=columns, filter=chosen)
-    return [
-        Delivered(
-            row["address"],
-            row["value"],
-            {one["key"]: one["value"].decode() for one in row["headers"]},
-            row["offset"],
-            row["messageId"],
-            row["transaction"],
-        )
-        for batch in batches
-        for row in batch.to_pylist()
-    ]
+    return delivered(row for batch in batches for row in batch.to_pylist())
 
 
 def copies_in(broker: LiveBroker, promised: int) -> list[Delivered]:
@@ -319,18 +322,7 @@ def copies_in(broker: LiveBroker, promised: int) -> list[Delivered]:
         for number in range(count):
             message = client.message()
             names = ("x-id", "x-note", "x-group")
-            headers = {name: unescaped(str(message.header(name))) for name in names}
+            headers = {name: unescape(str(message.header(name)), "1.2") for name in names}
             found.append(Delivered(COPIED, message.body, headers, number, number, None))
         client.nothing_waits()
     return found
-
-
-def unescaped(text: str) -> str:
-    """A header's value of STOMP 1.2."""
-    plain = {"\\\\": "\\", "\\n": "\n", "\\c": ":", "\\r": "\r"}
-    parts, at = [], 0
-    while at < len(text):
-        size = 2 if text[at] == "\\" else 1
-        parts.append(plain.get(text[at : at + size], text[at : at + size]))
-        at += size
-    return "".join(parts)

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
+from typing import Any
 from zlib import crc32
 
 
@@ -43,6 +44,21 @@ class Delivered:
     def id(self) -> str:
         """The name that the producer gave it."""
         return self.headers.get("x-id", "?")
+
+
+def delivered(rows: Iterable[Any]) -> list[Delivered]:
+    """Rows of a query, whatever kind of mapping they are."""
+    return [
+        Delivered(
+            row["address"],
+            bytes(row["value"]),
+            {one["key"]: one["value"].decode() for one in row["headers"]},
+            row["offset"],
+            row["messageId"],
+            row["transaction"],
+        )
+        for row in rows
+    ]
 
 
 @dataclass

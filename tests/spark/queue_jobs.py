@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,12 @@ from pyspark.sql.streaming.datasource import ReadLimit
 
 from artemis_py.spark.consume.link import Link
 from artemis_py.spark.consume.reader import QueueStreamReader
-from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.options import read_options
 from tests.kit.client import StompSocket
 from tests.kit.frames import ServerFrame
 from tests.spark.cutting_proxy import CuttingProxy
 from tests.spark.live import LiveBroker, live_broker
+from tests.spark.readers import rows_of, rows_read
 
 ROOMY = 'max-per-subscription-backlog="1000000"'
 QUEUES = f"""\
@@ -59,7 +60,7 @@ def queue_broker(folder: Path, **options: Any) -> Iterator[LiveBroker]:
         yield broker
 
 
-def source(broker: LiveBroker, queue: str, stomp_port: int | None = None, **options: object) -> dict[str, str]:
+def source(broker: LiveBroker, queue: str, stomp_port: int | None = None, **options: object) -> dict[str, Any]:
     """The options of a stream that consumes a queue."""
     port = broker.process.port if stomp_port is None else stomp_port
     given = {"url": broker.url, "stompUrl": f"tcp://127.0.0.1:{port}", "queue": queue, **options}
@@ -78,8 +79,7 @@ def held(broker: LiveBroker, queue: str) -> int:
 
 def attempts(broker: LiveBroker, queue: str) -> Counter[str]:
     """The failed attempts of a queue's messages by their reasons, as the log tells them."""
-    reader = RowReader(read_options({"url": broker.url, "table": "events", "columns": "event,queue,reason"}))
-    rows = [row for share in reader.partitions() for batch in reader.read(share) for row in batch.to_pylist()]
+    rows = rows_read({"url": broker.url, "table": "events", "columns": "event,queue,reason"})
     return Counter(row["reason"] for row in rows if (row["event"], row["queue"]) == ("attempted", queue))
 
 
@@ -103,12 +103,12 @@ def taken(client: StompSocket, queue: str, number: int, *, acks: bool = True, **
     return found
 
 
+@dataclass
 class Checkpoint:
     """What Spark notes: the offsets that it planned, as texts, and how many batches are done."""
 
-    def __init__(self) -> None:
-        self.offsets: list[str] = []
-        self.done = 0
+    offsets: list[str] = field(default_factory=list)
+    done: int = 0
 
     def offset(self, batch: int) -> dict[str, Any]:
         """One of them."""
@@ -155,8 +155,7 @@ class Query:
     def rows(self) -> list[dict[str, Any]]:
         """The rows of the batch that is planned."""
         end = self.checkpoint.offset(self.checkpoint.done)
-        shares = self.reader.partitions(self._start, end)
-        return [row for share in shares for rows in self.reader.read(share) for row in rows.to_pylist()]
+        return rows_of(self.reader, self.reader.partitions(self._start, end))
 
     def run(self) -> list[str]:
         """Run the batch that is planned; its bodies."""

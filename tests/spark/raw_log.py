@@ -109,10 +109,6 @@ def _page_settled(queue: int, reason: int, ids: list[int], consumer: int) -> byt
     return header + numbers + (records.CONSUMER_ID.struct.pack(consumer) if consumer else b"")
 
 
-def _told(fields: dict[str, Any]) -> bytes:
-    return codec.encode_fields(fields)
-
-
 REASONS = st.sampled_from(records.REASONS)
 RECORDS: st.SearchStrategy[tuple[int, Callable[[int], bytes]]] = st.one_of(
     st.tuples(st.just(MESSAGE), messages()),
@@ -152,7 +148,7 @@ RECORDS: st.SearchStrategy[tuple[int, Callable[[int], bytes]]] = st.one_of(
     st.tuples(
         st.just(REFUSED),
         st.builds(
-            lambda address, session, count: _told(
+            lambda address, session, count: codec.encode_fields(
                 {"address": address, "policy": "drop", "session": session, "count": count, "bytes": count * 7}
             ),
             st.sampled_from(ADDRESSES), CLIENTS, st.integers(1, 9),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 
 from artemis_py.spark.read.batch import reader as reader_of
@@ -18,7 +18,7 @@ Row = dict[str, Any]
 Offset = dict[str, Any]
 
 
-def rows_of(reader: DataSourceReader | LogStreamReader, shares: Iterable[InputPartition]) -> list[Row]:
+def rows_of(reader: DataSourceReader | DataSourceStreamReader, shares: Iterable[InputPartition]) -> list[Row]:
     """The rows of tasks."""
     batches: list[Any] = [batch for share in shares for batch in reader.read(share)]
     return [row for batch in batches for row in batch.to_pylist()]

@@ -27,7 +27,7 @@ def main(folder: pathlib.Path, http: str, stomp: str) -> None:
         "spark.driver.memory": "1g",
     }
     spark = session("secrets", master="local[2]", **settings)
-    spark.sparkContext.setLogLevel(os.environ["LEVEL"])
+    spark.sparkContext.setLogLevel("INFO")
     said: dict[str, Any] = {"errors": []}
     folder.joinpath("password").write_text(os.environ["FROM_FILE"] + "\n")
     by_file = {"user": "ann", "passwordFile": str(folder / "password")}

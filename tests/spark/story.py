@@ -69,17 +69,13 @@ class Story:
         return f"tcp://127.0.0.1:{self.broker.port}"
 
 
-def broker_xml(folder: Path) -> str:
-    """A broker.xml with a journal and everything of it kept."""
-    core = f"""{SWEPT}{retained(folder)}<journal-file-size>64K</journal-file-size>
-    <message-expiry-scan-period>20</message-expiry-scan-period>"""
-    return configuration(folder=folder, core=core, settings=SETTINGS, addresses=ADDRESSES)
-
-
 @contextmanager
 def told(folder: Path) -> Iterator[Story]:
-    """The broker, after all of its traffic."""
-    with running(broker_xml(folder), folder) as broker:
+    """The broker, which keeps all of its log, after all of its traffic."""
+    core = f"""{SWEPT}{retained(folder)}<journal-file-size>64K</journal-file-size>
+    <message-expiry-scan-period>20</message-expiry-scan-period>"""
+    text = configuration(folder=folder, core=core, settings=SETTINGS, addresses=ADDRESSES)
+    with running(text, folder) as broker:
         ledger = Ledger()
         with (
             connected(broker.port, login="anna") as anna,
@@ -91,10 +87,31 @@ def told(folder: Path) -> Iterator[Story]:
                 host, port = client.socket.getsockname()
                 ledger.origins[name] = f"{host}:{port}"
             fast.subscribe("orders", id="fast", **{"consumer-window-size": "0"})
-            _orders(ledger, anna, fast, count=12, prefix="a")
+            for number in range(12):  # each is acknowledged before the next
+                began = time.monotonic()
+                _send(ledger, anna, "orders", f"a{number}")
+                sent = time.monotonic()
+                message = _take(ledger, fast, "fast")
+                got = time.monotonic()
+                fast.acknowledge(message)
+                ledger.acked["fast"] += 1
+                ended = time.monotonic()
+                ledger.holds_ms[message.body.decode()] = (max(0.0, got - sent) * 1000, (ended - began) * 1000)
             slow.subscribe("orders", id="slow", **{"consumer-window-size": "0"})
-            _both(ledger, bert, fast, slow)
-            _poison(ledger, anna, fast, slow)
+            # Each of two consumers gets one; the slow one keeps it while the fast one takes four more.
+            _send(ledger, bert, "orders", *(f"b{number}" for number in range(6)))
+            kept = _take(ledger, slow, "slow")
+            for _ in range(5):
+                fast.acknowledge(_take(ledger, fast, "fast"))
+                ledger.acked["fast"] += 1
+            slow.acknowledge(kept)
+            ledger.acked["slow"] += 1
+            slow.ask("UNSUBSCRIBE", {"id": "slow"})
+            _send(ledger, anna, "orders", '{"id": 7, "total": "x"}')  # refused as often as allowed
+            for _ in range(2):
+                message = _take(ledger, fast, "fast")
+                ledger.poison = {"id": str(message.header("message-id")), "body": message.body.decode()}
+                fast.ask("NACK", {"id": message.header("ack")})
             _send(ledger, bert, "ticks", *(f"t{number}" for number in range(RING + 7)))
             _send(ledger, anna, "offers", "o1", "o2", "o3", expires=str(int(time.time() * 1000) + 1))
             broker.await_count("EXPIRED", 3)
@@ -113,38 +130,3 @@ def _take(ledger: Ledger, client: StompSocket, name: str) -> ServerFrame:
     message = client.message()
     ledger.delivered[name] += 1
     return message
-
-
-def _orders(ledger: Ledger, sender: StompSocket, consumer: StompSocket, count: int, prefix: str) -> None:
-    """One after the other, each acknowledged before the next."""
-    for number in range(count):
-        began = time.monotonic()
-        _send(ledger, sender, "orders", f"{prefix}{number}")
-        sent = time.monotonic()
-        message = _take(ledger, consumer, "fast")
-        got = time.monotonic()
-        consumer.acknowledge(message)
-        ledger.acked["fast"] += 1
-        ended = time.monotonic()
-        ledger.holds_ms[message.body.decode()] = (max(0.0, got - sent) * 1000, (ended - began) * 1000)
-
-
-def _both(ledger: Ledger, sender: StompSocket, fast: StompSocket, slow: StompSocket) -> None:
-    """Two consumers, of which each gets one; the slow one keeps it while the fast one takes four more."""
-    _send(ledger, sender, "orders", *(f"b{number}" for number in range(6)))
-    kept = _take(ledger, slow, "slow")
-    for _ in range(5):
-        fast.acknowledge(_take(ledger, fast, "fast"))
-        ledger.acked["fast"] += 1
-    slow.acknowledge(kept)
-    ledger.acked["slow"] += 1
-
-
-def _poison(ledger: Ledger, sender: StompSocket, fast: StompSocket, slow: StompSocket) -> None:
-    """Refused as often as allowed."""
-    slow.ask("UNSUBSCRIBE", {"id": "slow"})
-    _send(ledger, sender, "orders", '{"id": 7, "total": "x"}')
-    for _ in range(2):
-        message = _take(ledger, fast, "fast")
-        ledger.poison = {"id": str(message.header("message-id")), "body": message.body.decode()}
-        fast.ask("NACK", {"id": message.header("ack")})

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,22 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import DataStreamWriter
 
 
-def query(spark: SparkSession, folder: Path, url: str, address: str) -> DataStreamWriter:
+def put(folder: Path, name: str, lines: Iterable[str]) -> None:
+    """One more file, there at once."""
+    (folder / "in").mkdir(exist_ok=True)
+    hidden = folder / "in" / f".{name}"
+    hidden.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    hidden.rename(folder / "in" / f"{name}.txt")
+
+
+def query(
+    spark: SparkSession, folder: Path, url: str, address: str, format: str = "artemis", **options: str
+) -> DataStreamWriter:
     """The query, whoever runs it; its checkpoint is in the folder."""
     lines = spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(folder / "in"))
-    writer = lines.repartition(2).writeStream.format("artemis").option("checkpointLocation", str(folder / "checkpoint"))
-    return writer.options(url=url, address=address, rowsPerTransaction="50", routingType="ANYCAST", timeout="60 s")
+    writer = lines.repartition(2).writeStream.format(format).option("checkpointLocation", str(folder / "checkpoint"))
+    own = {"rowsPerTransaction": "50", "routingType": "ANYCAST", "timeout": "60 s"}
+    return writer.options(url=url, address=address, **{**own, **options})
 
 
 def main(folder: Path, url: str, address: str) -> None:

@@ -15,10 +15,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark.log.directory import DirectoryLog
-from artemis_py.spark.read.batch import RowReader
-from artemis_py.spark.read.options import read_options
 from artemis_py.spark.stream.pace import bytes_behind
-from artemis_py.spark.stream.reader import LAG, LogStreamReader
+from artemis_py.spark.stream.reader import LAG
 from artemis_py.storage.format.segment_index import BLOCK_BYTES
 from tests.kit.set_clock import SettableClock
 from tests.spark.live import live_broker, send_many
@@ -311,10 +309,7 @@ def test_offsets_that_retention_has_taken(tmp_path: Path, caplog: pytest.LogCapt
 
     def start(lsn: int, **options: str) -> None:
         given = {"journal": str(tmp_path), "broker": "x", "startingOffsets": json.dumps({"x": lsn}), **options}
-        if streaming:
-            LogStreamReader(read_options(given, streaming=True)).initialOffset()
-        else:
-            RowReader(read_options(given)).partitions()
+        rows_read(given, streaming=streaming)
 
     start(begin)
     said = rf"startingOffsets names offset 5 of broker x, but retention has removed the offsets 6 to {begin}"

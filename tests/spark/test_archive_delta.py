@@ -22,6 +22,7 @@ from artemis_py.spark.jobs.archive_delta import DeltaArchive, ObjectFiles, Writt
 from artemis_py.spark.jobs.archive_files import Files
 from artemis_py.spark.jobs.delta import DeltaPlace
 from artemis_py.spark.jobs.source import JobError
+from tests.spark.mortal import Killed, Life
 from tests.spark.object_store import object_store
 
 TABLES = ("messages", "events")
@@ -31,37 +32,6 @@ SCHEMA = pa.schema({"offset": pa.int64(), "broker": pa.string(), "address": pa.s
 PARTITIONS = ("address", "hour")
 ADDRESSES = ("orders", "a/b c%20'ü", None)
 """One that is no name of a directory, and none."""
-
-
-class Killed(BaseException):
-    """The process ended here."""
-
-
-class Life:
-    """Ends before its n-th change."""
-
-    def __init__(self, changes_max: int) -> None:
-        self.left = changes_max
-
-    def lives_on(self) -> None:
-        if self.left == 0:
-            raise Killed
-        self.left -= 1
-
-
-class Mortal(Files):
-    """Dies with its process."""
-
-    def __init__(self, life: Life) -> None:
-        self._life = life
-
-    def write(self, path: Path, value: object) -> None:
-        self._life.lives_on()
-        super().write(path, value)
-
-    def remove(self, path: Path) -> None:
-        self._life.lives_on()
-        super().remove(path)
 
 
 class Rows:
@@ -105,9 +75,9 @@ def seen(place: DeltaPlace) -> list[int]:
     return sorted(found)
 
 
-def run(place: str, storage: dict[str, str], files: Files | None, told: list[int]) -> None:
+def run(place: str, storage: dict[str, str], told: list[int]) -> None:
     """A whole run of the job."""
-    with DeltaArchive(place, storage, files) as archive:
+    with DeltaArchive(place, storage) as archive:
         for end in STEPS:
             if end > archive.archived_lsn("b"):
                 after = {table: archive.done("b", table) for table in TABLES}
@@ -116,23 +86,9 @@ def run(place: str, storage: dict[str, str], files: Files | None, told: list[int
                 told.append(end)
 
 
-@pytest.fixture
-def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A killed process loses nothing that it wrote."""
-    monkeypatch.setattr(os, "fsync", lambda _number: None)
-
-
-@pytest.mark.usefixtures("unsynced")
 def test_killed_anywhere_and_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    true_commit = DeltaPlace.commit
-    life = Life(1000)
-
-    def commit(place: DeltaPlace, *given: Any) -> None:
-        life.lives_on()
-        true_commit(place, *given)
-        life.lives_on()
-
-    monkeypatch.setattr(DeltaPlace, "commit", commit)
+    monkeypatch.setattr(os, "fsync", lambda _number: None)  # a killed process loses nothing that it wrote
+    life = Life(monkeypatch, (Files, "write"), (Files, "remove"), (DeltaPlace, "commit"))
     killed = 0
     while True:
         root = str(tmp_path / str(killed))
@@ -140,19 +96,19 @@ def test_killed_anywhere_and_started_again(tmp_path: Path, monkeypatch: pytest.M
         places = {table: DeltaPlace(f"{root}/{table}") for table in TABLES}
         life.left = killed
         try:
-            run(root, {}, Mortal(life), told)
+            run(root, {}, told)
             break
         except Killed:
             for table, place in places.items():
                 lsns = seen(place)
                 assert lsns == [*range(1, len(lsns) + 1)], f"{table}, killed before change {killed}"
                 assert len(lsns) >= max(told, default=0), f"{table}, killed before change {killed}"
-        life.left = 1000
-        run(root, {}, None, told)
+        life.left = -1
+        run(root, {}, told)
         assert [seen(place) for place in places.values()] == [[*range(1, END + 1)]] * 2, killed
         assert not Path(root, "_archive", "move.json").exists()
         killed += 1
-    assert killed == 15
+    assert killed == 11
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +119,7 @@ def store() -> Iterator[dict[str, str]]:
 
 def test_in_an_object_store(store: dict[str, str]) -> None:
     place = "s3://bucket/archive"
-    run(place, store, None, [])
+    run(place, store, [])
     assert [seen(DeltaPlace(f"{place}/{table}", store)) for table in TABLES] == [[*range(1, END + 1)]] * 2
     with DeltaArchive(place, store) as archive:
         assert (archive.archived_lsn("b"), archive.known()) == (END, {"b": "x"})
@@ -195,14 +151,22 @@ def test_two_jobs_in_an_object_store(store: dict[str, str]) -> None:
         one.add_files("b", 12, parts[0], {"id": "x"})
         with pytest.raises(JobError, match="another job archives into s3://bucket/two, too: messages is at lsn 12"):
             other.add_files("b", 30, parts[1], {"id": "x"})
-    run("s3://bucket/two", store, None, [])
+    run("s3://bucket/two", store, [])
     assert [seen(DeltaPlace(f"s3://bucket/two/{table}", store)) for table in TABLES] == [[*range(1, END + 1)]] * 2
 
 
 def test_all_of_it_is_synced_before_the_archive_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: set[int] = set()
+    true_write = Files.write
+
+    def write(files: Files, path: Path, value: object) -> None:
+        if path.name == "state.json":
+            found = [one for one in (tmp_path / "messages").rglob("*") if one.is_file()]
+            assert [one for one in found if one.stat().st_ino not in synced] == []
+        true_write(files, path, value)
+
     monkeypatch.setattr(os, "fsync", lambda number: synced.add(os.fstat(number).st_ino))
-    monkeypatch.setattr(Files, "write", _watching(Files.write, tmp_path, synced))
+    monkeypatch.setattr(Files, "write", write)
     place = DeltaPlace(str(tmp_path / "messages"))
     place.create(SCHEMA, PARTITIONS, {"delta.checkpointInterval": "3"})
     with DeltaArchive(str(tmp_path), {}) as archive:
@@ -210,16 +174,6 @@ def test_all_of_it_is_synced_before_the_archive_says_so(tmp_path: Path, monkeypa
             part = written(place, archive.done("b", "messages"), end)
             archive.add_files("b", end, {"messages": part}, {"id": "x"})
     assert list((tmp_path / "messages" / "_delta_log").glob("*.checkpoint.parquet"))
-
-
-def _watching(write: Callable[..., None], root: Path, synced: set[int]) -> Callable[..., None]:
-    def watched(files: Files, path: Path, value: object) -> None:
-        if path.name == "state.json":
-            found = [one for one in (root / "messages").rglob("*") if one.is_file()]
-            assert [one for one in found if one.stat().st_ino not in synced] == []
-        write(files, path, value)
-
-    return watched
 
 
 def test_a_column_that_an_older_archive_lacks(tmp_path: Path) -> None:

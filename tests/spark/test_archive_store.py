@@ -13,42 +13,11 @@ from artemis_py.spark.jobs import archive_files
 from artemis_py.spark.jobs.archive_files import Files
 from artemis_py.spark.jobs.archive_parquet import ParquetArchive
 from artemis_py.spark.jobs.source import JobError
+from tests.spark.mortal import Killed, Life
 
 LOG = [(lsn, f"2026-01-0{1 + lsn // 40}", f"address{lsn % 2}") for lsn in range(1, 80)]
 """Rows of a log: lsn, date, address."""
 STEPS = (50, 79)
-
-
-class Killed(BaseException):
-    """The process ended here."""
-
-
-class Mortal(Files):
-    """Dies before its n-th operation."""
-
-    def __init__(self, operations_max: int) -> None:
-        self.left = operations_max
-
-    def _live(self) -> None:
-        if self.left == 0:
-            raise Killed
-        self.left -= 1
-
-    def write(self, path: Path, value: object) -> None:
-        self._live()
-        super().write(path, value)
-
-    def move(self, old: Path, new: Path) -> None:
-        self._live()
-        super().move(old, new)
-
-    def swap(self, made: Path, place: Path) -> None:
-        self._live()
-        super().swap(made, place)
-
-    def remove(self, path: Path) -> None:
-        self._live()
-        super().remove(path)
 
 
 def rows_between(after: int, up_to: int) -> Callable[[Path], None]:
@@ -86,9 +55,9 @@ def seen(root: Path) -> list[tuple[int, str, str]]:
     return sorted(found)
 
 
-def run(root: Path, files: Files, told: list[int]) -> None:
+def run(root: Path, told: list[int]) -> None:
     """A whole run of the job: all steps, each told, then the compaction."""
-    with ParquetArchive(root, files) as store:
+    with ParquetArchive(root) as store:
         for end in STEPS:
             if end > store.archived_lsn("a b"):
                 store.add_files("a b", end, rows_between(store.archived_lsn("a b"), end))
@@ -100,21 +69,24 @@ def run(root: Path, files: Files, told: list[int]) -> None:
 def test_killed_anywhere_and_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda _number: None)  # a killed process loses nothing that it wrote
     exchanged = archive_files._exchanged
+    life = Life(monkeypatch, *((Files, name) for name in ("write", "move", "swap", "remove")))
     killed = 0
     # Where the system cannot exchange two directories in one step, it takes two: here every other time.
     monkeypatch.setattr(archive_files, "_exchanged", lambda one, other: killed % 2 == 0 and exchanged(one, other))
     while True:
         root = tmp_path / str(killed)
         told: list[int] = []
+        life.left = killed
         try:
-            run(root, Mortal(killed), told)
+            run(root, told)
             break
         except Killed:
             rows = seen(root)
             assert len(rows) == len(set(rows)), f"twice, when killed before operation {killed}"
             assert set(rows) >= {row for row in LOG if row[0] <= max(told, default=0)}, killed
+        life.left = -1
         again: list[int] = []
-        run(root, Files(), again)
+        run(root, again)
         assert seen(root) == sorted(LOG), f"killed before operation {killed}"
         assert told + again in (list(STEPS), sorted({*told, *again}))
         assert list((root / "_archive").glob("staging*")) == []
@@ -139,9 +111,9 @@ def test_killed_between_the_two_renames_of_a_swap(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(Path, "rename", rename)
     with pytest.raises(Killed):
-        run(tmp_path, Files(), [])
+        run(tmp_path, [])
     assert renames == 2
-    run(tmp_path, Files(), [])
+    run(tmp_path, [])
     assert seen(tmp_path) == sorted(LOG)
 
 
@@ -162,19 +134,19 @@ def test_files_are_synced_before_the_archive_says_so(tmp_path: Path, monkeypatch
     synced: set[int] = set()
     monkeypatch.setattr(os, "fsync", lambda number: synced.add(os.fstat(number).st_ino))
     unsynced: list[Path] = []
+    true_write = Files.write
 
-    class Watching(Files):
+    def write(files: Files, path: Path, value: object) -> None:
         """Looks at what stands in staging when the step is decided."""
+        if path.name == "move.json":
+            [staging] = path.parent.glob("staging*")
+            found = [staging, *staging.rglob("*")]
+            assert len(found) >= 3
+            unsynced.extend(each for each in found if each.stat().st_ino not in synced)
+        true_write(files, path, value)
 
-        def write(self, path: Path, value: object) -> None:
-            if path.name == "move.json":
-                [staging] = path.parent.glob("staging*")
-                found = [staging, *staging.rglob("*")]
-                assert len(found) >= 3
-                unsynced.extend(each for each in found if each.stat().st_ino not in synced)
-            super().write(path, value)
-
-    run(tmp_path, Watching(), [])
+    monkeypatch.setattr(Files, "write", write)
+    run(tmp_path, [])
     assert unsynced == []
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from artemis_py.spark.read.options import read_options
 from artemis_py.spark.read.plan import Share
 from artemis_py.storage.format import codec, records
 from tests.spark.made_log import HOUR_MS, START_MS, MadeLog, day_of_segments
+from tests.spark.readers import rows_in, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -177,11 +177,6 @@ def test_a_schema_of_the_user_is_refused(spark: SparkSession, day: Path) -> None
         query.awaitTermination(60)
 
 
-def test_sql_view(spark: SparkSession, day: Path) -> None:
-    spark.sql(f"create or replace temporary view day using artemis options (journal '{day}', columns 'offset,address')")
-    assert spark.sql("select count(*) from day where address = 'orders.0'").collect()[0][0] == 1600
-
-
 def test_batches_are_as_large_as_asked(day: Path) -> None:
     reader = RowReader(read_options({"journal": str(day), "rowsPerBatch": "7", "columns": "offset"}))
     batches = [batch for share in reader.partitions() for batch in reader.read(share)]
@@ -201,8 +196,7 @@ def test_large_segments_are_shared_out(tmp_path: Path, monkeypatch: pytest.Monke
     found = shares(tmp_path, partitionBytes="10000")
     assert len(found) > 3
     reader = RowReader(read_options({"journal": str(tmp_path), "columns": "messageId"}))
-    rows = [row["messageId"] for share in found for batch in reader.read(share) for row in batch.to_pylist()]
-    assert rows == list(range(1, 401))
+    assert [row["messageId"] for row in rows_of(reader, found)] == list(range(1, 401))
     middle = shares(tmp_path, broker="b", startingOffsets='{"b": 200}', endingOffsets='{"b": 220}')
     assert sum(one.end - one.begin for share in middle for one in share.ranges) < 6000
 
@@ -216,9 +210,7 @@ def test_at_least_so_many_tasks(tmp_path: Path, count: int) -> None:
         log.publish(START_MS, messages)
     log.close()
     reader = RowReader(read_options({"journal": str(tmp_path), "columns": "messageId", "minPartitions": str(count)}))
-    found = [
-        [row["messageId"] for batch in reader.read(share) for row in batch.to_pylist()] for share in reader.partitions()
-    ]
+    found = [[row["messageId"] for row in rows_of(reader, [share])] for share in reader.partitions()]
     assert len(found) == count
     assert [number for rows in found for number in rows] == list(range(1, 401))
     assert max(map(len, found)) <= 412 / count * 1.25 + 1  # each segment has three more records
@@ -297,28 +289,22 @@ def test_a_segment_cut_short_is_an_error_or_left_out(tmp_path: Path) -> None:
         del data[data.index(b"destination") + 100 :]
 
     damaged(tmp_path, cut)
-    whole = RowReader(read_options({"journal": str(tmp_path), "columns": "offset"}))
     with pytest.raises(PipelineError, match="failOnDataLoss=false"):
-        _ = [batch for share in whole.partitions() for batch in whole.read(share)]
-    rest = RowReader(read_options({"journal": str(tmp_path), "columns": "offset", "failOnDataLoss": "false"}))
-    assert sum(batch.num_rows for share in rest.partitions() for batch in rest.read(share)) == 31
+        rows_in(tmp_path)
+    assert len(rows_in(tmp_path, failOnDataLoss="false")) == 31
 
 
 def test_a_segment_that_went_is_an_error_or_left_out(tmp_path: Path) -> None:
     damaged(tmp_path, lambda data: None)
-    for options, rows in (({}, None), ({"failOnDataLoss": "false"}, 30)):
-        copy = tmp_path / f"copy{len(options)}"
-        shutil.copytree(tmp_path, copy, ignore=shutil.ignore_patterns("copy*"))
-        reader = RowReader(
-            read_options({"journal": str(copy), "columns": "offset", "partitionBytes": "100", **options})
-        )
-        planned = reader.partitions()
-        (copy / "artemis-journal-000000000001.log").unlink()
-        if rows is None:
-            with pytest.raises(PipelineError, match="retention has removed it; skip it with failOnDataLoss=false"):
-                _ = [batch for share in planned for batch in reader.read(share)]
-        else:
-            assert sum(batch.num_rows for share in planned for batch in reader.read(share)) == rows
+    readers = [
+        RowReader(read_options({"journal": str(tmp_path), "partitionBytes": "100", **options}))
+        for options in ({}, {"failOnDataLoss": "false"})
+    ]
+    (strict, whole), (lenient, rest) = ((reader, reader.partitions()) for reader in readers)
+    (tmp_path / "artemis-journal-000000000001.log").unlink()
+    with pytest.raises(PipelineError, match="retention has removed it; skip it with failOnDataLoss=false"):
+        rows_of(strict, whole)
+    assert len(rows_of(lenient, rest)) == 30
 
 
 def test_a_torn_end_is_no_loss(tmp_path: Path) -> None:
@@ -328,8 +314,7 @@ def test_a_torn_end_is_no_loss(tmp_path: Path) -> None:
     log.publish(START_MS, 10)
     data = path.read_bytes().rstrip(b"\0")
     path.write_bytes(data[:-100] + bytes(500))
-    reader = RowReader(read_options({"journal": str(tmp_path), "columns": "offset"}))
-    assert sum(batch.num_rows for share in reader.partitions() for batch in reader.read(share)) == 19
+    assert len(rows_in(tmp_path)) == 19
 
 
 def test_another_format_version_is_refused(tmp_path: Path) -> None:

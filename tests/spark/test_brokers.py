@@ -18,8 +18,8 @@ from artemis_py.spark.stream.pace import HELD_BYTES_MAX
 from artemis_py.spark.stream.reader import AWAY
 from artemis_py.storage.log_id import log_id
 from tests.kit.process import eventually
-from tests.spark.cutting_proxy import CuttingProxy
-from tests.spark.live import LiveBroker, live_broker, send_many
+from tests.spark.cutting_proxy import cutting
+from tests.spark.live import LiveBroker, live_broker
 from tests.spark.made_log import START_MS, MadeLog
 from tests.spark.readers import Query, numbers_of, rows_read
 
@@ -34,11 +34,6 @@ def two(tmp_path: Path) -> Iterator[tuple[LiveBroker, LiveBroker]]:
         yield found[0], found[1]
 
 
-def send(broker: LiveBroker, first: int, count: int) -> None:
-    with broker.client() as client:
-        send_many(client, "orders", first, count)
-
-
 def url_of(*brokers: LiveBroker) -> str:
     return ",".join(broker.url for broker in brokers)
 
@@ -46,50 +41,44 @@ def url_of(*brokers: LiveBroker) -> str:
 def test_a_broker_that_is_down_ends_a_query_unless_it_is_asked_to_go_on(
     two: tuple[LiveBroker, LiveBroker], caplog: pytest.LogCaptureFixture
 ) -> None:
+    """One that runs, one that starts again, one that starts anew, and a batch."""
     east, west = two
-    send(east, 0, 2)
-    send(west, 100, 2)
-    strict = Query(url=url_of(east, west), brokerTimeoutSeconds="1")
-    query = Query(url=url_of(east, west), **GOES_ON)
+    url = url_of(east, west)
+    east.send(0, 2)
+    west.send(100, 2)
+    strict = Query(url=url, brokerTimeoutSeconds="1")
+    query = Query(url=url, **GOES_ON)
     assert strict.trigger() == query.trigger() == [0, 1, 100, 101]
-    before = query.at["west"]
+    old = query.at
     west.kill()
-    send(east, 2, 2)
+    east.send(2, 2)
     with pytest.raises(PipelineError, match="did not answer for 1 s"):
         strict.trigger()
+    with pytest.raises(PipelineError, match="did not answer"):
+        Query(old, url=url, brokerTimeoutSeconds="1").trigger()
     with caplog.at_level(logging.WARNING):
         assert query.trigger() == [2, 3]
     assert "broker west: the broker at" in caplog.text
-    assert query.at["west"] == before
+    assert query.at["west"] == old["west"]
     assert query.reader.reportLatestOffset()[AWAY] == ["west"]
     told = lag(query.progress())
     assert (told["west"].is_away, told["east"].is_away, told["east"].offsets) == (True, False, 0)
-    west.start_again()
-    send(west, 102, 3)
-    rows = eventually("rows of west", lambda: query.trigger() or [], bool, WAIT_S)
-    assert rows == [102, 103, 104]
-    assert AWAY not in query.reader.reportLatestOffset()
-
-
-def test_a_query_starts_without_a_broker_that_is_down(two: tuple[LiveBroker, LiveBroker]) -> None:
-    east, west = two
-    send(east, 0, 2)
-    send(west, 100, 2)
-    old = Query(url=url_of(east, west), **GOES_ON)
-    old.trigger()
-    west.kill()
-    with pytest.raises(PipelineError, match="did not answer"):
-        Query(old.at, url=url_of(east, west), brokerTimeoutSeconds="1").trigger()
-    again, new = (Query(at, url=url_of(east, west), **GOES_ON) for at in (old.at, None))
-    send(east, 2, 2)
-    assert again.trigger() == [2, 3]
-    assert again.at["west"] == old.at["west"]
-    assert new.trigger() == [0, 1, 2, 3]
+    again, new = (Query(at, url=url, **GOES_ON) for at in (old, None))
+    assert (again.trigger(), new.trigger()) == ([2, 3], [0, 1, 2, 3])
+    assert again.at["west"] == old["west"]
     assert new.reader.reportLatestOffset()[AWAY] == [west.url]
+    with caplog.at_level(logging.WARNING):
+        assert numbers_of(rows_read({"url": url, "columns": "value", **GOES_ON})) == [0, 1, 2, 3]
+    assert f"the broker at {west.url} did not answer" in caplog.text
     west.start_again()
-    send(west, 102, 1)
-    assert eventually("rows of west", again.trigger, bool, WAIT_S) == [102]
-    assert eventually("rows of west", new.trigger, bool, WAIT_S) == [100, 101, 102]
+    west.send(102, 3)
+    for one, wanted in ((query, [102, 103, 104]), (again, [102, 103, 104]), (new, [*range(100, 105)])):
+        assert eventually("rows of west", one.trigger, bool, WAIT_S) == wanted
+        assert AWAY not in one.reader.reportLatestOffset()
+    for broker in two:
+        broker.kill()
+    with pytest.raises(PipelineError, match="did not answer"):
+        rows_read({"url": url, **GOES_ON})
 
 
 def test_a_planned_batch_has_the_rows_of_a_broker_that_dies(two: tuple[LiveBroker, LiveBroker]) -> None:
@@ -97,38 +86,34 @@ def test_a_planned_batch_has_the_rows_of_a_broker_that_dies(two: tuple[LiveBroke
     east, west = two
     query = Query(url=url_of(east, west), cursor="c", **GOES_ON)
     for broker, first in ((east, 0), (west, 100)):
-        send(broker, first, 2)
+        broker.send(first, 2)
     end, shares = query.plan()
     west.kill()
     for again in (shares, query.reader.partitions(query.at, end)):
         assert query.read(again) == [0, 1, 100, 101]
     query.at = end
     query.reader.commit(end)
-    send(east, 2, 2)
+    east.send(2, 2)
     assert query.trigger() == [2, 3]
     assert query.reader.reportLatestOffset()[AWAY] == ["west"]
     west.start_again()
-    send(west, 102, 2)
-    assert eventually("rows of west", lambda: query.trigger() or [], bool, WAIT_S) == [102, 103]
+    west.send(102, 2)
+    assert eventually("rows of west", query.trigger, bool, WAIT_S) == [102, 103]
 
 
 def test_a_broker_that_dies_before_its_rows_are_fetched_is_left_out(two: tuple[LiveBroker, LiveBroker]) -> None:
     east, west = two
-    proxy = CuttingProxy(west.process.ports["http"], b"Range: bytes", nth=2, at_cut=west.kill)
-    try:
+    with cutting(west.process.ports["http"], b"Range: bytes", nth=2, at_cut=west.kill) as proxy:
         query = Query(url=f"{east.url},http://127.0.0.1:{proxy.port}", **GOES_ON)
         for broker, first in ((east, 0), (west, 100)):
-            send(broker, first, 2)
+            broker.send(first, 2)
         before = query.at["west"]
         assert query.trigger() == [0, 1]
-        assert proxy.has_cut
         assert query.at["west"] == before
         assert query.reader.reportLatestOffset()[AWAY] == ["west"]
         assert lag(query.progress())["west"].is_away
         west.start_again()
-        assert eventually("rows of west", lambda: query.trigger() or [], bool, WAIT_S) == [100, 101]
-    finally:
-        proxy.close()
+        assert eventually("rows of west", query.trigger, bool, WAIT_S) == [100, 101]
 
 
 def test_a_batch_that_was_not_fetched_waits_for_its_broker(two: tuple[LiveBroker, LiveBroker]) -> None:
@@ -136,8 +121,7 @@ def test_a_batch_that_was_not_fetched_waits_for_its_broker(two: tuple[LiveBroker
     east, west = two
     query = Query(url=url_of(east, west), **GOES_ON)
     strict = Query(url=url_of(east, west), brokerTimeoutSeconds="1")
-    with west.client() as client:
-        send_many(client, "orders", 100, 1, HELD_BYTES_MAX)
+    west.send(100, 1, size_bytes=HELD_BYTES_MAX)
     end, shares = query.plan()
     west.kill()
     again = "Spark repeats a planned batch as it was: start the broker again"
@@ -160,8 +144,7 @@ def test_a_large_batch_becomes_small_ones_whose_rows_are_there(two: tuple[LiveBr
     east, west = two
     query = Query(url=url_of(east, west), **GOES_ON)
     for broker, first in ((east, 0), (west, 100)):
-        with broker.client() as client:
-            send_many(client, "orders", first, 20, HELD_BYTES_MAX // 10)
+        broker.send(first, 20, size_bytes=HELD_BYTES_MAX // 10)
     end, shares = query.plan()
     west.kill()
     found = query.read(shares)
@@ -184,8 +167,7 @@ def test_whole_blocks_of_four_brokers_make_no_batch_smaller(tmp_path: Path) -> N
             for name in ("east", "west", "north", "south")
         ]
         for number, broker in enumerate(brokers):
-            with broker.client() as client:
-                send_many(client, "orders", 1000 * number, 120, HELD_BYTES_MAX // 400)
+            broker.send(1000 * number, 120, size_bytes=HELD_BYTES_MAX // 400)
         given = {**GOES_ON, "url": url_of(*brokers), "brokerTimeoutSeconds": "60"}
         tasks = Query(url=url_of(*brokers), maxMessagesPerTrigger="80").plan()[1]
         blocks = [one for share in tasks for one in share.ranges]  # type: ignore[attr-defined]
@@ -195,21 +177,6 @@ def test_whole_blocks_of_four_brokers_make_no_batch_smaller(tmp_path: Path) -> N
         assert [len(rows) for rows in batches] == [80] * 3
         assert all({row // 1000 for row in rows} == {0, 1, 2, 3} for rows in batches)
         assert len(Query(**given).trigger() or []) > 80, "without a limit of one's own"
-
-
-def test_a_batch_read_without_a_broker_that_is_down(
-    two: tuple[LiveBroker, LiveBroker], caplog: pytest.LogCaptureFixture
-) -> None:
-    east, west = two
-    send(east, 0, 2)
-    west.kill()
-    given = {"url": url_of(east, west), "columns": "value", **GOES_ON}
-    with caplog.at_level(logging.WARNING):
-        assert numbers_of(rows_read(given)) == [0, 1]
-    assert f"the broker at {west.url} did not answer" in caplog.text
-    east.kill()
-    with pytest.raises(PipelineError, match="did not answer"):
-        rows_read(given)
 
 
 def test_a_broker_is_taken_out_and_comes_back(tmp_path: Path) -> None:

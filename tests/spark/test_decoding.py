@@ -58,7 +58,8 @@ def rows_of(
 ) -> tuple[list[Row], list[Damage]]:
     """What the decoder makes of a file."""
     damages: list[Damage] = []
-    found = walk(Piece("f", raw[64:], 64, begun_ms(raw), is_last), damages)
+    begun_ms = records.decode_file_header(raw).created_ms  # the time of its first BATCH, should that be damaged
+    found = walk(Piece("f", raw[64:], 64, begun_ms, is_last), damages)
     columns = list(MESSAGES if table == "messages" else EVENTS)
     known = names or Names(QUEUES, SESSIONS, CONSUMERS)
     reading = Reading(
@@ -80,11 +81,6 @@ def rows_of(
         batch.validate(full=True)
         rows += batch.to_pylist()
     return rows, damages
-
-
-def begun_ms(raw: bytes) -> int:
-    """When the file was begun, which is the time of its first BATCH, should that be damaged."""
-    return records.decode_file_header(raw).created_ms
 
 
 def expected_rows(raw: bytes, table: str, *, is_last: bool = False) -> tuple[list[Row], list[Damage]]:

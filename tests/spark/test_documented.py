@@ -19,6 +19,7 @@ from tests.kit.client import connected
 from tests.kit.process import BrokerProcess, eventually
 from tests.spark.brokers import bodies, drained, url_of
 from tests.spark.live import send_many
+from tests.spark.streams import await_progress
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -117,10 +118,6 @@ def reader(spark: SparkSession, broker: BrokerProcess, tmp_path: Path) -> Iterat
         query.stop()
 
 
-def planned(query: StreamingQuery) -> None:
-    eventually("planned", lambda: query.lastProgress, lambda seen: seen is not None, WAIT_S)
-
-
 def test_five_minutes(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
     table, stream = blocks("docs/spark.md", "# Spark in five minutes", "python")
     hello = next(code for code in blocks("README.md", "## Five minutes", "python") if "two coffees" in code)
@@ -130,7 +127,7 @@ def test_five_minutes(reader: Reader, capsys: pytest.CaptureFixture[str]) -> Non
     subprocess.run(command, env=environment, capture_output=True, timeout=WAIT_S, check=True)
     reader.run(table)
     assert re.search(r"\|\s*orders\|\s*1\|", capsys.readouterr().out)
-    planned(reader.run(stream)["query"])
+    await_progress(reader.run(stream)["query"])
     reader.send("orders", 7, 5)
     assert bodies(drained(reader.broker, "orders.copy", 5, **ADMIN)) == ["7", "8", "9", "10", "11"]
 
@@ -163,7 +160,7 @@ def test_reading_and_streaming(reader: Reader, tmp_path: Path) -> None:
     before = reader.run(read)["orders"].count()
     [stream] = blocks("docs/pipeline.md", "### Streams", "python")
     query = reader.run(stream)["query"]
-    planned(query)
+    await_progress(query)
     reader.send("orders", 100, 3)
     eventually("rows", lambda: sum(one.numInputRows for one in query.recentProgress), lambda count: count == 3, WAIT_S)
     rows = reader.spark.read.parquet(str(tmp_path / "orders")).orderBy("offset").collect()
@@ -180,7 +177,7 @@ def test_consuming_a_queue(reader: Reader, tmp_path: Path) -> None:
     )
     rows = reader.spark.read.parquet(str(tmp_path / "jobs")).orderBy("offset").collect()
     assert [bytes(row.value) for row in rows] == [b"0", b"1", b"2"]
-    planned(query)
+    await_progress(query)
     [lag] = blocks("docs/pipeline.md", "#### Lag", "python")
     reader.run(lag, query=query, artemis_py=artemis_py)
 
@@ -222,7 +219,7 @@ def test_sql_and_views_and_lag(reader: Reader, capsys: pytest.CaptureFixture[str
             reader.sql(f"DROP {one}")
     [stream] = blocks("docs/pipeline.md", "### Streams", "python")
     query = reader.run(stream)["query"]
-    planned(query)
+    await_progress(query)
     [lag] = blocks("docs/pipeline.md", "#### Lag", "python")
     reader.run(lag, query=query, artemis_py=artemis_py)
     assert re.fullmatch(r"artemis_py 0 0 False 0\n", capsys.readouterr().out)

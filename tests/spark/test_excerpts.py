@@ -32,8 +32,7 @@ from artemis_py.storage.retention.retention import RetentionSettings
 from artemis_py.storage.retention.survey import spans
 from tests.kit.journal_story import Story
 from tests.spark.made_log import START_MS, MadeLog, survey
-
-Row = dict[str, Any]
+from tests.spark.readers import Row, rows_of
 
 
 def reader_of(folder: Path, *filters: Filter, table: str = "messages", **options: str) -> RowReader:
@@ -47,7 +46,7 @@ def reader_of(folder: Path, *filters: Filter, table: str = "messages", **options
 def rows(folder: Path, *filters: Filter, table: str = "messages", **options: str) -> list[Row]:
     """What a task gives to Spark, after Spark's own look at the conditions."""
     reader = reader_of(folder, *filters, table=table, **options)
-    found = [row for share in reader.partitions() for one in reader.read(share) for row in one.to_pylist()]
+    found = rows_of(reader, reader.partitions())
     return [row for row in found if all(holds(one, row) for one in filters)]
 
 
@@ -99,10 +98,6 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     story = Busy(folder / "journal", RetentionSettings(folder / "retained", None, None))
     story.generate(random.Random(11), 120)
     return folder
-
-
-def shown(one: object) -> str:
-    return ",".join(map(str, one)) if isinstance(one, tuple) else str(one)
 
 
 def test_what_is_beside_segments_changes_no_answer(busy: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,35 +18,27 @@ from tests.spark.made_log import START_MS, MadeLog
 PROGRAM = ROOT / "tests" / "spark" / "guest_program.py"
 
 
-def made_log(folder: Path) -> None:
-    log = MadeLog(folder)
+@pytest.mark.takes_turns("the sessions of others")
+@pytest.mark.timeout(420)
+@pytest.mark.parametrize("kind", [pytest.param("classic", marks=pytest.mark.slow), "connect"])
+def test_a_session_of_somebody_else(tmp_path: Path, kind: str) -> None:
+    """No variable tells it a Python for the workers."""
+    log = MadeLog(tmp_path / "log")
     log.segment(START_MS)
     log.publish(START_MS + 1, 10)
     log.publish(START_MS + 2, 5, address="bills.eu")
     log.publish(START_MS + 3, 5000, address="many", body=b"0" * 1000)
     log.close()
-
-
-def said_in(kind: str, folder: Path) -> dict[str, Any]:
-    """What the program found, in a session of this kind; no variable tells it a Python for the workers."""
-    made_log(folder / "log")
     environment = {name: text for name, text in os.environ.items() if not name.startswith(("PYSPARK", "SPARK"))}
     venv = str(Path(sys.executable).parent)
     environment |= {"PYTHONPATH": str(ROOT), "PATH": os.pathsep.join([venv, environment["PATH"]])}
-    command = [sys.executable, str(PROGRAM), kind, str(folder)]
+    command = [sys.executable, str(PROGRAM), kind, str(tmp_path)]
     done = subprocess.run(
-        command, env=environment, cwd=folder, capture_output=True, text=True, timeout=400, check=False
+        command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=400, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    found: dict[str, Any] = json.loads((folder / "said").read_text("utf-8"))
-    return {**found, "broken pipes": done.stderr.count("BrokenPipe")}
-
-
-@pytest.mark.takes_turns("the sessions of others")
-@pytest.mark.timeout(420)
-@pytest.mark.parametrize("kind", [pytest.param("classic", marks=pytest.mark.slow), "connect"])
-def test_a_session_of_somebody_else(tmp_path: Path, kind: str) -> None:
-    said = said_in(kind, tmp_path)
+    said: dict[str, Any] = json.loads((tmp_path / "said").read_text("utf-8"))
+    said["broken pipes"] = done.stderr.count("BrokenPipe")
     assert ("connect" in said.pop("remote")) is (kind == "connect")
     assert said == {
         "found": 5012, "session": True, "registered": None, "pushes": "false", "counted": 5012,

@@ -17,7 +17,7 @@ from artemis_py.spark import lag
 from artemis_py.spark.stream.reader import FROM, LOG, LOST
 from artemis_py.storage.log_id import known_id, log_id
 from tests.spark import readers
-from tests.spark.live import live_broker, send_many
+from tests.spark.live import live_broker
 from tests.spark.logs import KINDS, Logs
 from tests.spark.made_log import START_MS, MadeLog
 from tests.spark.readers import Query, numbers_of, rows_read
@@ -63,14 +63,12 @@ def test_a_broker_with_another_name_goes_on(brokers: Logs, caplog: pytest.LogCap
 
 def test_a_broker_that_is_renamed_while_a_query_runs(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with live_broker(tmp_path, name="old") as broker:
-        with broker.client() as client:
-            send_many(client, "orders", 0, 2)
+        broker.send(0, 2)
         query = Query(url=broker.url, cursor="c", columns="broker,value")
         assert query.trigger() == of("old", 0, 1)
         broker.kill()
         broker.start_again("new")
-        with broker.client() as client:
-            send_many(client, "orders", 2, 2)
+        broker.send(2, 2)
         with caplog.at_level(logging.WARNING):
             assert query.trigger() == of("old", 2, 3)
     assert caplog.text.count("broker old is now called new") == 1

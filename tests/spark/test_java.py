@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -41,19 +42,13 @@ def fake_java(home: Path, version: str) -> Path:
     return program.parent
 
 
-def tools_without_java(folder: Path) -> Path:
-    """A folder for PATH with the few programs that Spark's start scripts call, and no java."""
-    folder.mkdir()
-    for name in ("sh", "bash", "env", "dirname", "basename", "ps", "id", "hostname", "uname", "python3"):
-        for place in ("/bin", "/usr/bin"):
-            if (Path(place) / name).exists() and not (folder / name).exists():
-                (folder / name).symlink_to(Path(place) / name)
-    return folder
-
-
 @pytest.mark.takes_turns("the sessions of others")
 def test_spark_runs_on_a_machine_without_java(tmp_path: Path) -> None:
-    tools = tools_without_java(tmp_path / "bin")
+    tools = tmp_path / "bin"  # the few programs that Spark's start scripts call, and no java
+    tools.mkdir()
+    for name in ("sh", "bash", "env", "dirname", "basename", "ps", "id", "hostname", "uname", "python3"):
+        if (found := shutil.which(name, path="/bin:/usr/bin")) is not None:
+            (tools / name).symlink_to(found)
     environment = {
         "PATH": str(tools),
         "HOME": str(tmp_path),

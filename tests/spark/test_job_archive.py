@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +26,8 @@ from artemis_py.spark.jobs.source import JobError, Span
 from artemis_py.spark.log.log import Mark
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.tables.schema import TABLES
+from tests.spark import readers
+from tests.spark.readers import Row
 from tests.spark.traffic import BROKER, START_MS, SimulatedTraffic
 from tests.spark.traffic_tables import rows_of
 
@@ -32,6 +37,16 @@ if TYPE_CHECKING:
 MIDNIGHT_MS = START_MS + 60_000
 EARLIER_MS = MIDNIGHT_MS - 20_000
 FAR_MS = 999_999_999_999_999_999  # behind the year 9999, the last of Python's dates
+
+
+def moment_ms(moment: datetime) -> int:
+    return round(moment.timestamp() * 1000)
+
+
+def archive_rows(directory: Path, **options: str) -> list[Row]:
+    """As tasks read them."""
+    source = ArchiveReader(read_options({"archive": str(directory), **options}))
+    return readers.rows_of(source, source.partitions())
 
 
 class WorldFeed(Feed):
@@ -203,51 +218,54 @@ def test_no_archive_there(spark: SparkSession, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("table", ["messages", "events"])
-@pytest.mark.parametrize(
-    ("options", "is_wanted"),
-    [
-        ({}, "true"),
-        ({"subscribe": "orders"}, "address = 'orders'"),
-        ({"subscribePattern": "orders.#", "subscribe": "later"}, "address IN ('orders', 'later')"),
-        ({"startingTimestamp": str(EARLIER_MS)}, f"TIME >= timestamp_millis({EARLIER_MS})"),
-        ({"endingTimestamp": str(EARLIER_MS)}, f"TIME <= timestamp_millis({EARLIER_MS})"),
-        ({"subscribe": "orders", "startingTimestamp": f'{{"orders": {MIDNIGHT_MS}}}'},
-         f"address = 'orders' AND TIME >= timestamp_millis({MIDNIGHT_MS})"),
-        ({"startingOffsets": f'{{"{BROKER}": FIRST}}', "endingOffsets": f'{{"{BROKER}": LAST}}'},
-         "offset > FIRST AND offset <= LAST"),
-    ],
-)  # fmt: skip
 def test_the_archive_by_the_options_of_the_log(
-    spark: SparkSession, archived: tuple[Path, WorldFeed], tables: dict[str, DataFrame], table: str,
-    options: dict[str, str], is_wanted: str,
-) -> None:  # fmt: skip
+    spark: SparkSession, archived: tuple[Path, WorldFeed], world: SimulatedTraffic, table: str
+) -> None:
     """The same rows in the same columns as those of the log that meet the condition."""
-    offsets = sorted(row["offset"] for row in tables[table].select("offset").distinct().collect())
+    every = world.message_rows() if table == "messages" else world.event_rows()
+    offsets = sorted({row["offset"] for row in every})
+    first, last = offsets[50], offsets[150]
+    at = {row["offset"]: moment_ms(row["publishedAt" if table == "messages" else "timestamp"]) for row in every}
+    cases: list[tuple[dict[str, str], Callable[[Row], bool]]] = [
+        ({}, lambda _row: True),
+        ({"subscribe": "orders"}, lambda row: row["address"] == "orders"),
+        (
+            {"subscribePattern": "orders.#", "subscribe": "later"},
+            lambda row: row["address"] in ("orders", "later"),
+        ),
+        ({"startingTimestamp": str(EARLIER_MS)}, lambda row: at[row["offset"]] >= EARLIER_MS),
+        ({"endingTimestamp": str(EARLIER_MS)}, lambda row: at[row["offset"]] <= EARLIER_MS),
+        (
+            {"subscribe": "orders", "startingTimestamp": f'{{"orders": {MIDNIGHT_MS}}}'},
+            lambda row: row["address"] == "orders" and at[row["offset"]] >= MIDNIGHT_MS,
+        ),
+        (
+            {"startingOffsets": f'{{"{BROKER}": {first}}}', "endingOffsets": f'{{"{BROKER}": {last}}}'},
+            lambda row: first < row["offset"] <= last,
+        ),
+    ]
 
-    def filled(text: str) -> str:
-        return text.replace("FIRST", str(offsets[50])).replace("LAST", str(offsets[150]))
+    def shown(row: Row) -> str:
+        return repr([moment_ms(row[name]) if isinstance(row[name], datetime) else row[name] for name in columns])
 
-    given = {name: filled(text) for name, text in options.items()}
-    frame = spark.read.format("artemis").options(archive=str(archived[0]), table=table, **given).load()
-    assert frame.columns == [name for name in TABLES[table] if name != "headers"]
-    condition = filled(is_wanted).replace("TIME", "publishedAt" if table == "messages" else "timestamp")
-    wanted = tables[table].where(condition).select(*frame.columns)
-    rows = Counter(map(repr, frame.collect()))
-    assert rows == Counter(map(repr, wanted.collect()))
-    assert rows
+    frame = spark.read.format("artemis").options(archive=str(archived[0]), table=table).load()
+    columns = [name for name in TABLES[table] if name != "headers"]
+    assert frame.columns == columns
+    for options, is_wanted in cases:
+        rows = archive_rows(archived[0], table=table, **options)
+        found = Counter(map(shown, rows))
+        assert found == Counter(shown(row) for row in every if is_wanted(row)), options
+        assert found
 
 
 @pytest.mark.parametrize("table", ["messages", "events", "addresses"])
 def test_times_behind_the_year_9999(archived: tuple[Path, WorldFeed], table: str) -> None:
     """Such an end leaves nothing out, and such a start everything."""
 
-    def count(**more: str) -> int:
-        source = ArchiveReader(read_options({"archive": str(archived[0]), "table": table, **more}))
-        return sum(batch.num_rows for share in source.partitions() for batch in source.read(share))
-
-    assert count(endingTimestamp=str(FAR_MS)) == count() > 0
+    rows = partial(archive_rows, archived[0], table=table)
+    assert len(rows(endingTimestamp=str(FAR_MS))) == len(rows()) > 0
     if table != "addresses":  # the log's cannot have a start
-        assert count(startingTimestamp=str(FAR_MS)) == 0
+        assert rows(startingTimestamp=str(FAR_MS)) == []
 
 
 @pytest.mark.parametrize(
@@ -264,7 +282,7 @@ def test_addresses_before_an_end_within_a_file(
     source = ArchiveReader(read_options({"archive": str(archived[0]), "table": "addresses", option: end}))
     [share] = source.partitions()
     assert last in {one.partition["address"] for one in share.files}  # type: ignore[attr-defined]
-    found = [row for batch in source.read(share) for row in batch.to_pylist()]
+    found = readers.rows_of(source, [share])
     assert found == [{"broker": BROKER, "address": address} for address in sorted(firsts) if firsts[address] < first]
 
 

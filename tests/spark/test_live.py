@@ -19,9 +19,8 @@ from artemis_py.spark.read.aggregated_tables import AggregateReader
 from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.read.plan import Range, Share
-from tests.kit.client import StompSocket
 from tests.spark.live import LiveBroker, live_broker, send_many
-from tests.spark.readers import rows_read
+from tests.spark.readers import Row, rows_of, rows_read
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -68,27 +67,21 @@ def traffic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traffic]:
         client.ask("COMMIT", {"transaction": "t"})
         for number in range(5):
             traffic.send("ring", b"%d" % number)
-        consume(client, "orders", acknowledged=100, refused=1)
+        client.subscribe("/queue/orders", id="c1", ack="client-individual")  # and holds what is not acknowledged here
+        *acknowledged, refused = [client.expect("MESSAGE") for _ in range(101)]
+        for message in acknowledged:
+            client.send("ACK", {"id": message.header("ack")})
+        client.ask("NACK", {"id": refused.header("ack")})
+        again = client.expect("MESSAGE")
+        while again.header("message-id") != refused.header("message-id"):
+            again = client.expect("MESSAGE")
+        client.ask("NACK", {"id": again.header("ack")})
         send_many(client, "paged", 0, 200, 500)
         traffic.sent += [{"address": "paged", "value": (b"%d" % number).ljust(500)} for number in range(200)]
         for number in range(3):  # the third is dropped: it is in the log as refused, not as a message
             client.ask("SEND", {"destination": "/queue/full", "persistent": "true"}, b"%d" % number)
         traffic.sent += [{"address": "full", "value": b"%d" % number} for number in range(2)]
         yield traffic
-
-
-def consume(client: StompSocket, queue: str, *, acknowledged: int, refused: int) -> None:
-    """Some are acknowledged, the next ones refused until they are dead; the others stay with the consumer."""
-    client.subscribe(f"/queue/{queue}", id="c1", ack="client-individual")
-    taken = [client.expect("MESSAGE") for _ in range(acknowledged + refused)]
-    for message in taken[:acknowledged]:
-        client.send("ACK", {"id": message.header("ack")})
-    for message in taken[acknowledged:]:
-        client.ask("NACK", {"id": message.header("ack")})
-        again = client.expect("MESSAGE")
-        while again.header("message-id") != message.header("message-id"):
-            again = client.expect("MESSAGE")
-        client.ask("NACK", {"id": again.header("ack")})
 
 
 def load(spark: SparkSession, source: dict[str, str], **options: str) -> DataFrame:
@@ -193,24 +186,22 @@ def test_metrics_add_up_to_the_state(spark: SparkSession, traffic: Traffic, sour
     assert max(row.depthMax for row in rows if row.queue == "ring") == 3
 
 
-def test_metrics_of_a_late_time_are_the_same_and_need_not_all_of_the_log(
-    spark: SparkSession, traffic: Traffic, source: dict[str, str]
-) -> None:
+def test_metrics_of_a_late_time_are_the_same_and_need_not_all_of_the_log(source: dict[str, str]) -> None:
     def ranges(**options: str) -> list[Range]:
         reader = AggregateReader(read_options({**source, "table": "metrics", "interval": "1 ms", **options}))
         return [one for share in reader.partitions() if isinstance(share, Share) for one in share.ranges]
 
-    def rows(**options: str) -> list[Any]:
-        frame = load(spark, source, table="metrics", interval="1 ms", **options)
-        return frame.orderBy("queue", "bucket").collect()
+    def rows(**options: str) -> list[Row]:
+        found = rows_read({**source, "table": "metrics", "interval": "1 ms", **options})
+        return sorted(found, key=lambda row: (row["queue"], row["bucket"]))
 
-    times = load(spark, source, table="events").orderBy("timestamp").select("timestamp", "event").collect()
+    events = sorted(rows_read({**source, "table": "events"}), key=lambda row: int(row["offset"]))
     late_ms, early_ms = (
-        round(next(row.timestamp for row in times if row.event == event).timestamp() * 1000)
+        round(next(row["timestamp"] for row in events if row["event"] == event).timestamp() * 1000)
         for event in ("refused", "acked")
     )
     for begin_ms in (late_ms, early_ms):
-        wanted = [row for row in rows() if round(row.bucket.timestamp() * 1000) >= begin_ms]
+        wanted = [row for row in rows() if round(row["bucket"].timestamp() * 1000) >= begin_ms]
         assert rows(startingTimestamp=str(begin_ms)) == wanted
     assert 0 < len(ranges(startingTimestamp=str(late_ms))) < len(ranges())
 
@@ -265,8 +256,7 @@ def test_sums_of_some_addresses_alone(spark: SparkSession, traffic: Traffic, sou
 def test_bodies_of_copies_are_read_alone_where_these_are_asked_for(traffic: Traffic, source: dict[str, str]) -> None:
     reader = RowReader(read_options({**source, "columns": "address,value,reason"}))
     assert list(reader.pushFilters([IsNotNull(("reason",))]))
-    rows = [row for share in reader.partitions() for batch in reader.read(share) for row in batch.to_pylist()]
-    assert [row["address"] for row in rows] == ["DLQ"]
+    assert [row["address"] for row in rows_of(reader, reader.partitions())] == ["DLQ"]
 
 
 def test_a_large_body_that_is_not_whole(traffic: Traffic, tmp_path: Path) -> None:
@@ -277,16 +267,12 @@ def test_a_large_body_that_is_not_whole(traffic: Traffic, tmp_path: Path) -> Non
     body.write_bytes(LARGE[:-1])
     shutil.copy(body, copy / "journal" / body.name)
 
-    def read(**options: str) -> list[Any]:
-        reader = RowReader(read_options({"journal": str(copy), "subscribe": "large", "columns": "value", **options}))
-        batches = [batch for share in reader.partitions() for batch in reader.read(share)]
-        return [row["value"] for batch in batches for row in batch.to_pylist()]
-
+    given = {"journal": str(copy), "subscribe": "large", "columns": "value"}
     with pytest.raises(PipelineError, match=f"of {len(LARGE)} bytes is not in .*includeBody=false"):
-        read()
-    assert read(failOnDataLoss="false") == [None]
+        rows_read(given)
+    assert rows_read({**given, "failOnDataLoss": "false"}) == [{"value": None}]
     body.write_bytes(LARGE)
-    assert read() == [LARGE]
+    assert rows_read(given) == [{"value": LARGE}]
 
 
 def test_refusals_of_the_broker_say_what_to_do(spark: SparkSession, traffic: Traffic) -> None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import operator
 import socket
 import threading
-from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,19 +18,20 @@ from artemis_py.spark.read.options import read_options
 from artemis_py.spark.read.plan import Share
 from artemis_py.spark.stream.reader import AWAY
 from tests.e2e.pair import Member, Pair, pair_in
-from tests.kit.client import Closed, connected
+from tests.kit.client import connected
 from tests.kit.http import ask
 from tests.kit.ports import free_ports
 from tests.kit.process import BOTH, LOOPBACK, eventually, retained
-from tests.spark.live import live_broker, send_many
+from tests.spark.live import ADDRESSES, live_broker, send_many
+from tests.spark.pipeline_clients import Receipted, Served
+from tests.spark.pipeline_ledger import delivered
+from tests.spark.queue_jobs import SETTINGS, count, source
 from tests.spark.readers import Query, rows_read
-from tests.spark.test_streams import Sink, Streams
+from tests.spark.streams import WAIT_S, Sink, Streams
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
-
-WAIT_S = 120.0
 
 
 @pytest.fixture
@@ -135,8 +134,7 @@ def test_a_pair_that_is_down_is_skipped_as_one_broker(pair: Pair, tmp_path: Path
         assert query.trigger() == [0, 1]
         for member in (backup, first):
             member.kill()
-        with east.client() as client:
-            send_many(client, "orders", 100, 2)
+        east.send(100, 2)
         assert query.trigger() == [100, 101]
         assert query.reader.reportLatestOffset()[AWAY] == ["e2e"]
         send(pair.ready("backup", ports=backup.ports), 2, 2)
@@ -167,8 +165,7 @@ def test_two_brokers_are_no_pair(tmp_path: Path, fails_on_loss: str) -> None:
     """Whoever joins them reads no row of the other one as if it was the first one's, and skips none."""
     with live_broker(tmp_path / "a", name="a") as one, live_broker(tmp_path / "b", name="b") as other:
         for broker in (one, other):
-            with broker.client() as client:
-                send_many(client, "orders", 0, 3)
+            broker.send(0, 3)
         query = Query(url=f"{one.url}|{other.url}", failOnDataLoss=fails_on_loss)
         _, shares = query.plan()
         one.kill()
@@ -190,133 +187,55 @@ def test_one_url_with_tls_is_enough_for_its_options() -> None:
 
 # ---- in Spark ----------------------------------------------------------------------------------------------------
 
-
-class Producer(threading.Thread):
-    """Sends numbers to the one that works, each once, and knows which were confirmed."""
-
-    def __init__(self, pair: Pair) -> None:
-        super().__init__(daemon=True)
-        self._pair = pair
-        self._done = threading.Event()
-        self.asked = 0
-        self.confirmed: set[int] = set()
-
-    def run(self) -> None:
-        while not self._done.is_set():
-            for member in self._pair.members:
-                with suppress(OSError, KeyError, Closed):
-                    self._send_to(member)
-
-    def _send_to(self, member: Member) -> None:
-        with connected(member.port) as client:
-            while not self._done.is_set():
-                number = self.asked
-                self.asked += 1
-                client.ask("SEND", {"destination": "/queue/orders", "persistent": "true"}, b"%d" % number)
-                self.confirmed.add(number)
-
-    def end(self) -> None:
-        self._done.set()
-        self.join()
+TURN = pytest.mark.takes_turns("a broker that dies under a stream")
+LONG = (pytest.mark.slow, pytest.mark.timeout(1800))
 
 
-def problems(sent: Producer, values: list[bytes]) -> list[str]:
-    counts = Counter(int(value) for value in values)
-    found = [f"{number} is lost" for number in sorted(sent.confirmed - set(counts))]
-    found += [f"{number} is there {count} times" for number, count in counts.items() if count > 1]
-    return found + [f"{number} was never sent" for number in counts if number >= sent.asked]
-
-
-@pytest.fixture
-def streams(spark: SparkSession, tmp_path: Path) -> Iterator[Streams]:
-    found = Streams(spark, tmp_path)
-    yield found
-    for query in found.queries:
-        query.stop()
-
-
-def of_log(works: Member, waits: Member) -> dict[str, Any]:
-    return {"url": url_of(works, waits), "subscribe": "orders", "startingOffsets": "earliest", "cursor": "pair"}
-
-
-def of_queue(works: Member, waits: Member) -> dict[str, Any]:
-    send(works, -1, 1)  # makes the queue
-    acceptors = ",".join(f"tcp://{LOOPBACK}:{one.ports['stomp']}" for one in (works, waits))
-    return {"url": url_of(works, waits), "stompUrl": acceptors, "queue": "orders", "maxMessagesPerTrigger": 50}
-
-
-def fail_over(
-    pair: Pair, streams: Streams, sent: Producer, kills: int, source: Callable[[Member, Member], dict[str, Any]]
+@pytest.mark.parametrize(
+    ("kind", "fail_overs"),
+    [
+        *(pytest.param(kind, 2, marks=TURN) for kind in ("log", "queue")),
+        *(pytest.param(kind, 20, marks=LONG) for kind in ("log", "queue")),
+    ],
+)
+def test_a_stream_through_fail_overs_and_fail_backs(
+    tmp_path: Path, streams: Streams, seed: int, kind: str, fail_overs: int
 ) -> None:
-    """A stream over a pair whose working member is killed so many times, half of them in a batch, and comes back in
-    between. Every message once, in one query and one checkpoint.
+    """Its working member is killed, every other time in a batch, and what takes over is killed the next time. Every
+    message once, in one query and one checkpoint.
     """
-    works, waits = both(pair)
-    sink = Sink()
-    options = source(works, waits)
-    sent.start()
-    query = streams.start(sink, **options)
-
-    def goes_on() -> None:
-        some = len(sink.values) + 20
-        eventually("more rows", lambda: len(sink.values), lambda seen: seen > some or not query.isActive, WAIT_S)
-        assert query.isActive, query.exception()
-
-    for number in range(kills):
-        goes_on()
-        if number % 2:
-            works.kill()
-        else:
-            sink.before = works.kill
-            eventually("a batch", works.process.poll, lambda code: code is not None, WAIT_S)
-        waits.await_state("ready")
-        goes_on()
-        works = pair.ready(ports=works.ports)
-        waits.await_state("the lock of process")
-    goes_on()
-    sent.end()
-    eventually("all of them", lambda: sent.confirmed - set(map(int, sink.values)), operator.not_, WAIT_S)
-    assert query.isActive
-    assert problems(sent, [one for one in sink.values if one != b"-1"]) == []
-    log = rows_read({"url": options["url"], "subscribe": "orders"})
-    assert problems(sent, [row["value"] for row in log if row["value"] != b"-1"]) == []
-    if "queue" in options:
-        eventually("the queue is empty", partial(waiting_in, waits, works), operator.not_, WAIT_S)
-
-
-def waiting_in(*members: Member) -> float | None:
-    """How many messages are on the queue of the one that works."""
-    for one in members:
-        with suppress(OSError, AssertionError):
-            return one.metric("artemis_message_count", queue="orders")
-    return None
-
-
-@pytest.fixture
-def sent(pair: Pair) -> Iterator[Producer]:
-    producer = Producer(pair)
-    yield producer
-    if producer.is_alive():
-        producer.end()
-
-
-@pytest.mark.takes_turns("a broker that dies under a stream")
-def test_a_stream_through_fail_overs_and_fail_backs(pair: Pair, streams: Streams, sent: Producer) -> None:
-    fail_over(pair, streams, sent, 2, of_log)
-
-
-@pytest.mark.takes_turns("a broker that dies under a stream")
-def test_a_queue_through_fail_overs_and_fail_backs(pair: Pair, streams: Streams, sent: Producer) -> None:
-    fail_over(pair, streams, sent, 2, of_queue)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-@pytest.mark.parametrize("source", [of_log, of_queue])
-def test_a_stream_through_many_fail_overs(
-    pair: Pair, streams: Streams, sent: Producer, source: Callable[[Member, Member], dict[str, Any]]
-) -> None:
-    fail_over(pair, streams, sent, 20, source)
+    queue = '<address name="orders"><anycast><queue name="orders"/></anycast></address>'
+    with live_broker(tmp_path / "broker", is_pair=True, settings=SETTINGS, addresses=ADDRESSES + queue) as live:
+        log: dict[str, Any] = {"url": live.url, "subscribe": "orders", "includeHeaders": "true"}
+        given = {**log, "startingOffsets": "earliest", "cursor": "pair"}
+        if kind == "queue":
+            given = source(live, "orders", maxMessagesPerTrigger=50, includeHeaders="true")
+        served, sink = Served(live.process.port, seed), Sink()
+        ledger = served.ledger
+        producer = Receipted("plain", served, addresses=["orders"])
+        query = streams.start(sink, **given)
+        served.up.set()
+        producer.start()
+        try:
+            for number in range(fail_overs):
+                sink.await_values(sink.count + 20)
+                works = live.process.process
+                if number % 2:
+                    live.fail_over()
+                else:
+                    sink.before = live.fail_over
+                    eventually("a batch", works.poll, lambda code: code is not None, WAIT_S)
+                sink.await_values(sink.count + 20)
+                assert query.isActive, query.exception()
+        finally:
+            served.done.set()
+            producer.join()
+        problems = lambda: ledger.problems(delivered(row for rows in sink.batches for row in rows))  # noqa: E731
+        eventually("all of them", problems, operator.not_, WAIT_S)
+        assert query.isActive
+        assert producer.trouble + ledger.problems(delivered(rows_read(log))) == []
+        if kind == "queue":
+            eventually("an empty queue", lambda: count(live, "orders"), operator.not_, WAIT_S)
 
 
 def held_up(begun: Path, may_go: Path, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -30,8 +30,8 @@ from tests.kit.process import BrokerProcess, configuration, eventually, running
 from tests.spark.brokers import drained
 from tests.spark.live import send_many
 from tests.spark.object_store import object_store
+from tests.spark.pipeline_kills import java_below
 from tests.spark.story import RING, Story, told
-from tests.spark.test_queue_killed import java_below
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -97,15 +97,14 @@ def by(rows: list[dict[str, Any]], *names: str) -> dict[Any, dict[str, Any]]:
     return {tuple(row[name] for name in names) if len(names) > 1 else row[names[0]]: row for row in rows}
 
 
-@pytest.mark.parametrize("place", ["url", "directories"])
-def test_views_of_the_events(spark: SparkSession, story: Story, place: str) -> None:
+def test_views_of_the_events(spark: SparkSession, story: Story) -> None:
+    """Of directories; the notebook has those of a url."""
     kept = f"e2e={story.folder / 'kept'},e2e={story.folder / 'journal'}"
-    database = f"story_{place}"
-    views(spark, story.url if place == "url" else {"journal": kept, "columns": "offset"}, database)
+    views(spark, {"journal": kept, "columns": "offset"}, "story")
     try:
-        told = {name: [row.asDict() for row in spark.table(f"{database}.{name}").collect()] for name in VIEWS}
+        told = {name: [row.asDict() for row in spark.table(f"story.{name}").collect()] for name in VIEWS}
     finally:
-        spark.sql(f"DROP DATABASE {database} CASCADE")
+        spark.sql("DROP DATABASE story CASCADE")
     ledger = story.ledger
     sums: Counter[tuple[str, str]] = Counter()
     for row in told["throughput"]:

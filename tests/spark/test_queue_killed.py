@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from artemis_py.spark import lag
-from tests.kit.process import eventually, kill_group, start_module
-from tests.spark.holding_proxy import HoldingProxy, holding_acks, numbers
+from tests.kit.process import eventually
+from tests.spark.holding_proxy import HoldingProxy, numbers
 from tests.spark.live import LiveBroker, send_many
-from tests.spark.pipeline_kills import children
+from tests.spark.pipeline_kills import children, java_below, started
 from tests.spark.queue_driver import numbered_query, query
 from tests.spark.queue_jobs import attempts, count, held, queue_broker, source, taken
 
@@ -65,24 +65,15 @@ class Running:
         eventually("a batch stops", (self.folder / "held").exists, bool, WAIT_S)
         return int((self.folder / "held").read_text())
 
-    def go_on(self) -> None:
-        """No batch stops any more."""
-        (self.folder / "hold").unlink()
-
     def start(self) -> StreamingQuery:
         """In the Spark of all tests."""
         self.started.append(query(self.spark, self.folder, self.options).start())
         return self.started[-1]
 
-    @contextmanager
-    def application(self, *more: str) -> Iterator[subprocess.Popen[bytes]]:
+    def application(self, *more: str) -> AbstractContextManager[subprocess.Popen[bytes]]:
         """In a Spark of its own."""
         given = (str(self.folder), json.dumps(self.options), *more)
-        process = start_module("tests.spark.queue_driver", *given, log=self.folder / "driver.log")
-        try:
-            yield process
-        finally:
-            kill_group(process)
+        return started("tests.spark.queue_driver", *given, log=self.folder / "driver.log")
 
     def take_the_rest(self, write: Callable[..., DataStreamWriter] = query) -> None:
         """Everything that is there now, and end."""
@@ -116,12 +107,6 @@ def planners_below(pid: int) -> set[int]:
     return {one for one, line in children(pid).items() if PLANNER in line}
 
 
-def java_below(pid: int) -> int:
-    """The JVM of an application."""
-    [found] = [one for one, line in children(pid).items() if "org.apache.spark.deploy.SparkSubmit" in line]
-    return found
-
-
 @pytest.mark.takes_turns("what is killed under a queue")
 def test_a_jvm_that_is_killed_in_a_batch(running: Running) -> None:
     running.send(MANY)
@@ -134,7 +119,7 @@ def test_a_jvm_that_is_killed_in_a_batch(running: Running) -> None:
         eventually("what it held is back", lambda: held(broker, "jobs"), lambda seen: seen == 0, WAIT_S)
         assert count(broker, "jobs") == MANY - BATCH
         assert not attempts(broker, "jobs"), "what plans the query has left in good order"
-    running.go_on()
+    (running.folder / "hold").unlink()
     running.send(MANY)
     running.take_the_rest()
     running.await_rows()
@@ -151,7 +136,7 @@ def test_a_planner_that_is_killed_in_a_batch(running: Running) -> None:
     os.kill(planner, signal.SIGKILL)
     eventually("what it held is back", lambda: held(running.broker, "jobs"), lambda seen: seen == 0, WAIT_S)
     assert attempts(running.broker, "jobs") == {"lost": BATCH}
-    running.go_on()
+    (running.folder / "hold").unlink()
     eventually("the query ends", lambda: first.isActive, lambda active: not active, WAIT_S)
     assert first.exception() is not None
     assert count(running.broker, "jobs") == MANY - BATCH
@@ -165,7 +150,7 @@ def test_a_worker_and_then_the_broker_are_killed_in_a_batch(running: Running) ->
     running.hold(IN_THE_SECOND)
     first = running.start()
     worker = running.await_held()
-    running.go_on()
+    (running.folder / "hold").unlink()
     os.kill(worker, signal.SIGKILL)
     running.await_rows()
     running.hold(str(MANY + BATCH))
@@ -174,7 +159,7 @@ def test_a_worker_and_then_the_broker_are_killed_in_a_batch(running: Running) ->
     running.broker.kill()
     running.broker.start_again()
     eventually("they are held again", lambda: held(running.broker, "jobs"), bool, WAIT_S)
-    running.go_on()
+    (running.folder / "hold").unlink()
     running.await_rows()
     assert first.isActive
 
@@ -189,7 +174,7 @@ def test_leases_that_end_in_a_long_batch(running: Running) -> None:
     with running.broker.client() as client:
         [other] = taken(client, "leased", 1, acks=False, **{"consumer-priority": "9"})
         assert int(other.header("delivery-count") or 0) >= 2
-        running.go_on()
+        (running.folder / "hold").unlink()
         running.await_rows()
     progress = lambda: first.lastProgress  # noqa: E731
     eventually("told", progress, lambda seen: seen is not None and lag(seen)["e2e"].lapsed >= BATCH, WAIT_S)
@@ -240,51 +225,40 @@ def is_noted(folder: Path, number: int) -> bool:
     return (folder / "checkpoint" / "commits" / str(number)).exists()
 
 
-def kill_at_the_end_of_a_batch(running: Running, proxy: HoldingProxy, *, noted: bool) -> None:
-    """Kill the JVM of an application when the first batch is written: before Spark notes that, or when it has, and the
-    ACK is on its way.
-    """
-    folder = running.folder
-    running.options |= {"stompUrl": f"tcp://127.0.0.1:{proxy.port}", "brokerTimeoutSeconds": "600"}
-    running.hold("nothing" if noted else "batch 0")
-    with running.application("numbered") as process:
-        eventually("the end of a batch", lambda: proxy.acks or (folder / "held").exists(), bool, WAIT_S)
-        assert runs(folder) == [(0, running.sent[:BATCH])], "its output is there"
-        assert (bool(proxy.acks), is_noted(folder, 0)) == (noted, noted)
-        proxy.hold()
-        planners = planners_below(process.pid)
-        os.kill(java_below(process.pid), signal.SIGKILL)
-        eventually("nobody waits for the broker", lambda: planners_below(1) & planners, lambda seen: not seen, WAIT_S)
-    running.go_on()
-
-
-def check_what_others_get(broker: LiveBroker, proxy: HoldingProxy, sent: list[int]) -> None:
-    """When the leases end another consumer gets the messages of the batch, and gives them back."""
-    with broker.client() as client:
-        messages = taken(client, "leased", len(sent), acks=False, **{"consumer-priority": "9"})
-        assert set(attempts(broker, "leased")) == {"lapsed"}
-        proxy.drop()
-        client.ask("UNSUBSCRIBE", {"id": "1"})
-    eventually("they are back", lambda: held(broker, "leased"), lambda seen: seen == 0, WAIT_S)
-    assert [int(one.body) for one in sorted(messages, key=numbers)] == sent
-    for bookmark, delivery in map(numbers, messages):
-        assert [one for one in proxy.deliveries[bookmark] if one <= delivery] == [*range(1, delivery)]
-
-
 @pytest.mark.takes_turns("what is killed under a queue")
 @pytest.mark.parametrize("noted", [False, True], ids=["written", "noted"])
 def test_a_jvm_that_is_killed_when_a_batch_is_written(running: Running, *, noted: bool) -> None:
-    """The broker hears nothing of it, also not that the connection ends. A batch that Spark has noted does not run
+    """Before Spark notes that, or when it has, and the ACK is on its way. The broker hears nothing of it, also not that
+    the connection ends. A batch that Spark has noted does not run
     again. The other one does, under its number, so the sink has each row once.
     """
     broker, folder, sent = running.broker, running.folder, running.sent
     running.queue = running.options["queue"] = "leased"
     running.send(BATCH)
-    with holding_acks(broker.process.port) as proxy:
-        kill_at_the_end_of_a_batch(running, proxy, noted=noted)
+    with closing(HoldingProxy(broker.process.port)) as proxy:
+        running.options |= {"stompUrl": f"tcp://127.0.0.1:{proxy.port}", "brokerTimeoutSeconds": "600"}
+        running.hold("nothing" if noted else "batch 0")
+        with running.application("numbered") as process:
+            eventually("the end of a batch", lambda: proxy.acks or (folder / "held").exists(), bool, WAIT_S)
+            assert runs(folder) == [(0, sent[:BATCH])], "its output is there"
+            assert (bool(proxy.acks), is_noted(folder, 0)) == (noted, noted)
+            proxy.hold()
+            planners = planners_below(process.pid)
+            os.kill(java_below(process.pid), signal.SIGKILL)
+            eventually("nobody waits", lambda: planners_below(1) & planners, lambda seen: not seen, WAIT_S)
+        (running.folder / "hold").unlink()
         assert proxy.acks == ([sorted(proxy.deliveries)] if noted else [])
         assert count(broker, "leased") == BATCH
-        check_what_others_get(broker, proxy, sent)
+        # When the leases end another consumer gets the messages of the batch, and gives them back.
+        with broker.client() as client:
+            messages = taken(client, "leased", len(sent), acks=False, **{"consumer-priority": "9"})
+            assert set(attempts(broker, "leased")) == {"lapsed"}
+            proxy.drop()
+            client.ask("UNSUBSCRIBE", {"id": "1"})
+        eventually("they are back", lambda: held(broker, "leased"), lambda seen: seen == 0, WAIT_S)
+        assert [int(one.body) for one in sorted(messages, key=numbers)] == sent
+        for bookmark, delivery in map(numbers, messages):
+            assert [one for one in proxy.deliveries[bookmark] if one <= delivery] == [*range(1, delivery)]
     running.send(MANY)
     running.options["stompUrl"] = f"tcp://127.0.0.1:{broker.process.port}"
     running.take_the_rest(numbered_query)
@@ -299,7 +273,7 @@ def test_a_broker_that_is_killed_before_it_hears_that_a_batch_is_done(running: R
     """The query lives, and acknowledges the batch again."""
     broker = running.broker
     running.send(MANY)
-    with holding_acks(broker.process.port) as proxy:
+    with closing(HoldingProxy(broker.process.port)) as proxy:
         running.options["stompUrl"] = f"tcp://127.0.0.1:{proxy.port}"
         first = running.start()
         eventually("an ACK is on its way", lambda: proxy.acks, bool, WAIT_S)

@@ -17,7 +17,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from artemis_py.errors import PipelineError
 from artemis_py.spark.consume.batch import unpacked
 from tests.kit.process import eventually
-from tests.spark.live import LiveBroker, send_many
+from tests.spark.cutting_proxy import cutting
+from tests.spark.live import LiveBroker
 from tests.spark.queue_jobs import attempts, count, empty, held, query, queue_broker, taken
 
 FIRST = {"consumer-priority": "9"}
@@ -44,20 +45,13 @@ def own(tmp_path: Path) -> Iterator[LiveBroker]:
         yield broker
 
 
-def send(broker: LiveBroker, first: int, many: int, queue: str = "jobs") -> list[str]:
-    """Numbers, in order."""
-    with broker.client() as client:
-        send_many(client, queue, first, many)
-    return [str(number) for number in range(first, first + many)]
-
-
 # ---- what is in a batch --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("queue", ["jobs", "lent"])
 def test_every_message_once_and_gone_when_its_batch_is_done(broker: LiveBroker, queue: str) -> None:
     """On a queue declared with nothing but its name, and on one with leases."""
-    sent = send(broker, 0, 25, queue)
+    sent = broker.send(0, 25, queue)
     with query(broker, queue, maxMessagesPerTrigger=10) as stream:
         for begin, left in ((0, 25), (10, 15), (20, 5)):
             assert stream.plan()
@@ -120,15 +114,14 @@ def test_large_bodies_do_not_come_to_the_planner(broker: LiveBroker) -> None:
 
 
 def test_bytes_limit_a_batch(broker: LiveBroker) -> None:
-    with broker.client() as client:
-        send_many(client, "jobs", 0, 400, 1000)
+    broker.send(0, 400, "jobs", 1000)
     with query(broker, maxBytesPerTrigger=25_500) as stream:
         assert [len(stream.trigger()) for _ in range(3)] == [25, 25, 25]
     with query(broker, maxBytesPerTrigger=300_000) as stream:
         assert [len(stream.trigger()) for _ in range(2)] == [300, 50]
         stream.drain()
     with query(broker, maxBytesPerTrigger=1) as stream:
-        send(broker, 400, 2)
+        broker.send(400, 2, "jobs")
         assert [len(stream.trigger()) for _ in range(3)] == [1, 1, 0]
 
 
@@ -142,7 +135,7 @@ def test_the_order_of_the_queue_decides_what_comes_first(broker: LiveBroker) -> 
 
 
 def test_messages_from_pages(broker: LiveBroker) -> None:
-    sent = send(broker, 0, 60, "paged")
+    sent = broker.send(0, 60, "paged")
     assert broker.process.metric("artemis_paged_messages", queue="paged") > 0
     with query(broker, "paged", maxMessagesPerTrigger=25) as stream:
         assert stream.drain() == sent
@@ -150,7 +143,7 @@ def test_messages_from_pages(broker: LiveBroker) -> None:
 
 
 def test_a_queue_that_gives_few_at_a_time(broker: LiveBroker, caplog: pytest.LogCaptureFixture) -> None:
-    sent = send(broker, 0, 10, "narrow")
+    sent = broker.send(0, 10, "narrow")
     with query(broker, "narrow") as stream:
         assert [len(stream.trigger()) for _ in range(5)] == [3, 3, 3, 1, 0]
     said = [record.getMessage() for record in caplog.records if "although" in record.getMessage()]
@@ -175,7 +168,7 @@ def test_a_new_message_wakes_an_idle_query(broker: LiveBroker) -> None:
     with query(broker) as stream:
         assert not stream.plan()
         for number in range(3):
-            send(broker, number, 1)
+            broker.send(number, 1, "jobs")
             eventually("a batch", stream.plan, bool)
             assert stream.run() == [str(number)]
             stream.finish()
@@ -185,7 +178,7 @@ def test_a_new_message_wakes_an_idle_query(broker: LiveBroker) -> None:
 
 
 def test_while_a_batch_runs_others_get_what_arrives(broker: LiveBroker) -> None:
-    send(broker, 0, 4)
+    broker.send(0, 4, "jobs")
     with query(broker, maxMessagesPerTrigger=2) as stream, broker.client() as client:
         assert stream.plan()
         assert stream.run() == ["0", "1"]
@@ -198,16 +191,16 @@ def test_while_a_batch_runs_others_get_what_arrives(broker: LiveBroker) -> None:
 
 
 def test_while_a_small_batch_runs_others_get_what_arrives(broker: LiveBroker) -> None:
-    send(broker, 0, 1)
+    broker.send(0, 1, "jobs")
     with query(broker, maxMessagesPerTrigger=10) as stream, broker.client() as client:
         assert stream.plan()
-        send(broker, 1, 2)
+        broker.send(1, 2, "jobs")
         assert [message.body.strip() for message in taken(client, "jobs", 2)] == [b"1", b"2"]
         assert stream.trigger() == ["0"]
 
 
 def test_queries_and_consumers_share_a_queue(broker: LiveBroker) -> None:
-    sent = send(broker, 0, 300)
+    sent = broker.send(0, 300, "jobs")
     with query(broker, maxMessagesPerTrigger=7) as one, query(broker, maxMessagesPerTrigger=5) as two:
         got: list[str] = []
         while len(got) < 300:
@@ -227,7 +220,7 @@ def test_a_query_that_asks_seldom_holds_nothing_in_between(broker: LiveBroker) -
         assert not stream.plan()
         consumers = lambda: broker.process.metric("artemis_consumer_count", queue="jobs")  # noqa: E731
         eventually("the subscription ends", consumers, lambda seen: seen == 0)
-        send(broker, 0, 1)
+        broker.send(0, 1, "jobs")
         there = lambda: broker.process.metric("artemis_message_count", queue="jobs")  # noqa: E731
         eventually("the message is there", there, lambda seen: seen == 1)
         assert held(broker, "jobs") == 0
@@ -238,7 +231,7 @@ def test_a_query_that_asks_seldom_holds_nothing_in_between(broker: LiveBroker) -
 
 
 def test_the_lag_is_what_waits_on_the_queue(broker: LiveBroker) -> None:
-    send(broker, 0, 30)
+    broker.send(0, 30, "jobs")
     with query(broker, maxMessagesPerTrigger=10) as stream:
         assert stream.plan()
         told = stream.reader.reportLatestOffset()
@@ -249,20 +242,11 @@ def test_the_lag_is_what_waits_on_the_queue(broker: LiveBroker) -> None:
 # ---- ends ----------------------------------------------------------------------------------------
 
 
-def test_the_last_batch_is_acknowledged_though_nothing_follows(broker: LiveBroker) -> None:
-    send(broker, 0, 3)
-    with query(broker) as stream:
-        stream.trigger()
-        assert count(broker, "jobs") == 3
-        assert not stream.plan()
-        assert count(broker, "jobs") == 0
-
-
 def test_available_now_takes_what_is_there_and_ends(broker: LiveBroker) -> None:
-    sent = send(broker, 0, 25)
+    sent = broker.send(0, 25, "jobs")
     with query(broker, maxMessagesPerTrigger=10) as stream:
         stream.reader.prepareForTriggerAvailableNow()
-        late = send(broker, 100, 5)
+        late = broker.send(100, 5, "jobs")
         assert stream.drain() == sent
         assert count(broker, "jobs") == 5
         eventually("it has left", lambda: held(broker, "jobs"), lambda seen: seen == 0)
@@ -279,7 +263,7 @@ def test_available_now_on_an_empty_queue(broker: LiveBroker) -> None:
 
 
 def test_available_now_leaves_what_others_hold(broker: LiveBroker) -> None:
-    send(broker, 0, 5)
+    broker.send(0, 5, "jobs")
     with broker.client() as client, query(broker) as stream:
         taken(client, "jobs", 2, acks=False)
         stream.reader.prepareForTriggerAvailableNow()
@@ -288,7 +272,7 @@ def test_available_now_leaves_what_others_hold(broker: LiveBroker) -> None:
 
 
 def test_once_takes_all_in_one_batch(broker: LiveBroker) -> None:
-    sent = send(broker, 0, 30)
+    sent = broker.send(0, 30, "jobs")
     with query(broker, maxMessagesPerTrigger=10) as stream:
         assert stream.plan(ReadAllAvailable())
         assert stream.run() == sent
@@ -301,7 +285,7 @@ def test_once_takes_all_in_one_batch(broker: LiveBroker) -> None:
 
 
 def test_leaving_counts_as_no_failure(broker: LiveBroker) -> None:
-    send(broker, 0, 3)
+    broker.send(0, 3, "jobs")
     before = attempts(broker, "jobs")
     with query(broker) as stream:
         assert stream.plan()
@@ -318,14 +302,14 @@ def test_leaving_counts_as_no_failure(broker: LiveBroker) -> None:
 def test_a_batch_that_was_not_done_runs_again_with_the_same_rows(
     broker: LiveBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sent = send(broker, 0, 10)
+    sent = broker.send(0, 10, "jobs")
     with query(broker, maxMessagesPerTrigger=4, proxied=True) as stream:
         assert stream.trigger() == sent[:4]
         assert stream.plan()
         first = stream.run()
         stream.kill()
         checkpoint = stream.checkpoint
-        send(broker, 10, 3)
+        broker.send(10, 3, "jobs")
         with query(broker, checkpoint=checkpoint, maxMessagesPerTrigger=100) as again:
             assert again.run() == first == sent[4:8]
             eventually("they are held again", lambda: held(broker, "jobs"), lambda seen: seen == 4)
@@ -341,7 +325,7 @@ def test_a_batch_that_was_not_done_runs_again_with_the_same_rows(
 
 
 def test_a_batch_that_others_took_meanwhile_runs_again_all_the_same(broker: LiveBroker) -> None:
-    sent = send(broker, 0, 6)
+    sent = broker.send(0, 6, "jobs")
     with query(broker, maxMessagesPerTrigger=4, proxied=True) as stream:
         assert stream.plan()
         stream.kill()
@@ -356,7 +340,7 @@ def test_a_batch_that_others_took_meanwhile_runs_again_all_the_same(broker: Live
 
 
 def test_killed_between_the_end_of_a_batch_and_its_acknowledgement(broker: LiveBroker) -> None:
-    sent = send(broker, 0, 10)
+    sent = broker.send(0, 10, "jobs")
     with query(broker, maxMessagesPerTrigger=4, proxied=True) as stream:
         stream.trigger()
         stream.kill()
@@ -367,7 +351,7 @@ def test_killed_between_the_end_of_a_batch_and_its_acknowledgement(broker: LiveB
 
 
 def test_killed_after_planning_what_spark_did_not_note(broker: LiveBroker) -> None:
-    sent = send(broker, 0, 10)
+    sent = broker.send(0, 10, "jobs")
     with query(broker, maxMessagesPerTrigger=4, proxied=True) as stream:
         stream.trigger()
         assert stream.plan()
@@ -379,7 +363,7 @@ def test_killed_after_planning_what_spark_did_not_note(broker: LiveBroker) -> No
 
 def test_an_offset_that_spark_does_not_use(broker: LiveBroker) -> None:
     """With several sources it may ask twice."""
-    sent = send(broker, 0, 10)
+    sent = broker.send(0, 10, "jobs")
     with query(broker, maxMessagesPerTrigger=4) as stream:
         assert stream.plan()
         stream.checkpoint.offsets.pop()
@@ -389,7 +373,7 @@ def test_an_offset_that_spark_does_not_use(broker: LiveBroker) -> None:
 
 def test_nothing_new_at_a_restart_is_no_row(broker: LiveBroker) -> None:
     """Batches without rows begin and end at the same offset; that of the last batch must not give its rows again."""
-    send(broker, 0, 3)
+    broker.send(0, 3, "jobs")
     with query(broker) as stream:
         stream.trigger()
         checkpoint = stream.checkpoint
@@ -403,7 +387,7 @@ def test_nothing_new_at_a_restart_is_no_row(broker: LiveBroker) -> None:
 
 @pytest.mark.parametrize("queue", ["jobs", "lent"])
 def test_a_connection_that_breaks_in_a_batch(broker: LiveBroker, queue: str) -> None:
-    sent = send(broker, 0, 10, queue)
+    sent = broker.send(0, 10, queue)
     with query(broker, queue, maxMessagesPerTrigger=4, proxied=True) as stream:
         assert stream.plan()
         assert stream.proxy is not None
@@ -417,7 +401,7 @@ def test_a_connection_that_breaks_in_a_batch(broker: LiveBroker, queue: str) -> 
 
 def test_a_batch_that_another_consumer_holds_when_it_is_done(broker: LiveBroker) -> None:
     """That consumer keeps its messages, and they are in no later batch when it gives them back."""
-    send(broker, 0, 4)
+    broker.send(0, 4, "jobs")
     with query(broker, proxied=True) as stream, broker.client() as client:
         assert stream.plan()
         assert stream.run() == ["0", "1", "2", "3"]
@@ -446,26 +430,22 @@ def test_a_batch_that_another_consumer_holds_when_it_is_done(broker: LiveBroker)
     ],
 )
 def test_a_connection_that_breaks_anywhere(broker: LiveBroker, word: bytes, nth: int) -> None:
-    from tests.spark.cutting_proxy import CuttingProxy
-
-    sent = send(broker, 0, 10)
+    sent = broker.send(0, 10, "jobs")
     is_answer = word in (b"RECEIPT", b"MESSAGE")
-    proxy = CuttingProxy(broker.process.port, word, from_broker=is_answer, nth=nth)
-    try:
-        with query(broker, maxMessagesPerTrigger=4, stompUrl=f"tcp://127.0.0.1:{proxy.port}") as stream:
-            got: list[str] = []
-            while len(got) < 10:
-                got += stream.trigger()
-            assert not stream.plan()
-        assert got == sent
-        assert proxy.has_cut
-        assert count(broker, "jobs") == 0
-    finally:
-        proxy.close()
+    with (
+        cutting(broker.process.port, word, from_broker=is_answer, nth=nth) as proxy,
+        query(broker, maxMessagesPerTrigger=4, stompUrl=f"tcp://127.0.0.1:{proxy.port}") as stream,
+    ):
+        got: list[str] = []
+        while len(got) < 10:
+            got += stream.trigger()
+        assert not stream.plan()
+    assert got == sent
+    assert count(broker, "jobs") == 0
 
 
 def test_a_broker_that_is_killed_in_a_batch(own: LiveBroker) -> None:
-    sent = send(own, 0, 10)
+    sent = own.send(0, 10, "jobs")
     with query(own, maxMessagesPerTrigger=4) as stream:
         assert stream.trigger() == sent[:4]
         assert stream.plan()
@@ -480,7 +460,7 @@ def test_a_broker_that_is_killed_in_a_batch(own: LiveBroker) -> None:
 
 def test_a_broker_that_is_killed_before_the_acknowledgement(own: LiveBroker) -> None:
     """Also of messages that are in pages after that."""
-    sent = send(own, 0, 60, "paged")
+    sent = own.send(0, 60, "paged")
     with query(own, "paged", maxMessagesPerTrigger=40) as stream:
         first = stream.trigger()
         assert len(first) > 20
@@ -501,7 +481,7 @@ def test_a_broker_that_is_killed_before_the_acknowledgement(own: LiveBroker) -> 
 
 def test_a_broker_with_another_log(own: LiveBroker) -> None:
     """Its bookmarks mean other messages, so nothing is acknowledged there."""
-    sent = send(own, 0, 10)
+    sent = own.send(0, 10, "jobs")
     with query(own) as stream:
         assert stream.plan()
         assert stream.run() == sent
@@ -509,7 +489,7 @@ def test_a_broker_with_another_log(own: LiveBroker) -> None:
         for name in ("journal", "bindings", "kept", "paging", "large"):
             shutil.rmtree(own.folder / name, ignore_errors=True)
         own.start_again()
-        send(own, 100, 12)
+        own.send(100, 12, "jobs")
         stream.finish()
         with pytest.raises(PipelineError, match="Its offsets mean something else"):
             stream.plan()
@@ -518,7 +498,7 @@ def test_a_broker_with_another_log(own: LiveBroker) -> None:
 
 def test_a_broker_with_another_name(own: LiveBroker, caplog: pytest.LogCaptureFixture) -> None:
     """A batch that is not done runs again with its rows, and the query goes on."""
-    sent = send(own, 0, 10)
+    sent = own.send(0, 10, "jobs")
     with query(own, maxMessagesPerTrigger=4) as stream:
         assert stream.plan()
         assert stream.run() == sent[:4]
@@ -537,7 +517,7 @@ def test_a_broker_with_another_name(own: LiveBroker, caplog: pytest.LogCaptureFi
 
 
 def test_a_broker_that_stays_away_is_an_error(own: LiveBroker) -> None:
-    send(own, 0, 3)
+    own.send(0, 3, "jobs")
     with query(own, brokerTimeoutSeconds=1) as stream:
         stream.trigger()
         own.kill()
@@ -550,7 +530,7 @@ def test_a_broker_that_stays_away_is_an_error(own: LiveBroker) -> None:
 
 def test_a_lease_that_ends_in_a_batch(broker: LiveBroker, caplog: pytest.LogCaptureFixture) -> None:
     """Nobody else wants the messages: they come again, and are in no other batch."""
-    sent = send(broker, 0, 6, "leased")
+    sent = broker.send(0, 6, "leased")
     with query(broker, "leased", maxMessagesPerTrigger=4) as stream, caplog.at_level(logging.WARNING):
         ended = partial(broker.process.metric, "artemis_leases_ended", queue="leased")
         before = ended()
@@ -566,7 +546,7 @@ def test_a_lease_that_ends_in_a_batch(broker: LiveBroker, caplog: pytest.LogCapt
 
 def test_a_lease_that_ends_and_another_consumer(broker: LiveBroker) -> None:
     """Under sublet the acknowledgement that comes late counts, even if somebody else has the message by then."""
-    send(broker, 0, 4, "leased")
+    broker.send(0, 4, "leased")
     with query(broker, "leased") as stream, broker.client() as client:
         assert stream.plan()
         again = taken(client, "leased", 4, acks=False, **FIRST)
@@ -578,7 +558,7 @@ def test_a_lease_that_ends_and_another_consumer(broker: LiveBroker) -> None:
 
 def test_a_lease_that_ends_and_another_consumer_that_is_strict(broker: LiveBroker) -> None:
     """It is acknowledged when the other one gives it back, and in no batch again; a restart does not change that."""
-    sent = send(broker, 0, 4, "strict")
+    sent = broker.send(0, 4, "strict")
     with query(broker, "strict", maxMessagesPerTrigger=3) as stream, broker.client() as client:
         assert stream.plan()
         first = stream.run()
@@ -586,7 +566,7 @@ def test_a_lease_that_ends_and_another_consumer_that_is_strict(broker: LiveBroke
         stream.finish()
         assert not stream.plan()
         assert count(broker, "strict") == 4
-        send(broker, 4, 1, "strict")
+        broker.send(4, 1, "strict")
         eventually("a batch", stream.plan, bool)
         assert stream.run() == ["4"]
         marks = sorted(int(message.header("bookmark") or 0) for message in others)
@@ -626,7 +606,7 @@ def test_a_queue_that_has_its_consumers(broker: LiveBroker) -> None:
 
 
 def test_a_checkpoint_of_something_else(broker: LiveBroker) -> None:
-    send(broker, 0, 1)
+    broker.send(0, 1, "jobs")
     with query(broker) as stream:
         stream.trigger()
         checkpoint = stream.checkpoint
@@ -640,8 +620,8 @@ def test_a_checkpoint_of_something_else(broker: LiveBroker) -> None:
 def test_ports_of_two_brokers(tmp_path: Path) -> None:
     """The messages of the queue are other ones than those of the log, even if they have the same numbers."""
     with queue_broker(tmp_path / "one") as one, queue_broker(tmp_path / "two") as two:
-        send(one, 0, 3)
-        send(two, 0, 9, "leased")  # what arrives in one turn needs fewer numbers; the log is long enough in any case
+        one.send(0, 3, "jobs")
+        two.send(0, 9, "leased")  # what arrives in one turn needs fewer numbers; the log is long enough in any case
         with query(one, url=two.url) as stream, pytest.raises(PipelineError, match="url and stompUrl must lead to the"):
             stream.trigger()
         assert count(one, "jobs") == 3
@@ -649,7 +629,7 @@ def test_ports_of_two_brokers(tmp_path: Path) -> None:
 
 def test_a_log_that_is_not_retained(tmp_path: Path) -> None:
     with queue_broker(tmp_path, limits=None) as broker:
-        send(broker, 0, 1)
+        broker.send(0, 1, "jobs")
         with query(broker) as stream, pytest.raises(PipelineError, match="set a journal-retention-directory"):
             stream.plan()
         assert count(broker, "jobs") == 1

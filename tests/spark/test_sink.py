@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,10 @@ from tests.kit.client import connected
 from tests.kit.process import BrokerProcess, eventually
 from tests.spark.brokers import added, bodies, crashing_broker, drained, url_of
 from tests.spark.faulty import STEPS, FaultySource
+from tests.spark.stream_driver import put, query
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
 
 
 def write(
@@ -76,23 +77,6 @@ def test_every_column_arrives(spark: SparkSession, sink_broker: BrokerProcess, p
     assert (told[0]["kind"], told[0]["priority"], told[0]["persistent"]) == ("a\\cb", "8", "false")
     assert told[0]["expires"] == str(int(later.timestamp() * 1000))
     assert (told[1]["kind"], told[1]["priority"], told[1]["persistent"], told[1]["expires"]) == (None, "4", "true", "0")
-
-
-def test_kafka_s_column_names_do(spark: SparkSession, sink_broker: BrokerProcess, place: str) -> None:
-    """A job that wrote to Kafka changes its format and url."""
-    frame = spark.createDataFrame(
-        [(place, "k", "v", [("h", b"1")])],
-        "topic string, key string, value string, headers array<struct<key:string,value:binary>>",
-    )
-    write(frame, sink_broker)
-    [message] = drained(sink_broker, place, 1)
-    assert (message.body, message.header("h")) == (b"v", "1")
-
-
-def test_addresses_by_row(spark: SparkSession, sink_broker: BrokerProcess, place: str) -> None:
-    write(rows(spark, 90).selectExpr("value", f"concat('{place}.', length(value) % 3) as address"), sink_broker)
-    count = sum(added(sink_broker, f"{place}.{number}") for number in range(3))
-    assert count == 90
 
 
 def test_nothing_to_write(spark: SparkSession, sink_broker: BrokerProcess, place: str) -> None:
@@ -198,49 +182,23 @@ def test_a_shuffle_that_hands_rows_over_in_another_order(
 # ---- streams -------------------------------------------------------------------------------------
 
 
-class Stream:
-    """A query from text files, a file for each batch, to an address."""
-
-    def __init__(self, spark: SparkSession, broker: BrokerProcess, folder: Path, address: str) -> None:
-        self._spark, self._address, self._folder = spark, address, folder
-        self._url = url_of(broker)
-        self.files = folder / "in"
-        self.files.mkdir(exist_ok=True)
-
-    def put(self, name: str, lines: list[str]) -> None:
-        """One more file, there at once."""
-        hidden = self.files / f".{name}"
-        hidden.write_text("\n".join(lines) + "\n", "utf-8")
-        hidden.rename(self.files / f"{name}.txt")
-
-    def start(self, format: str = "artemis", **options: str) -> StreamingQuery:
-        frame = self._spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(self.files))
-        writer = (
-            frame.repartition(2)
-            .writeStream.format(format)
-            .option("checkpointLocation", str(self._folder / "checkpoint"))
-        )
-        writer = writer.options(url=self._url, address=self._address, **options)
-        return writer.trigger(processingTime="0 seconds").start()
-
-
 @pytest.mark.takes_turns("the long streams")
 def test_each_batch_of_a_stream(spark: SparkSession, sink_broker: BrokerProcess, tmp_path: Path, place: str) -> None:
     """Then a batch whose end Spark forgot: it runs again with the same id and range, and publishes nothing."""
-    stream = Stream(spark, sink_broker, tmp_path, place)
+    start = partial(query, spark, tmp_path, url_of(sink_broker), place)
     for number in range(3):
-        stream.put(f"f{number}", [f"{number}-{line}" for line in range(50)])
-    query = stream.start()
-    query.processAllAvailable()
-    query.stop()
+        put(tmp_path, f"f{number}", [f"{number}-{line}" for line in range(50)])
+    stream = start().start()
+    stream.processAllAvailable()
+    stream.stop()
     assert added(sink_broker, place) == 150
     commits = sorted((tmp_path / "checkpoint" / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
     commits[-1].unlink()
     commits[-1].with_name(f".{commits[-1].name}.crc").unlink()
-    query = stream.start()
-    stream.put("f3", ["3-0"])
-    query.processAllAvailable()
-    query.stop()
+    stream = start().start()
+    put(tmp_path, "f3", ["3-0"])
+    stream.processAllAvailable()
+    stream.stop()
     wanted = [f"{number}-{line}" for number in range(3) for line in range(50)] + ["3-0"]
     assert sorted(bodies(drained(sink_broker, place, 151))) == sorted(wanted)
 
@@ -250,12 +208,12 @@ def test_tasks_of_a_stream_that_fail(
     spark: SparkSession, sink_broker: BrokerProcess, tmp_path: Path, place: str
 ) -> None:
     spark.dataSource.register(FaultySource)
-    stream = Stream(spark, sink_broker, tmp_path, place)
+    start = partial(query, spark, tmp_path, url_of(sink_broker), place)
     for number in range(2):
-        stream.put(f"f{number}", [f"{number}-{line}" for line in range(50)])
-    query = stream.start("artemis_faulty", publishId=f"after RECEIPT.kill.{place}")
-    query.processAllAvailable()
-    query.stop()
+        put(tmp_path, f"f{number}", [f"{number}-{line}" for line in range(50)])
+    stream = start("artemis_faulty", publishId=f"after RECEIPT.kill.{place}").start()
+    stream.processAllAvailable()
+    stream.stop()
     assert added(sink_broker, place) == 100
 
 
@@ -264,15 +222,15 @@ def test_a_stream_that_ends_with_an_error_goes_on_when_it_is_started_again(
     spark: SparkSession, sink_broker: BrokerProcess, tmp_path: Path
 ) -> None:
     """One task of the batch has published, the other found the address full, in every attempt."""
-    stream = Stream(spark, sink_broker, tmp_path, "fails.stream")
-    stream.put("f0", [str(number) for number in range(8)])
-    query = stream.start()
+    start = partial(query, spark, tmp_path, url_of(sink_broker), "fails.stream")
+    put(tmp_path, "f0", [str(number) for number in range(8)])
+    stream = start().start()
     with pytest.raises(Exception, match=r"Address fails\.stream is full: consume messages"):
-        query.processAllAvailable()
+        stream.processAllAvailable()
     first = bodies(drained(sink_broker, "fails.stream", 4))
-    query = stream.start()
-    query.processAllAvailable()
-    query.stop()
+    stream = start().start()
+    stream.processAllAvailable()
+    stream.stop()
     assert sorted(first + bodies(drained(sink_broker, "fails.stream", 4))) == [str(number) for number in range(8)]
 
 
@@ -281,18 +239,17 @@ def test_a_table_that_a_stream_puts_out_again_and_again(
     spark: SparkSession, sink_broker: BrokerProcess, tmp_path: Path, place: str
 ) -> None:
     """Mode complete: each row that a batch puts out is a message, also where it replaces an earlier one."""
-    stream = Stream(spark, sink_broker, tmp_path, place)
-    stream.put("f0", ["a"])
-    words = spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(stream.files))
+    put(tmp_path, "f0", ["a"])
+    words = spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(tmp_path / "in"))
     counted = words.groupBy("value").count().selectExpr("concat(value, ' ', count) as value")
     writer = (
         counted.writeStream.format("artemis").outputMode("complete").options(url=url_of(sink_broker), address=place)
     )
-    query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
-    query.processAllAvailable()
-    stream.put("f1", ["a", "a", "b"])
-    query.processAllAvailable()
-    query.stop()
+    stream = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    stream.processAllAvailable()
+    put(tmp_path, "f1", ["a", "a", "b"])
+    stream.processAllAvailable()
+    stream.stop()
     assert sorted(bodies(drained(sink_broker, place, 3))) == ["a 1", "a 3", "b 1"]
 
 
@@ -300,20 +257,20 @@ def test_a_table_that_a_stream_puts_out_again_and_again(
 def test_a_broker_that_is_killed_under_a_stream(spark: SparkSession, tmp_path: Path, place: str) -> None:
     """The sink waits for it to come back, and repeats what was not confirmed."""
     with crashing_broker(tmp_path) as crashing:
-        stream = Stream(spark, crashing.process, tmp_path, place)
-        query = stream.start(timeout="60 s", rowsPerTransaction="50")
+        (tmp_path / "in").mkdir()
+        stream = query(spark, tmp_path, url_of(crashing.process), place).start()
         lines: list[str] = []
         for number in range(6):
             batch = [f"{number}-{line}" for line in range(1000)]
             lines += batch
             if number % 2:
                 before = added(crashing.process, place)
-                stream.put(f"f{number}", batch)
+                put(tmp_path, f"f{number}", batch)
                 crashing.process.eventually("more", lambda: added(crashing.process, place), lambda seen: seen > before)  # noqa: B023
                 crashing.kill()
                 crashing.start_again()
             else:
-                stream.put(f"f{number}", batch)
-            query.processAllAvailable()
-        query.stop()
+                put(tmp_path, f"f{number}", batch)
+            stream.processAllAvailable()
+        stream.stop()
         assert sorted(bodies(drained(crashing.process, place, 6000))) == sorted(lines)

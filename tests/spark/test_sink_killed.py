@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import random
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.kit.process import BrokerProcess, eventually, kill_group, start_module
+from tests.kit.process import BrokerProcess, eventually, kill_group
 from tests.spark.brokers import bodies, crashing_broker, drained
 from tests.spark.cutting_proxy import cutting
-from tests.spark.live import LiveBroker
-from tests.spark.stream_driver import query
+from tests.spark.pipeline_kills import started
+from tests.spark.stream_driver import put, query
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,28 +23,18 @@ if TYPE_CHECKING:
 LINES = 600
 
 
-@contextmanager
-def application(folder: Path, port: int, address: str) -> Iterator[subprocess.Popen[bytes]]:
+def application(folder: Path, port: int, address: str) -> AbstractContextManager[subprocess.Popen[bytes]]:
     """The driver's process; it and all that it starts are gone in the end."""
     arguments = (str(folder), f"tcp://127.0.0.1:{port}", address)
-    process = start_module("tests.spark.stream_driver", *arguments, log=folder / "driver.log")
-    try:
-        yield process
-    finally:
-        kill_group(process)
+    return started("tests.spark.stream_driver", *arguments, log=folder / "driver.log")
 
 
 def files_in(folder: Path, count: int, start: int = 0) -> list[str]:
     """Puts files there, one for each batch; returns their lines."""
-    (folder / "in").mkdir(exist_ok=True)
-    lines: list[str] = []
-    for number in range(start, start + count):
-        batch = [f"{number}-{line}" for line in range(LINES)]
-        lines += batch
-        hidden = folder / "in" / f".f{number:03}"
-        hidden.write_text("\n".join(batch) + "\n", "utf-8")
-        hidden.rename(folder / "in" / f"f{number:03}.txt")
-    return lines
+    batches = [[f"{number}-{line}" for line in range(LINES)] for number in range(start, start + count)]
+    for number, lines in enumerate(batches, start):
+        put(folder, f"f{number:03}", lines)
+    return [line for lines in batches for line in lines]
 
 
 def killed_at(folder: Path, broker: BrokerProcess, address: str, word: bytes, nth: int, *, from_broker: bool) -> None:
@@ -55,7 +45,7 @@ def killed_at(folder: Path, broker: BrokerProcess, address: str, word: bytes, nt
         application(folder, proxy.port, address) as running,
     ):
         ended.append(running)
-        eventually("the cut", lambda: proxy.has_cut, bool, 60)
+        eventually("the cut", lambda: proxy.has_cut, bool, 120)
         running.wait(30)
 
 
@@ -86,7 +76,11 @@ def test_killed_again_and_again(spark: SparkSession, tmp_path: Path, place: str,
         for round_number in range(8):
             lines += files_in(tmp_path, 3, 3 * round_number)
             if round_number % 4 == 3:
-                _killed_between_batches(tmp_path, crashing, place, 3 * round_number + 3)
+                commits, batches = tmp_path / "checkpoint" / "commits", 3 * round_number + 3
+                with application(tmp_path, crashing.process.port, place) as between:
+                    done = partial(eventually, "all batches", lambda: len([*commits.glob("[0-9]*")]))  # noqa: B023
+                    done(batches.__eq__, 60)
+                    kill_group(between)
             else:
                 word, from_broker = rng.choice(
                     [(b"BEGIN", False), (b"SEND", False), (b"COMMIT", False), (b"RECEIPT", True)]
@@ -98,10 +92,3 @@ def test_killed_again_and_again(spark: SparkSession, tmp_path: Path, place: str,
                 crashing.start_again()
         finish(spark, tmp_path, crashing.process, place)
         assert sorted(bodies(drained(crashing.process, place, len(lines)))) == sorted(lines)
-
-
-def _killed_between_batches(folder: Path, crashing: LiveBroker, address: str, batches: int) -> None:
-    commits = folder / "checkpoint" / "commits"
-    with application(folder, crashing.process.port, address) as running:
-        eventually("all batches", lambda: len(list(commits.glob("[0-9]*"))), lambda seen: seen == batches, 60)
-        kill_group(running)

@@ -17,6 +17,7 @@ from artemis_py.storage.format.codec import encode_fields
 from artemis_py.storage.format.records import QUEUE
 from tests.spark.live import live_broker, send_many
 from tests.spark.made_log import START_MS, MadeLog
+from tests.spark.readers import rows_in, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,6 +83,7 @@ def test_a_table_with_columns_says_what_to_write(spark: SparkSession, log: MadeL
     spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW narrow (offset BIGINT) USING artemis {options}")
     with pytest.raises(Exception, match="in SQL leave out the columns before USING"):
         counted(spark, "narrow")
+    spark.catalog.dropTempView("narrow")
 
 
 def test_options_of_a_table_hold_where_it_is_read(spark: SparkSession, log: MadeLog, table: str) -> None:
@@ -159,7 +161,7 @@ def test_addresses_come_from_the_indexes_alone(log: MadeLog, monkeypatch: pytest
     [share] = source.partitions()
     assert share.addresses == {"orders", "bills.eu"}  # type: ignore[attr-defined]
     assert {part.segment for part in share.untold} == {2}  # type: ignore[attr-defined]
-    rows = [row for batch in source.read(share) for row in batch.to_pylist()]  # type: ignore[union-attr]
+    rows = rows_of(source, [share])
     assert len(rows) == 1003
     assert {row["broker"] for row in rows} == {"log"}
 
@@ -175,13 +177,9 @@ def test_addresses_before_an_end_within_a_segment(tmp_path: Path, option: str) -
     log.batch(START_MS + 2, lambda: log.record(QUEUE, encode_fields({"id": 4, "name": "r", "address": "made behind"})))
     log.close()
 
-    def addresses(**more: str) -> list[str]:
-        source = reader(read_options({"journal": str(tmp_path), "broker": "b", "table": "addresses", **more}))
-        batches = [batch for share in source.partitions() for batch in source.read(share)]
-        return [row["address"] for batch in batches for row in batch.to_pylist()]  # type: ignore[union-attr]
-
-    assert addresses(**{option: f'{{"b": {end}}}' if option == "endingOffsets" else str(end)}) == ["before", "orders"]
-    assert addresses() == ["before", "behind", "made behind", "orders"]
+    ending = {option: f'{{"b": {end}}}' if option == "endingOffsets" else str(end)}
+    found = [[row["address"] for row in rows_in(tmp_path, "addresses", **more)] for more in (ending, {})]
+    assert found == [["before", "orders"], ["before", "behind", "made behind", "orders"]]
 
 
 def test_addresses_of_a_running_broker(tmp_path: Path, spark: SparkSession, database: str) -> None:

@@ -65,8 +65,7 @@ def test_two_queries_with_one_cursor(broker: LiveBroker) -> None:
     first, second = Query(url=broker.url, cursor="shared"), Query(url=broker.url, cursor="shared")
     begin = first.at
     assert (first.trigger(), second.trigger()) == ([*range(5)],) * 2
-    with broker.client() as client:
-        send_many(client, "orders", 5, 5)
+    broker.send(5, 5)
     first.at = begin
     with pytest.raises(PipelineError, match=r"cursor shared of .* is moved by two queries"):
         first.trigger()
@@ -83,6 +82,5 @@ def test_a_query_that_starts_again_keeps_its_cursor(broker: LiveBroker) -> None:
     before.trigger()
     again = Query(before.at, url=broker.url, cursor="mine")
     for number in range(10, 13):
-        with broker.client() as client:
-            send_many(client, "orders", number, 1)
+        broker.send(number, 1)
         assert again.trigger() == [number]

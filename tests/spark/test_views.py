@@ -28,10 +28,6 @@ def view(spark: SparkSession, name: str, events: str = "world_events") -> DataFr
     return spark.sql(VIEWS[name].format(events=events))
 
 
-def epoch_s(moment: datetime) -> int:
-    return int(moment.timestamp())
-
-
 def test_latency(spark: SparkSession, world: SimulatedTraffic) -> None:
     def truth(life: Life) -> tuple[int | None, int | None, int | None, str | None]:
         began = life.due[0] if life.due is not None else life.came_ms
@@ -64,7 +60,7 @@ def test_throughput(spark: SparkSession, world: SimulatedTraffic) -> None:
     for message in world.sent:
         published[message.address, message.at_ms // 1000] += 1
         sizes[message.address] += message.size_bytes
-    assert sums(rows, "published", lambda row: (row.address, epoch_s(row.second))) == published
+    assert sums(rows, "published", lambda row: (row.address, int(row.second.timestamp()))) == published
     assert sums(rows, "bytes", lambda row: row.address) == sizes
     delivered: Counter[tuple[str, str]] = Counter()
     acked: Counter[tuple[str, str]] = Counter()
@@ -103,7 +99,7 @@ def test_depth(spark: SparkSession, world: SimulatedTraffic) -> None:
             tops[second] = max(tops.get(second, depth), depth + step)
             depth += step
             ends[second] = depth
-        assert {epoch_s(row.second): (row.depth, row.depthMax) for row in rows} == {
+        assert {int(row.second.timestamp()): (row.depth, row.depthMax) for row in rows} == {
             second: (ends[second], tops[second]) for second in ends
         }, queue
 
