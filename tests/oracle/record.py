@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from tests.oracle.artemis_broker import CACHE, artemis_broker
 from tests.oracle.recording import load, record, store, versions
-from tests.oracle.scenario import Scenario
 from tests.oracle.table import PROFILES
 
 WAIT_S: Final = 5.0
@@ -37,18 +36,13 @@ def record_all(home: Path) -> dict[str, dict[str, Any]]:
             for number, scenario in enumerate(profile.scenarios, 1):
                 print(f"\r{home.name}: {profile.name} {number} of {len(profile.scenarios)}", end="", file=sys.stderr)
                 records[scenario.name] = record(scenario, broker, WAIT_S)
-    for profile in PROFILES:
-        for scenario in profile.scenarios:
-            for _ in range(_TRIES):
-                if records[scenario.name]["failure"]:
-                    records[scenario.name] = _record_alone(replace(profile, scenarios=(scenario,)), scenario, home)
+    for profile, scenario, _ in ((one, each, n) for one in PROFILES for each in one.scenarios for n in range(_TRIES)):
+        if records[scenario.name]["failure"]:
+            alone = replace(profile, scenarios=(scenario,))
+            with tempfile.TemporaryDirectory() as folder, artemis_broker(alone, Path(folder), home) as broker:
+                records[scenario.name] = record(scenario, broker, WAIT_S)
     print(file=sys.stderr)
     return records
-
-
-def _record_alone(profile: Any, scenario: Scenario, home: Path) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as folder, artemis_broker(profile, Path(folder), home) as broker:
-        return record(scenario, broker, WAIT_S)
 
 
 def main() -> int:

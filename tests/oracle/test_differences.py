@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 
@@ -15,11 +14,6 @@ from tests.oracle.steps import Either
 from tests.oracle.table import SCENARIOS
 
 NAME = re.compile(r'(?:name|match)="([^"]+)"')
-
-
-def eithers(scenario: Scenario) -> Iterator[Either]:
-    """The steps of a scenario where the brokers differ."""
-    return (step for step in scenario.steps if isinstance(step, Either))
 
 
 def test_the_document_is_up_to_date() -> None:
@@ -43,7 +37,7 @@ def test_every_key_names_one_departure() -> None:
 def test_a_scenario_departs_where_it_names_a_departure_and_nowhere_else(scenario: Scenario) -> None:
     assert bool(scenario.departures) == scenario.departs
     assert set(scenario.departures) <= DEPARTURES.keys()
-    assert all(either.ours != either.artemis for either in eithers(scenario))
+    assert all(step.ours != step.artemis for step in scenario.steps if isinstance(step, Either))
 
 
 def test_a_departure_is_shown_exactly_when_it_says_so() -> None:

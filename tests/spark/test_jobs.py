@@ -30,10 +30,26 @@ def source(spark: SparkSession, world: SimulatedTraffic) -> Frames:
     return Frames({"messages": world.messages(spark), "events": world.events(spark)})
 
 
+@pytest.fixture(scope="module")
+def forged(source: Frames) -> Frames:
+    """With a message in which a client wrote what the broker writes: a number that is none is nobody's copy."""
+    messages = source.tables["messages"]
+    columns = {"messageId": lit(7_000_000).cast("long"), "originalMessageId": lit("x"), "reason": lit("none")}
+    return Frames({**source.tables, "messages": messages.unionByName(messages.limit(1).withColumns(columns))})
+
+
 # ---- losses --------------------------------------------------------------------------------------
 
 
-def test_losses_by_cause_and_sender(spark: SparkSession, source: Frames, world: SimulatedTraffic) -> None:
+def test_what_a_client_wrote_into_the_broker_s_headers(spark: SparkSession, forged: Frames) -> None:
+    """Such a message has a row, and no events; of the losses it is none."""
+    from artemis_py.spark.jobs.trace import trace
+
+    assert [row["what"] for row in rows_of(trace(spark, forged, "7000000").table("events"))] == ["there"]
+
+
+def test_losses_by_cause_and_sender(spark: SparkSession, forged: Frames, world: SimulatedTraffic) -> None:
+    """From one pass over the log for each table: losses, copies and all."""
     from artemis_py.spark.jobs.losses import losses
 
     kept = {(message.original[2], message.original[1]) for message in world.sent if message.original is not None}
@@ -48,8 +64,11 @@ def test_losses_by_cause_and_sender(spark: SparkSession, source: Frames, world: 
             ages[key].append(life.end[0] - message.at_ms)
     for refusal in world.refused:
         truths["refused", None, refusal.origin, False] += refusal.count
-    result = losses(spark, source)
+    counted = Counted(spark, forged.tables)
+    result = losses(spark, counted)
+    assert counted.passes() == {"messages": 1, "events": 1}
     found = rows_of(result.table("losses"))
+    assert result.frames["losses"].count() == len(found)
     by_key: Counter[tuple[object, ...]] = Counter()
     for row in found:
         key = (row["cause"], row["queue"], row["origin"], bool(row["keptIn"]))
@@ -63,35 +82,6 @@ def test_losses_by_cause_and_sender(spark: SparkSession, source: Frames, world: 
     assert result.fact("kept") == sum(copied.values()) == result.fact("messages") - result.fact("lost")
     assert {row["reason"] for row in found if row["cause"] == "refused"} == {"drop", "fail"}
     assert sum(row["bytes"] for row in found if row["cause"] == "refused") == sum(r.size_bytes for r in world.refused)  # type: ignore[misc]
-
-
-def test_each_table_is_read_once(spark: SparkSession, source: Frames) -> None:
-    """Losses, copies and all, from one pass over the log for each table."""
-    from artemis_py.spark.jobs.losses import losses
-
-    counted = Counted(spark, source.tables)
-    result = losses(spark, counted)
-    assert counted.passes() == {"messages": 1, "events": 1}
-    assert result.frames["losses"].count() == len(result.table("losses").rows)
-
-
-def test_what_a_client_wrote_into_the_broker_s_headers(
-    spark: SparkSession, source: Frames, world: SimulatedTraffic
-) -> None:
-    """A number that is none is nobody's copy."""
-    from artemis_py.spark.jobs.losses import losses
-    from artemis_py.spark.jobs.trace import trace
-
-    messages = source.tables["messages"]
-    forged = messages.limit(1).withColumns(
-        {"messageId": lit(7_000_000).cast("long"), "originalMessageId": lit("x"), "reason": lit("none")}
-    )
-    tables = Frames({**source.tables, "messages": messages.unionByName(forged)})
-    ends = [life.end[2] for _, _, life in all_lives(world) if life.end is not None]
-    lost = sum(end in LOSSES for end in ends) + sum(refusal.count for refusal in world.refused)
-    assert losses(spark, tables).fact("messages") == lost
-    # It has a row, and no events.
-    assert [row["what"] for row in rows_of(trace(spark, tables, "7000000").table("events"))] == ["there"]
 
 
 # ---- dead letters --------------------------------------------------------------------------------

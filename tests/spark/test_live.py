@@ -162,28 +162,26 @@ def test_queues_are_as_the_broker_counts_them(spark: SparkSession, traffic: Traf
     assert rows["ring"].replaced == 2
 
 
-def test_pages(spark: SparkSession, traffic: Traffic, source: dict[str, str]) -> None:
-    rows = load(spark, source, table="pages").orderBy("page").collect()
+def test_pages(source: dict[str, str]) -> None:
+    rows = sorted(rows_read({**source, "table": "pages"}), key=lambda row: int(row["page"]))
     assert len(rows) > 5
-    assert {(row.address, row.droppedAt) for row in rows} == {("paged", None)}
-    assert [row.state for row in rows] == ["full"] * (len(rows) - 1) + ["open"]
-    places = [(row.firstPlace, row.messages) for row in rows]
+    assert {(row["address"], row["droppedAt"]) for row in rows} == {("paged", None)}
+    assert [row["state"] for row in rows] == ["full"] * (len(rows) - 1) + ["open"]
+    places = [(row["firstPlace"], row["messages"]) for row in rows]
     assert all(first + count == following for (first, count), (following, _) in pairwise(places))
-    assert sum(row.messages for row in rows) < 200
+    assert sum(row["messages"] for row in rows) < 200
 
 
-def test_metrics_add_up_to_the_state(spark: SparkSession, traffic: Traffic, source: dict[str, str]) -> None:
-    rows = load(spark, source, table="metrics", interval="1 second").orderBy("bucket").collect()
-    queues = {row.queue: row for row in load(spark, source, table="queues").collect()}
-    for name, state in queues.items():
-        own = [row for row in rows if row.queue == name]
-        assert own[-1].depthEnd == state.messageCount
-        assert sum(row.published for row in own) == state.added
-        assert sum(row.acked for row in own) == state.acked
-        assert sum(row.replaced for row in own) == state.replaced
-        assert max(row.depthMax for row in own) >= state.messageCount
-    assert sum(row.dead for row in rows) == 1
-    assert max(row.depthMax for row in rows if row.queue == "ring") == 3
+def test_metrics_add_up_to_the_state(source: dict[str, str]) -> None:
+    rows = rows_read({**source, "table": "metrics", "interval": "1 second"})
+    for state in rows_read({**source, "table": "queues"}):
+        own = sorted((row for row in rows if row["queue"] == state["queue"]), key=lambda row: row["bucket"])
+        assert own[-1]["depthEnd"] == state["messageCount"]
+        sums = {name: sum(row[name] for row in own) for name in ("published", "acked", "replaced")}
+        assert sums == {"published": state["added"], "acked": state["acked"], "replaced": state["replaced"]}
+        assert max(row["depthMax"] for row in own) >= state["messageCount"]
+    assert sum(row["dead"] for row in rows) == 1
+    assert max(row["depthMax"] for row in rows if row["queue"] == "ring") == 3
 
 
 def test_metrics_of_a_late_time_are_the_same_and_need_not_all_of_the_log(source: dict[str, str]) -> None:
@@ -235,17 +233,17 @@ def test_a_time_for_each_address(traffic: Traffic, source: dict[str, str]) -> No
     assert "orders" not in {row["address"] for row in rows}
 
 
-def test_the_state_at_an_earlier_time(spark: SparkSession, traffic: Traffic, source: dict[str, str]) -> None:
-    acked = load(spark, source, table="events").where("event = 'acked'").agg({"timestamp": "min"}).collect()[0][0]
+def test_the_state_at_an_earlier_time(source: dict[str, str]) -> None:
+    acked = min(row["timestamp"] for row in rows_read({**source, "table": "events"}) if row["event"] == "acked")
     before = int(acked.timestamp() * 1000) - 1
-    rows = {row.queue: row for row in load(spark, source, table="queues", asOf=str(before)).collect()}
-    assert (rows["orders"].messageCount, rows["orders"].acked) == (303, 0)
+    rows = {row["queue"]: row for row in rows_read({**source, "table": "queues", "asOf": str(before)})}
+    assert (rows["orders"]["messageCount"], rows["orders"]["acked"]) == (303, 0)
     assert "paged" not in rows
 
 
-def test_sums_of_some_addresses_alone(spark: SparkSession, traffic: Traffic, source: dict[str, str]) -> None:
+def test_sums_of_some_addresses_alone(source: dict[str, str]) -> None:
     def addresses(table: str, **options: str) -> set[str]:
-        return {row.address for row in load(spark, source, table=table, **options).collect()}
+        return {row["address"] for row in rows_read({**source, "table": table, **options})}
 
     assert addresses("queues", subscribe="orders,tx") == {"orders", "tx"}
     assert addresses("metrics", subscribePattern="#") >= {"orders", "ring"}
