@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 import socket
-import threading
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark.log.http import Broker
+from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.read.plan import Share
 from artemis_py.spark.stream.reader import AWAY
@@ -26,12 +26,11 @@ from tests.spark.live import ADDRESSES, live_broker, send_many
 from tests.spark.pipeline_clients import Receipted, Served
 from tests.spark.pipeline_ledger import delivered
 from tests.spark.queue_jobs import SETTINGS, count, source
-from tests.spark.readers import Query, rows_read
+from tests.spark.readers import Query, numbers_of, rows_of, rows_read
 from tests.spark.streams import WAIT_S, Sink, Streams
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import SparkSession
+    pass
 
 
 @pytest.fixture
@@ -84,16 +83,22 @@ def test_a_query_goes_on_with_the_one_that_works(pair: Pair) -> None:
 
 
 def test_a_planned_batch_is_read_from_the_other_one(pair: Pair) -> None:
+    """Of a stream, and of a batch query whose tasks are under way."""
     first, backup = both(pair)
     send(first, 0, 200, 1000)
     query = Query(url=url_of(first, backup), subscribe="orders", partitionBytes="20000")
     end, shares = query.plan()
+    whole = RowReader(read_options({"url": url_of(first, backup), "subscribe": "orders", "partitionBytes": "20000"}))
+    planned = whole.partitions()
     assert len(shares) > 1
+    assert len(planned) > 1
     before = query.read(shares[:1])
+    rows = rows_of(whole, planned[:1])
     first.kill()
     backup.await_state("ready")
     send(backup, 200, 1)
     assert before + query.read(shares[1:]) == list(range(200))
+    assert numbers_of(rows + rows_of(whole, planned[1:])) == list(range(200))
     assert query.read(query.reader.partitions(query.at, end)) == list(range(200))
 
 
@@ -236,34 +241,3 @@ def test_a_stream_through_fail_overs_and_fail_backs(
         assert producer.trouble + ledger.problems(delivered(rows_read(log))) == []
         if kind == "queue":
             eventually("an empty queue", lambda: count(live, "orders"), operator.not_, WAIT_S)
-
-
-def held_up(begun: Path, may_go: Path, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows of a task, which waits before its second batch for what the test does."""
-    for one in batches:
-        begun.touch()
-        eventually("the other one", may_go.exists, bool, WAIT_S)
-        yield one
-
-
-@pytest.mark.takes_turns("a broker that dies under a stream")
-def test_tasks_of_a_batch_query_through_a_fail_over(pair: Pair, spark: SparkSession, tmp_path: Path) -> None:
-    first, backup = both(pair)
-    send(first, 0, 400, 1000)
-    options = {"url": url_of(first, backup), "subscribe": "orders", "partitionBytes": "50000", "rowsPerBatch": "10"}
-    frame = spark.read.format("artemis").options(**options).load().select("value")
-    begun, may_go = tmp_path / "begun", tmp_path / "go"
-    read: list[int] = []
-
-    def collect() -> None:
-        slow = frame.mapInArrow(partial(held_up, begun, may_go), "value binary")
-        read.extend(int(row.value) for row in slow.collect())
-
-    reading = threading.Thread(target=collect)
-    reading.start()
-    eventually("tasks", begun.exists, bool, WAIT_S)
-    first.kill()
-    backup.await_state("ready")
-    may_go.touch()
-    reading.join(WAIT_S)
-    assert sorted(read) == list(range(400))
