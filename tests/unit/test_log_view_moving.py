@@ -83,22 +83,27 @@ def test_a_segment_on_its_way_to_retention_can_be_read_and_is_where_the_log_begi
     assert seen[0] == 1
 
 
-def test_a_segment_that_moves_while_a_listing_is_made_is_in_it(tmp_path: Path) -> None:
-    """It leaves the journal right after retention was asked what it has."""
-    desk = Desk(tmp_path)
+def while_moving(desk: Desk, number: int, move: Callable[[], None], ask: Callable[[], Any]) -> Any:
+    """What is answered when the segment leaves the journal right after retention was asked what it has."""
     since = desk.retention.since
 
-    def look(number: int, move: Callable[[], None]) -> None:
-        def since_and_move(lsn: int) -> tuple[RetainedFile, ...]:
-            found = since(lsn)
-            move()
-            desk.journal.files.leaving.pop(number, None)
-            return found
+    def since_and_move(lsn: int) -> tuple[RetainedFile, ...]:
+        found = since(lsn)
+        move()
+        desk.journal.files.leaving.pop(number, None)
+        return found
 
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(desk.retention, "since", since_and_move)
+        return ask()
+
+
+def test_a_segment_that_moves_while_a_listing_is_made_is_in_it(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+
+    def look(number: int, move: Callable[[], None]) -> None:
         newest = desk.journal.segments[-1].number
-        desk.retention.since = since_and_move  # type: ignore[method-assign]
-        listed = [one["segment"] for one in desk.listed()]
-        desk.retention.since = since  # type: ignore[method-assign]
+        listed = [one["segment"] for one in while_moving(desk, number, move, desk.listed)]
         assert listed in (list(range(1, newest)), list(range(1, newest + 1)))
 
     while_leaving(desk, look)
@@ -107,20 +112,10 @@ def test_a_segment_that_moves_while_a_listing_is_made_is_in_it(tmp_path: Path) -
 def test_a_segment_that_moves_while_cursors_are_looked_at_counts(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.put("reader", 0)
-    since = desk.retention.since
 
     def look(number: int, move: Callable[[], None]) -> None:
-        def since_and_move(lsn: int) -> tuple[RetainedFile, ...]:
-            found = since(lsn)
-            move()
-            desk.journal.files.leaving.pop(number, None)
-            return found
-
         before = desk.desk.all()
-        desk.retention.since = since_and_move  # type: ignore[method-assign]
-        during = desk.desk.all()
-        desk.retention.since = since  # type: ignore[method-assign]
-        assert during == before
+        assert while_moving(desk, number, move, desk.desk.all) == before
 
     while_leaving(desk, look)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -20,30 +20,9 @@ from artemis_py.storage.disk import disk as disk_module
 from artemis_py.storage.disk import permissions, space
 from artemis_py.storage.disk.disk import DiskError
 from tests.kit.crash.prepared import QUEUE, QUEUE_ID, message
+from tests.kit.failing_os import FailingOs
 
 CALLS = frozenset({"open", "pwrite", "fsync", "fdatasync", "ftruncate", "rename", "stat", "fstat", "scandir"})
-
-
-class CountingSystem:
-    """The module ``os``, of which the ``at``-th call about files fails in the thread that opens the store."""
-
-    def __init__(self) -> None:
-        self.at = -1
-        self.count = 0
-        self._thread = threading.current_thread()
-
-    def __getattr__(self, name: str) -> Any:
-        real = getattr(os, name)
-        return self._counted(real) if name in CALLS and threading.current_thread() is self._thread else real
-
-    def _counted(self, real: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any, **named: Any) -> Any:
-            self.count += 1
-            if self.count == self.at:
-                raise OSError(errno.EIO, os.strerror(errno.EIO))
-            return real(*arguments, **named)
-
-        return call
 
 
 def _config(folder: Path, **named: Any) -> BrokerConfig:
@@ -74,9 +53,8 @@ def test_a_start_that_fails_at_any_call_leaves_nothing_open(tmp_path: Path, monk
     store.log.published(message(1), [QUEUE_ID], 0)
     store.close()
     before = _held()
-    system = CountingSystem()
-    for module in (disk_module, permissions, space):
-        monkeypatch.setattr(module, "os", system)
+    system = FailingOs(CALLS, errno.EIO)
+    system.put_in_place(monkeypatch, disk_module, permissions, space)
     _opened(config).close()
     calls = system.count
     assert calls > 20
@@ -97,13 +75,9 @@ def test_an_end_that_fails_leaves_nothing_open(tmp_path: Path, persistence: bool
     store = _opened(_config(tmp_path, persistence_enabled=persistence))
     store.log.queue_changed(dict(QUEUE))
     if isinstance(store, JournalStore):
-        store._files.journal.finish = _fail  # type: ignore[method-assign]
+        store._files.journal.finish = Mock(side_effect=DiskError("at the end"))  # type: ignore[method-assign]
         with pytest.raises(DiskError, match="at the end"):
             store.close()
     else:
         store.close()
     assert _held() == before
-
-
-def _fail() -> None:
-    raise DiskError("at the end")

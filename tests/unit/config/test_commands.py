@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -337,50 +336,26 @@ def test_a_broken_file_shows_no_traceback(command: str, tmp_path: Path, capsys: 
     assert "Traceback" not in printed.out + printed.err
 
 
-def nothing(folder: Path) -> Path:
-    """A file that is not there."""
-    return folder / "missing.xml"
+NO_CONFIGURATION = {
+    "nothing": None,
+    "an empty file": b"",
+    "no XML": bytes(range(256)),
+    "another root": b"<html/>",
+    "a tag never closed": b"<configuration>",
+    "a folder": None,
+}
 
 
-def the_folder(folder: Path) -> Path:
-    """A folder where a file should be."""
-    return folder
-
-
-def empty(folder: Path) -> Path:
-    """An empty file."""
-    file = folder / "empty.xml"
-    file.touch()
-    return file
-
-
-def no_xml(folder: Path) -> Path:
-    """Bytes that are not XML."""
-    file = folder / "bytes.xml"
-    file.write_bytes(bytes(range(256)))
-    return file
-
-
-def another_root(folder: Path) -> Path:
-    """XML of something else."""
-    file = folder / "other.xml"
-    file.write_text("<html/>", "utf-8")
-    return file
-
-
-def a_tag_never_closed(folder: Path) -> Path:
-    """XML that ends too early."""
-    file = folder / "open.xml"
-    file.write_text("<configuration>", "utf-8")
-    return file
-
-
-@pytest.mark.parametrize("make", [nothing, the_folder, empty, no_xml, another_root, a_tag_never_closed])
+@pytest.mark.parametrize("what", NO_CONFIGURATION)
 @pytest.mark.parametrize("command", ["run", "check"])
 def test_what_is_no_configuration_is_refused(
-    tmp_path: Path, make: Callable[[Path], Path], command: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, what: str, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = make(tmp_path)
+    file, content = tmp_path / "broker.xml", NO_CONFIGURATION[what]
+    if content is not None:
+        file.write_bytes(content)
+    elif what == "a folder":
+        file.mkdir()
     assert main.main([command, str(file)]) == 2
     printed = capsys.readouterr()
     assert file.name in printed.err + printed.out

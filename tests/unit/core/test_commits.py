@@ -13,29 +13,7 @@ from artemis_py.errors import AddressFullError, DuplicateError
 from artemis_py.message import Account
 from artemis_py.record_log import MemoryLog, RecoveredState
 from tests.kit.core import NOW_MS, broker_of, queue_config, send_in
-
-
-class IdLog(MemoryLog):
-    """Notes the ids that it is told, and whether inside a group."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.told: list[tuple[str, str, bool]] = []
-        self._in_group = False
-
-    def duplicate_id(self, address: str, duplicate_id: str) -> int:
-        """One more record."""
-        self.told.append((address, duplicate_id, self._in_group))
-        return 0
-
-    def begin_group(self, *, transactional: bool = False) -> None:
-        """Note it."""
-        self._in_group = True
-
-    def end_group(self) -> int:
-        """Note it."""
-        self._in_group = False
-        return 0
+from tests.kit.noted_log import NotedLog
 
 
 def transaction_of(broker: Broker, *addresses: str) -> Transaction:
@@ -73,11 +51,13 @@ def test_a_commit_that_fails_leaves_its_id_free() -> None:
 def test_the_record_stands_in_the_transaction_s_group() -> None:
     """Else a crash could keep the id and lose the messages, or the other way round."""
     broker = broker_of(queue_config())
-    log = IdLog()
+    log = NotedLog()
     broker.log = log
     transaction_of(broker, "a").commit(broker, NOW_MS, "one")
     transaction_of(broker, "a").commit(broker, NOW_MS, "two", "d1")
-    assert log.told == [(NO_ADDRESS, "one", True), (NO_ADDRESS, "two\0d1", True)]
+    assert log.of("duplicate_id") == [(NO_ADDRESS, "one"), (NO_ADDRESS, "two\0d1")]
+    ids_and_ends = [name for name, _ in log.told if name in ("duplicate_id", "end_group")]
+    assert ids_and_ends == ["duplicate_id", "end_group"] * 2, "inside the group"
 
 
 def test_ids_come_back_after_a_restart() -> None:
@@ -111,8 +91,8 @@ def test_the_last_so_many_are_remembered(size: int, seen: list[str]) -> None:
 
 
 def test_ids_that_are_not_kept_are_not_written() -> None:
-    log = IdLog()
+    log = NotedLog()
     commits = Commits(10, Holdings(Account()), keeps=False)
     commits.remember("one", "", log)
     assert commits.has_seen("one", "")
-    assert log.told == []
+    assert log.of("duplicate_id") == []

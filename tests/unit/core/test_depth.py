@@ -19,7 +19,7 @@ TYPES: dict[str, dict[str, Any]] = {
     "sorted": {"sort_key": "k"},
     "last-value": {"queue_type": "lvq", "last_value_key": "k"},
 }
-DEPTHS = (500, 20_000)
+DEPTHS = (500, 6_000)
 ALLOWANCE = 1.25
 """A block more or less is made or dropped now and then; a search by halves is one line at any depth."""
 

@@ -15,10 +15,9 @@ from artemis_py.core.operations.scan import MessageFilter
 from artemis_py.core.order import entry as entries
 from artemis_py.core.queue.queue import Queue
 from artemis_py.history import ENDS
-from artemis_py.message import Message
-from artemis_py.record_log import Actor, MemoryLog
 from artemis_py.storage.format.records import CAUSES, REASONS
 from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, queue_config, send, turn, write
+from tests.kit.noted_log import NotedLog
 
 ENDED = {
     value: name
@@ -31,23 +30,11 @@ OLD = {"killed"}
 EVENTS = re.compile(r"^- why it left the queue: (.*?)\.$", re.DOTALL | re.MULTILINE)
 
 
-class EndLog(MemoryLog):
-    """Notes why queues were done with messages."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.reasons: list[str] = []
-
-    def settled(self, queue_id: int, messages: list[Message], reason: str, consumer: Actor | None = None) -> int:
-        self.reasons += [reason] * len(messages)
-        return 0
-
-
 class World:
     """A broker with a queue for each way to end."""
 
     def __init__(self) -> None:
-        self.log = EndLog()
+        self.log = NotedLog()
         settings = {"#": {"max_delivery_attempts": 1, "dead_letter_address": "graves"}}
         self.broker: Broker = broker_of(
             queue_config("q", "q"), queue_config("other", "other"), queue_config("graves", "graves"),
@@ -139,7 +126,7 @@ WAYS: dict[str, tuple[Callable[[World], object], str]] = {
 def test_the_log_says_why_a_message_left(way: Callable[[World], object], reason: str) -> None:
     world = World()
     way(world)
-    assert world.log.reasons == [reason]
+    assert world.log.of("settled") == [reason]
 
 
 def test_each_end_of_the_core_is_an_event_of_the_log() -> None:

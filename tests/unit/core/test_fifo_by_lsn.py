@@ -33,7 +33,7 @@ def entry(lsn: int, kind: type[Message] = Message) -> Entry:
 def test_what_is_there_is_found_and_nothing_else(seed: int) -> None:
     """With gaps, with messages that the log does not have, and with some at the head, in any order."""
     rng = random.Random(seed)
-    for _ in range(50):
+    for _ in range(15):
         fifo = Fifo()
         lsns = sorted(rng.sample(range(1, 20_000), rng.choice((1, 5, 300, 3000))))
         there: dict[int, Entry] = {}
@@ -50,7 +50,7 @@ def test_what_is_there_is_found_and_nothing_else(seed: int) -> None:
             if lsn:
                 fifo.remove(there.pop(lsn).sequence)
         there.pop(0, None)
-        for lsn in range(1, 30_100, 7):
+        for lsn in range(1, 30_100, 29):
             assert fifo.find_published(lsn) is there.get(lsn)
         for lsn, one in there.items():
             found = fifo.find_published(lsn)
@@ -68,9 +68,9 @@ def test_an_empty_lane_has_nothing() -> None:
 
 @pytest.mark.interpreted
 def test_it_looks_at_few() -> None:
-    """At no more of a hundred thousand than of a thousand, but for the steps of a search."""
+    """At no more of twenty thousand than of a thousand, but for the steps of a search."""
     looks: list[int] = []
-    for count in (1_000, 100_000):
+    for count in (1_000, 20_000):
         fifo = Fifo()
         fifo.extend([entry(lsn, Counted) for lsn in range(1, count + 1)])
         Counted.looks = 0

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from artemis_py.core.broker import Broker
 from artemis_py.core.faults import set_aside
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.why import (
@@ -23,13 +20,8 @@ from artemis_py.core.queue.why import (
     why_no_room,
     why_nobody,
 )
-from tests.kit.core import NOW_MS, broker_of, consumer_on, queue_config, send, turn
-
-
-def made(**attributes: Any) -> tuple[Broker, Queue]:
-    """A queue with these attributes."""
-    broker = broker_of(queue_config(**attributes))
-    return broker, broker.queues["q"]
+from tests.kit.core import NOW_MS, consumer_on, send, turn
+from tests.unit.core.test_queue import with_queue
 
 
 def closed(queue: Queue, *, is_held: bool = False) -> Reason | None:
@@ -45,7 +37,7 @@ def kind_of(reason: Reason | None) -> str:
 
 def test_a_step_that_failed() -> None:
     """Only then is it told."""
-    broker, queue = made()
+    broker, queue = with_queue()
     set_aside(broker.host, queue, "dispatch", RuntimeError("x"))
     reason = closed(queue)
     assert (kind_of(reason), reason and "'dispatch' failed" in reason.text) == (STEP_FAILED, True)
@@ -55,23 +47,23 @@ def test_a_step_that_failed() -> None:
 
 
 def test_the_gate() -> None:
-    _, queue = made(consumers_before_dispatch=2, delay_before_dispatch=5000)
+    _, queue = with_queue(consumers_before_dispatch=2, delay_before_dispatch=5000)
     reason = closed(queue)
     assert (kind_of(reason), reason and reason.fields) == (FEW_CONSUMERS, {"consumers": 0, "consumers_min": 2})
-    broker, queue = made(consumers_before_dispatch=2, delay_before_dispatch=5000)
+    broker, queue = with_queue(consumers_before_dispatch=2, delay_before_dispatch=5000)
     consumer_on(broker, queue)
     reason = closed(queue)
     assert reason is not None
     assert reason.text.endswith("delay-before-dispatch opens it in 4 s")
     queue.pause()
     assert kind_of(closed(queue)) == PAUSED
-    _, queue = made()
+    _, queue = with_queue()
     assert closed(queue) is None
     assert kind_of(closed(queue, is_held=True)) == MOVING
 
 
 def test_the_backlog_of_the_queue_counts_what_is_out_either_way() -> None:
-    broker, queue = made(max_backlog=3, max_per_subscription_backlog=9)
+    broker, queue = with_queue(max_backlog=3, max_per_subscription_backlog=9)
     consumer_on(broker, queue, backlog_max=9)
     send(broker, count=2)
     turn(broker)
@@ -82,7 +74,7 @@ def test_the_backlog_of_the_queue_counts_what_is_out_either_way() -> None:
     assert reason is not None
     assert reason.fields == {"in_delivery": 3, "unconfirmed": 0, "max_backlog": 3}
     assert reason.text == "its backlog is used up: 3 messages in delivery, of max-backlog 3"
-    broker, queue = made(delivery_semantics="at-most-once", max_backlog=2, max_per_subscription_backlog=9)
+    broker, queue = with_queue(delivery_semantics="at-most-once", max_backlog=2, max_per_subscription_backlog=9)
     consumer_on(broker, queue, settles=True, acks=True, backlog_max=9)
     send(broker, count=3)
     turn(broker)
@@ -93,7 +85,7 @@ def test_the_backlog_of_the_queue_counts_what_is_out_either_way() -> None:
 
 
 def test_nobody_is_there() -> None:
-    broker, queue = made()
+    broker, queue = with_queue()
     assert kind_of(why_nobody(queue.state)) == NO_CONSUMER
     consumer_on(broker, queue, browses=True)
     reason = why_nobody(queue.state)
@@ -104,7 +96,7 @@ def test_nobody_is_there() -> None:
 
 
 def test_a_consumer_at_its_backlog() -> None:
-    broker, queue = made(lease_period=60_000, max_per_subscription_backlog=2)
+    broker, queue = with_queue(lease_period=60_000, max_per_subscription_backlog=2)
     consumer = consumer_on(broker, queue, backlog_max=2)
     send(broker)
     turn(broker)
@@ -125,7 +117,7 @@ def test_a_consumer_at_its_backlog() -> None:
 
 
 def test_what_is_sent_at_most_once_has_no_lease() -> None:
-    broker, queue = made(delivery_semantics="at-most-once", max_per_subscription_backlog=1)
+    broker, queue = with_queue(delivery_semantics="at-most-once", max_per_subscription_backlog=1)
     consumer = consumer_on(broker, queue, settles=True, acks=True, backlog_max=1)
     assert what_it_holds(queue.state, consumer, NOW_MS) is None
     send(broker, count=2)
@@ -141,7 +133,7 @@ def test_what_is_sent_at_most_once_has_no_lease() -> None:
 
 
 def test_what_is_leased_and_until_when() -> None:
-    broker, queue = made(lease_period=60_000, max_per_subscription_backlog=5)
+    broker, queue = with_queue(lease_period=60_000, max_per_subscription_backlog=5)
     assert what_is_leased(queue.state, NOW_MS) is None
     consumer = consumer_on(broker, queue, backlog_max=5)
     send(broker, count=3)
@@ -150,7 +142,7 @@ def test_what_is_leased_and_until_when() -> None:
     assert reason is not None
     assert reason.fields == {"leased": 3, "consumer": consumer.id, "ends_in_ms": 44_500}
     assert reason.text == f"3 messages are leased; the first lease ends in 44.5 s, of consumer {consumer.id}"
-    broker, queue = made(max_per_subscription_backlog=5)
+    broker, queue = with_queue(max_per_subscription_backlog=5)
     consumer_on(broker, queue, backlog_max=5)
     send(broker)
     turn(broker)
@@ -161,7 +153,7 @@ def test_what_is_leased_and_until_when() -> None:
 
 
 def test_leases_go_by_steady_time() -> None:
-    broker, queue = made(lease_period=60_000)
+    broker, queue = with_queue(lease_period=60_000)
     consumer_on(broker, queue, backlog_max=1)
     send(broker)
     turn(broker)

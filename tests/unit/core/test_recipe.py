@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -17,8 +16,9 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recipe import describe
 from artemis_py.errors import BrokerError, LimitError, NotFoundError, SelectorError
 from artemis_py.message import Account, Message
-from artemis_py.record_log import MemoryLog, RecoveredState, Survivor
+from artemis_py.record_log import RecoveredState, Survivor
 from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, queue_config, send
+from tests.kit.noted_log import NotedLog
 
 
 def made(attributes: dict[str, Any] | None = None, settings: dict[str, Any] | None = None) -> Queue:
@@ -132,18 +132,6 @@ def test_overflow_for(size: int, kind: type) -> None:
     assert isinstance(made({"ring_size": size}).flow.overflow, kind)
 
 
-class BindingLog(MemoryLog):
-    """Remembers what it was told of queues, as JSON would give it back."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.queues: dict[int, dict[str, Any]] = {}
-
-    def queue_changed(self, fields: dict[str, Any]) -> int:
-        self.queues[fields["id"]] = json.loads(json.dumps(fields))
-        return 0
-
-
 def declaring(*queues: QueueConfig) -> BrokerConfig:
     """A configuration with these queues on the address ``a``."""
     return BrokerConfig(addresses=(AddressConfig(name="a", routing_types=("MULTICAST",), queues=queues),))
@@ -151,10 +139,10 @@ def declaring(*queues: QueueConfig) -> BrokerConfig:
 
 def test_a_queue_that_the_file_forgot_is_what_it_was() -> None:
     """Its attributes are in the log: first those of its creation, then those that the file was changed to."""
-    log = BindingLog()
+    log = NotedLog()
     Broker(declaring(queue_config(ring_size=5, max_consumers=3)), log, NOW_MS)
-    Broker(declaring(queue_config(ring_size=7)), log, NOW_MS, RecoveredState(queues=list(log.queues.values())))
-    (fields,) = log.queues.values()
+    Broker(declaring(queue_config(ring_size=7)), log, NOW_MS, RecoveredState(queues=log.of("queue_changed")[-1:]))
+    fields = log.of("queue_changed")[-1]
     assert fields["attributes"] == {"ring_size": 7}
     broker = Broker(declaring(), log, NOW_MS, RecoveredState(queues=[fields]))
     assert seen(broker.queues["q"]) == {**PLAIN, "ring_size": 7}
@@ -163,7 +151,7 @@ def test_a_queue_that_the_file_forgot_is_what_it_was() -> None:
 def test_recovered_messages_of_no_queue_are_told() -> None:
     """Of those of a queue that had its name taken, say: they are on no queue, and not silently so."""
     message = Message(head_of("a", persistent=True), b"x", 1, NOW_MS, 0, Account(), 0)
-    broker = Broker(declaring(queue_config()), BindingLog(), NOW_MS, RecoveredState(messages={7: [Survivor(message)]}))
+    broker = Broker(declaring(queue_config()), NotedLog(), NOW_MS, RecoveredState(messages={7: [Survivor(message)]}))
     (told,) = broker.lost
     assert told.message == "queue number 7: 1 message in the journal, on no queue: this one is not there any more"
 

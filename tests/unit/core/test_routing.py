@@ -12,11 +12,7 @@ from artemis_py.core.addresses.address import ANYCAST, MULTICAST
 from artemis_py.core.broker import Broker
 from artemis_py.errors import BrokerError, NotFoundError
 from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, ids, queue_config, send, turn
-
-
-def counts(broker: Broker, *names: str) -> list[int]:
-    """Messages on each queue."""
-    return [broker.queues[name].message_count for name in names]
+from tests.unit.core.test_copies import counts
 
 
 def dual() -> Broker:

@@ -8,11 +8,9 @@ import pytest
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.order.entry import PURGED
 from artemis_py.core.transactions import Transaction
 from artemis_py.errors import AddressFullError
-from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Message
-from artemis_py.record_log import MemoryLog
+from artemis_py.message import MESSAGE_OVERHEAD_BYTES
 from tests.kit.core import (
     NOW_MS,
     broker_of,
@@ -24,6 +22,7 @@ from tests.kit.core import (
     send_in,
     turn,
 )
+from tests.kit.noted_log import NotedLog
 
 
 def acknowledge_in(transaction: Transaction, broker: Broker, consumer: Consumer, *message_ids: int) -> None:
@@ -38,19 +37,6 @@ def limited(policy: str, messages_max: int = 2, **more: Any) -> Broker:
     return broker_of(queue_config(), settings=settings)
 
 
-def test_sends_are_seen_at_commit() -> None:
-    """Not before; then all, in order, with ids above all that came before."""
-    broker = broker_of(queue_config())
-    transaction = Transaction()
-    for _ in range(3):
-        send_in(transaction, broker)
-    before = broker.host.message_id
-    assert transaction.size_bytes == 3 * (head_of("a").size_bytes + 1 + MESSAGE_OVERHEAD_BYTES)
-    assert broker.queues["q"].contents.counters.added == 0
-    transaction.commit(broker, NOW_MS)
-    assert ids(broker.queues["q"].contents.order) == [before + 1, before + 2, before + 3]
-
-
 def test_abort_forgets_sends() -> None:
     """Nothing is counted, nothing held."""
     broker = broker_of(queue_config())
@@ -59,39 +45,6 @@ def test_abort_forgets_sends() -> None:
     transaction.abort(NOW_MS)
     assert broker.queues["q"].contents.counters.added == 0
     assert broker.addresses["a"].account.message_count == 0
-
-
-def test_acknowledged_at_commit() -> None:
-    """Until then in delivery, though out of the consumer's hands and window."""
-    broker = broker_of(queue_config())
-    queue = broker.queues["q"]
-    consumer = consumer_on(broker, queue, window_bytes=0)
-    send(broker, count=2)
-    turn(broker)
-    transaction = Transaction()
-    acknowledge_in(transaction, broker, consumer, 1)
-    queue.wake(consumer)
-    turn(broker)
-    assert list(consumer.held) == [2]
-    assert (queue.message_count, queue.contents.delivering_count, queue.contents.counters.acknowledged) == (2, 2, 0)
-    transaction.commit(broker, NOW_MS)
-    assert (queue.message_count, queue.contents.delivering_count, queue.contents.counters.acknowledged) == (1, 1, 1)
-
-
-def test_abort_returns_what_was_acknowledged() -> None:
-    """To its own place, as a failed delivery."""
-    broker = broker_of(queue_config())
-    queue = broker.queues["q"]
-    consumer = consumer_on(broker, queue)
-    send(broker, count=3)
-    turn(broker)
-    transaction = Transaction()
-    acknowledge_in(transaction, broker, consumer, 2, 1)
-    queue.pause()
-    transaction.abort(NOW_MS)
-    assert ids(queue.contents.order) == [1, 2]
-    assert all((entry.attempts, entry.redelivered) == (1, True) for entry in queue.contents.order)
-    assert (queue.message_count, queue.contents.delivering_count) == (3, 1)
 
 
 def test_refused_at_commit() -> None:
@@ -182,20 +135,6 @@ def test_fail_takes_what_fits() -> None:
         assert broker.queues["q"].message_count == (2 if fits else 0)
 
 
-def test_block_waits_before_commit_and_loses_nothing_after() -> None:
-    """Once there is room the transaction goes in as a whole, over the limit if need be."""
-    broker = limited("BLOCK", 2)
-    transaction = Transaction()
-    for _ in range(3):
-        send_in(transaction, broker)
-    send(broker, count=2)
-    assert transaction.blocked_by() is broker.addresses["a"]
-    broker.queues["q"].purge(PURGED, NOW_MS)
-    assert transaction.blocked_by() is None
-    transaction.commit(broker, NOW_MS)
-    assert broker.queues["q"].message_count == 3
-
-
 def test_acknowledgements_alone_are_never_blocked() -> None:
     """Or the address would never have room again."""
     broker = limited("BLOCK", 1)
@@ -208,18 +147,6 @@ def test_acknowledgements_alone_are_never_blocked() -> None:
     assert transaction.blocked_by() is None
     transaction.commit(broker, NOW_MS)
     assert not broker.addresses["a"].is_full
-
-
-def test_drop_drops_what_is_too_much() -> None:
-    """And the commit succeeds."""
-    broker = limited("DROP", 2)
-    transaction = Transaction()
-    for _ in range(5):
-        send_in(transaction, broker)
-    first, second = (message for _, message, _ in transaction.sends[:2])
-    transaction.commit(broker, NOW_MS)
-    assert ids(broker.queues["q"].contents.order) == [first.id, second.id]
-    assert broker.addresses["a"].dropped_message_count == 3
 
 
 def test_a_limit_of_another_address_does_not_matter() -> None:
@@ -257,34 +184,17 @@ def test_duplicate_id_is_remembered_from_commit_on() -> None:
 # ---- the log -------------------------------------------------------------------------------------
 
 
-class GroupLog(MemoryLog):
-    """Notes what it is told, in order."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.told: list[str] = []
-
-    def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
-        """One more record."""
-        self.told.append("published")
-        return 0
-
-    def begin_group(self, *, transactional: bool = False) -> None:
-        """Note it."""
-        self.told.append("begin")
-
-    def end_group(self) -> int:
-        """Note it."""
-        self.told.append("end")
-        return 0
-
-
 def test_a_commit_is_one_group_of_records() -> None:
     """Only persistent messages are written, and all of them between the same marks."""
-    log = GroupLog()
+    log = NotedLog()
     broker = broker_of(queue_config(), addresses=["b"], log=log)
     transaction = Transaction()
     for persistent in (True, False, True, False):
         send_in(transaction, broker, head=head_of("a", persistent=persistent))
     transaction.commit(broker, NOW_MS)
-    assert log.told == ["begin", "published", "published", "end"]
+    assert [name for name, _ in log.told if name != "queue_changed"] == [
+        "begin_group",
+        "published",
+        "published",
+        "end_group",
+    ]

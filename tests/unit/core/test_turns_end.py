@@ -24,11 +24,11 @@ from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, lines_run, q
 
 pytestmark = pytest.mark.interpreted
 
-UNITS: Final = 300
+UNITS: Final = 150
 """Of a turn here: so little that few messages are more than a turn."""
 UNITS_OVER: Final = 20
 """A step that has begun ends."""
-FEW: Final = 600
+FEW: Final = 300
 TURNS_MAX: Final = 10_000
 LATER_MS: Final = NOW_MS + 1000
 

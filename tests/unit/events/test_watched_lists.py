@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -25,14 +26,11 @@ class Bench:
         self.steady_ms = 0
         self.looks_ms: list[int] = []
         self.calls = OperatorRequests(loop, self.clock, lambda: None, lambda call: call())
-        self.watches = ListWatches(cast(Managed, self), self.calls)
+        managed = SimpleNamespace(
+            now_ms=lambda: self.steady_ms, after_ms=lambda span_ms: Until(self.steady_ms + span_ms)
+        )
+        self.watches = ListWatches(cast(Managed, managed), self.calls)
         self.topic = Topic("queues", cast(Operation, self), {}, "")
-
-    def now_ms(self) -> int:
-        return self.steady_ms
-
-    def after_ms(self, span_ms: int) -> Until:
-        return Until(self.steady_ms + span_ms)
 
     def begin(self, managed: object, arguments: object) -> Steps:
         self.looks_ms.append(self.steady_ms)

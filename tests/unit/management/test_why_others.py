@@ -13,7 +13,6 @@ from artemis_py.management.managed import Space
 from artemis_py.management.why.blocked import blocked, blocked_connection
 from artemis_py.management.why.causes import CAUSES, QUESTIONS
 from artemis_py.management.why.causes import DEAD as OF_THE_DEAD
-from artemis_py.management.why.dead import dead
 from artemis_py.management.why.dropped import dropped
 from artemis_py.management.why.growing import growing, in_words
 from artemis_py.management.why.question import Finding, Findings, Question
@@ -175,20 +174,16 @@ def test_a_connection(tmp_path: Path) -> None:
 # ---- dropped ---------------------------------------------------------------------------------------
 
 
-def why_dropped(it: Asked) -> list[Finding]:
-    return it.why(lambda question: dropped(question, it.broker.addresses["a"], None), address="a")
-
-
 def test_each_way_to_be_lost(tmp_path: Path) -> None:
     settings = of("a", "<max-size-messages>2</max-size-messages>\n<address-full-policy>DROP</address-full-policy>")
     it = Asked(tmp_path, addresses=PLAIN, settings=settings)
-    assert [reason.code for reason in why_dropped(it)] == ["nothing-dropped"]
+    assert [reason.code for reason in it.dropped()] == ["nothing-dropped"]
     send(it.broker, count=5)
-    reason = one(why_dropped(it), "policy-drop")
+    reason = one(it.dropped(), "policy-drop")
     assert (reason.used, reason.place.value) == (3, "DROP")
     assert reason.place.where.startswith(it.line("<address-full-policy>"))
     it.broker.queue_operations.purge("q", NOW_MS)
-    assert one(why_dropped(it), "purged").used == 2
+    assert one(it.dropped(), "purged").used == 2
 
 
 def test_a_ring_and_last_values(tmp_path: Path) -> None:
@@ -196,26 +191,26 @@ def test_a_ring_and_last_values(tmp_path: Path) -> None:
         tmp_path, addresses='<address name="a"><multicast>\n<queue name="q" ring-size="2"/>\n</multicast></address>'
     )
     send(it.broker, count=5)
-    reason = one(why_dropped(it), "ring")
+    reason = one(it.dropped(), "ring")
     assert (reason.used, reason.limit, reason.place.where) == (3, 2, it.line("<queue"))
     queue = '<queue name="q" last-value-key="k"/>'
     it = Asked(tmp_path, addresses=f'<address name="a"><multicast>\n{queue}\n</multicast></address>')
     send(it.broker, count=3, head=head_of(k="1"))
-    reason = one(why_dropped(it), "last-value")
+    reason = one(it.dropped(), "last-value")
     assert (reason.used, reason.place.setting) == (2, "last-value-key")
 
 
 def test_nobody_took_them_or_they_came_twice(tmp_path: Path) -> None:
     it = Asked(tmp_path, addresses='<address name="a"><multicast/></address>')
     send(it.broker, count=2)
-    assert one(why_dropped(it), "unrouted").used == 2
+    assert one(it.dropped(), "unrouted").used == 2
     queue = '<queue name="q" purge-on-no-consumers="true"><filter string="x = \'1\'"/></queue>'
     it = Asked(tmp_path, addresses=f'<address name="a"><multicast>\n{queue}\n</multicast></address>')
     consumer = consumer_on(it.broker, it.queue(), room=0)
     send(it.broker, count=2, head=head_of(x="1", duplicate_id="7"))
     send(it.broker, count=3)
     it.broker.detach(it.queue(), consumer, failed=False, now_ms=NOW_MS)
-    found = why_dropped(it)
+    found = it.dropped()
     assert one(found, "duplicate").used == 1
     purged = one(found, "purge-on-no-consumers")
     assert (purged.used, purged.place.value, purged.place.where) == (1, "true", it.line("<queue"))
@@ -232,7 +227,7 @@ def test_expired_and_dead(tmp_path: Path) -> None:
     consumer.room_bytes = 0
     send(it.broker, expires_ms=NOW_MS + 1)
     it.queue().expire_due(NOW_MS + 10)
-    found = why_dropped(it)
+    found = it.dropped()
     assert one(found, "expired").place[:2] == ("expiry-address", "E")
     assert "there is no dead-letter-address" in one(found, "dead").sentence
 
@@ -240,34 +235,30 @@ def test_expired_and_dead(tmp_path: Path) -> None:
 # ---- dead ------------------------------------------------------------------------------------------
 
 
-def why_dead(it: Asked, name: str, message: int = 0) -> list[Finding]:
-    return it.why(lambda question: dead(question, it.queue(name), message), queue=name)
-
-
 def test_dead_letters_by_origin_and_cause(tmp_path: Path) -> None:
     lines = "<dead-letter-address>DLA</dead-letter-address>\n<max-delivery-attempts>1</max-delivery-attempts>"
     it = Asked(tmp_path, addresses=PLAIN + DEAD, settings=of("#", lines))
-    assert [reason.code for reason in why_dead(it, "DLQ")] == ["no-dead-letters"]
+    assert [reason.code for reason in it.dead("DLQ")] == ["no-dead-letters"]
     consumer = consumer_on(it.broker, it.queue())
     send(it.broker, count=2)
     turn(it.broker)
     it.queue().release(consumer, consumer.let_go_all(), failed=True, now_ms=NOW_MS)
     turn(it.broker)
-    reason = one(why_dead(it, "DLQ"), "max_deliveries")
+    reason = one(it.dead("DLQ"), "max_deliveries")
     assert reason.sentence.startswith("2 messages from queue q of address a: their last delivery failed")
     assert reason.place == ("max-delivery-attempts", "1", it.line("<max-delivery") + " (address-setting #)")
-    reason = one(why_dead(it, "q"), "dead")
+    reason = one(it.dead("q"), "dead")
     assert "they went to the address DLA (queues DLQ)" in reason.sentence
     first = next(iter(it.queue("DLQ").contents.order)).message.id
-    assert one(why_dead(it, "DLQ", first), "max_deliveries").used == 1
+    assert one(it.dead("DLQ", first), "max_deliveries").used == 1
     with pytest.raises(NotFoundError, match="have no dead letter 99"):
-        why_dead(it, "DLQ", 99)
+        it.dead("DLQ", 99)
 
 
 def test_a_client_may_write_any_reason(tmp_path: Path) -> None:
     it = Asked(tmp_path, addresses=PLAIN)
     send(it.broker, head=head_of(_AMQ_ORIG_ADDRESS="x", reason="paused"))
-    assert one(why_dead(it, "q"), "unknown").used == 1
+    assert one(it.dead("q"), "unknown").used == 1
 
 
 # ---- growing ---------------------------------------------------------------------------------------

@@ -31,14 +31,6 @@ def of_all(lines: str) -> str:
     return f'<address-setting match="#">\n{lines}\n</address-setting>'
 
 
-def why_dead(it: Asked, name: str = "DLQ") -> list[Finding]:
-    return it.why(lambda question: dead(question, it.queue(name), 0), queue=name)
-
-
-def why_dropped(it: Asked) -> list[Finding]:
-    return it.why(lambda question: dropped(question, it.broker.addresses["a"], None), address="a")
-
-
 # ---- senders wait ----------------------------------------------------------------------------------
 
 
@@ -108,7 +100,7 @@ def test_a_queue_that_is_being_filled(tmp_path: Path) -> None:
 def test_what_could_not_be_read(tmp_path: Path) -> None:
     it = Asked(tmp_path, addresses=PLAIN)
     it.queue().contents.counters.kill(3, DAMAGED)
-    reason = one(why_dropped(it), "damaged")
+    reason = one(it.dropped(), "damaged")
     assert (reason.used, reason.about, reason.sentence) == (3, "queue q", "3 messages could not be read")
     assert "check the disk" in reason.remedy
     assert one(it.not_delivered(), "damaged").used == 3
@@ -148,7 +140,7 @@ def test_no_queue_took_them(tmp_path: Path) -> None:
     it = Asked(tmp_path, addresses='<address name="a"><multicast/></address>' + DEAD, settings=settings)
     send(it.broker, count=2)
     turn(it.broker)
-    reason = one(why_dead(it), "no_route")
+    reason = one(it.dead(), "no_route")
     assert reason.sentence.startswith("2 messages from address a: no queue took them")
     assert (reason.used, reason.about) == (2, "a")
     assert reason.place.where.startswith(it.line("<send-to-dla-on-no-route>"))
@@ -166,12 +158,12 @@ def test_they_expired(tmp_path: Path, code: str, text: str) -> None:
     else:
         _have_expire(it, it.queue())
     turn(it.broker, NOW_MS + 10)
-    reason = one(why_dead(it), code)
+    reason = one(it.dead(), code)
     assert reason.sentence.startswith(f"1 message from queue q of address a: {text}; the oldest came ")
     assert (reason.used, reason.about) == (1, "q")
     if code == "time_limit":
         assert reason.place.where.startswith(it.line("<expiry-address>"))
-    assert one(why_dead(it, "q"), "time_limit").sentence == "1 message of this queue expired since the start"
+    assert one(it.dead("q"), "time_limit").sentence == "1 message of this queue expired since the start"
 
 
 def _have_expire(it: Asked, queue: Queue) -> None:

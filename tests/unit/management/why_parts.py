@@ -13,6 +13,8 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Until
 from artemis_py.errors import BrokerError
 from artemis_py.management.managed import Connected, Space, Stored
+from artemis_py.management.why.dead import dead
+from artemis_py.management.why.dropped import dropped
 from artemis_py.management.why.not_delivered import not_delivered
 from artemis_py.management.why.question import Finding, Findings, Question, learn_queues
 from artemis_py.record_log import MemoryLog
@@ -96,6 +98,14 @@ class Asked:
     def not_delivered(self, name: str = "q") -> list[Finding]:
         """Why the queue delivers nothing."""
         return self.why(lambda question: not_delivered(question, self.queue(name)), queue=name)
+
+    def dropped(self) -> list[Finding]:
+        """Why messages of address a are gone."""
+        return self.why(lambda question: dropped(question, self.broker.addresses["a"], None), address="a")
+
+    def dead(self, name: str = "DLQ", since_ms: int = 0) -> list[Finding]:
+        """Why the messages of a queue are dead."""
+        return self.why(lambda question: dead(question, self.queue(name), since_ms), queue=name)
 
     def queue(self, name: str = "q") -> Queue:
         """A queue."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,12 +28,6 @@ CONFIGURATION = """\
   <acceptors><acceptor name="a">tcp://127.0.0.1:{port}?protocols=STOMP;anycastPrefix=/queue/</acceptor></acceptors>
 </core></configuration>
 """
-
-
-@pytest.fixture
-def broker() -> Iterator[FakeBroker]:
-    with FakeBroker() as fake:
-        yield fake
 
 
 @pytest.mark.parametrize("scenario", ["3", "3i", "4", "11"])

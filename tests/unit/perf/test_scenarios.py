@@ -40,12 +40,6 @@ def load(broker: FakeBroker, stall_s: float = 20.0, **changes: object) -> Run:
     return Run(target, Options(**(settings | changes)))  # type: ignore[arg-type]
 
 
-@pytest.fixture
-def broker() -> Iterator[FakeBroker]:
-    with FakeBroker() as fake:
-        yield fake
-
-
 def measure(scenario: str, run: Run) -> dict[str, float]:
     return choose([scenario])[0].run(run)
 

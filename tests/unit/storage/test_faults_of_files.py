@@ -6,10 +6,10 @@ import errno
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -26,6 +26,7 @@ from artemis_py.storage.journal.settings import JournalSettings, SegmentCare
 from artemis_py.storage.recovery.accept_journal import recover
 from tests.kit.committer import SteppedCommitter
 from tests.kit.crash.prepared import QUEUE, QUEUE_ID, kept_ids, message
+from tests.kit.failing_os import FailingOs
 
 CALLS = frozenset(
     {"open", "pwrite", "fsync", "fdatasync", "ftruncate", "truncate", "rename", "stat", "fstat", "posix_fallocate"}
@@ -37,53 +38,19 @@ MESSAGES = 24
 RESERVE_BYTES = 64 * 1024
 
 
-def _nothing(descriptor: int) -> None:
-    """Stands for a sync."""
-
-
-class FailingSystem:
-    """The module ``os``, of which one call fails: the ``at``-th of those in CALLS."""
-
-    def __init__(self) -> None:
-        self.at = -1
-        self.code = errno.ENOSPC
-        self.count = 0
-        self.failed = ""
-
-    def __getattr__(self, name: str) -> Any:
-        real = _nothing if name in SYNCS else getattr(os, name)
-        return self._counted(name, real) if name in CALLS else real
-
-    def _counted(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any, **named: Any) -> Any:
-            self.count += 1
-            if self.count == self.at:
-                self.failed = name
-                raise OSError(self.code, os.strerror(self.code))
-            return real(*arguments, **named)
-
-        return call
-
-
 @pytest.fixture
-def system(monkeypatch: pytest.MonkeyPatch) -> FailingSystem:
+def system(monkeypatch: pytest.MonkeyPatch) -> FailingOs:
     """Stands in the place of ``os`` for disks and rooms."""
-    failing = FailingSystem()
-    monkeypatch.setattr(disk_module, "os", failing)
-    monkeypatch.setattr(space, "os", failing)
-    monkeypatch.setattr(permissions, "os", failing)
-    monkeypatch.setattr(FileDisk, "__init__", _with_sync_of(failing))
-    return failing
-
-
-def _with_sync_of(system: FailingSystem) -> Callable[..., None]:
+    failing = FailingOs(CALLS, instead=dict.fromkeys(SYNCS, lambda descriptor: None))
+    failing.put_in_place(monkeypatch, disk_module, space, permissions)
     original = FileDisk.__init__
 
     def made(self: FileDisk, directory: Path, **named: Any) -> None:
         original(self, directory, **named)
-        self._sync = system.fdatasync
+        self._sync = failing.fdatasync
 
-    return made
+    monkeypatch.setattr(FileDisk, "__init__", made)
+    return failing
 
 
 class Life:
@@ -145,13 +112,9 @@ class Life:
         return lsn <= journal.durable_lsn and journal.failure is None
 
 
-def _recovered_ids(folder: Path) -> set[int]:
-    return set(kept_ids(recover(FileDisk(folder))))
-
-
 @pytest.mark.interpreted
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EIO], ids=errno.errorcode.get)
-def test_each_call_fails_once(system: FailingSystem, tmp_path: Path, code: int) -> None:
+def test_each_call_fails_once(system: FailingOs, tmp_path: Path, code: int) -> None:
     """What was promised is there, what was settled does not come again, and a want of room alone ends nothing that
     has a reserve to write to.
     """
@@ -164,7 +127,7 @@ def test_each_call_fails_once(system: FailingSystem, tmp_path: Path, code: int) 
         system.at, system.code, system.count, system.failed = at, code, 0, ""
         life = Life(folder)
         system.at = -1
-        kept = _recovered_ids(folder)
+        kept = set(kept_ids(recover(FileDisk(folder))))
         where = f"{system.failed} at call {at}"
         assert not (life.promised - life.ended) - kept, f"{where}: a promised message is lost"
         assert not kept & life.settled, f"{where}: a settled message comes again"
@@ -182,7 +145,7 @@ def test_each_call_fails_once(system: FailingSystem, tmp_path: Path, code: int) 
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
-def test_a_write_without_room_takes_it_from_the_reserve(system: FailingSystem, tmp_path: Path, code: int) -> None:
+def test_a_write_without_room_takes_it_from_the_reserve(system: FailingOs, tmp_path: Path, code: int) -> None:
     disk, news = FileDisk(tmp_path), list[int]()
     disk.reserve = SpaceReserve(tmp_path, lambda: news.append(1), 1 << 20)
     disk.draws = True
@@ -201,32 +164,26 @@ def test_a_write_without_room_takes_it_from_the_reserve(system: FailingSystem, t
 
 
 @pytest.mark.interpreted
-def test_a_write_that_finds_no_room_at_all_leaves_what_was_there(
-    system: FailingSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_write_that_finds_no_room_at_all_leaves_what_was_there(system: FailingOs, tmp_path: Path) -> None:
     """What it had taken goes back: the next start has it."""
     disk = FileDisk(tmp_path)
     disk.create("file", 0)
     disk.write("file", 0, b"before")
-    monkeypatch.setattr(system, "pwrite", _half(system), raising=False)
+
+    def pwrite(descriptor: int, data: bytes, offset: int) -> int:
+        """It takes half of what it gets, and then nothing."""
+        if system.failed:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        system.failed = "pwrite"
+        return os.pwrite(descriptor, data[: len(data) // 2], offset)
+
+    system.instead["pwrite"] = pwrite
     with pytest.raises(NoSpaceError, match="No space left on device"):
         disk.write("file", 6, bytes(100))
     assert disk.read("file") == b"before"
     with pytest.raises(NoSpaceError):
         disk.create("larger", 1000)
     assert disk.names() == ["file"]
-
-
-def _half(system: FailingSystem) -> Callable[[int, bytes, int], int]:
-    """A write that takes half of what it gets, and then nothing."""
-
-    def pwrite(descriptor: int, data: bytes, offset: int) -> int:
-        if system.failed:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        system.failed = "pwrite"
-        return os.pwrite(descriptor, data[: len(data) // 2], offset)
-
-    return pwrite
 
 
 @pytest.mark.interpreted
@@ -286,7 +243,7 @@ def test_growth_is_looked_at_by_the_mebibyte(tmp_path: Path) -> None:
 @pytest.mark.interpreted
 @pytest.mark.parametrize("is_short", [False, True])
 def test_a_journal_file_grows_as_it_is_written_when_there_is_no_room_for_all_of_it(
-    tmp_path: Path, is_short: bool, system: FailingSystem
+    tmp_path: Path, is_short: bool, system: FailingOs
 ) -> None:
     """Also when nobody knew that before."""
     disk = FileDisk(tmp_path)
@@ -307,23 +264,18 @@ def test_the_file_written_to_last_is_the_last_to_be_closed(tmp_path: Path) -> No
         for number in range(10):
             disk.write("current", 0, b"x")
             disk.create(f"other {number}", 0)
-            assert "current" in _open_names(tmp_path), number
+            paths: set[Path] = set()
+            for descriptor in os.listdir("/proc/self/fd"):
+                with suppress(OSError):  # that of the listing
+                    paths.add(Path(os.readlink(f"/proc/self/fd/{descriptor}")))
+            assert tmp_path / "current" in paths, number
         assert disk.open_files == 4
 
 
-def _open_names(folder: Path) -> set[str]:
-    paths: set[Path] = set()
-    for number in os.listdir("/proc/self/fd"):
-        with suppress(OSError):  # that of the listing
-            paths.add(Path(os.readlink(f"/proc/self/fd/{number}")))
-    return {path.name for path in paths if path.parent == folder}
-
-
 def test_a_file_system_without_locks_is_no_other_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_descriptor: int, _operation: int) -> None:
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-
-    monkeypatch.setattr("artemis_py.storage.disk.lock.fcntl.flock", refuse)
+    monkeypatch.setattr(
+        "artemis_py.storage.disk.lock.fcntl.flock", Mock(side_effect=OSError(errno.ENOLCK, os.strerror(errno.ENOLCK)))
+    )
     with pytest.raises(DiskError, match=r"server\.lock: No locks available"):
         DirectoryLock(tmp_path)
 
