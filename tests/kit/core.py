@@ -225,3 +225,9 @@ def lines_run(work: Callable[[], object]) -> int:
         if collects:
             gc.enable()
     return count
+
+
+def with_queue(**attributes: Any) -> tuple[Broker, Queue]:
+    """A broker and its one queue."""
+    broker = broker_of(queue_config(**attributes))
+    return broker, broker.queues["q"]

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import cast
 
 from artemis_py.server.blocked_senders import BlockedSenders
 from artemis_py.server.connection import Connection
 
 
+@dataclass(eq=False)
 class Room:
     """What senders wait for; it counts how often it is asked."""
 
-    def __init__(self, room: int = 0) -> None:
-        self.room = room
-        self.asked = 0
+    room: int = 0
+    asked: int = 0
 
     @property
     def may_go_on(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +18,15 @@ from artemis_py.storage.disk.space import DiskSpace, space_of
 from tests.kit.core import broker_of, queue_config, send, send_in
 
 
+@dataclass(eq=False)
 class Disk:
     """A disk that is as full as it is told to be."""
 
-    def __init__(self) -> None:
-        self.space: DiskSpace | None = DiskSpace(0.5, 1000)
-        self.others: dict[str, DiskSpace] = {}
-        """Directories on file systems of their own."""
-        self.lines: list[str] = []
-        self.turns = 0
+    space: DiskSpace | None = field(default_factory=lambda: DiskSpace(0.5, 1000))
+    others: dict[str, DiskSpace] = field(default_factory=dict)
+    """Directories on file systems of their own."""
+    lines: list[str] = field(default_factory=list)
+    turns: int = 0
 
     def probe(self, directory: str) -> DiskSpace:
         if self.space is None:

@@ -8,6 +8,7 @@ import socket
 import struct
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -146,11 +147,11 @@ async def talking(
         writer.close()
 
 
+@dataclass(eq=False)
 class Later:
     """A handler whose answers the test gives."""
 
-    def __init__(self) -> None:
-        self.waiting: list[asyncio.Future[Response]] = []
+    waiting: list[asyncio.Future[Response]] = field(default_factory=list)
 
     def __call__(self, _request: Request) -> Answer:
         self.waiting.append(asyncio.get_running_loop().create_future())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 import pytest
@@ -28,14 +29,14 @@ NOBODY: Final = Credentials(None, peer="10.0.0.1")
 SECRETS: Final = (USERS["ann"], TOKEN, "s3cret", base64.b64encode(b"ann:nope").decode())
 
 
+@dataclass(eq=False)
 class SmallDesk:
     """Decides at once, or when the test says so."""
 
-    def __init__(self, *, waits: bool = False, has_guest: bool = False) -> None:
-        self.waits = waits
-        self.has_guest = has_guest
-        self.waiting: list[tuple[Login, Credentials, Callable[[], None]]] = []
-        self.seen: list[Credentials] = []
+    waits: bool = False
+    has_guest: bool = False
+    waiting: list[tuple[Login, Credentials, Callable[[], None]]] = field(default_factory=list)
+    seen: list[Credentials] = field(default_factory=list)
 
     def begin(self, credentials: Credentials, wake: Callable[[], None]) -> Login:
         login = Login()

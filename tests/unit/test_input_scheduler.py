@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import pytest
 
 from artemis_py.core.budget import Budget
@@ -42,13 +44,13 @@ def _nobody_fails(connection: Recipient, step: str, error: Exception) -> None:
     raise error
 
 
+@dataclass(eq=False)
 class Line:
     """A scheduler, its turns, and who was served in which order."""
 
-    def __init__(self) -> None:
-        self.scheduler = InputScheduler()
-        self.budget = Budget()
-        self.served: list[str] = []
+    scheduler: InputScheduler = field(default_factory=InputScheduler)
+    budget: Budget = field(default_factory=Budget)
+    served: list[str] = field(default_factory=list)
 
     def add(self, *clients: Client) -> None:
         for client in clients:

@@ -74,13 +74,8 @@ def test_what_is_behind_an_lsn_is_found_without_looking_at_all_segments(tmp_path
     desk.keep(20)
     asked: list[int] = []
     fields = SegmentIndex.fields
-
-    def counted(index: SegmentIndex) -> dict[str, Any]:
-        asked.append(index.number)
-        return fields(index)
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SegmentIndex, "fields", counted)
+        patch.setattr(SegmentIndex, "fields", lambda index: asked.append(index.number) or fields(index))
         listing = desk.view.listing("b", 7, desk.journal.durable_lsn - 1)
         opening = desk.view.opening(4)
         assert asked == [20]  # in the event loop's thread: one to which the journal may still write
@@ -270,12 +265,7 @@ def test_what_is_sent_as_it_is_need_not_be_decoded(tmp_path: Path, monkeypatch: 
     wanted = {number: desk.view._described(one) for number, one in _closed(desk).items()}
     decoded: list[Path] = []
     true_index = index_beside
-
-    def counted(path: Path) -> dict[str, Any]:
-        decoded.append(path)
-        return true_index(path)
-
-    monkeypatch.setattr(log_view, "index_beside", counted)
+    monkeypatch.setattr(log_view, "index_beside", lambda path: decoded.append(path) or true_index(path))
     found = {one["segment"]: one for one in desk.listed()}
     assert not decoded
     assert len(wanted) == 12

@@ -16,7 +16,7 @@ from artemis_py.metrics.queues import LOOKS_PER_STEP, QueueTotals, look_at
 from artemis_py.server import blocked_senders as blocked
 from artemis_py.server.blocked_senders import BlockedSenders
 from artemis_py.storage.disk.space import DiskSpace, bytes_until_full
-from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, lines_run, queue_config, send, turn
+from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, lines_run, queue_config, send, turn, with_queue
 from tests.kit.metrics_fakes import BOUNDS_S, FakeBroker, FakeServer, exporter_of
 
 OPENMETRICS = "application/openmetrics-text;version=1.0.0"
@@ -40,8 +40,7 @@ def value(families: dict[str, Metric], name: str) -> float:
 
 
 def test_ages_and_slow_consumers_are_found_by_a_look() -> None:
-    broker = broker_of(queue_config())
-    queue = broker.queues["q"]
+    broker, queue = with_queue()
     assert value(of_real(broker), "artemis_oldest_message_age_seconds") == 0
     consumer = consumer_on(broker, queue, window_bytes=1)
     send(broker, now_ms=NOW_MS)
@@ -61,8 +60,7 @@ def test_ages_and_slow_consumers_are_found_by_a_look() -> None:
 
 
 def test_leases_and_consumers_at_their_backlog() -> None:
-    broker = broker_of(queue_config(lease_period=5000, max_per_subscription_backlog=2))
-    queue = broker.queues["q"]
+    broker, queue = with_queue(lease_period=5000, max_per_subscription_backlog=2)
     names = ("artemis_leased_messages", "artemis_leases_ended", "artemis_consumers_at_backlog")
 
     def found() -> list[float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -43,11 +44,21 @@ def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     desk.loop.close()
 
 
-def counting(done: list[str], name: str, steps: int, result: Any = None) -> Steps:
+def counting(done: list[str], name: str, steps: int, result: Any = None, step: Any = None) -> Steps:
     for _ in range(steps):
         done.append(name)
-        yield None
+        yield step
     return {"result": result}
+
+
+def waiting_for(what: Any) -> Steps:
+    yield what
+    return {"result": 1}
+
+
+def failing(error: Exception, *before: Any) -> Steps:
+    yield from before
+    raise error
 
 
 def test_a_turn_makes_only_so_many_steps(desk: Desk) -> None:
@@ -75,19 +86,12 @@ def test_several_take_turns(desk: Desk) -> None:
 
 
 def test_who_waits_for_another_turn_does_not_use_up_this_one(desk: Desk) -> None:
-    looks: list[int] = []
-
-    def waiting() -> Steps:
-        for number in range(3):
-            looks.append(number)
-            yield WAIT
-        return {}
-
+    looks: list[str] = []
     done: list[str] = []
-    desk.calls.begin(waiting(), changes=False)
+    desk.calls.begin(counting(looks, "look", 3, step=WAIT), changes=False)
     other = desk.calls.begin(counting(done, "other", 2), changes=False)
     desk.calls.run(0)
-    assert looks == [0]
+    assert looks == ["look"]
     assert other.done()
 
 
@@ -116,11 +120,7 @@ def test_nobody_waits_any_more(desk: Desk, changes: bool) -> None:
 
 
 def test_a_failure_is_told_to_who_asked_and_to_nobody_else(desk: Desk) -> None:
-    def failing() -> Steps:
-        yield None
-        raise ValueError("no")
-
-    broken = desk.calls.begin(failing(), changes=True)
+    broken = desk.calls.begin(failing(ValueError("no"), None), changes=True)
     other = desk.calls.begin(counting([], "a", 1), changes=False)
     desk.calls.run(0)
     assert isinstance(broken.exception(), ValueError)
@@ -128,21 +128,13 @@ def test_a_failure_is_told_to_who_asked_and_to_nobody_else(desk: Desk) -> None:
 
 
 def test_a_disk_that_fails_ends_the_broker(desk: Desk) -> None:
-    def failing() -> Steps:
-        raise StorageError("the disk is gone")
-        yield None
-
-    desk.calls.begin(failing(), changes=True)
+    desk.calls.begin(failing(StorageError("the disk is gone")), changes=True)
     with pytest.raises(StorageError, match="the disk is gone"):
         desk.calls.run(0)
 
 
 def test_a_work_that_pauses_costs_no_turns(desk: Desk) -> None:
-    def work() -> Steps:
-        yield Until(20)
-        return {"result": 1}
-
-    future = desk.calls.begin(work(), changes=False)
+    future = desk.calls.begin(waiting_for(Until(20)), changes=False)
     desk.calls.run(0)
     assert (desk.calls.is_due, desk.calls.have_ready, desk.clock.due_ms) == (False, False, 20)
     desk.clock.ring(19, 1)
@@ -154,19 +146,10 @@ def test_a_work_that_pauses_costs_no_turns(desk: Desk) -> None:
     assert desk.clock.due_ms == NEVER_MS
 
 
-class _Wait:
-    may_go_on = False
-
-
 def test_a_work_that_waits_for_something_costs_no_turns(desk: Desk) -> None:
     """And one for which nobody waits any more is given up meanwhile."""
-    wait = _Wait()
-
-    def work() -> Steps:
-        yield wait
-        return {"result": 1}
-
-    future, vain = desk.calls.begin(work(), changes=False), desk.calls.begin(work(), changes=False)
+    wait = SimpleNamespace(may_go_on=False)
+    future, vain = (desk.calls.begin(waiting_for(wait), changes=False) for _ in range(2))
     desk.calls.run(0)
     assert (len(desk.calls), desk.calls.have_ready) == (2, False)
     vain.cancel()
@@ -181,12 +164,7 @@ def test_a_work_that_waits_for_something_costs_no_turns(desk: Desk) -> None:
 
 def test_a_work_sleeps_until_something_comes_from_elsewhere(desk: Desk) -> None:
     coming: asyncio.Future[None] = desk.loop.create_future()
-
-    def work() -> Steps:
-        yield coming
-        return {"result": 1}
-
-    future = desk.calls.begin(work(), changes=False)
+    future = desk.calls.begin(waiting_for(coming), changes=False)
     desk.calls.run(0)
     assert len(desk.calls) == 0
     coming.set_result(None)

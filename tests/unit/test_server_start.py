@@ -24,7 +24,8 @@ CONFIGURATION = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq
 WAIT_S = 120.0
 
 
-def test_files_that_nobody_needs_may_go_before_the_broker_is_there(
+@pytest.mark.asyncio
+async def test_files_that_nobody_needs_may_go_before_the_broker_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The thread that removes them says so to a server that is not complete yet."""
@@ -44,28 +45,21 @@ def test_files_that_nobody_needs_may_go_before_the_broker_is_there(
     original = Server._wake
     monkeypatch.setattr(Server, "_wake", wake)
     monkeypatch.setattr(server_module, "Broker", slowly)
-
-    async def start_and_stop() -> None:
-        server = Server(loads(CONFIGURATION.format(folder=tmp_path)), asyncio.get_running_loop(), asyncio.Event())
-        await server.listen()
-        await until(lambda: server.turns.stats.turns > 0)
-        await server.stop()
-
-    asyncio.run(start_and_stop())
+    server = Server(loads(CONFIGURATION.format(folder=tmp_path)), asyncio.get_running_loop(), asyncio.Event())
+    await server.listen()
+    await until(lambda: server.turns.stats.turns > 0)
+    await server.stop()
     assert not orphan.exists()
 
 
-def test_no_turn_runs_when_the_store_is_closed(tmp_path: Path) -> None:
+@pytest.mark.asyncio
+async def test_no_turn_runs_when_the_store_is_closed(tmp_path: Path) -> None:
     """Whoever asks for one: threads of the disk, timers, a socket that closes late."""
-
-    async def start_and_stop() -> None:
-        server = Server(loads(CONFIGURATION.format(folder=tmp_path)), asyncio.get_running_loop(), asyncio.Event())
-        await server.listen()
-        await server.stop()
-        turns = server.stats.turns
-        server.turns.schedule()
-        server.turns.run()
-        await called_back()
-        assert server.stats.turns == turns
-
-    asyncio.run(start_and_stop())
+    server = Server(loads(CONFIGURATION.format(folder=tmp_path)), asyncio.get_running_loop(), asyncio.Event())
+    await server.listen()
+    await server.stop()
+    turns = server.stats.turns
+    server.turns.schedule()
+    server.turns.run()
+    await called_back()
+    assert server.stats.turns == turns

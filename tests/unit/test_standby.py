@@ -98,12 +98,7 @@ def test_a_broker_that_is_stopped_while_a_backup_looks(tmp_path: Path, monkeypat
     """What decides is what the file says when the backup has the lock."""
     left_behind(tmp_path, ACTIVE)
     backup = candidate(tmp_path, BACKUP)
-
-    def stopped_now(_directory: Path) -> bool:
-        left_behind(tmp_path, STOPPED)
-        return False
-
-    monkeypatch.setattr("artemis_py.server.standby.primary_waits", stopped_now)
+    monkeypatch.setattr("artemis_py.server.standby.primary_waits", lambda _: left_behind(tmp_path, STOPPED) or False)
     assert backup.take() is None
     assert "was stopped" in backup.waits_for
     DirectoryLock(tmp_path / "journal").release()
@@ -119,33 +114,20 @@ def test_a_backup_waits_while_its_directory_is_of_no_use(tmp_path: Path, monkeyp
     assert backup.waits_for == "a directory that can be used: journal: Stale file handle"
 
 
-def test_a_backup_that_works_finds_a_waiting_primary_once(tmp_path: Path) -> None:
+@pytest.mark.asyncio
+async def test_a_backup_that_works_finds_a_waiting_primary_once(tmp_path: Path) -> None:
     left_behind(tmp_path, ACTIVE)
     config = BrokerConfig(journal_directory=str(tmp_path / "journal"))
-
-    async def found() -> int:
-        times = 0
-
-        def count() -> None:
-            nonlocal times
-            times += 1
-
-        watch = FailbackWatch(config, asyncio.get_running_loop(), count)
-        for _ in range(3):
-            watch.check()
-            await until(lambda: not watch._is_checking)
-        assert times == 0
-        waiting = WaitingPrimary(tmp_path / "journal")
-        waiting.show()
-
-        def looked() -> bool:
-            watch.check()
-            return times > 0
-
-        await until(looked)
+    found = Mock()
+    watch = FailbackWatch(config, asyncio.get_running_loop(), found)
+    for _ in range(3):
         watch.check()
-        await asyncio.get_running_loop().shutdown_default_executor()  # whatever looks has ended
-        waiting.withdraw()
-        return times
-
-    assert asyncio.run(found()) == 1
+        await until(lambda: not watch._is_checking)
+    found.assert_not_called()
+    waiting = WaitingPrimary(tmp_path / "journal")
+    waiting.show()
+    await until(lambda: watch.check() or found.called)
+    watch.check()
+    await asyncio.get_running_loop().shutdown_default_executor()  # whatever looks has ended
+    waiting.withdraw()
+    found.assert_called_once()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -13,14 +14,14 @@ from artemis_py.server.tls.reload import Reload
 from tests.kit.loops import until
 
 
+@dataclass(eq=False)
 class Look:
     """Counts looks; raises ``error`` in each, if there is one."""
 
-    def __init__(self, error: Exception | None = None) -> None:
-        self.error = error
-        self.name = "looked at"
-        self.count = 0
-        self.twice = asyncio.Event()
+    error: Exception | None = None
+    name: str = "looked at"
+    count: int = 0
+    twice: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def check(self) -> None:
         self.count += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Set
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -134,14 +135,14 @@ async def test_of_a_login_config(tmp_path: Path) -> None:
     world.end()
 
 
+@dataclass(eq=False)
 class File:
     """Like a file of users. ``look`` takes as long and fails as a test says."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.may_go_on = threading.Event()
-        self.failure: Exception | None = None
-        self.looks = 0
+    path: Path
+    may_go_on: threading.Event = field(default_factory=threading.Event)
+    failure: Exception | None = None
+    looks: int = 0
 
     def check(self) -> str:
         self.looks += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from unittest.mock import Mock
 
@@ -63,16 +64,16 @@ class World:
         return self.world.queue(queue).message_count
 
 
+@dataclass(eq=False)
 class Peer:
     """Another broker. It confirms messages, unless it is to hold its RECEIPTs back (``holds``), and closes the
     connection over the body ``bad``.
     """
 
-    def __init__(self) -> None:
-        self.holds = False
-        self.connects = 0
-        self.taken: list[bytes] = []
-        self._held: list[Callable[[], None]] = []
+    holds: bool = False
+    connects: int = 0
+    taken: list[bytes] = field(default_factory=list)
+    _held: list[Callable[[], None]] = field(default_factory=list)
 
     async def listen(self) -> str:
         """Begins. Returns the URI for a connector."""

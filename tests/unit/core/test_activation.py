@@ -12,7 +12,7 @@ from artemis_py.core.queue.barriers import BarrierRule, TargetDepth
 from artemis_py.core.queue.messages import PendingMessages
 from artemis_py.message import Account, Message
 from artemis_py.selector import compile_selector
-from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, lines_run, queue_config, send, write
+from tests.kit.core import NOW_MS, consumer_on, head_of, lines_run, send, with_queue, write
 
 DEPTHS = (500, 20_000)
 ALLOWANCE = 1.1
@@ -73,8 +73,7 @@ def test_no_part_costs_more_with_many_behind(name: str) -> None:
     """To arrive, to go out and be acknowledged, to expire, to be looked at: for some messages."""
     costs: list[dict[str, int]] = []
     for depth in DEPTHS:
-        broker = broker_of(queue_config(max_per_subscription_backlog=10, **IN_ORDER[name]))
-        queue = broker.queues["q"]
+        broker, queue = with_queue(max_per_subscription_backlog=10, **IN_ORDER[name])
         send(broker, head=head_of(kind="first"))
         send(broker, head=head_of(kind="barrier"))
         for _ in range(depth):
@@ -102,8 +101,7 @@ def test_no_part_costs_more_with_many_behind(name: str) -> None:
 def test_who_leaves_while_a_barrier_is_out_costs_the_same_with_many_consumers() -> None:
     costs: list[int] = []
     for count in (50, 3000):
-        broker = broker_of(queue_config(**IN_ORDER["barriers"]))
-        queue = broker.queues["q"]
+        broker, queue = with_queue(**IN_ORDER["barriers"])
         waited_for = consumer_on(broker, queue, room=0)
         consumers = [consumer_on(broker, queue) for _ in range(count)]
         send(broker, head=head_of(kind="barrier"))

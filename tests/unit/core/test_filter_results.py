@@ -27,12 +27,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names that selectors look up from here on."""
     names: list[str] = []
     lookup = Message.lookup
-
-    def counted(self: Message, name: str) -> str | int | None:
-        names.append(name)
-        return lookup(self, name)
-
-    monkeypatch.setattr(Message, "lookup", counted)
+    monkeypatch.setattr(Message, "lookup", lambda self, name: names.append(name) or lookup(self, name))
     return names
 
 

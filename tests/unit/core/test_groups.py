@@ -13,7 +13,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue.groups import QueueGroups
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Head, encode_headers
-from tests.kit.core import NOW_MS, broker_of, consumer_on, counting, lines_run, queue_config, send
+from tests.kit.core import NOW_MS, consumer_on, counting, lines_run, send, with_queue
 
 STICKY: dict[str, Any] = {"group_type": "STANDARD", "queue_type": "standard"}
 SHARED: dict[str, Any] = {"group_type": "SHARED_GROUPS", "queue_type": "standard"}
@@ -36,8 +36,7 @@ def groups_of(queue: Queue) -> QueueGroups:
 
 def busy_and_idle(attributes: dict[str, Any], depth: int) -> tuple[Broker, Queue, Consumer, Consumer]:
     """A consumer that is busy with a group of which ``depth`` more wait, and one that has nothing to do."""
-    broker = broker_of(queue_config(**attributes))
-    queue = broker.queues["q"]
+    broker, queue = with_queue(**attributes)
     busy = consumer_on(broker, queue, weigh=lambda message: 1, room=1)
     send_to(broker, "busy", depth + 1)
     queue.dispatch(NOW_MS)
@@ -69,8 +68,7 @@ def test_a_blocked_group_costs_nothing_further(attributes: dict[str, Any]) -> No
 
 def _with_groups(count: int, **attributes: Any) -> tuple[Broker, Queue, Consumer]:
     """A consumer that owns so many groups, and has settled their messages."""
-    broker = broker_of(queue_config(**STICKY, **attributes))
-    queue = broker.queues["q"]
+    broker, queue = with_queue(**STICKY, **attributes)
     owner = consumer_on(broker, queue)
     for number in range(count):
         send_to(broker, f"g{number}")
@@ -112,8 +110,7 @@ def test_very_many_groups_are_freed_in_slices(count: int) -> None:
 def test_the_number_of_groups_costs_nothing(attributes: dict[str, Any]) -> None:
     costs = []
     for number_of_groups in (50, 1_500):
-        broker = broker_of(queue_config(**attributes))
-        queue = broker.queues["q"]
+        broker, queue = with_queue(**attributes)
         first, other = consumer_on(broker, queue), consumer_on(broker, queue)
         for number in range(number_of_groups):
             send_to(broker, f"g{number}")
@@ -142,8 +139,7 @@ def test_a_filtered_consumer_never_tests_an_entry_twice() -> None:
 
 def test_a_plain_queue_does_not_look_at_groups() -> None:
     """The first message with a group opens the views, and they go with the last reader of an empty queue."""
-    broker = broker_of(queue_config())
-    queue = broker.queues["q"]
+    broker, queue = with_queue()
     consumer = consumer_on(broker, queue)
     send_to(broker, None, 10)
     queue.dispatch(NOW_MS)
@@ -173,8 +169,7 @@ def test_what_a_ring_takes_from_a_blocked_group_is_forgotten(attributes: dict[st
 
 
 def test_shared_groups_are_forgotten_when_they_are_with_nobody() -> None:
-    broker = broker_of(queue_config(**SHARED))
-    queue = broker.queues["q"]
+    broker, queue = with_queue(**SHARED)
     consumer = consumer_on(broker, queue)
     for number in range(100):
         send_to(broker, f"g{number}")
@@ -186,8 +181,7 @@ def test_shared_groups_are_forgotten_when_they_are_with_nobody() -> None:
 
 def test_one_dispatch_passes_over_so_many_only() -> None:
     """Others have their turn before the rest is looked at; nobody has to ask for that."""
-    broker = broker_of(queue_config(**STICKY))
-    queue = broker.queues["q"]
+    broker, queue = with_queue(**STICKY)
     consumer_on(broker, queue, weigh=lambda message: 1, room=1)
     send_to(broker, "busy", 45_000)
     send_to(broker, "other")
@@ -202,8 +196,7 @@ def test_one_dispatch_passes_over_so_many_only() -> None:
 
 
 def test_a_selector_that_passes_over_much_lets_others_go_first() -> None:
-    broker = broker_of(queue_config())
-    queue = broker.queues["q"]
+    broker, queue = with_queue()
     send_to(broker, None, 45_000)
     send_to(broker, None, color="red")
     consumer = consumer_on(broker, queue, selector="color = 'red'")
@@ -217,8 +210,7 @@ def test_a_selector_that_passes_over_much_lets_others_go_first() -> None:
 
 def test_a_pause_after_a_rebalance_ends_on_a_paused_queue() -> None:
     """Nobody settles anything any more, and the gate is shut: no turn may follow another for nothing."""
-    broker = broker_of(queue_config(group_rebalance=True, group_rebalance_pause_dispatch=True))
-    queue = broker.queues["q"]
+    broker, queue = with_queue(group_rebalance=True, group_rebalance_pause_dispatch=True)
     first = consumer_on(broker, queue)
     send_to(broker, "g")
     broker.dispatch(NOW_MS)

@@ -8,39 +8,27 @@ import pytest
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.queue.queue import Queue
 from tests.kit.core import (
     NOW_MS,
-    broker_of,
     consumer_on,
     head_of,
     held,
     ids,
     lines_run,
-    queue_config,
     send,
     turn,
+    with_queue,
 )
 
 UNITS = 400
 MANY = 3000
 
 
-def _queue(**attributes: Any) -> tuple[Broker, Queue]:
-    broker = broker_of(queue_config("q", "a", **attributes))
-    return broker, broker.queues["q"]
-
-
 def _count_looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The ids of the messages that any consumer was asked about."""
     asked: list[int] = []
     wants = Consumer.wants
-
-    def counted(self: Consumer, message: Any) -> bool:
-        asked.append(message.id)
-        return wants(self, message)
-
-    monkeypatch.setattr(Consumer, "wants", counted)
+    monkeypatch.setattr(Consumer, "wants", lambda self, message: asked.append(message.id) or wants(self, message))
     return asked
 
 
@@ -57,7 +45,7 @@ def _rest(broker: Broker, units: int = 10**9) -> int:
 @pytest.mark.interpreted
 @pytest.mark.parametrize("groups", [False, True])
 def test_consumers_that_want_the_same_look_at_each_message_once(monkeypatch: pytest.MonkeyPatch, groups: bool) -> None:
-    broker, queue = _queue()
+    broker, queue = with_queue()
     for color in ("red", "blue"):
         header: dict[str, Any] = {"JMSXGroupID": "g"} if groups else {}
         send(broker, "a", 300, head=head_of("a", color=color, **header))
@@ -72,7 +60,7 @@ def test_consumers_that_want_the_same_look_at_each_message_once(monkeypatch: pyt
 
 
 def test_what_one_of_them_gives_back_another_one_gets() -> None:
-    broker, queue = _queue()
+    broker, queue = with_queue()
     send(broker, "a", 10, head=head_of("a", color="red"))
     first = consumer_on(broker, queue, selector="color = 'red'")
     second = consumer_on(broker, queue, selector="color = 'red'", room=0)
@@ -91,7 +79,7 @@ def test_what_one_of_them_gives_back_another_one_gets() -> None:
 
 def test_who_wants_something_else_is_not_kept_from_it() -> None:
     """By what it heard of its own connection, by when it came, or because it only looks."""
-    broker, queue = _queue()
+    broker, queue = with_queue()
     send(broker, "a", 4, head=head_of("a", color="red"), origin=7)
     consumer_on(broker, queue, selector="color = 'red'", no_local=7)
     late = consumer_on(broker, queue, selector="color = 'red'", since_ms=NOW_MS + 1, after_id=9)
@@ -105,7 +93,7 @@ def test_who_wants_something_else_is_not_kept_from_it() -> None:
 
 def test_a_deep_queue_is_read_in_slices_by_all_of_them_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """A turn has so many looks, whoever takes them, and all of them together are one walk."""
-    broker, queue = _queue()
+    broker, queue = with_queue()
     send(broker, "a", 5000, head=head_of("a", color="red"))
     for _ in range(40):
         consumer_on(broker, queue, selector="color = 'blue'")
@@ -116,7 +104,7 @@ def test_a_deep_queue_is_read_in_slices_by_all_of_them_together(monkeypatch: pyt
 def test_an_arrival_costs_a_turn_the_same_however_many_found_nothing() -> None:
     costs = []
     for count in (MANY, 4 * MANY):
-        broker, queue = _queue()
+        broker, queue = with_queue()
         for number in range(count):
             consumer_on(broker, queue, selector=f"number = '{number % 5}'")
         send(broker, "a", 1, head=head_of("a", number="9"))
@@ -130,7 +118,7 @@ def test_an_arrival_costs_a_turn_the_same_however_many_found_nothing() -> None:
 
 
 def test_each_of_very_many_is_found_by_its_message() -> None:
-    broker, queue = _queue()
+    broker, queue = with_queue()
     consumers = [consumer_on(broker, queue, selector=f"number = '{number}'") for number in range(MANY)]
     _rest(broker, UNITS)
     wanted = [0, 7, 1500, 2999]
@@ -141,7 +129,7 @@ def test_each_of_very_many_is_found_by_its_message() -> None:
 
 
 def test_who_takes_over_from_one_that_leaves_is_found_among_very_many() -> None:
-    broker, queue = _queue()
+    broker, queue = with_queue()
     consumers = [consumer_on(broker, queue, selector="color = 'red'", room=0) for _ in range(MANY)]
     taker = consumer_on(broker, queue, selector="color = 'red'")
     send(broker, "a", 3, head=head_of("a", color="red"))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import pytest
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.order.entry import PURGED
 from artemis_py.core.queue.attributes import amend, amended
-from artemis_py.core.queue.queue import Queue
 from tests.kit.core import (
     NOW_MS,
     broker_of,
@@ -23,6 +21,7 @@ from tests.kit.core import (
     queue_config,
     send,
     turn,
+    with_queue,
 )
 
 MANY = 10_000
@@ -32,12 +31,6 @@ def send_and_turn(broker: Broker) -> None:
     """One more message, and a turn."""
     send(broker)
     turn(broker)
-
-
-def with_queue(**attributes: Any) -> tuple[Broker, Queue]:
-    """A broker and its one queue."""
-    broker = broker_of(queue_config(**attributes))
-    return broker, broker.queues["q"]
 
 
 # ---- cost: selectors -----------------------------------------------------------------------------
@@ -323,8 +316,7 @@ def test_purge_leaves_what_is_in_delivery() -> None:
 
 def test_what_was_picked_and_never_written_expires_all_the_same() -> None:
     """Its time ran out while the consumer had it: when it is back, the next scan takes it."""
-    broker = broker_of(queue_config())
-    queue = broker.queues["q"]
+    broker, queue = with_queue()
     consumer = consumer_on(broker, queue, settles=True)
     send(broker, expires_ms=NOW_MS + 100)
     broker.dispatch(NOW_MS)

@@ -20,8 +20,7 @@ from artemis_py.core.queue.why import (
     why_no_room,
     why_nobody,
 )
-from tests.kit.core import NOW_MS, consumer_on, send, turn
-from tests.unit.core.test_queue import with_queue
+from tests.kit.core import NOW_MS, consumer_on, send, turn, with_queue
 
 
 def closed(queue: Queue, *, is_held: bool = False) -> Reason | None:

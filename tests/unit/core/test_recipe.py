@@ -17,7 +17,7 @@ from artemis_py.core.queue.recipe import describe
 from artemis_py.errors import BrokerError, LimitError, NotFoundError, SelectorError
 from artemis_py.message import Account, Message
 from artemis_py.record_log import RecoveredState, Survivor
-from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, queue_config, send
+from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, queue_config, send, with_queue
 from tests.kit.noted_log import NotedLog
 
 
@@ -336,8 +336,7 @@ def test_set_ring_size() -> None:
 
 def test_max_consumers() -> None:
     """One more is refused, and leaves no trace; when one goes there is room again."""
-    broker = broker_of(queue_config(max_consumers=2))
-    queue = broker.queues["q"]
+    broker, queue = with_queue(max_consumers=2)
     first = consumer_on(broker, queue)
     consumer_on(broker, queue)
     with pytest.raises(LimitError):

@@ -111,14 +111,6 @@ def waiting(due_ms: int, **headers: str) -> Head:
     return waiting_head(Head(block, "q", 7, True, routing_type="ANYCAST"), "q", "$schedules", due_ms)
 
 
-def test_a_broker_that_was_away_sends_once_and_keeps_the_beat() -> None:
-    head = waiting(1000, AMQ_SCHEDULED_PERIOD="1000", AMQ_SCHEDULED_REPEAT="-1")
-    due = fall_due(head, 5, 4500)
-    assert due.again is not None
-    assert due.again.due_ms == 5000
-    assert due.again.head.properties["AMQ_SCHEDULED_REPEAT"] == "-1"
-
-
 def test_what_is_sent_has_the_headers_of_its_sender_and_the_name_of_its_schedule() -> None:
     head = waiting(1000, AMQ_SCHEDULED_CRON="* * * * *", _AMQ_DUPL_ID="once")
     due = fall_due(head, 5, 1000)
@@ -134,22 +126,6 @@ def test_what_a_consumer_sends_on_is_a_schedule_of_its_own() -> None:
     head = waiting(1000, AMQ_SCHEDULED_CRON="* * * * *", scheduledJobId="77")
     due = fall_due(head, 5, 1000)
     assert due.head.properties[JOB] == "5"
-
-
-def test_a_date_of_cron_begins_repetitions() -> None:
-    head = waiting(
-        60_000, AMQ_SCHEDULED_CRON="0 * * * *", AMQ_SCHEDULED_DELAY="500", AMQ_SCHEDULED_PERIOD="1000",
-        AMQ_SCHEDULED_REPEAT="1",
-    )  # fmt: skip
-    due = fall_due(head, 5, 60_000)
-    assert due.again is not None
-    assert due.begins is not None
-    assert (due.again.due_ms, due.begins.due_ms) == (HOUR_MS, 60_500)
-    first = fall_due(due.begins.head, 6, 60_500)
-    assert first.again is not None
-    assert first.again.due_ms == 61_500
-    last = fall_due(first.again.head, 7, 61_500)
-    assert last.again is None
 
 
 def test_clients_cannot_forge_it() -> None:

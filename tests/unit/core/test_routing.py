@@ -11,7 +11,7 @@ from artemis_py.config.matching import WildcardSyntax
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST
 from artemis_py.core.broker import Broker
 from artemis_py.errors import BrokerError, NotFoundError
-from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, ids, queue_config, send, turn
+from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, ids, queue_config, send, turn, with_queue
 from tests.unit.core.test_copies import counts
 
 
@@ -98,8 +98,7 @@ def test_part_of_a_batch_is_accepted() -> None:
 
 def test_handed_over_without_queueing() -> None:
     """Alone, settling on send, with room: added and acknowledged at once, the address holds nothing."""
-    broker = broker_of(queue_config())
-    queue = broker.queues["q"]
+    broker, queue = with_queue()
     consumer = consumer_on(broker, queue, settles=True)
     send(broker, count=3, plain=True)
     assert ids(consumer.handed) == [1, 2, 3]
@@ -111,8 +110,7 @@ def test_handed_over_without_queueing() -> None:
 @pytest.mark.parametrize("obstacle", ["waiting", "paused", "second", "selector", "client", "no room", "expires", "due"])
 def test_not_handed_over(obstacle: str) -> None:
     """Whatever stands in the way, the message is queued and nothing overtakes."""
-    broker = broker_of(queue_config())
-    queue = broker.queues["q"]
+    broker, queue = with_queue()
     if obstacle == "waiting":
         send(broker)
     if obstacle == "paused":

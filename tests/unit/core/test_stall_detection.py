@@ -12,7 +12,7 @@ from artemis_py.core.events import HELD_UP, Event
 from artemis_py.core.order.entry import PURGED
 from artemis_py.core.queue.delivery import FIRST_MS
 from artemis_py.core.queue.queue import Queue
-from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, queue_config, send, turn
+from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, queue_config, send, turn, with_queue
 
 ONE_EACH: dict[str, Any] = {"max_per_subscription_backlog": 1}
 ONCE: dict[str, Any] = {"delivery_semantics": "at-most-once", "max_per_subscription_backlog": 1}
@@ -25,8 +25,7 @@ def told(broker: Broker) -> list[Event]:
 
 def stuck(attributes: dict[str, Any], consumers: int = 1, **options: Any) -> tuple[Broker, Queue, list[Consumer]]:
     """A queue whose consumers have as much as they may, with one message more."""
-    broker = broker_of(queue_config(**attributes))
-    queue = broker.queues["q"]
+    broker, queue = with_queue(**attributes)
     backlog = options.pop("backlog_max", 1)
     found = [consumer_on(broker, queue, backlog_max=backlog, **options) for _ in range(consumers)]
     send(broker, count=consumers * backlog + 1)
@@ -189,8 +188,7 @@ def test_a_queue_without_attributes_of_amps_has_nothing_of_it() -> None:
 
 
 def test_a_barrier_that_waits_for_what_was_sent_before_says_for_what() -> None:
-    broker = broker_of(queue_config(barrier_expression="color = 'red'"))
-    queue = broker.queues["q"]
+    broker, queue = with_queue(barrier_expression="color = 'red'")
     consumer = consumer_on(broker, queue, backlog_max=5)
     send(broker, count=2, plain=True)
     send(broker, head=head_of("a", color="red"))
@@ -206,8 +204,7 @@ def test_a_barrier_that_waits_for_what_was_sent_before_says_for_what() -> None:
 
 
 def test_messages_over_the_target_depth_say_how_many_are_active() -> None:
-    broker = broker_of(queue_config(target_queue_depth=2))
-    queue = broker.queues["q"]
+    broker, queue = with_queue(target_queue_depth=2)
     consumer_on(broker, queue, backlog_max=5)
     send(broker, count=5)
     turn(broker)

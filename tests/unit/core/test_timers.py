@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from artemis_py.core.lazy_heap import drop_void
 from artemis_py.core.order.entry import PURGED, Entry
 from artemis_py.core.queue_timers import Schedule
-from tests.kit.core import NOW_MS, broker_of, consumer_on, entry_of, queue_config, send, turn
+from tests.kit.core import NOW_MS, broker_of, consumer_on, entry_of, send, turn, with_queue
 
 FAR_MS = 10**12
 COUNT = 20_000
@@ -44,8 +44,7 @@ def test_what_is_taken_out_of_a_heap_leaves_a_heap(added: list[tuple[int, bool]]
 
 def test_messages_that_went_long_before_they_expire() -> None:
     """One that still stands is found all the same."""
-    broker = broker_of(queue_config())
-    queue = broker.queues["q"]
+    broker, queue = with_queue()
     send(broker, expires_ms=NOW_MS + 500)
     standing = next(iter(queue.contents.order))
     for _ in range(COUNT // 10):
@@ -60,8 +59,7 @@ def test_messages_that_went_long_before_they_expire() -> None:
 
 
 def test_messages_that_were_scheduled_and_purged() -> None:
-    broker = broker_of(queue_config())
-    queue = broker.queues["q"]
+    broker, queue = with_queue()
     for _ in range(COUNT // 10):
         send(broker, due_ms=FAR_MS, count=10)
         queue.purge(PURGED, NOW_MS)
@@ -81,8 +79,7 @@ def test_schedules_of_queues_that_are_deleted() -> None:
 
 def test_a_queue_has_one_alarm_however_often_it_is_set() -> None:
     """A sender whose messages expire earlier and earlier, and are gone before."""
-    broker = broker_of(queue_config(max_message_ttl=FAR_MS))
-    queue = broker.queues["q"]
+    broker, queue = with_queue(max_message_ttl=FAR_MS)
     assert queue.contents.expiry.lifetime is not None
     for number in range(COUNT // 20):
         broker.timers.alarms.set_by(queue.id, FAR_MS - number)
@@ -92,8 +89,7 @@ def test_a_queue_has_one_alarm_however_often_it_is_set() -> None:
 
 
 def test_a_gate_is_noted_once_however_many_come_meanwhile() -> None:
-    broker = broker_of(queue_config(consumers_before_dispatch=1000, delay_before_dispatch=10**9))
-    queue = broker.queues["q"]
+    broker, queue = with_queue(consumers_before_dispatch=1000, delay_before_dispatch=10**9)
     staying = consumer_on(broker, queue)
     for _ in range(COUNT // 20):
         broker.detach(queue, consumer_on(broker, queue), failed=False, now_ms=NOW_MS)

@@ -11,17 +11,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.transactions import Transaction
 from artemis_py.errors import AddressFullError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES
-from tests.kit.core import (
-    NOW_MS,
-    broker_of,
-    consumer_on,
-    head_of,
-    ids,
-    queue_config,
-    send,
-    send_in,
-    turn,
-)
+from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, ids, queue_config, send, send_in, turn, with_queue
 from tests.kit.noted_log import NotedLog
 
 
@@ -50,8 +40,7 @@ def test_abort_forgets_sends() -> None:
 def test_refused_at_commit() -> None:
     """NACK in a transaction: back to the queue at COMMIT, and at ABORT too."""
     for ends in ("commit", "abort"):
-        broker = broker_of(queue_config())
-        queue = broker.queues["q"]
+        broker, queue = with_queue()
         consumer = consumer_on(broker, queue)
         send(broker)
         turn(broker)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -12,11 +13,11 @@ from artemis_py.message import Account
 from artemis_py.server.events.server_sent_events import KEPT_MAX, WAITING_BYTES_MAX, Hub, Listener
 
 
+@dataclass(eq=False)
 class Loop:
     """A loop whose timers run when the test says so."""
 
-    def __init__(self) -> None:
-        self.waiting: list[tuple[float, Callable[[], None]]] = []
+    waiting: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
 
     def call_later(self, delay: float, callback: Callable[[], None]) -> None:
         self.waiting.append((delay, callback))

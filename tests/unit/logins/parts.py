@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 
 from artemis_py.config.settings import BrokerConfig
@@ -39,13 +39,13 @@ class Users:
         return Identity(credentials.user, self.roles, self.expires_ms)
 
 
+@dataclass(eq=False)
 class StillTime:
     """The loop of a login service: time passes when a test says so, and calls of threads run when a test waits."""
 
-    def __init__(self) -> None:
-        self.now_ms = 0
-        self._later: list[tuple[int, Callable[[], None]]] = []
-        self._called: SimpleQueue[Callable[[], None]] = SimpleQueue()
+    now_ms: int = 0
+    _later: list[tuple[int, Callable[[], None]]] = field(default_factory=list)
+    _called: SimpleQueue[Callable[[], None]] = field(default_factory=SimpleQueue)
 
     def call_later(self, delay: float, callback: Callable[[], None]) -> None:
         self._later.append((self.now_ms + round(delay * 1000), callback))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -37,11 +37,11 @@ _FILE = """\
 """
 
 
+@dataclass(eq=False)
 class FakeDisks:
     """The directories that a broker writes to."""
 
-    def __init__(self, spaces: Sequence[Space] | None) -> None:
-        self._spaces = spaces
+    _spaces: Sequence[Space] | None
 
     def spaces(self) -> Sequence[Space]:
         if self._spaces is None:

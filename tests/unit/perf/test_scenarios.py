@@ -136,12 +136,7 @@ def test_without_a_number_of_messages_the_time_decides(broker: FakeBroker) -> No
 def test_the_number_of_messages_follows_the_rate_seen() -> None:
     run = Run(Target("127.0.0.1", 1), Options(seconds=3.0, warmup_s=1.0))
     batches: list[int] = []
-
-    def batch(size: int) -> float:
-        batches.append(size)
-        return size / 10_000
-
-    assert warm_up(run, batch) == 30_000
+    assert warm_up(run, lambda size: batches.append(size) or size / 10_000) == 30_000
     assert batches == [1000, 2000, 4000, 4000]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,12 +16,12 @@ from tests.kit.in_process import InProcessBroker, configuration
 from tests.unit.core.made_log import MadeLog
 
 
+@dataclass(eq=False)
 class Replaying:
     """A client's part of its replays: its room, and what was written."""
 
-    def __init__(self) -> None:
-        self.room = 0
-        self.written: list[int] = []
+    room: int = 0
+    written: list[int] = field(default_factory=list)
 
     def room_bytes(self, durable_lsn: int) -> int:
         return self.room

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -18,11 +19,11 @@ SECOND_NS = 10**9
 HOUR_NS = 3600 * SECOND_NS
 
 
+@dataclass(eq=False)
 class Watched:
     """``os`` that notes what is looked at."""
 
-    def __init__(self) -> None:
-        self.looked_at: list[str] = []
+    looked_at: list[str] = field(default_factory=list)
 
     def stat(self, path: str | Path) -> os.stat_result:
         self.looked_at.append(Path(path).name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from artemis_py.message import Account, Head, LargeBody, Message
 from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.journal.index import Index, Segment
@@ -150,11 +152,11 @@ def test_queues_of_a_message_may_stand_in_any_order() -> None:
     assert kept.queue_ids == [3]
 
 
+@dataclass(eq=False)
 class Comparisons:
     """Counts how often its numbers are compared."""
 
-    def __init__(self) -> None:
-        self.count = 0
+    count: int = 0
 
     def number(self, value: int) -> int:
         counter = self

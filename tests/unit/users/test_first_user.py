@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,11 @@ from tests.kit.documents import document
 ASKED = '<users-file first-user="boss">people</users-file>'
 
 
+@dataclass(eq=False)
 class World:
     """A broker.xml, and what a start makes beside it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    folder: Path
 
     def start(self, core: str = ASKED, chosen: str = "") -> FirstUser | None:
         (self.folder / "broker.xml").write_text(document(core))

@@ -65,12 +65,7 @@ class Shell:
         """Somebody sits at a terminal and answers so; returns what was asked, later."""
         prompts: list[str] = []
         left = list(answers)
-
-        def answer(prompt: str) -> str:
-            prompts.append(prompt)
-            return left.pop(0)
-
-        self._monkeypatch.setattr(password_input, "getpass", answer)
+        self._monkeypatch.setattr(password_input, "getpass", lambda prompt: prompts.append(prompt) or left.pop(0))
         self._terminal = True
         return prompts
 
