@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from functools import partial
+from unittest.mock import Mock
 
 import pytest
 
@@ -15,7 +16,7 @@ from artemis_py.server.http.acceptor import HttpAcceptor
 from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.monitoring_routes import health_routes, metrics_routes
 from artemis_py.server.http.ports import connect
-from artemis_py.server.http.requests import HttpLimits, Request, Response
+from artemis_py.server.http.requests import Handler, HttpLimits, Request, Response
 from artemis_py.server.http.routing import Route
 from tests.kit.metrics_fakes import FakeBroker, exporter_of
 from tests.kit.stepped_http import GET, FakeTransport, SteppedHttp, answer, answers
@@ -47,9 +48,7 @@ def test_a_request_is_routed_and_the_connection_stays() -> None:
     ],
 )
 def test_any_split_of_the_stream_gives_the_same_answers(stream: bytes) -> None:
-    def pieces(_request: Request) -> Response:
-        return Response(200, "text/plain", iter([b"one", b"", b"two"]))
-
+    pieces = in_pieces(b"one", b"", b"two")
     whole = SteppedHttp({"/pieces": pieces}).talk(stream)
     assert whole.written
     for step in (1, 2, 3, 7):
@@ -159,32 +158,36 @@ def test_a_target_with_scheme_and_host_is_its_path() -> None:
 
 
 def test_a_handler_that_fails_is_a_500_and_the_connection_stays(caplog: pytest.LogCaptureFixture) -> None:
-    def fail(_request: Request) -> Response:
-        raise ZeroDivisionError("secret")
-
-    transport = SteppedHttp({"/fail": fail}).talk(GET.replace(b"/echo", b"/fail") + GET)
+    transport = SteppedHttp({"/fail": Mock(side_effect=ZeroDivisionError("secret"))}).talk(
+        GET.replace(b"/echo", b"/fail") + GET
+    )
     first, second = answers(transport.written, "GET", "GET")
     assert first[::2] == (500, b"internal error\n")
     assert second[0] == 200
     assert "the handler of /fail failed" in caplog.text
 
 
+def in_pieces(*pieces: bytes | Exception, taken: list[bytes] | None = None) -> Handler:
+    """Answers so, and notes what was taken. What is an error breaks off."""
+
+    def each() -> Iterator[bytes]:
+        for piece in pieces:
+            if isinstance(piece, Exception):
+                raise piece
+            if taken is not None:
+                taken.append(piece)
+            yield piece
+
+    return lambda _: Response(200, "text/plain", each())
+
+
 def test_an_answer_in_pieces_leaves_room_for_others_between_them() -> None:
-    taken: list[int] = []
-
-    def many(_request: Request) -> Response:
-        def pieces() -> Iterator[bytes]:
-            for number in range(5):
-                taken.append(number)
-                yield b"%d" % number
-
-        return Response(200, "text/plain", pieces())
-
-    world = SteppedHttp({"/many": many})
+    taken: list[bytes] = []
+    world = SteppedHttp({"/many": in_pieces(b"0", b"1", b"2", b"3", b"4", taken=taken)})
     connection, transport = world.connect()
     connection.data_received(GET.replace(b"/echo", b"/many"))
     for expected in range(5):
-        assert taken == list(range(expected))
+        assert len(taken) == expected
         world.soon.pop(0)()
     world.run()
     status, headers, body = answer(transport)
@@ -193,14 +196,7 @@ def test_an_answer_in_pieces_leaves_room_for_others_between_them() -> None:
 
 
 def test_an_answer_in_pieces_that_breaks_off_is_cut_not_ended(caplog: pytest.LogCaptureFixture) -> None:
-    def broken(_request: Request) -> Response:
-        def pieces() -> Iterator[bytes]:
-            yield b"half"
-            raise RuntimeError
-
-        return Response(200, "text/plain", pieces())
-
-    transport = SteppedHttp({"/broken": broken}).talk(GET.replace(b"/echo", b"/broken"))
+    transport = SteppedHttp({"/broken": in_pieces(b"half", RuntimeError())}).talk(GET.replace(b"/echo", b"/broken"))
     assert transport.aborted
     assert not transport.written.endswith(b"0\r\n\r\n")
     assert "a response failed" in caplog.text
@@ -208,16 +204,7 @@ def test_an_answer_in_pieces_that_breaks_off_is_cut_not_ended(caplog: pytest.Log
 
 def test_a_client_that_does_not_read_gets_no_more_until_it_does() -> None:
     taken: list[bytes] = []
-
-    def many(_request: Request) -> Response:
-        def pieces() -> Iterator[bytes]:
-            for _ in range(3):
-                taken.append(b"x")
-                yield b"x"
-
-        return Response(200, "text/plain", pieces())
-
-    world = SteppedHttp({"/many": many})
+    world = SteppedHttp({"/many": in_pieces(b"x", b"x", b"x", taken=taken)})
     connection, transport = world.connect()
     connection.data_received(GET.replace(b"/echo", b"/many") + GET)
     connection.pause_writing()

@@ -71,7 +71,7 @@ def test_no_turn_puts_more_on_queues_than_it_has_units_for() -> None:
 
 def test_a_slice_costs_the_same_however_many_queues_there_are() -> None:
     costs = []
-    for count in (COUNT, 8 * COUNT):
+    for count in (COUNT, 3 * COUNT):
         broker = _topic(count)
         _publish(broker)
         broker.budget.refill(UNITS)

@@ -19,6 +19,7 @@ from artemis_py.security.jaas.stack import ModuleStack, Stacked
 from tests.unit.security.test_stack import Scripted
 
 PROPERTIES = {"user": "ann", "empty": ""}
+QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 FLAGS = ("required", "requisite", "sufficient", "optional")
 PIECES = (
     *"{};={};={};=", "d", "other", '"two words"', "m.M", "a.b-c_$*", "Required", *FLAGS, '"${user}"',
@@ -37,7 +38,7 @@ def java_says(texts: list[str], *arguments: str) -> list[str]:
         pytest.skip("no java on this machine")
     data = [text.encode() for text in texts]
     given = struct.pack(">i", len(data)) + b"".join(struct.pack(">i", len(each)) + each for each in data)
-    command = [java, str(Path(__file__).with_name("LoginConfigs.java")), *arguments]
+    command = [java, *QUICK, str(Path(__file__).with_name("LoginConfigs.java")), *arguments]
     done = subprocess.run(command, input=given, capture_output=True, timeout=120, check=True)
     return done.stdout.decode().splitlines()
 

@@ -23,7 +23,13 @@ def java_reads(texts: list[bytes]) -> list[str]:
         pytest.skip("no java on this machine")
     given = struct.pack(">i", len(texts)) + b"".join(struct.pack(">i", len(text)) + text for text in texts)
     program = Path(__file__).with_name("Properties.java")
-    done = subprocess.run([java, str(program)], input=given, capture_output=True, timeout=120, check=True)
+    done = subprocess.run(
+        [java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", str(program)],
+        input=given,
+        capture_output=True,
+        timeout=120,
+        check=True,
+    )
     return done.stdout.decode().splitlines()
 
 
