@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +26,12 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 CLIENT: Final = "console"
 _PAGE: Final = """<!doctype html><meta charset="utf-8"><title>Provider</title><form method="post">
 <p>Who are you?</p><input id="who" name="who"><button>Enter</button></form>"""
+
+
+@cache
+def _key(number: int) -> rsa.RSAPrivateKey:
+    """Of the keys of a provider, one after the other; all providers have the same, because making one takes long."""
+    return rsa.generate_private_key(65537, 2048)
 
 
 class Provider:
@@ -55,6 +62,7 @@ class Provider:
         self.forms: list[dict[str, str]] = []
         """What the token endpoint got."""
         self.keys: dict[str, rsa.RSAPrivateKey] = {}
+        self._keys_made = 0
         self._codes: dict[str, dict[str, str]] = {}
         self._refreshing: dict[str, str] = {}
         self.rotate()
@@ -83,7 +91,8 @@ class Provider:
     def rotate(self) -> None:
         """Sign with a new key from now on; the old one counts no more."""
         self.keys.clear()
-        self.keys[secrets.token_hex(4)] = rsa.generate_private_key(65537, 2048)
+        self.keys[secrets.token_hex(4)] = _key(self._keys_made)
+        self._keys_made += 1
 
     def forget(self) -> None:
         """Nobody is logged in any more, as when an administrator ends the sessions."""

@@ -16,7 +16,7 @@ from artemis_py.server.http.acceptor import HttpAcceptor
 from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.monitoring_routes import health_routes, metrics_routes
 from artemis_py.server.http.ports import connect
-from artemis_py.server.http.requests import Handler, HttpLimits, Request, Response
+from artemis_py.server.http.requests import Handler, HttpLimits, Response
 from artemis_py.server.http.routing import Route
 from tests.kit.metrics_fakes import FakeBroker, exporter_of
 from tests.kit.stepped_http import GET, FakeTransport, SteppedHttp, answer, answers
