@@ -7,6 +7,7 @@ import threading
 from collections.abc import Set
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -152,24 +153,17 @@ class File:
         return ""
 
 
-class Realms:
+def realms_of(file: File) -> Any:
     """An authenticator with one file and one user."""
-
-    def __init__(self, file: File) -> None:
-        self.files = (file,)
-        self.password = "b"
-
-    def logins(self) -> list[tuple[str, object]]:
-        return [("bob", self.password)]
-
-    def authenticate(self, credentials: Credentials) -> None:
-        del credentials
+    found = SimpleNamespace(files=(file,), password="b", authenticate=lambda _: None)
+    found.logins = lambda: [("bob", found.password)]
+    return found
 
 
 @pytest.mark.asyncio
 async def test_files_that_hang_do_not_hold_up_the_start(tmp_path: Path) -> None:
     world, file = World(tmp_path), File(tmp_path / "users")
-    realms = Realms(file)
+    realms = realms_of(file)
     await world.begin(realms)
     (line,) = world.said
     assert f"not read within 0.1 s: {file.path}" in line
@@ -183,7 +177,7 @@ async def test_files_that_hang_do_not_hold_up_the_start(tmp_path: Path) -> None:
 @pytest.mark.parametrize("failure", [OSError("no"), RuntimeError("no")])
 async def test_files_are_looked_at_again_after_a_failure(tmp_path: Path, failure: Exception) -> None:
     world, file = World(tmp_path), File(tmp_path / "users")
-    realms = Realms(file)
+    realms = realms_of(file)
     file.may_go_on.set()
     file.failure = failure
     await world.begin(realms)

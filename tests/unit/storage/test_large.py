@@ -438,10 +438,6 @@ class Keeping:
         path.write_bytes(header + bytes(1000 - len(header)))
         return self._number
 
-    def retire_segment(self, begun_ms: int, closed_ms: int) -> None:
-        """A journal file of 1000 bytes."""
-        self.retire_begun(self.begin_segment(begun_ms), closed_ms)
-
     def retire_begun(self, number: int, closed_ms: int) -> None:
         """The journal does not need this file any more."""
         path = self.folder.parent / "journal" / segment_name(number)
@@ -466,8 +462,8 @@ def test_a_retained_body_stays_with_the_file_that_speaks_of_it(tmp_path: Path) -
     start_ms = kept.now_ms
     kept.retire_body(1)
     kept.now_ms = start_ms + 9000
-    kept.retire_segment(begun_ms=start_ms - 1000, closed_ms=start_ms + 9000)
-    kept.retire_segment(begun_ms=start_ms + 9000, closed_ms=start_ms + 9500)
+    kept.retire_begun(kept.begin_segment(start_ms - 1000), start_ms + 9000)
+    kept.retire_begun(kept.begin_segment(start_ms + 9000), start_ms + 9500)
     kept.now_ms = start_ms + 18_000
     kept.log.purge()
     assert kept.numbers == [1], "older than the period, but the file with its record is not"
@@ -492,7 +488,7 @@ def test_retained_bodies_count_for_the_storage_limit(tmp_path: Path) -> None:
     for number in (1, 2):
         kept.now_ms += 1000
         kept.retire_body(number)
-        kept.retire_segment(begun_ms=kept.now_ms - 500, closed_ms=kept.now_ms)
+        kept.retire_begun(kept.begin_segment(kept.now_ms - 500), kept.now_ms)
     assert kept.numbers == [2], "the first file went, and the body that only it spoke of"
     assert len(list(kept.folder.glob("*.log"))) == 1
     kept.retire_body(3)
@@ -597,43 +593,45 @@ def test_bodies_stay_as_long_as_their_records_in_any_order_of_events(tmp_path: P
     of_segment: dict[int, int] = {}
     in_journal = [kept.begin_segment(kept.now_ms)]
     in_use: list[int] = []
-
-    def bring_body() -> None:
-        body = len(of_segment) + 1
-        of_segment[body] = in_journal[-1]
-        in_use.append(body)
-
-    def let_body_go() -> None:
-        if in_use:
-            kept.retire_body(in_use.pop(rng.randrange(len(in_use))))
-
-    def retire_segment() -> None:
-        if len(in_journal) > 1:
-            kept.retire_begun(in_journal.pop(0), kept.now_ms)
-
-    def remove_oldest() -> None:
-        if len(kept.log.files) > 1:
-            kept.log.give_up_oldest()
-
-    def set_clock() -> None:
-        kept.now_ms += rng.choice([-3_600_000, -5000, -1, 0, 1, 5000, 3_600_000])
-
-    def begin() -> None:
-        in_journal.append(kept.begin_segment(kept.now_ms))
-
-    events = [bring_body, let_body_go, retire_segment, remove_oldest, set_clock, begin, kept.log.purge, kept.start]
+    weights = {
+        "bring": 3,
+        "let go": 3,
+        "retire": 2,
+        "remove": 1,
+        "set the clock": 2,
+        "begin": 2,
+        "purge": 1,
+        "start": 1,
+    }
     for _ in range(800):
-        rng.choices(events, [3, 3, 2, 1, 2, 2, 1, 1])[0]()
+        match rng.choices([*weights], [*weights.values()])[0]:
+            case "bring":
+                in_use.append(len(of_segment) + 1)
+                of_segment[in_use[-1]] = in_journal[-1]
+            case "let go" if in_use:
+                kept.retire_body(in_use.pop(rng.randrange(len(in_use))))
+            case "retire" if len(in_journal) > 1:
+                kept.retire_begun(in_journal.pop(0), kept.now_ms)
+            case "remove" if len(kept.log.files) > 1:
+                kept.log.give_up_oldest()
+            case "set the clock":
+                kept.now_ms += rng.choice([-3_600_000, -5000, -1, 0, 1, 5000, 3_600_000])
+            case "begin":
+                in_journal.append(kept.begin_segment(kept.now_ms))
+            case "purge":
+                kept.log.purge()
+            case "start":
+                kept.start()
         first = kept.log.files[0].file.number if kept.log.files else in_journal[0]
         needed = {body for body, segment in of_segment.items() if segment >= first} - set(in_use)
         assert needed <= set(kept.numbers)
     kept.now_ms += 400 * 3_600_000
     for _ in range(3):  # what was moved before the last of them are begun goes with the others
-        begin()
+        in_journal.append(kept.begin_segment(kept.now_ms))
     while len(in_journal) > 1:
-        retire_segment()
+        kept.retire_begun(in_journal.pop(0), kept.now_ms)
     while len(kept.log.files) > 1:
-        remove_oldest()
+        kept.log.give_up_oldest()
     assert kept.numbers == []
 
 

@@ -28,13 +28,7 @@ from artemis_py.storage.format.records import (
 )
 from artemis_py.storage.retention.survey import ACKED, ADDED, EXPIRED, KILLED, REPLACED, Survey
 
-
-def head_of(address: str) -> Head:
-    """What messages to an address have in common."""
-    return Head(encode_headers([("destination", address)]), address, persistent=True)
-
-
-HEADS = {address: head_of(address) for address in ("a", "b")}
+HEADS = {name: Head(encode_headers([("destination", name)]), name, persistent=True) for name in ("a", "b")}
 
 
 class MadeSegment:
@@ -62,15 +56,10 @@ class MadeSegment:
         one = Message(HEADS[address], b"body", number, 0, 0, Account(), 0)
         return self.record(MESSAGE, codec.encode_message(Kept(one, copied_lsn or self.lsn + 1, queues)))
 
-    def send(self, number: int, queues: list[int], address: str = "a", *, copied_lsn: int = 0) -> None:
-        self.data += self.message(number, queues, address, copied_lsn=copied_lsn)
-
-    def send_run(self, numbers: range, queue: int, address: str = "a") -> None:
-        for number in numbers:
-            self.send(number, [queue], address)
-
-    def group(self, *records: bytes) -> None:
-        self.add(GROUP, b"".join(records))
+    def send(self, numbers: int | range, queues: list[int], address: str = "a", *, copied_lsn: int = 0) -> None:
+        """One message, or some after another."""
+        for number in [numbers] if isinstance(numbers, int) else numbers:
+            self.data += self.message(number, queues, address, copied_lsn=copied_lsn)
 
     def survey(self, step: int = 1000) -> Survey:
         survey = Survey(self.data, len(self.data))
@@ -78,13 +67,10 @@ class MadeSegment:
             pass
         return survey
 
-    def counts(self, step: int = 1000) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = self.survey(step).fields()["counts"]
-        return found
-
-    def ids(self) -> list[list[int]]:
-        found: list[list[int]] = self.survey().fields()["ids"]
-        return found
+    def told(self, step: int = 1000) -> tuple[dict[str, list[int]], list[list[int]]]:
+        """Counts by queue, and the ranges of ids."""
+        fields = self.survey(step).fields()
+        return fields["counts"], fields["ids"]
 
     def messages(self) -> dict[str, int]:
         """How many of each address."""
@@ -100,27 +86,27 @@ def added(count: int) -> list[int]:
 def test_a_run_counts_each_of_its_messages_on_its_queue_and_address(step: int) -> None:
     made = MadeSegment()
     made.batch()
-    made.send_run(range(1, 11), 1)
-    made.send_run(range(11, 14), 2)
-    made.send_run(range(14, 20), 2, "b")
-    made.send_run(range(30, 33), 2, "b")
+    made.send(range(1, 11), [1])
+    made.send(range(11, 14), [2])
+    made.send(range(14, 20), [2], "b")
+    made.send(range(30, 33), [2], "b")
     made.batch()
-    made.send_run(range(33, 35), 1)
-    assert made.counts(step) == {"1": added(12), "2": added(12)}
+    made.send(range(33, 35), [1])
+    assert made.told(step)[0] == {"1": added(12), "2": added(12)}
     assert made.messages() == {"a": 15, "b": 9}
-    assert made.ids() == [[1, 19], [30, 34]]
+    assert made.told()[1] == [[1, 19], [30, 34]]
 
 
 def test_what_compaction_copied_is_no_message_wherever_it_stands() -> None:
     made = MadeSegment()
     made.batch()
     made.send(7, [1], copied_lsn=50)
-    made.send_run(range(1, 4), 1)
+    made.send(range(1, 4), [1])
     made.send(4, [1], copied_lsn=60)
     made.send(5, [1])
-    assert made.counts() == {"1": added(4)}
+    assert made.told()[0] == {"1": added(4)}
     assert made.messages() == {"a": 4}
-    assert made.ids() == [[1, 3], [5, 5]]
+    assert made.told()[1] == [[1, 3], [5, 5]]
 
 
 def test_a_message_counts_on_each_of_its_queues() -> None:
@@ -129,7 +115,7 @@ def test_a_message_counts_on_each_of_its_queues() -> None:
     made.send(1, [1, 2])
     made.send(2, [2])
     made.send(3, [])
-    assert made.counts() == {"1": added(1), "2": added(2)}
+    assert made.told()[0] == {"1": added(1), "2": added(2)}
     assert made.messages() == {"a": 3}
 
 
@@ -146,21 +132,21 @@ def test_what_leaves_counts_by_its_reason_in_memory_and_in_pages() -> None:
     counts: dict[str, list[int]] = {"1": added(0), "2": added(0)}
     counts["1"][ACKED], counts["1"][REPLACED], counts["1"][EXPIRED] = 3, 2, 2
     counts["2"][ACKED], counts["2"][KILLED] = 1, 5
-    assert made.counts() == counts
-    assert made.ids() == [[1, 5], [7, 8]]
+    assert made.told()[0] == counts
+    assert made.told()[1] == [[1, 5], [7, 8]]
 
 
 def test_a_group_counts_and_its_records_are_not_the_last() -> None:
     made = MadeSegment()
     made.batch(lsn=99)
     made.send(1, [1])
-    made.group(made.message(2, [1]), made.record(SETTLED, codec.encode_settled(1, "acked", [1])))
+    made.add(GROUP, made.message(2, [1]) + made.record(SETTLED, codec.encode_settled(1, "acked", [1])))
     counts = added(2)
     counts[ACKED] = 1
-    assert made.counts() == {"1": counts}
+    assert made.told()[0] == {"1": counts}
     assert decode_table(made.survey().places()).of.last_lsn == 99
     alone = MadeSegment()
-    alone.group(alone.message(1, [1]))
+    alone.add(GROUP, alone.message(1, [1]))
     assert decode_table(alone.survey().places()).of.last_lsn == alone.lsn
 
 
@@ -206,7 +192,7 @@ def test_places_name_the_sender_of_each_message() -> None:
     assert senders(made) == wanted
     for number in (20, 30):
         wanted.append((len(made.data), 0))
-        made.group(made.message(number, [2]))
+        made.add(GROUP, made.message(number, [2]))
         wanted.append((len(made.data), 0))
         made.send(number + 1, [1])
         sender = len(made.data)
@@ -214,4 +200,4 @@ def test_places_name_the_sender_of_each_message() -> None:
         wanted.append((len(made.data), sender))
         made.send(number + 2, [1])
     assert senders(made) == wanted
-    assert made.counts()["1"][ADDED] == 16
+    assert made.told()[0]["1"][ADDED] == 16
