@@ -34,11 +34,9 @@ def test_unbounded_gives_up_nothing(ready: int, added: int) -> None:
 # ---- distribution --------------------------------------------------------------------------------
 
 
-def joined(
-    distribution: Distribution, id: int, *, priority: int = 0, room: int = PLENTY, browses: bool = False
-) -> Consumer:
+def joined(distribution: Distribution, id: int, *, priority: int = 0, room: int = PLENTY) -> Consumer:
     """A consumer that is there and awake."""
-    consumer = Consumer(id, object(), settles=False, destructive=not browses, browses=browses, priority=priority)
+    consumer = Consumer(id, object(), settles=False, destructive=True, priority=priority)
     consumer.room_bytes = room
     distribution.add(consumer)
     distribution.wake(consumer)
@@ -49,14 +47,6 @@ def picks(distribution: Distribution, count: int) -> list[int]:
     """Who is picked, one after the other; 0 for nobody."""
     found = [distribution.pick() for _ in range(count)]
     return [0 if consumer is None else consumer.id for consumer in found]
-
-
-def test_round_robin_takes_turns() -> None:
-    """Each the same number of times."""
-    distribution = RoundRobin()
-    for id in (1, 2, 3):
-        joined(distribution, id)
-    assert picks(distribution, 7) == [1, 2, 3, 1, 2, 3, 1]
 
 
 def test_round_robin_is_fair_over_what_consumers_can_take() -> None:
@@ -139,72 +129,10 @@ def test_wake_all_leaves_those_without_room() -> None:
     assert full.parked
 
 
-@pytest.mark.parametrize("parked", [False, True])
-def test_a_consumer_that_left_is_not_picked(parked: bool) -> None:
-    """Whether it was parked or not."""
-    distribution = RoundRobin()
-    first = joined(distribution, 1)
-    joined(distribution, 2)
-    if parked:
-        assert distribution.pick() is first
-        distribution.park(first)
-    distribution.remove(first)
-    assert picks(distribution, 3) == [2, 2, 2]
-    assert [consumer.id for consumer in distribution.consumers] == [2]
-
-
 def test_nobody_is_there() -> None:
     """Nobody is picked."""
     assert RoundRobin().pick() is None
     assert RoundRobin(live_max=1).pick() is None
-
-
-def test_exclusive_gives_all_to_the_first() -> None:
-    """While it is busy nobody gets any; when it leaves the next takes over."""
-    distribution = RoundRobin(live_max=1)
-    first, second = joined(distribution, 1), joined(distribution, 2)
-    assert picks(distribution, 3) == [1, 1, 1]
-    first.room_bytes = 0
-    assert picks(distribution, 2) == [0, 0]
-    assert first.parked
-    first.room_bytes = 1
-    distribution.wake(first)
-    assert picks(distribution, 1) == [1]
-    distribution.park(first)
-    assert picks(distribution, 1) == [0]
-    distribution.remove(first)
-    distribution.wake_all()
-    assert distribution.pick() is second
-
-
-def test_exclusive_is_not_owned_by_a_browser() -> None:
-    """A browser that came first is offered entries beside the owner."""
-    distribution = RoundRobin(live_max=1)
-    browser = joined(distribution, 1, browses=True)
-    joined(distribution, 2)
-    joined(distribution, 3)
-    assert distribution.pick() is browser
-    distribution.park(browser)
-    assert picks(distribution, 3) == [2, 2, 2]
-
-
-def test_live_consumers_are_those_that_came_first() -> None:
-    """The next in line takes the place of one that leaves, whatever its consumer priority."""
-    distribution = RoundRobin(live_max=2)
-    first, second, third, fourth = (joined(distribution, id) for id in (1, 2, 3, 4))
-    assert picks(distribution, 4) == [1, 2, 1, 2]
-    first.room_bytes = second.room_bytes = 0
-    assert picks(distribution, 2) == [0, 0]
-    assert third.parked
-    assert fourth.parked
-    distribution.remove(second)
-    distribution.wake_all()
-    assert picks(distribution, 2) == [3, 3]
-    distribution.remove(fourth)
-    distribution.remove(third)
-    first.room_bytes = 1
-    distribution.wake_all()
-    assert picks(distribution, 2) == [1, 1]
 
 
 class CountedConsumer(Consumer):
