@@ -40,7 +40,7 @@ class Waiter(NamedTuple):
 class Attempt:
     """Credentials to be verified once for all who gave the same."""
 
-    __slots__ = ("asked_count", "credentials", "digest", "network", "waiters")
+    __slots__ = ("asked_count", "credentials", "digest", "network", "since_ms", "waiters")
 
     def __init__(self, credentials: Credentials, digest: bytes, waiter: Waiter) -> None:
         self.credentials = credentials
@@ -49,6 +49,8 @@ class Attempt:
         """In whose line it waits."""
         self.asked_count = 0
         """How often it could not be found out yet."""
+        self.since_ms = 0
+        """Since when it is in line, in steady ms."""
         self.waiters = [waiter]
 
     @property
@@ -94,8 +96,9 @@ class WaitingLogins:
         if not self._aside[network]:
             del self._aside[network]
 
-    def add(self, attempt: Attempt) -> None:
+    def add(self, attempt: Attempt, now_ms: int) -> None:
         """Wait at the end of its network's line."""
+        attempt.since_ms = now_ms
         self._lines.setdefault(attempt.network, deque()).append(attempt)
         self._count += 1
 
@@ -108,6 +111,17 @@ class WaitingLogins:
             self._lines[network] = line
         self._count -= 1
         return attempt
+
+    def take_late(self, before_ms: int) -> list[Attempt]:
+        """Those that are in line since this time, or longer; they are not any more."""
+        late: list[Attempt] = []
+        for network, line in list(self._lines.items()):
+            while line and line[0].since_ms <= before_ms:
+                late.append(line.popleft())
+            if not line:
+                del self._lines[network]
+        self._count -= len(late)
+        return late
 
 
 # ---- latest ----------------------------------------------------------------------------------------------------------
@@ -344,6 +358,11 @@ WAITING_MAX: Final = 1024
 """Attempts that wait for a thread; more are refused."""
 WAITING_OF_ONE_MAX: Final = 256
 """Those of one peer."""
+IN_LINE_MS_MAX: Final = 8_000
+"""An attempt that finds no thread for so long is refused: a directory that does not answer keeps them all, and clients
+should hear that before their ``handshakeTimeout`` is over.
+"""
+_LOOK_S: Final = 1.0
 HELD_OF_ONE_MAX: Final = 16
 """Attempts of one peer that wait because of its failures. When there are so many, even right credentials are refused,
 or else answers would come as fast as guesses.
@@ -354,6 +373,7 @@ AGAIN_S_MAX: Final = 1.0
 """… up to this, because others are asked again, too, and spend time on the password."""
 _ASKED_MAX: Final = 20
 """Then it cannot be found out now."""
+_BUSY: Final = "Too many logins are waiting; try again later"
 _USER_MAX: Final = 80
 
 
@@ -419,6 +439,8 @@ class LoginService:
         self.on_change: Callable[[], None] | None = None
         """Called when others may log in than before."""
         self._running = 0
+        self._is_watched = False
+        """Will somebody look for those that are in line for too long?"""
         self._begun: Login | None = None
         """The login that ``begin`` has not returned yet; nobody needs to be woken for it."""
 
@@ -511,12 +533,13 @@ class LoginService:
             return
         if len(self._lines) >= WAITING_MAX or self._lines.length_of(attempt.network) >= WAITING_OF_ONE_MAX:
             for waiter in attempt.waiters:
-                self._refuse(waiter, attempt.credentials, "Too many logins are waiting; try again later", BUSY)
+                self._refuse(waiter, attempt.credentials, _BUSY, BUSY)
             return
         self._under_way[digest] = attempt
-        self._lines.add(attempt)
+        self._lines.add(attempt, now_ms)
         self._counts.waiting += 1
         self._send_on()
+        self._watch()
 
     def _known(self, digest: bytes, now_ms: int) -> Identity | None:
         known = self._right.get(digest, now_ms)
@@ -537,6 +560,21 @@ class LoginService:
                 self._workers.run(lambda attempt=attempt: self._verify(attempt))  # type: ignore[misc]
             else:
                 self._forget(attempt)
+
+    def _watch(self) -> None:
+        """Look after those in line, as long as there are any."""
+        if not self._is_watched and self._lines.has_next:
+            self._is_watched = True
+            self._timing.call_later(_LOOK_S, self._refuse_late)
+
+    def _refuse_late(self) -> None:
+        self._is_watched = False
+        for attempt in self._lines.take_late(self._steady_ms() - IN_LINE_MS_MAX):
+            self._forget(attempt)
+            for waiter in attempt.waiters:
+                told = f"in {IN_LINE_MS_MAX // 1000} s none of the {THREADS} threads that check logins was free"
+                self._refuse(waiter, attempt.credentials, _BUSY, BUSY, told)
+        self._watch()
 
     def _verify(self, attempt: Attempt) -> None:
         """In a thread: ask the authenticator."""
@@ -586,8 +624,9 @@ class LoginService:
 
         def come_back() -> None:
             self._lines.come_back(network)
-            self._lines.add(attempt)
+            self._lines.add(attempt, self._steady_ms())
             self._send_on()
+            self._watch()
 
         pause_s = min(AGAIN_S * 2**attempt.asked_count, AGAIN_S_MAX)
         attempt.asked_count += 1

@@ -8,6 +8,7 @@ import pytest
 
 from artemis_py.errors import AuthenticatorError, CredentialsRefusedError, NotYetError
 from artemis_py.security.identity import Credentials
+from artemis_py.security.login import Login
 from artemis_py.server.logins import login_service as desk_module
 from artemis_py.server.logins.login_service import (
     AGAIN_S,
@@ -281,6 +282,40 @@ def test_too_many_that_wait_are_refused(stage: Stage, monkeypatch: pytest.Monkey
     for login in logins[:-1] + others[:2]:
         stage.decide(login)
     assert stage.counts.waiting == 0
+
+
+def test_who_finds_no_thread_in_time_is_told(stage: Stage) -> None:
+    """A directory that does not answer keeps all threads: nobody waits for them without an end, nor is anybody refused
+    whose login is being checked.
+    """
+    stage.users.may_answer.clear()
+    checked = [stage.begin("ann", f"{number}") for number in range(THREADS)]
+    stage.time.pass_by(5_000)
+    late = [stage.begin("ann", f"late {number}", wake=f"late {number}") for number in range(2)]
+    stage.time.pass_by(5_000)
+    later = stage.begin("bob", "secret-of-bob", OTHER_PEER)
+    stage.time.pass_by(4_000)
+    assert [login.refusal for login in late] == ["Too many logins are waiting; try again later"] * 2
+    assert all(login.is_open for login in late), "their password may be right"
+    assert stage.woken == ["late 0", "late 1"]
+    told, kind = stage.complaints[-1]
+    assert (kind, told.endswith("in 8 s none of the 4 threads that check logins was free")) == ("login busy", True)
+    assert not later.may_go_on
+    stage.users.may_answer.set()
+    for login in checked:
+        stage.decide(login)
+    assert stage.decide(later).identity is not None
+    assert stage.counts.waiting == 0
+
+
+def test_a_place_in_line_that_was_given_up_is_free() -> None:
+    lines, waiter = desk_module.WaitingLogins(), desk_module.Waiter(Login(), lambda: None, "", "", PEER)
+    for number in range(3):
+        lines.add(desk_module.Attempt(Credentials("ann", "x"), b"", waiter), number)
+    assert [attempt.since_ms for attempt in lines.take_late(1)] == [0, 1]
+    assert (len(lines), lines.length_of(PEER), lines.has_next) == (1, 1, True)
+    assert len(lines.take_late(2)) == 1
+    assert (len(lines), lines.length_of(PEER), lines.has_next) == (0, 0, False)
 
 
 def test_nobody_is_asked_for_a_client_that_left(stage: Stage) -> None:
