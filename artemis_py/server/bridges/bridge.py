@@ -438,9 +438,8 @@ class Bridges:
         self._leaving = [each for each in self._leaving if not each.may_go_on]
 
     def _take_over(self, bridge: Bridge) -> None:
-        """The bridge before it, of the same name, has ended."""
-        is_current = self.by_name.get(bridge.config.name) is bridge
-        if is_current and bridge.is_started and not self._has_ended:
+        """The bridge before it, of the same name, has ended. One that a reload has removed meanwhile was stopped."""
+        if bridge.is_started and not self._has_ended:
             bridge.start()
 
     def counts(self) -> dict[str, dict[str, int]]:

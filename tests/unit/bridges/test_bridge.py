@@ -197,6 +197,27 @@ async def test_a_start_during_a_stop_is_not_lost() -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_bridge_that_waits_for_the_one_before_it_may_be_removed() -> None:
+    """Nothing connects when the first one has ended."""
+    peer = Peer()
+    peer.holds = True
+    uri = await peer.listen()
+    it = World("", uri)
+    it.send(b"1")
+    await it.until(lambda bridge: bool(peer.taken))
+    first = it.bridge
+    it.bridges.use(declared("<concurrency>2</concurrency>", uri))
+    waits = it.bridges.by_name["b"]
+    assert (waits.before, waits.state) == (first, module.STOPPED)
+    it.bridges.use(configuration(QUEUES))
+    peer.confirm()
+    await it.until(lambda bridge: bridge.state == module.STOPPED)
+    assert it.bridges.have_ended
+    assert ([link.state for link in waits.links], peer.connects) == ([module.STOPPED] * 2, 1)
+    it.bridges.cut()
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize("stops", [False, True])
 async def test_two_reloads_while_the_first_bridge_waits_for_confirmations(*, stops: bool) -> None:
     """One bridge at a time, so that messages keep their order; and none if an operator has stopped the last one."""
