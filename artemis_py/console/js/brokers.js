@@ -93,7 +93,7 @@ export async function whyUnreachable(broker) {
   try {
     await fetch(`${broker}/api/broker`, { mode: "no-cors", credentials: "omit", cache: "no-store" });
   } catch {
-    return "It does not answer.";
+    return `It does not answer${broker.startsWith("https:") ? ", or the browser does not trust its certificate" : ""}.`;
   }
   return broker === OWN ? "It answers again." : `It answers, but refuses this page. Its HTTP acceptor needs allowedOrigins=${OWN}`;
 }

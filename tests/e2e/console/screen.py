@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from tests.kit.browser import Browser
 from tests.kit.client import connected
-from tests.kit.process import BrokerProcess, eventually
+from tests.kit.process import LOOPBACK, BrokerProcess, eventually
 from tests.kit.secured import USERS
 
 WAIT_S: Final = 120.0
@@ -21,11 +21,17 @@ class Screen:
 
     browser: Browser
     broker: BrokerProcess
+    scheme: str = "http"
+
+    @property
+    def url(self) -> str:
+        """The broker's acceptor that is named as this scheme."""
+        return f"{self.scheme}://{LOOPBACK}:{self.broker.ports[self.scheme]}"
 
     def open(self, place: str = "/") -> None:
         """Opens a page of the console anew, as in a new tab."""
         self.browser.go("about:blank")
-        self.browser.go(f"{self.broker.url}/ui/#{place}")
+        self.browser.go(f"{self.url}/ui/#{place}")
 
     def go(self, place: str) -> None:
         """Goes to another page of the console, as a link does."""
@@ -124,4 +130,4 @@ class Screen:
         which has gone.
         """
         found = self.browser.complaints()
-        return [text for text in found if not text.startswith("http://") or text.startswith(self.broker.url)]
+        return [text for text in found if not text.startswith("http://") or text.startswith(self.url)]
