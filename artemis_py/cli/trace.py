@@ -143,7 +143,7 @@ def _opened(args: argparse.Namespace) -> LogSource:
 
 
 def _say_where_to_look(args: argparse.Namespace, moments: Sequence[Mapping[str, Any]]) -> None:
-    """Name the commands that show what is still there, and the lives of originals of whose copies alone is told."""
+    """Name the commands that show what is still there, and the lives of originals of which only copies are shown."""
     known = {one["messageID"] for one in moments}
     originals = dict.fromkeys(one["original"] for one in moments if one["original"] and one["original"] not in known)
     there = [one for one in moments if one["what"] == THERE[0] and not args.journal]

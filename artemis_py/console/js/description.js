@@ -111,7 +111,7 @@ export const isCreator = (one) => one.method === "POST" && one.path === `/api/${
 /** Does it destroy something? Then the console asks twice. */
 export const isDestructive = (one) => one.destroys !== "";
 
-const LABELS = { "close-address": "Close connections from …", "close-user": "Close connections of …" };
+const LABELS = { "close-address": "Close connections from …", "close-user": "Close connections of …", "close-consumers": "Close consumers of …" };
 
 /** What a button says: the last words of the command. */
 export function label(one) {
