@@ -1,8 +1,11 @@
-"""For tests of the packages: an example as a user starts it, each part a process of its own, that can be killed."""
+"""For tests of the packages: a copy of an example as a user starts it, each part a process of its own, that can be
+killed.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -32,10 +35,10 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 
 class Example:
-    """A folder with an example: a broker.xml, and programs. What they print is kept in another folder."""
+    """A copy of an example, and nothing beside it: a broker.xml, and programs. What they print is elsewhere."""
 
     def __init__(self, source: Path, folder: Path, **environment: str) -> None:
-        self.source = source
+        self.project = shutil.copytree(source, folder / "project", ignore=shutil.ignore_patterns("__pycache__", "data"))
         self.folder = folder
         self.environment = environment
         self.port = 0
@@ -51,11 +54,11 @@ class Example:
         with (self.folder / f"{name}.log").open("wb") as output:
             process = subprocess.Popen(
                 [sys.executable, *arguments],
-                cwd=self.source,
+                cwd=self.project,
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
-                env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **self.environment, **environment},
+                env={**os.environ, **self.environment, **environment},
             )
         try:
             yield process
@@ -82,8 +85,8 @@ class Example:
         """What a program prints that ends by itself."""
         done = subprocess.run(
             [sys.executable, *arguments],
-            cwd=self.source,
-            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **self.environment},
+            cwd=self.project,
+            env={**os.environ, **self.environment},
             capture_output=True,
             text=True,
             timeout=WAIT_S,

@@ -32,7 +32,7 @@ def shell(command: str) -> list[str]:
 
 @pytest.fixture
 def kitchen(tmp_path: Path) -> DjangoKitchen:
-    return DjangoKitchen(Path(__file__).parents[1] / "example", tmp_path, DATA=str(tmp_path))
+    return DjangoKitchen(Path(__file__).parents[1] / "example", tmp_path)
 
 
 def test_the_example(kitchen: DjangoKitchen) -> None:

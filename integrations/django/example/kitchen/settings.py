@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-FOLDER = Path(os.environ.get("DATA", "data"))
+FOLDER = Path(os.environ.get("DATA", "data")).absolute()
 
 SECRET_KEY = "not one"
 USE_TZ = True
