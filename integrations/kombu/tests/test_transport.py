@@ -412,16 +412,16 @@ def test_a_publisher_connects_again(artemis: ArtemisBroker, connection: kombu.Co
 
 @pytest.mark.artemis(persistence=True)
 def test_a_broker_that_does_not_confirm_is_given_up(artemis: ArtemisBroker, connect: Connect) -> None:
+    kombu.Queue("jobs")(connect()).declare()  # for as long as it takes
     connection = connect(transport_options={"answer_s": 0.2})
-    kombu.Queue("jobs")(connection).declare()
     with artemis.disk_full(), pytest.raises(LostError, match=r"not confirmed SEND within 0\.2 s; .* may be full"):
         publish(connection, 1, routing_key="jobs", retry=False)
 
 
 @pytest.mark.artemis(persistence=True)
 def test_a_publisher_need_not_wait_for_the_disk(artemis: ArtemisBroker, connect: Connect) -> None:
+    kombu.Queue("jobs")(connect()).declare()
     connection = connect(transport_options={"answer_s": 0.2, "confirm_publish": False})
-    kombu.Queue("jobs")(connection).declare()
     with artemis.disk_full():
         publish(connection, 1, routing_key="jobs", retry=False)
     artemis.queue("jobs").wait(count=1)
