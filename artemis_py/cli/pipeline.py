@@ -375,7 +375,10 @@ def _replay(call: Call, args: argparse.Namespace) -> Result:
     target = Target(args.address, {name: value for name, value in options.items() if value})
     run_id = (args.run_id or f"replay-{uuid.uuid4().hex[:12]}") if args.publish else None
     if run_id is not None:
-        call.tell(f"run id {run_id}: if this is interrupted, run it again with --run-id {run_id} to continue")
+        # Times that count back from now would choose others next time.
+        times = "" if args.from_ms is None else f" --from {args.from_ms}"
+        times += "" if args.to_ms is None else f" --to {args.to_ms}"
+        call.tell(f"run id {run_id}: if this is interrupted, run it again with --run-id {run_id}{times} to continue")
     return replay(call.spark, call.source, target, where=args.where, rate=args.rate, run_id=run_id, on_step=call.say)
 
 

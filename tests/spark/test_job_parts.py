@@ -18,13 +18,14 @@ import pytest
 from py4j.protocol import Py4JError
 from pyspark.logger import PySparkLogger
 
+from artemis_py.cli.pipeline import JOBS, _result, add_arguments
 from artemis_py.cli.pipeline import _print as print_result
-from artemis_py.cli.pipeline import _result, add_arguments
 from artemis_py.errors import PipelineError
+from artemis_py.spark.jobs import replay
 from artemis_py.spark.jobs.archived import ArchiveTables
 from artemis_py.spark.jobs.body_shapes import body_shape, preview
 from artemis_py.spark.jobs.result import BYTES, COUNT, MS, TEXT, TIME, Column, Result, Table, shown
-from artemis_py.spark.jobs.source import JobError, moment_ms
+from artemis_py.spark.jobs.source import Call, JobError, moment_ms
 from artemis_py.spark.runtime import command
 from artemis_py.spark.runtime.command import Progress, complaint_of, line_of, sentence_of, told_errors
 from artemis_py.spark.runtime.sessions import _interrupts_noted, await_end
@@ -314,3 +315,18 @@ def test_a_job_steps_back_for_somebody_who_waits(
 def test_the_line_of_progress() -> None:
     assert line_of("working", 3.4, (0, 0)) == "working … 3 s"
     assert line_of("working", 3.6, (6, 24)) == "working [######..................] 6 of 24 tasks, 4 s"
+
+
+def test_a_replay_goes_on_with_the_times_that_it_began_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``--from 2h`` would mean later messages then: other chunks, and published once more."""
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    given = ["--url", "http://x:1", "--address", "again", "--publish", "--target", "tcp://x:2", "--from", "2h"]
+    args = parser.parse_args(["replay", *given])
+    told: list[str] = []
+    monkeypatch.setattr(replay, "replay", lambda *_args, **_named: None)
+    JOBS["replay"].call(Call(None, ArchiveTables(Path("/nowhere")), told.append, told.append), args)  # type: ignore[arg-type]
+    [line] = told
+    assert line.endswith(f" --from {args.from_ms} to continue")
+    again = parser.parse_args(["replay", *given, *line.partition("run it again with ")[2].split()[:-2]])
+    assert (again.from_ms, again.run_id) == (args.from_ms, line.split(":")[0].removeprefix("run id "))

@@ -142,6 +142,10 @@ def test_several_keys(spark: SparkSession, log: Frames, tmp_path: Path) -> None:
     both = [Key("broker", "broker"), Key("number", "messageId")]
     result = reconcile(spark, log, sink, both, where="messageId < 3 and text like 'body%'")
     assert (keys(result, "missing"), keys(result, "unknown")) == (["b, 2"], ["c, 2"])
+    assert any("--key \"broker='east'\"" in note for note in result.notes), "it may be renamed"
+    renamed = [Key("broker", "'c'"), Key("number", "messageId")]
+    result = reconcile(spark, log, sink, renamed, where="messageId = 2")
+    assert (keys(result, "missing"), "renamed" in " ".join(result.notes)) == ([], False)
 
 
 @pytest.mark.parametrize(

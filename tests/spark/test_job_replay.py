@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from artemis_py.spark.jobs.replay import Target, replay
-from artemis_py.spark.jobs.source import JobError
+from artemis_py.spark.jobs.source import JobError, LogTables
 from tests.spark.brokers import drained, journalled_broker, url_of
+from tests.spark.live import live_broker, send_many
 from tests.spark.traffic import BROKER, SimulatedTraffic
 from tests.spark.traffic_tables import Frames, rows_of
 
@@ -83,3 +84,28 @@ def test_published_again_in_order_at_a_rate_and_once(
         assert message.header("_AMQ_ORIG_QUEUE") is None
     steps = [later - earlier for earlier, later in pairwise(moments[:chunks])]
     assert steps == pytest.approx([int(rate * 2) / rate] * (chunks - 1))
+
+
+@pytest.mark.takes_turns("the long jobs")
+def test_a_run_that_goes_on_publishes_nothing_twice(spark: SparkSession, tmp_path: Path) -> None:
+    """What is another chunk by now, or has another ``x-replay-of``, is refused."""
+    with live_broker(tmp_path, name="old") as broker:
+        with broker.client() as client:
+            send_many(client, "orders", 0, 5)
+
+        def run(source: dict[str, str]) -> None:
+            target = Target("again", {"url": url_of(broker.process)})
+            replay(spark, LogTables(source), target, where="address = 'orders'", run_id="run")
+
+        run({"url": broker.url})
+        broker.kill()
+        broker.start_again("new")
+        with pytest.raises(JobError, match=r"run run has published other messages from offset \d+ of broker new on"):
+            run({"url": broker.url})
+        run({"journal": f"old={tmp_path}"})
+        with broker.client() as client:
+            send_many(client, "orders", 5, 1)
+        with pytest.raises(JobError, match=r"of broker old on: .*--to leaves them out"):
+            run({"journal": f"old={tmp_path}"})
+        messages = drained(broker.process, "again", 5)
+    assert [message.body for message in messages] == [b"0", b"1", b"2", b"3", b"4"]

@@ -157,6 +157,11 @@ def reconcile(
     notes = []
     if counts["keyless"]:
         notes.append(f"{counts['keyless']:,} messages have no key that fits the sink, so they cannot be there")
+    if counts["missing"] and counts["unknown"] and any(key.expression.strip().lower() == "broker" for key in keys):
+        notes.append(
+            "streams and archives keep the first name of a broker that was renamed: if the missing messages are in the "
+            "table under another name, say so, as in --key \"broker='east'\""
+        )
     is_equal = not any(counts[kind] for kind in _DIFFERENCES)
     notes.append("no message is missing, doubled or late" if is_equal else "the log and the sink differ")
     frames = {"differences": differences.select(*(column.name for column in _SHOWN))}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +14,8 @@ from pyspark.sql import functions as F
 from artemis_py.spark.jobs.body_shapes import preview
 from artemis_py.spark.jobs.result import BYTES, COUNT, TIME, Column, Result, Table, collected, in_utc
 from artemis_py.spark.jobs.selection import selected
+from artemis_py.spark.jobs.source import JobError
+from artemis_py.spark.write.transactions import OTHER_MESSAGES
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Expression
@@ -72,8 +75,9 @@ def replay(
     average. Without a ``run_id`` nothing is published: the result shows what would be.
 
     The condition may use every column of the table ``messages``, ``header['name']`` and ``text`` (the body). Each chunk
-    is named by ``run_id`` and its content: a replay restarted with the same ``run_id`` after an interruption does not
-    publish again what the broker still remembers. Raises JobError for a condition that Spark refuses.
+    is named by ``run_id``, the log and its first offset: a replay restarted with the same ``run_id`` after an
+    interruption does not publish again what the broker still remembers. Raises JobError for a condition that Spark
+    refuses, and if the run has published other chunks, or under another name of the log's broker (``x-replay-of``).
     """
     chosen = selected(source.table(spark, "messages", _COLUMNS), where)
     if target.address is None:
@@ -87,7 +91,7 @@ def replay(
     else:
         size = _chunk_rows(rate)
         chunks = _chunks(places, size)
-        _publish(chosen, target, chunks, run_id, rate, size, on_step, sleep_until)
+        _publish(chosen, target, chunks, run_id, source.log_ids(), rate, size, on_step, sleep_until)
         facts += [(Column("chunks", "chunks published", COUNT), len(chunks)), (Column("run", "run id"), run_id)]
     tables = [_summary(places), _examples(chosen, places)]
     return Result("replay", "Replay", facts, tables, notes=notes, frames={"replay": summary_frame(places)})
@@ -191,6 +195,7 @@ def _publish(
     target: Target,
     chunks: list[_Chunk],
     run_id: str,
+    log_ids: Mapping[str, str | None],
     rate: float | None,
     rows: int,
     on_step: Callable[[str], None],
@@ -206,8 +211,29 @@ def _publish(
         if chunk.end is not None:
             part = part.where(F.col("offset") < chunk.end)
         in_order = part.coalesce(1).sortWithinPartitions("offset").drop("broker", "offset")
-        name = f"{run_id}:{chunk.broker}:{chunk.first}-{chunk.end if chunk.end is not None else 'end'}"
-        in_order.write.format("artemis").mode("append").options(**target.options, publishId=name).save()
+        # Not by its end, too: a chunk with another end must be refused, because a part of it may have been published.
+        name = f"{run_id}:{log_ids.get(chunk.broker) or chunk.broker}:{chunk.first}"
+        with _other_messages(run_id, chunk):
+            in_order.write.format("artemis").mode("append").options(**target.options, publishId=name).save()
+
+
+@contextmanager
+def _other_messages(run_id: str, chunk: _Chunk) -> Iterator[None]:
+    """Raises JobError where the broker knows other messages of this chunk."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as problem:
+        if OTHER_MESSAGES not in str(problem):
+            raise
+        raise JobError(
+            f"run {run_id} has published other messages from offset {chunk.first} of broker {chunk.broker} on: its "
+            "condition, times, addresses or rate were others then, or the broker had another name, or messages came "
+            "since (--to leaves them out). Continue it with what it began with, by --journal NAME=DIR also with the "
+            "broker's name; another run id publishes everything again"
+        ) from problem
 
 
 def _outgoing(chosen: DataFrame) -> DataFrame:

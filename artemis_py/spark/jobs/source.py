@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, time
 from pathlib import Path
@@ -42,6 +42,10 @@ class Source(ABC):
     @abstractmethod
     def check(self) -> None:
         """Checks, before Spark starts, that there is something to read. Raises PipelineError."""
+
+    def log_ids(self) -> Mapping[str, str | None]:
+        """By what each log is known, whatever its broker is called now; without what is known by its broker's name."""
+        return {}
 
     def extent(self) -> str:
         """Describes the available data, for a user who got no results."""
@@ -85,6 +89,13 @@ class LogTables(Source):
         for _, log in opened(read_options(self.options)).values():
             log.listing()
             log.close()
+
+    def log_ids(self) -> Mapping[str, str | None]:
+        """As the logs say."""
+        from artemis_py.spark.read.options import read_options
+        from artemis_py.spark.read.plan import opened
+
+        return {broker: log.identity().log_id for broker, (_, log) in opened(read_options(self.options)).items()}
 
     def extent(self) -> str:
         """The times of the first and last record in the logs."""

@@ -24,6 +24,9 @@ TRANSACTION: Final = "t"
 UNCONFIRMED_MAX: Final = 2
 """How many transactions may be unconfirmed: the next is sent while the broker syncs the previous one."""
 
+OTHER_MESSAGES: Final = "with other messages"
+"""In what the broker says of a transaction whose id it knows, and whose messages it does not."""
+
 _NO_BEATS: Final = (0, 0)
 _CONNECT_S: Final = 5.0
 _PAUSE_FIRST_S: Final = 0.1
@@ -218,12 +221,12 @@ class TransactionSender:
                 ": consume messages, or give it address-full-policy PAGE or BLOCK; nothing of the transaction was "
                 "published"
             )
-        elif "with other messages" in reason:
+        elif OTHER_MESSAGES in reason:
             advice = (
                 ": its rows differ from the first time, or came in another order or split. If this is another run, "
-                "give it another publishId. Otherwise give every partition an order (sortWithinPartitions), or raise "
-                "rowsPerTransaction and bytesPerTransaction above a partition; keep both options and the number of "
-                "partitions as they were"
+                "give it another publishId. Otherwise repeat it with the same options and number of partitions; give "
+                "every partition an order (sortWithinPartitions), or for later runs raise rowsPerTransaction and "
+                "bytesPerTransaction above a partition"
             )
         elif "Open transactions hold more" in reason:
             advice = ": lower bytesPerTransaction or rowsPerTransaction"
