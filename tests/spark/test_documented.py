@@ -244,3 +244,38 @@ def test_every_test_that_the_document_names_is_there() -> None:
     found = {name for source in sources for name in re.findall(r"^def (test_\w+)", source, re.MULTILINE)}
     assert len(named) > 15
     assert named - found == set()
+
+
+@pytest.mark.slow
+@pytest.mark.takes_turns("the sessions of others")
+def test_ctrl_c_in_a_batch_prints_no_traces(tmp_path: Path) -> None:
+    """The tasks of the batch are interrupted; what fails later is logged again."""
+    code = f"""
+import time
+from pathlib import Path
+import artemis_py.spark
+
+spark = artemis_py.spark.session(steps_back=False)
+
+def slow(batches):
+    Path({str(tmp_path / "task")!r}).touch()
+    time.sleep(600)
+    yield from batches
+
+stream = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
+rows = stream.mapInArrow(slow, stream.schema)
+artemis_py.spark.await_end(rows.writeStream.format("noop").option("checkpointLocation", {str(tmp_path)!r}).start())
+spark.sparkContext._jvm.org.apache.logging.log4j.LogManager.getLogger("end").error("said again")
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with (tmp_path / "said").open("wb") as said:
+        program = subprocess.Popen([sys.executable, "-c", code], env=environment, stderr=said, start_new_session=True)
+    try:
+        until = lambda: ((tmp_path / "task").exists(), program.poll())  # noqa: E731
+        eventually("a task", until, lambda seen: seen != (False, None), 3 * WAIT_S)
+        os.killpg(program.pid, signal.SIGINT)
+        assert program.wait(3 * WAIT_S) == 0
+    finally:
+        program.kill()
+    told = [line for line in (tmp_path / "said").read_text().splitlines() if "ERROR" in line or "\tat " in line]
+    assert [line.rpartition(": ")[2] for line in told] == ["said again"]

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -38,6 +39,8 @@ _VIEWS: Final = "spark.artemis.views"
 """Spark's setting with the log of which a session gets the tables and views."""
 _LOOK_S: Final = 1
 """How long Ctrl-C may take to be noticed."""
+_UNWOUND_S: Final = 10.0
+"""How long the tasks of a query that was stopped may take to end."""
 
 
 def session(
@@ -150,7 +153,32 @@ def await_end(query: StreamingQuery) -> None:
     with _interrupts_noted() as pressed:
         while not query.awaitTermination(_LOOK_S):
             if pressed:
-                query.stop()
+                with _without_log():
+                    query.stop()
+
+
+@contextmanager
+def _without_log() -> Iterator[None]:
+    """A query that is stopped in a batch interrupts its tasks, and each says so with a long trace. Until they have
+    ended Spark logs nothing.
+    """
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context
+    if context is None:  # of Spark Connect the log is elsewhere
+        yield
+        return
+    assert context._jvm is not None
+    before = context._jvm.org.apache.logging.log4j.LogManager.getRootLogger().getLevel().toString()
+    context.setLogLevel("OFF")
+    try:
+        yield
+        tracker = context._jsc.sc().statusTracker()
+        until = time.monotonic() + _UNWOUND_S
+        while any(one.numRunningTasks() for one in tracker.getExecutorInfos()) and time.monotonic() < until:
+            time.sleep(_LOOK_S / 10)
+    finally:
+        context.setLogLevel(before)
 
 
 def register(spark: SparkSession) -> None:
