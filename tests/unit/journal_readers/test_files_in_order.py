@@ -66,8 +66,8 @@ def test_a_body_goes_with_the_last_file_that_speaks_of_it_if_that_is_given_up(tm
     start_ms = kept.now_ms
     kept.retire_body(1)
     kept.now_ms = start_ms + 9000
-    kept.retire_segment(begun_ms=start_ms - 1000, closed_ms=start_ms + 9000)
-    kept.retire_segment(begun_ms=start_ms + 9000, closed_ms=start_ms + 9500)
+    kept.retire_begun(kept.begin_segment(start_ms - 1000), start_ms + 9000)
+    kept.retire_begun(kept.begin_segment(start_ms + 9000), start_ms + 9500)
     assert kept.numbers == [1]
     assert kept.log.give_up_oldest() is not None
     assert kept.numbers == []
