@@ -36,7 +36,7 @@ PAGING = 0.5
 """How often a broker starts with room for a few messages in memory; what it pages, the next one finds."""
 DRAWS = "plain", "single", "left", "right", "in", "out", "again", "fan::fan.one", "fan::fan.two"
 """Every queue, as a destination to read it by."""
-SCHEDULED = "artemis_scheduled_message_count"
+ROUTED = "artemis_routed_message_count"
 STOPS = [signal.SIGTERM], [signal.SIGTERM, signal.SIGTERM], [signal.SIGINT]
 
 CORE = """\
@@ -114,7 +114,7 @@ class KillRun:
             broker.await_ready()
             actors = self._send_in(broker)
             if self._stops:
-                broker.eventually("schedules", lambda: broker.metric(SCHEDULED, queue="ring"), lambda n: n > 50)
+                broker.eventually("schedules", lambda: broker.metric(ROUTED, address="ring"), lambda n: n > 100)
             time.sleep(self.random.uniform(*WORK_S))  # any moment of the work
             if self._stops:
                 for one in self.random.choice(STOPS):

@@ -286,7 +286,7 @@ def test_keys_outlast_the_provider_and_a_reload(shop: BrokerProcess, there: Prov
     headers = {"Authorization": basic("ann"), "Content-Type": "application/json"}
     status, text = ask(shop, "/api/broker/reload", headers=headers, data=b"{}", method="POST")
     assert status == 200, text
-    assert '"result": "applied"' in text
+    assert json.loads(text)["result"] in ("applied", "unchanged"), "the broker sees the file by itself, too"
     assert ask(shop, "/ui/logins") == (200, '["Market"]\n')
     assert ask(shop, "/api/queues", there.token())[0] == 200
     assert ask(shop, "/api/queues", there.token("bob"))[0] == 200
