@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource
 
 from artemis_py.errors import PipelineError
+from artemis_py.spark.workers import let_readers_go
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import (
@@ -35,6 +36,7 @@ class ArtemisDataSource(DataSource):
         from artemis_py.spark.read.options import shown_columns
         from artemis_py.spark.tables.schema import spark_schema
 
+        let_readers_go()
         of_table = declared(self.options)
         schema = spark_schema(*shown_columns(self.options if of_table is None else of_table))
         return schema if of_table is None else remembering(schema, of_table)
@@ -68,6 +70,7 @@ class ArtemisDataSource(DataSource):
         from artemis_py.spark.read.options import shown_columns
         from artemis_py.spark.tables.schema import spark_schema
 
+        let_readers_go()
         given = {**remembered(asked), **self.options}
         if asked.simpleString() != spark_schema(*shown_columns(given)).simpleString():
             raise PipelineError(FIXED if is_place_in(given) else OF_TABLE)

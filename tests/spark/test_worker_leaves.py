@@ -8,9 +8,14 @@ import os
 import socket
 import subprocess
 import sys
+import traceback
 from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
 
 from artemis_py.spark.runtime import sessions
+from artemis_py.spark.source import ArtemisDataSource
 from tests.kit.process import eventually
 
 TASK = """\
@@ -51,3 +56,15 @@ def test_a_worker_that_writes_when_spark_has_left_says_nothing(tmp_path: Path) -
         eventually("the worker ends", worker.exists, lambda is_there: not is_there)
         daemon.stdin.close()
         assert daemon.stderr.read().decode() == ""
+
+
+@pytest.mark.parametrize("call", ["schema", "reader", "streamReader"])
+def test_a_planner_lets_spark_go_before_there_are_rows(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    """With Unix sockets, which a session of somebody else may use, most of the tracebacks were of planners."""
+    source = ArtemisDataSource({"url": "http://localhost:1"})
+    schema = source.schema()
+    before = traceback.print_exc
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", SimpleNamespace(name="pyspark.daemon"))
+    monkeypatch.setattr(traceback, "print_exc", before)
+    getattr(source, call)(*() if call == "schema" else (schema,))
+    assert traceback.print_exc is not before

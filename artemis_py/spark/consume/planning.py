@@ -18,10 +18,11 @@ from artemis_py.spark.decode.columns import Numbers
 from artemis_py.spark.decode.published import copies
 from artemis_py.spark.decode.record_walk import Piece, walk
 from artemis_py.spark.log.log import GoneError, Listing, Log, Segment
-from artemis_py.spark.read.batch import let_readers_go, read_range
+from artemis_py.spark.read.batch import read_range
 from artemis_py.spark.read.options import ReadOptions
 from artemis_py.spark.read.plan import Range, Share, ranges, shares
 from artemis_py.spark.tables.reading import Names, Wanted
+from artemis_py.spark.workers import let_readers_go
 
 _logger = logging.getLogger(__name__)
 

@@ -21,12 +21,13 @@ from artemis_py.spark.jobs.archive_store import OWN, STATE
 from artemis_py.spark.jobs.archived import DELTA, hour_of, layout_of
 from artemis_py.spark.jobs.delta import DeltaPlace, File
 from artemis_py.spark.jobs.source import TIME_COLUMNS, JobError, is_url
-from artemis_py.spark.read.batch import Pushing, let_readers_go
+from artemis_py.spark.read.batch import Pushing
 from artemis_py.spark.read.options import ReadOptions
 from artemis_py.spark.read.plan import asked, lsn_of
 from artemis_py.spark.tables.filters import Pushed
 from artemis_py.spark.tables.reading import Wanted
 from artemis_py.spark.tables.schema import arrow_schema
+from artemis_py.spark.workers import let_readers_go
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem

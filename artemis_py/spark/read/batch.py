@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from itertools import chain
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -36,6 +33,7 @@ from artemis_py.spark.tables.filters import Pushed
 from artemis_py.spark.tables.messages import message_batches
 from artemis_py.spark.tables.reading import Names, Reading, Wanted
 from artemis_py.spark.tables.schema import arrow_schema
+from artemis_py.spark.workers import let_readers_go
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
@@ -145,34 +143,3 @@ def _excerpt(one: Range, log: Log, wanted: Wanted, options: ReadOptions) -> _Par
 def _whole(one: Range, log: Log, options: ReadOptions) -> _Part | None:
     found = piece(one, log, options)
     return None if found is None else (found, lambda places: places + one.begin)
-
-
-# ---- rows that nobody wants any more ---------------------------------------------------------------------------------
-#
-# Hides a harmless traceback: Spark stops reading a task's rows when it has enough, as for ``show()`` and ``limit()``.
-# The worker then writes to a closed connection, for which Spark prints a traceback.
-
-
-_DAEMON: Final = "pyspark.daemon"
-_GONE: Final = (BrokenPipeError, ConnectionResetError)
-_print_exc = traceback.print_exc
-
-
-def let_readers_go() -> None:
-    """Let this process, if it is a Spark worker, end silently when its rows are no longer read."""
-    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
-    if spec is not None and spec.name == _DAEMON:
-        traceback.print_exc = _print_exc_but_for_readers
-
-
-def _print_exc_but_for_readers(*arguments: Any, **named: Any) -> None:
-    error = sys.exc_info()[1]
-    if not (isinstance(error, _GONE) and _is_spark_s_own(error.__traceback__)):
-        _print_exc(*arguments, **named)
-
-
-def _is_spark_s_own(at: TracebackType | None) -> bool:
-    """Was it raised where Spark's daemon hands over what is left, and in nothing that it called?"""
-    while at is not None and at.tb_next is not None:
-        at = at.tb_next
-    return at is not None and at.tb_frame.f_globals.get("__spec__") is sys.modules["__main__"].__spec__
