@@ -192,14 +192,20 @@ _NEEDS: Final[dict[type, Callable[[QueuePlan], bool]]] = {
 
 
 _SEEDS: Final = {
-    (PendingActivator, "note_left"): 4,
-    (GroupOwners, "put_aside"): 6,
+    (Consumer, "choose"): 1,
+    (GroupOwners, "leave_aside"): 2,
+    (GroupOwners, "put_aside"): 12,
     (GroupOwners, "rebalance"): 5,
-    (Leases, "end"): 20,
-    (Leases, "note_back"): 12,
+    (Leases, "end"): 2,
+    (Leases, "holder_of"): 2,
+    (Leases, "note_back"): 23,
     (Parking, "_offer"): 4,
-    (Ranked, "put_last"): 8,
-    (Ring, "excess"): 3,
+    (PendingActivator, "note_left"): 4,
+    (QueueState, "expire_held"): 1,
+    (Ranked, "put_last"): 15,
+    (Redelivery, "is_exhausted"): 5,
+    (Ring, "excess"): 1,
+    (ValueRank, "decides_who_goes"): 5,
 }
 """Worlds that show these mistakes sooner than the others', which is all that is special about them."""
 
