@@ -97,7 +97,7 @@ class FillWorld:
         clients: list[Client] = []
         for _ in range(rng.randrange(1, self._steps)):
             if not clients or rng.random() < 0.1:
-                clients.append(_connected(life))
+                clients.append(life.connect().greet())
             move = rng.random()
             if move < 0.6:
                 self._publish(rng.choice(clients))
@@ -113,16 +113,15 @@ class FillWorld:
         rng = self.rng
         in_transaction = rng.random() < 0.2
         if in_transaction:
-            _write(client, "BEGIN", "transaction:t")
+            client.frame("BEGIN", "transaction:t")
         for _ in range(rng.randrange(1, 8)):
             self._number += 1
             headers = ["transaction:t"] if in_transaction else []
-            _write(
-                client, "SEND", f"destination:{rng.choice(('a.x', 'a.x', 'a.y'))}", "persistent:true",
+            client.frame("SEND", f"destination:{rng.choice(('a.x', 'a.x', 'a.y'))}", "persistent:true",
                 f"colour:{rng.choice(('red', 'blue'))}", *headers, body=f"{self._number} " + "x" * rng.choice((5, 300)),
             )  # fmt: skip
         if in_transaction:
-            _write(client, "COMMIT", "transaction:t")
+            client.frame("COMMIT", "transaction:t")
 
     def _take(self, life: Incarnation, client: Client) -> None:
         """A consumer takes a few messages of a queue."""
@@ -131,20 +130,20 @@ class FillWorld:
         if queue is None:
             return
         where = f"destination:{queue.address.name}::{name}"
-        _write(client, "SUBSCRIBE", f"id:{name}", where, "ack:client-individual", "consumer-window-size:900")
+        client.frame("SUBSCRIBE", f"id:{name}", where, "ack:client-individual", "consumer-window-size:900")
         life.settle()
         for frame in client.collect():
             if frame.command == "MESSAGE" and self.rng.random() < 0.8:
-                _write(client, "ACK", f"id:{frame.header('ack')}")
+                client.frame("ACK", f"id:{frame.header('ack')}")
         client.collect().clear()
-        _write(client, "UNSUBSCRIBE", f"id:{name}")
+        client.frame("UNSUBSCRIBE", f"id:{name}")
 
     def _empty(self, life: Incarnation) -> None:
         """A consumer for each queue that waits for room."""
-        client = _connected(life)
+        client = life.connect().greet()
         for name in (*TAKEN, "values"):
             queue = life.broker.queues[name]
-            _write(client, "SUBSCRIBE", f"id:{name}", f"destination:{queue.address.name}::{name}", "ack:auto")
+            client.frame("SUBSCRIBE", f"id:{name}", f"destination:{queue.address.name}::{name}", "ack:auto")
         life.drain()
 
     # ---- what must be so -------------------------------------------------------------------------
@@ -186,15 +185,3 @@ class FillWorld:
             twice = sorted({lsn for lsn in came if came.count(lsn) > 1})
             missing, more = sorted(set(wanted) - set(came)), sorted(set(came) - set(wanted))
             raise Lost(f"{name}: twice {twice}, missing {missing}, beyond {more}, in order: {came == sorted(came)}")
-
-
-def _connected(life: Incarnation) -> Client:
-    client = life.connect()
-    _write(client, "CONNECT", "accept-version:1.2", "host:x")
-    life.settle()
-    client.collect().clear()
-    return client
-
-
-def _write(client: Client, command: str, *headers: str, body: str = "") -> None:
-    client.send(("\n".join([command, *headers]) + f"\n\n{body}\0").encode())
