@@ -6,7 +6,7 @@ import pytest
 
 from artemis_py.message import Message
 from artemis_py.record_log import MemoryLog
-from tests.kit.in_process import Client, InProcessBroker, configuration
+from tests.kit.in_process import InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire
 
@@ -36,15 +36,6 @@ def world() -> InProcessBroker:
     world = InProcessBroker(configuration(CORE, "handshakeTimeout=3000"))
     world.set_clock(HOUR_MS // 2)
     return world
-
-
-def send(client: Client, queue: str, *headers: str) -> None:
-    lines = "".join(f"{header}\n" for header in (f"destination:/queue/{queue}", *headers))
-    client.send(f"SEND\n{lines}\nx\0".encode())
-
-
-def subscribe(client: Client, queue: str, ack: str = "auto") -> None:
-    client.send(f"SUBSCRIBE\nid:1\ndestination:/queue/{queue}\nack:{ack}\n\n\0".encode())
 
 
 # ---- what is no date -----------------------------------------------------------------------------
@@ -86,8 +77,8 @@ def test_a_closing_connection_lingers_as_long_as_before(world: InProcessBroker, 
 @pytest.mark.parametrize("step_ms", STEPS)
 def test_a_delayed_message_comes_after_its_delay(world: InProcessBroker, step_ms: int) -> None:
     consumer = world.client("consumer").greet()
-    subscribe(consumer, "q")
-    send(world.client("sender").greet(), "q", "AMQ_SCHEDULED_DELAY:5000")
+    consumer.frame("SUBSCRIBE", "id:1", "destination:/queue/q", "ack:auto")
+    world.client("sender").greet().frame("SEND", "destination:/queue/q", "AMQ_SCHEDULED_DELAY:5000", body="x")
     world.set_clock(step_ms)
     world.advance(4900)
     assert len(consumer.heard()) == 0
@@ -98,8 +89,10 @@ def test_a_delayed_message_comes_after_its_delay(world: InProcessBroker, step_ms
 @pytest.mark.parametrize("step_ms", STEPS)
 def test_another_attempt_comes_after_its_delay(world: InProcessBroker, step_ms: int) -> None:
     consumer = world.client("consumer").greet()
-    subscribe(consumer, "q", "client-individual")
-    send(world.client("sender").greet(), "q", f"AMQ_SCHEDULED_TIME:{world.now_ms + 10}")
+    consumer.frame("SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client-individual")
+    world.client("sender").greet().frame(
+        "SEND", "destination:/queue/q", f"AMQ_SCHEDULED_TIME:{world.now_ms + 10}", body="x"
+    )
     world.advance(20)
     (frame,) = [frame for frame in consumer.collect() if frame.command == "MESSAGE"]
     consumer.collect().clear()
@@ -113,9 +106,9 @@ def test_another_attempt_comes_after_its_delay(world: InProcessBroker, step_ms: 
 
 @pytest.mark.parametrize("step_ms", STEPS)
 def test_a_gate_opens_after_its_delay(world: InProcessBroker, step_ms: int) -> None:
-    send(world.client("sender").greet(), "gated")
+    world.client("sender").greet().frame("SEND", "destination:/queue/gated", body="x")
     consumer = world.client("consumer").greet()
-    subscribe(consumer, "gated")
+    consumer.frame("SUBSCRIBE", "id:1", "destination:/queue/gated", "ack:auto")
     world.set_clock(step_ms)
     world.advance(3900)
     assert len(consumer.heard()) == 0
@@ -126,7 +119,7 @@ def test_a_gate_opens_after_its_delay(world: InProcessBroker, step_ms: int) -> N
 @pytest.mark.parametrize("step_ms", STEPS)
 def test_what_nobody_uses_goes_after_its_delay(world: InProcessBroker, step_ms: int) -> None:
     consumer = world.client("consumer").greet()
-    subscribe(consumer, "unused")
+    consumer.frame("SUBSCRIBE", "id:1", "destination:/queue/unused", "ack:auto")
     consumer.drop()
     world.set_clock(step_ms)
     world.advance(19_000)
@@ -139,7 +132,7 @@ def test_what_nobody_uses_goes_after_its_delay(world: InProcessBroker, step_ms: 
 
 @pytest.mark.parametrize("step_ms", STEPS)
 def test_alerts_keep_their_gap(world: InProcessBroker, step_ms: int) -> None:
-    send(world.client("sender").greet(), "deep")
+    world.client("sender").greet().frame("SEND", "destination:/queue/deep", body="x")
     alerts = world.queue("deep").alerts
     assert alerts is not None
     assert alerts.alerts.raised_count == 1
@@ -151,8 +144,8 @@ def test_alerts_keep_their_gap(world: InProcessBroker, step_ms: int) -> None:
 
 
 def test_alarms_do_not_multiply(world: InProcessBroker) -> None:
-    send(world.client("sender").greet(), "deep")
-    send(world.client("sender"), "life")
+    world.client("sender").greet().frame("SEND", "destination:/queue/deep", body="x")
+    world.client("sender").frame("SEND", "destination:/queue/life", body="x")
     before = len(world.broker.timers.alarms.times)
     for step_ms in (-HOUR_MS, HOUR_MS) * 10:
         world.set_clock(step_ms)
@@ -164,15 +157,15 @@ def test_alarms_do_not_multiply(world: InProcessBroker) -> None:
 
 def test_a_message_for_a_date_comes_at_that_date(world: InProcessBroker) -> None:
     consumer = world.client("consumer").greet()
-    subscribe(consumer, "q")
+    consumer.frame("SUBSCRIBE", "id:1", "destination:/queue/q", "ack:auto")
     sender = world.client("sender").greet()
-    send(sender, "q", f"AMQ_SCHEDULED_TIME:{world.now_ms + HOUR_MS + 5000}")
+    sender.frame("SEND", "destination:/queue/q", f"AMQ_SCHEDULED_TIME:{world.now_ms + HOUR_MS + 5000}", body="x")
     world.set_clock(HOUR_MS)
     world.advance(4900)
     assert len(consumer.heard()) == 0
     world.advance(200)
     assert len(consumer.heard()) == 1
-    send(sender, "q", f"AMQ_SCHEDULED_TIME:{world.now_ms + 5000}")
+    sender.frame("SEND", "destination:/queue/q", f"AMQ_SCHEDULED_TIME:{world.now_ms + 5000}", body="x")
     world.set_clock(-HOUR_MS)
     world.advance(HOUR_MS + 4000)
     assert len(consumer.heard()) == 0
@@ -184,26 +177,32 @@ def test_dates_and_delays_that_fall_due_together_come_in_order(world: InProcessB
     sender = world.client("sender").greet()
     now_ms = world.now_ms
     for delay_ms in (3000, 1000):
-        send(sender, "q", f"AMQ_SCHEDULED_DELAY:{delay_ms}", f"place:{delay_ms}")
-        send(sender, "q", f"AMQ_SCHEDULED_TIME:{now_ms + delay_ms + 500}", f"place:{delay_ms + 500}")
+        sender.frame("SEND", "destination:/queue/q", f"AMQ_SCHEDULED_DELAY:{delay_ms}", f"place:{delay_ms}", body="x")
+        sender.frame(
+            "SEND",
+            "destination:/queue/q",
+            f"AMQ_SCHEDULED_TIME:{now_ms + delay_ms + 500}",
+            f"place:{delay_ms + 500}",
+            body="x",
+        )
     world.loop.now_ms += 10_000  # one turn for all of them
     world.turns.schedule()
     world.settle()
     consumer = world.client("consumer").greet()
-    subscribe(consumer, "q")
+    consumer.frame("SUBSCRIBE", "id:1", "destination:/queue/q", "ack:auto")
     places = [frame.header("place") for frame in consumer.collect() if frame.command == "MESSAGE"]
     assert places == ["1000", "1500", "3000", "3500"]
 
 
 def test_expiry_and_timestamps_follow_the_clock(world: InProcessBroker) -> None:
     sender = world.client("sender").greet()
-    send(sender, "q", f"expires:{world.now_ms + 60_000}", "first:yes")
-    send(sender, "life")
+    sender.frame("SEND", "destination:/queue/q", f"expires:{world.now_ms + 60_000}", "first:yes", body="x")
+    sender.frame("SEND", "destination:/queue/life", body="x")
     world.set_clock(HOUR_MS)
     assert world.queue("life").message_count == 0, "its time on the queue is over by the date"
-    send(sender, "q", f"expires:{world.now_ms + 60_000}")
+    sender.frame("SEND", "destination:/queue/q", f"expires:{world.now_ms + 60_000}", body="x")
     consumer = world.client("consumer").greet()
-    subscribe(consumer, "q")
+    consumer.frame("SUBSCRIBE", "id:1", "destination:/queue/q", "ack:auto")
     (frame,) = [frame for frame in consumer.collect() if frame.command == "MESSAGE"]
     assert frame.header("first") is None
     assert frame.header("timestamp") == str(world.now_ms)
@@ -225,6 +224,8 @@ def test_what_is_kept_for_a_restart_is_a_date() -> None:
     log = KeepingLog()
     world = InProcessBroker(configuration(CORE), log=log)
     world.set_clock(HOUR_MS)
-    send(world.client("sender").greet(), "q", "AMQ_SCHEDULED_DELAY:5000", "persistent:true")
+    world.client("sender").greet().frame(
+        "SEND", "destination:/queue/q", "AMQ_SCHEDULED_DELAY:5000", "persistent:true", body="x"
+    )
     assert log.due_ms == [world.now_ms + 5000]
     assert log.now_ms == world.now_ms
