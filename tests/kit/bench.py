@@ -97,3 +97,7 @@ class Bench(NamedClients):
     def count(self, name: str = "q") -> int:
         """The queue's message count."""
         return self.queue(name).message_count
+
+    def after(self, duration_ms: int) -> str:
+        """A header value: the time so long from now."""
+        return str(self.world.now_ms + duration_ms)

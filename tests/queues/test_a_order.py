@@ -15,11 +15,6 @@ EXPIRES = "<expiry-address>over</expiry-address>"
 FLAT = "consumer-window-size:-1"
 
 
-def after(bench: Bench, duration_ms: int) -> str:
-    """A header value: the time so long from now."""
-    return str(bench.world.now_ms + duration_ms)
-
-
 # ---- expiration ----------------------------------------------------------------------------------
 
 
@@ -44,10 +39,10 @@ def test_A_55_what_nobody_takes_in_this_time_is_removed(cut: bool, written: str)
 def test_A_55_a_message_has_its_own_time(cut: bool) -> None:
     """Shorter or longer: what the sender says counts. The header tells it."""
     bench = Bench("expiration='500'", cut=cut)
-    bench.send("short", f"expires:{after(bench, 100)}")
-    bench.send("long", f"expires:{after(bench, 900)}")
+    bench.send("short", f"expires:{bench.after(100)}")
+    bench.send("long", f"expires:{bench.after(900)}")
     bench.send("none")
-    expected = [after(bench, 100), after(bench, 900), after(bench, 500)]
+    expected = [bench.after(100), bench.after(900), bench.after(500)]
     bench.subscribe("looker", "browser:true")
     assert [frame.header("expires") for frame in bench.messages("looker")] == expected
     bench.world.advance(500)
