@@ -79,8 +79,8 @@ export function facts(row, fields, leftOut = new Set()) {
   const rows = Object.entries(row).filter(([name]) => !leftOut.has(name));
   return h("dl", { class: "facts" }, rows.map(([name, given]) => {
     const { sentence, unit } = known.get(name) ?? { sentence: "", unit: "" };
-    const none = new RegExp(`; ${given}: ([^;,.]+)`).exec(sentence)?.[1]; // as in "-1: no limit"
-    const text = none ?? (typeof given === "object" && given !== null ? JSON.stringify(given) : value(given, unit, name));
+    const none = given === +given && RegExp(`; ${given}: ([^;,.]+)`).exec(sentence)?.[1]; // "-1: no limit"
+    const text = none || (typeof given === "object" && given !== null ? JSON.stringify(given) : value(given, unit, name));
     return h("div", { class: `fact${text.length > 40 ? " long" : ""}`, key: name, title: sentence || null }, h("dt", null, name), h("dd", { class: none || text === NONE ? "faint" : null }, text));
   }));
 }

@@ -16,7 +16,8 @@ ADDRESSES = """
       <address name="ring"><anycast><queue name="ring" ring-size="2"/></anycast></address>
       <address name="jobs"><anycast><queue name="jobs"/></anycast></address>
       <address name="DLQ"><anycast><queue name="DLQ"/></anycast></address>
-      <address name="html"><anycast><queue name="&lt;img src=x onerror='document.title=1'&gt;"/></anycast></address>
+      <address name="html"><anycast><queue name="&lt;img src=x onerror='document.title=1'&gt;">
+        <filter string="x = '('"/></queue></anycast></address>
 """
 
 SETTINGS = """

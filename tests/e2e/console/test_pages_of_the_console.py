@@ -71,7 +71,7 @@ def test_a_name_that_is_markup_is_text(screen: Screen) -> None:
     screen.types("#filter", "<img")
     screen.sees("1 queue\n")
     screen.press(HTML_NAME)
-    screen.sees("Why is nothing delivered?")
+    screen.sees("Why is nothing delivered?", "x = '('")
     assert screen.run("return document.querySelector('h1').innerText") == HTML_NAME
     assert screen.run("return document.querySelectorAll('img').length") == 1, "only the console's own icon is a picture"
     assert _unexpected(screen) == []
