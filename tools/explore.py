@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _round(options: Sequence[str], seed: int) -> tuple[int, list[str]]:
     """pytest's exit code, and arguments that repeat what failed: a test each, or the whole round where none did."""
     with TemporaryDirectory() as cache:
-        command = [sys.executable, "-m", "pytest", "-q", "--numprocesses", "2", "--no-loadscope-reorder"]
+        command = [sys.executable, "-m", "pytest", "-q", "--numprocesses", "4", "--no-loadscope-reorder"]
         command += ["-o", f"cache_dir={cache}", *options, "--seed", str(seed)]
         code = subprocess.run(command, check=False).returncode
         noted = Path(cache, "v", "cache", "lastfailed")  # what pytest's own --last-failed reads
