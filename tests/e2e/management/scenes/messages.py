@@ -76,7 +76,8 @@ def _is_browsed(_told: Told, answer: Any) -> None:
 
 def _goes_back(told: Told, answer: Any) -> None:
     assert answer["retried"] == 2
-    assert bodies(told, "DLQ.orders") == []
+    left = told.ask("GET", "/api/queues?where=name=DLQ.orders&fields=messageCount")[1]["data"]
+    assert left in ([{"messageCount": 0}], []), "the queue was created for them, and goes with the next sweep"
     rows = browsed(told, "orders")
     assert [(row["BodyPreview"], row["retried"], row["cause"]) for row in rows] == [
         ("a", 1, "sent_by_operator"),
