@@ -19,6 +19,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final, final
 
+from amqp.basic_message import Message as AmqpMessage
 from amqp.protocol import queue_declare_ok_t
 from kombu.exceptions import ChannelError
 from kombu.transport import virtual
@@ -40,6 +41,8 @@ _TEMPORARY_MS: Final = 600_000
 """After this time without a consumer a queue of a client that has died is deleted, if it has no ``expires``."""
 _RABBITMQ: Final = {"x-expires": "auto-delete-delay", "x-message-ttl": "max-message-ttl", "x-max-length": "ring-size"}
 _NEEDLESS: Final = frozenset({"x-max-priority"})  # every queue has ten priorities
+_AMQP: Final = frozenset(name for name, _ in AmqpMessage.PROPERTIES)
+"""The properties of a message that AMQP has. An application may give others."""
 
 
 @final
@@ -292,6 +295,24 @@ class Channel(virtual.Channel):
         return ((key.queue, key.exchange, key.routing_key) for key in self.state.bindings)
 
     # ---- out -------------------------------------------------------------------------------------
+
+    def prepare_message(
+        self,
+        body: Any,
+        priority: int | None = None,
+        content_type: str | None = None,
+        content_encoding: str | None = None,
+        headers: dict[str, Any] | None = None,
+        properties: dict[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """A message to publish. Celery makes properties of all options that it does not know, objects, too: RabbitMQ's
+        transport leaves those out that AMQP does not have, and this one those of them that JSON cannot write.
+        """
+        known = {name: value for name, value in (properties or {}).items() if name in _AMQP or _can_be_written(value)}
+        message: dict[str, Any] = super().prepare_message(
+            body, priority, content_type, content_encoding, headers, known
+        )
+        return message
 
     def basic_publish(
         self, message: dict[str, Any], exchange: str, routing_key: str, timeout: float | None = None, **kwargs: Any
@@ -684,6 +705,14 @@ def _address_of(exchange: str) -> str:
 
 def _divert_of(exchange: str, routing_key: str, queue: str) -> str:
     return f"kombu/{exchange}/{routing_key}/{queue}"
+
+
+def _can_be_written(value: object) -> bool:
+    try:
+        dumps(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _is_persistent(message: Mapping[str, Any]) -> bool:

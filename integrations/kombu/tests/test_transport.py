@@ -333,6 +333,17 @@ def test_priorities(connection: kombu.Connection) -> None:
     assert Reader(connection, queue).read(6) == [9, 99, 6, 3, 0, None]
 
 
+def test_a_property_that_cannot_be_written_is_left_out_if_amqp_does_not_have_it(connection: kombu.Connection) -> None:
+    reader = Reader(connection, kombu.Queue("orders"))
+    publish(connection, "order", routing_key="orders", correlation_id="c1", shop="north", sender=object())
+    assert reader.read() == ["order"]
+    properties = reader.messages[0].properties
+    assert (properties["correlation_id"], properties["shop"]) == ("c1", "north")
+    assert "sender" not in properties
+    with pytest.raises(TypeError):
+        publish(connection, "order", routing_key="orders", reply_to=object())
+
+
 def test_a_message_expires(artemis: ArtemisBroker, connection: kombu.Connection) -> None:
     queue = kombu.Queue("jobs")(connection)
     queue.declare()
