@@ -35,7 +35,7 @@ def _print_rows(kind: AnyKind, rows: Sequence[Mapping[str, Any]]) -> None:
 def _footer(kind: AnyKind, answer: Mapping[str, Any], shown_count: int) -> str:
     count = answer["count"]
     if shown_count == count:
-        return f"{count:,} {kind.one if count == 1 else kind.several}" if count else f"no {kind.one}"
+        return f"{count:,} {kind.one if count == 1 else kind.several}" if count else f"no {kind.several}"
     pages = -(-count // answer["size"])
     return f"{shown_count:,} of {count:,} {kind.several}: page {answer['page']} of {pages} (--page, --size)"
 

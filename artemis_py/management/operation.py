@@ -294,7 +294,7 @@ LISTING: Final = (
     Argument("sort", TEXT, "the field to sort by; with :desc behind it the greatest first", ""),
     PAGE,
     Argument("size", NUMBER, f"rows on a page, at most {PAGE_SIZE_MAX}", PAGE_SIZE),
-    Argument("fields", TEXTS, "the fields to show, with commas between; without it, all", ()),
+    Argument("fields", TEXTS, "the fields to show, with commas between (default: all)", ()),
     Argument("options", TEXT, "conditions and order in the JSON of Artemis' lists, instead of where and sort", ""),
 )
 ALL: Final = -1

@@ -11,7 +11,7 @@ INSTEAD: Final = {
     r"gone, and no dead letters": "deleted, not dead-lettered",
     r"refuses nobody": "requires a login",
     r"wants? to know who you are": "Log in to NAME",
-    r"without it all\b": "without it, all",
+    r"without it,? (all|any)\b": "default: all; empty means all",
     r"has room for \S+ more": "5 of 1,000 connections",
     r"go(es)? on by (itself|themselves)": "background job; runs in the background",
     r"keeps a cursor": "a cursor keeps files until its reader has read them",

@@ -16,15 +16,15 @@ from artemis_py.selector import CLIENT_LIMITS, Selector, compile_selector
 
 ALL: Final = "all"
 QUEUE: Final = Argument("queue", TEXT, "the name of the queue")
-FILTER: Final = Argument("filter", TEXT, "a selector, such as region = 'eu' AND AMQPriority > 4; without it, all", "")
+FILTER: Final = Argument("filter", TEXT, "a selector, such as region = 'eu' AND AMQPriority > 4 (default: all)", "")
 NEEDED_FILTER: Final = Argument("filter", TEXT, "a selector, such as region = 'eu' AND AMQPriority > 4")
 WHICH: Final = Argument(
     "which", TEXT, f"in which state: {ALL}, or some of {', '.join(STATES)}, with commas between", ALL
 )
-COUNT: Final = Argument("count", NUMBER, "at most so many, the first ones of the queue; without it, all", None)
+COUNT: Final = Argument("count", NUMBER, "at most so many, from the front of the queue (default: all)", None)
 MESSAGE: Final = Argument("message", NUMBER, "the number of the message (messageID)")
 _CAUSES: Final = (MAX_DELIVERIES, MAX_CANCELS, TIME_LIMIT, FORCED_EXPIRE, NO_ROUTE, SENT_BY_OPERATOR, BRIDGE_LOOP)
-CAUSE: Final = Argument("cause", TEXT, f"why they died: {', '.join(_CAUSES)}; without it any", "")
+CAUSE: Final = Argument("cause", TEXT, f"why they died: {', '.join(_CAUSES)} (default: any)", "")
 
 
 def queue_of(managed: Managed, arguments: Arguments) -> Queue:

@@ -531,7 +531,7 @@ BROWSE_OPERATIONS: Final = (
             Argument("page", NUMBER, "which page, from 1", 1),
             AFTER,
             Argument("size", NUMBER, f"messages on a page, at most {PAGE_SIZE_MAX}; 0: management-browse-page-size", 0),
-            Argument("fields", TEXTS, "the fields to show, with commas between; without it, all", ()),
+            Argument("fields", TEXTS, "the fields to show, with commas between (default: all)", ()),
         ),
         lists=MESSAGES,
         also=(_LOOKED_AT, _IS_WHOLE, _NEXT),

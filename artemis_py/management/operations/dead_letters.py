@@ -169,9 +169,9 @@ class Pace:
 
 RATE_MAX: Final = 100_000
 _QUEUE: Final = Argument(
-    "queue", TEXT, "the queue on which they are; without it, all queues that get dead or expired messages", ""
+    "queue", TEXT, "the queue on which they are (default: all that get dead or expired messages)", ""
 )
-_ORIGIN: Final = Argument("origin", TEXT, "the queue or address from which they come; without it any", "")
+_ORIGIN: Final = Argument("origin", TEXT, "the queue or address from which they come (default: any)", "")
 _GROUPS_SHOWN_MAX: Final = 100
 
 

@@ -266,7 +266,7 @@ QUEUES: Final[Kind[Queue]] = Kind(
             "How it is, the worst word first: docs/why.md, and growing, falling-behind, draining, flows, waiting, idle",
             lambda it: ",".join(states_of(it)),
         ),
-        Field("severity", NUMBER, "How bad that is: 2 bad, 1 to be minded, 0 neither", severity_of),
+        Field("severity", NUMBER, "How bad that is: 2 bad, 1 to be watched, 0 neither", severity_of),
         Field(
             "addedPerMinute",
             NUMBER,

@@ -154,6 +154,13 @@ _DELIVERY_CAUSES: Final[list[Cause]] = rows(
         OF_QUEUE,
     ),
     (
+        "kept",
+        "No consumer is attached, and none is needed: a ring, or a queue that is only read, keeps its messages.",
+        "Browse it, or subscribe, to read them.",
+        (),
+        OF_QUEUE,
+    ),
+    (
         "dead-letters",
         "Dead or expired messages come to the queue, and wait for an operator.",
         "See why they died: artemis-py why dead QUEUE. Repair it, then run artemis-py dead retry.",

@@ -125,6 +125,8 @@ def _about_consumers(question: Question, queue: Queue, *, is_closed: bool) -> Fi
     if nobody is not None:
         if queue.address.name in queue.host.dead_letter_addresses:
             question.add("dead-letters", "messages that could not be delivered, or expired, wait here for an operator")
+        elif queue.keeps_messages:
+            question.add("kept", f"{nobody.text}, and none is needed: the queue keeps its messages")
         elif not is_for_bridge:
             question.add_reason(nobody)
         return

@@ -29,7 +29,7 @@ def test_a_list_as_a_person_reads_it(told: Told) -> None:
     assert printed.stdout.splitlines()[-1] == "1 of 3 queues: page 2 of 2 (--page, --size)"
     printed = told.command("queue", "stat", "--where", "messageCount>0")
     assert printed.stdout.split()[:10] == list(VIEWS["queue ls"][0].fields)
-    assert told.command("consumer", "ls").stdout == "no consumer\n"
+    assert told.command("consumer", "ls").stdout == "no consumers\n"
 
 
 def test_what_a_client_sends_is_no_order_to_a_terminal(told: Told) -> None:

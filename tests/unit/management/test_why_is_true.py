@@ -144,7 +144,7 @@ class World:
         queue, bench = self.queue, self.bench
         others: dict[str, Callable[[], object]] = {
             "paused": queue.resume, "barrier": self.open_barriers,
-            "no-consumer": self.attach, "purge-on-no-consumers": self.attach,
+            "no-consumer": self.attach, "kept": self.attach, "purge-on-no-consumers": self.attach,
             **dict.fromkeys(("max-backlog", "rebalance", "leased"), lambda: self.acknowledge(self.consumers)),
             **dict.fromkeys(("due", "page", "moving"), bench.settle),
         }  # fmt: skip

@@ -91,6 +91,17 @@ def test_nobody_takes_dead_letters(tmp_path: Path) -> None:
     assert "dead-letters" not in [reason.code for reason in it.not_delivered()]
 
 
+@pytest.mark.parametrize("attributes", ['ring-size="9"', 'non-destructive="true"'])
+def test_a_queue_that_keeps_its_messages_needs_no_consumer(tmp_path: Path, attributes: str) -> None:
+    it = asked(tmp_path, attributes)
+    send(it.broker)
+    (reason,) = it.not_delivered()
+    assert reason.code == "kept"
+    assert "none is needed" in reason.sentence
+    consumer_on(it.broker, it.queue())
+    assert "kept" not in [reason.code for reason in it.not_delivered()]
+
+
 def test_a_bridge_that_is_not_connected(tmp_path: Path) -> None:
     it = asked(
         tmp_path,
