@@ -1,27 +1,18 @@
 // Answers without a page of their own: rows, fields and reasons.
 
 import { h } from "./dom.js";
-import { bytes, count, date, title, value } from "./format.js";
+import { value } from "./format.js";
 import { facts, pretty } from "./parts.js";
 import { reasons } from "./reasons.js";
 import { shortTable } from "./table.js";
 
-const isTime = (name, value) => /(_ms|time|_at)$/i.test(name) && value > 1e12;
-
-function shownValue(name, value) {
-  if (typeof value === "number" && isTime(name, value)) return date(value);
-  if (typeof value === "number" && /size|bytes/.test(name)) return bytes(value);
-  if (typeof value === "number") return /lsn|number/.test(name) ? String(value) : count(value);
-  if (value === null || value === undefined) return "–";
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
-}
+const shown = (name, given, unit) => (typeof given === "object" && given !== null ? JSON.stringify(given) : value(given, unit, name));
 
 export function anyTable(label, rows, fields = []) {
   const units = new Map(fields.map((field) => [field.name, field.unit]));
   const names = Object.keys(rows[0] ?? {});
-  const isNumber = (name) => typeof rows[0][name] === "number";
-  const columns = names.map((name) => ({ name, title: title(name.replace(/_ms$/, "")), isNumber: isNumber(name), width: [isTime(name, rows[0][name]) ? 190 : 90, 1], cell: (row) => (units.get(name) ? value(row[name], units.get(name), name) : shownValue(name, row[name])) }));
-  return shortTable(label, columns, rows, { key: (row) => row[names[0]], narrowest: `${names.length * 120}px` });
+  const columns = names.map((name) => ({ name, isNumber: typeof rows[0][name] === "number", width: [units.get(name) === "epoch ms" ? 190 : 90, 1], cell: (row) => shown(name, row[name], units.get(name)) }));
+  return shortTable(label, columns, rows, { key: (row) => row[names[0]], narrowest: `${names.length * 190}px` });
 }
 
 /** What an operation answered. */

@@ -27,12 +27,13 @@ export const fieldsOf = (columns) => [...new Set(columns.flatMap(({ name, fields
 
 /** A column for a field of the description. */
 export function fieldColumn(field) {
+  const isText = field.type === "string";
   return {
     name: field.name,
     sentence: field.sentence,
-    width: [9 * Math.max(10, ...title(field.name).split(" ").map((word) => word.length)), field.type === "string" ? 1 : 0.8],
+    width: [9 * Math.max(10, ...title(field.name).split(" ").map((word) => word.length)), isText ? 1 : 0.8],
     isNumber: field.type === "integer",
-    cell: (row) => value(row[field.name], field.unit, field.name),
+    cell: (row) => h("span", isText ? { class: "wraps" } : null, value(row[field.name], field.unit, field.name)),
   };
 }
 

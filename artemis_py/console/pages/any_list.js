@@ -2,6 +2,7 @@
 
 import { url } from "../js/api.js";
 import { lists, operations } from "../js/description.js";
+import { h } from "../js/dom.js";
 import { title } from "../js/format.js";
 import { card, empty, facts, head, link, to, told } from "../js/parts.js";
 import { fieldColumn } from "../js/table.js";
@@ -24,7 +25,7 @@ export class AnyListPage extends ListPage {
     const chosen = brief.length > 0 ? brief : fields.slice(0, 6);
     const stateAt = chosen.findIndex((field) => field.name === "state");
     const columns = chosen.map((field, place) => ({ ...fieldColumn(field), from: place === stateAt || place < FIRST - (stateAt >= FIRST) ? 0 : 700 }));
-    if (columns.length > 0) columns[0].cell = (row) => link(to("list", collection, row[first.name]), String(row[columns[0].name]));
+    if (columns.length > 0) columns[0].cell = (row) => h("span", { class: "wraps" }, link(to("list", collection, row[first.name]), String(row[columns[0].name])));
     const name = operation ? listTitle(operation) : title(collection);
     super(app, route, {
       list: operation?.id ?? "",

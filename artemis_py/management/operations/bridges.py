@@ -50,7 +50,6 @@ BRIDGES: Final[Kind[BridgeState]] = Kind(
             "Messages on the way, which it has not confirmed",
             lambda it: it.unconfirmed_count,
             "messages",
-            is_brief=True,
         ),
         Field("messagesRefused", NUMBER, "How often it has refused one", lambda it: it.refused_count, "messages"),
         Field(

@@ -61,12 +61,18 @@ class Screen:
 
     @property
     def clipped(self) -> list[str]:
-        """Badges, dates, numbers and buttons that are not shown in full."""
+        """Badges, dates, numbers and buttons that are not shown in full, and what is not inside its row."""
         return list(
             self.run(
-                "return [...document.querySelectorAll('.chip, .badge, .number, .button, time, .figure')].filter((it) =>"
-                "it.offsetParent && it.clientWidth > 0 && getComputedStyle(it).overflowX !== 'visible' "
-                "&& it.scrollWidth > it.clientWidth + 1 && !it.closest('.hidden')).map((it) => it.innerText)"
+                "const all = (what) => [...document.querySelectorAll(what)].filter((it) => it.offsetParent);"
+                "const wide = all('.chip, .badge, .number, .button, time, .figure').filter((it) => "
+                "it.clientWidth > 0 && getComputedStyle(it).overflowX !== 'visible' "
+                "&& it.scrollWidth > it.clientWidth + 1 && !it.closest('.hidden'));"
+                "const middle = (it) => it.getBoundingClientRect().y + it.getBoundingClientRect().height / 2;"
+                "const high = all('.cell .chip:first-of-type, .wraps, .row-head .sort').filter((it) => "
+                "it.scrollHeight > it.clientHeight + 3 || it.offsetHeight > it.closest('.row').clientHeight"
+                " || Math.abs(middle(it) - middle(it.closest('.row'))) > 4);"
+                "return [...wide, ...high].map((it) => it.innerText)"
             )
         )
 
